@@ -1,0 +1,19 @@
+//! The wire format between the eBPF programs and user space.
+//!
+//! Integers only, explicit padding, little endian, described byte by byte in `docs/wire-format.md`.
+//! Both sides compile this crate, so a change here changes both; [`WIRE_VERSION`] changes with it.
+#![no_std]
+
+mod cookie;
+mod jump;
+mod record;
+
+pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
+pub use jump::{JumpTarget, NO_REGISTER};
+pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
+
+/// Version of everything in this crate.
+pub const WIRE_VERSION: u32 = 1;
+
+/// Most rings (CPUs) the eBPF programs can address.
+pub const MAX_CPUS: u32 = 1024;

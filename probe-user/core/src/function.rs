@@ -1,0 +1,47 @@
+//! What the engine knows of a traced function: its name for reports, and the facts about its
+//! probes that the stack rule needs.
+
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What kind of thing is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FunctionKind {
+    Function,
+    Usdt,
+    Marker,
+}
+
+/// How the end of a call becomes known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExitSeen {
+    /// By a return probe: a function that leaves by a jump ends when its successor returns.
+    ByReturnProbe,
+    /// By probes on its ways out: a function that leaves by a jump ends at the jump.
+    ByExitSites,
+    /// Not at all: calls are counted, and end at the next event that shows them dead.
+    Never,
+}
+
+/// A traced function.
+#[derive(Clone, Debug)]
+pub struct FunctionInfo {
+    /// Demangled, without hash; with arguments as the demangler gives them.
+    pub name: Arc<str>,
+    /// Other names at the same address.
+    pub aliases: Vec<Arc<str>>,
+    /// File name of the ELF object (`libc.so.6`), without its directory.
+    pub object: Arc<str>,
+    pub file: Option<Arc<str>>,
+    pub line: Option<u32>,
+    pub kind: FunctionKind,
+    /// Marker group or USDT provider.
+    pub group: Option<Arc<str>>,
+    pub exit: ExitSeen,
+    /// The entry is a branch target: a hit with the stack pointer of the open frame of the same
+    /// function is a loop's turn, no new call.
+    pub entry_is_loop_head: bool,
+    /// The function may leave by a jump to another function.
+    pub may_tail_jump: bool,
+}

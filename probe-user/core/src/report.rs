@@ -1,0 +1,168 @@
+//! The one snapshot type: every table, export and screen is a pure function of a [`Report`].
+//!
+//! Its serialisation is the JSON interface `ctrace.report.v1` (`docs/report.schema.json`): keys are
+//! only ever added, integers are integers, absent values are null.
+
+use crate::function::FunctionKind;
+use crate::units::{Nanos, Pid, Tid};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Value of the key `schema`.
+pub const SCHEMA: &str = "ctrace.report.v1";
+
+/// Everything known about one stretch of tracing.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub schema: &'static str,
+    pub target: TargetReport,
+    pub start_ns: Nanos,
+    pub end_ns: Nanos,
+    pub duration_ns: Nanos,
+    /// Time in which any traced function ran on any thread.
+    pub tracked_ns: Nanos,
+    pub tracked_percent: f64,
+    /// Percentiles are from histograms (within 0.1 %), and center values are absent.
+    pub approximate: bool,
+    /// Percent cut off each end for the `center` columns.
+    pub center_cut_percent: f64,
+    pub filtered_calls: u64,
+    pub loss: LossReport,
+    pub functions: Vec<FunctionReport>,
+    pub paths: Vec<PathReport>,
+    /// Calls on paths beyond the bound on paths, and how many such calls there were.
+    pub paths_other_calls: u64,
+    pub threads: Vec<ThreadReport>,
+    /// Facts for the reader that are no loss: children not followed, functions armed late, …
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TargetReport {
+    pub pid: Option<Pid>,
+    pub exe: Option<String>,
+    pub command: Vec<String>,
+    pub exit: Option<TargetExit>,
+    /// Child processes that were not traced.
+    pub untraced_children: u64,
+}
+
+/// How the target ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetExit {
+    Code(i32),
+    Signal(i32),
+    /// It ended, but its status went to its parent.
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LossReport {
+    /// Events dropped because a ring was full, exactly.
+    pub events: u64,
+    /// Events that came after the hold time.
+    pub late: u64,
+    pub calls_untimed: u64,
+    pub calls_open: u64,
+    pub calls_headless: u64,
+    pub decode_errors: u64,
+}
+
+/// Statistics of one function; terms as in docs/statistics.md.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionReport {
+    pub name: Arc<str>,
+    pub aliases: Vec<Arc<str>>,
+    pub object: Arc<str>,
+    pub file: Option<Arc<str>>,
+    pub line: Option<u32>,
+    pub kind: FunctionKind,
+    pub group: Option<Arc<str>>,
+    pub calls: u64,
+    pub timed: u64,
+    pub untimed: u64,
+    pub open: u64,
+    pub headless: u64,
+    /// Number of threads that entered it.
+    pub threads: u64,
+    pub total_ns: Nanos,
+    pub self_ns: Nanos,
+    pub active_ns: Nanos,
+    pub active_exclusive_ns: Nanos,
+    pub active_exclusive_percent: f64,
+    #[serde(flatten)]
+    pub durations: DurationReport,
+    pub fastest: TailReport,
+    pub center: CenterReport,
+    pub slowest: SlowTailReport,
+}
+
+/// Distribution of the timed calls; all null when there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DurationReport {
+    pub min_ns: Option<Nanos>,
+    pub mean_ns: Option<Nanos>,
+    pub p50_ns: Option<Nanos>,
+    pub p90_ns: Option<Nanos>,
+    pub p95_ns: Option<Nanos>,
+    pub p99_ns: Option<Nanos>,
+    pub p999_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    pub sd_ns: Option<Nanos>,
+    pub cv: Option<f64>,
+}
+
+/// The fastest calls, left out of the center.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TailReport {
+    pub min_ns: Option<Nanos>,
+    pub mean_ns: Option<Nanos>,
+}
+
+/// The slowest calls, left out of the center.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SlowTailReport {
+    pub mean_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+}
+
+/// The calls between the two tails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CenterReport {
+    pub min_ns: Option<Nanos>,
+    pub mean_ns: Option<Nanos>,
+    pub median_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    pub active_ns: Option<Nanos>,
+    pub active_exclusive_ns: Option<Nanos>,
+    pub active_exclusive_percent: Option<f64>,
+}
+
+/// One call path, from a thread's first traced frame to its last.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathReport {
+    /// Root to leaf.
+    pub path: Vec<Arc<str>>,
+    /// Index in `paths` of the path without the leaf; parents come before children.
+    pub parent: Option<usize>,
+    /// Index in `functions` of the leaf.
+    pub function: usize,
+    pub calls: u64,
+    pub total_ns: Nanos,
+    pub self_ns: Nanos,
+    pub p50_ns: Option<Nanos>,
+    pub p90_ns: Option<Nanos>,
+    pub p99_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadReport {
+    pub pid: Pid,
+    pub tid: Tid,
+    pub name: Arc<str>,
+    pub calls: u64,
+    pub first_ns: Nanos,
+    pub last_ns: Nanos,
+}

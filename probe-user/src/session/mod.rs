@@ -1,0 +1,1 @@
+//! One tracing session: plans probes, attaches them, moves records into the engine, ends.

@@ -1,0 +1,3 @@
+//! Processes and ELF files: file bytes in, probe sites out. Nothing here talks to BPF.
+
+pub mod plan;
