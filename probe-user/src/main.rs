@@ -1,1 +1,55 @@
-fn main() {}
+//! Parse and dispatch; every failure is one line on stderr.
+
+use clap::{Parser, error::ErrorKind};
+use ctrace_user::{cli::Cli, cmd, cmd::Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    start_log(cli.verbose);
+    match cmd::dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => fail(&failure),
+    }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    eprintln!("ctrace: {}", failure.message());
+    ExitCode::from(failure.code())
+}
+
+/// Help and version as clap prints them; a mistake as one line, with the exit status of `run`
+/// (125, as `env` and `timeout` have it) or of a usage error elsewhere (2).
+fn usage(error: &clap::Error) -> ExitCode {
+    let help = [
+        ErrorKind::DisplayHelp,
+        ErrorKind::DisplayVersion,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+    ];
+    if help.contains(&error.kind()) {
+        // A closed pipe (`ctrace --help | head`) is no failure.
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+    }
+    let is_run = std::env::args().nth(1).is_some_and(|word| word == "run");
+    fail(&Failure::usage(error, if is_run { 125 } else { 2 }))
+}
+
+fn start_log(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("CTRACE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("ctrace_user={level}")));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .init();
+}

@@ -1,1 +1,69 @@
-//! One file per subcommand.
+//! One file per subcommand, and the way they fail.
+
+mod attach;
+mod completions;
+mod doctor;
+mod exec;
+mod list;
+mod man;
+mod run;
+
+use crate::cli::{Cli, Command};
+
+/// Runs the subcommand; its value is the exit status.
+pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let verbose = cli.verbose;
+    match cli.command {
+        Command::Doctor(args) => doctor::main(&args),
+        Command::List(args) => list::main(&args, verbose),
+        Command::Run(args) => run::main(&args, verbose),
+        Command::Attach(args) => attach::main(&args, verbose),
+        Command::Completions(args) => completions::main(&args),
+        Command::Man(args) => man::main(&args),
+        Command::Exec(args) => Err(exec::main(&args)),
+    }
+}
+
+/// A failure of ctrace: the exit status and one line for the user.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// `error` with an exit status of its own.
+    pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
+        Self { code, error: error.into() }
+    }
+
+    /// What clap found wrong, without its usage block.
+    pub fn usage(error: &clap::Error, code: u8) -> Self {
+        let text = error.render().to_string();
+        let first = text.split("\n\nUsage").next().unwrap_or_default();
+        let mut line = String::new();
+        for word in first.trim_start_matches("error: ").split_whitespace() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        let line = line.replace(" For more information, try '--help'.", "");
+        Self::new(code, anyhow::anyhow!("{line}; --help tells more"))
+    }
+
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// One line, whatever the error's texts hold.
+    pub fn message(&self) -> String {
+        format!("{:#}", self.error).replace('\n', " ")
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(1, error)
+    }
+}

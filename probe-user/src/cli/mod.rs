@@ -1,0 +1,148 @@
+//! The command line: every option once, with the help that the man page and the completions repeat.
+
+mod options;
+pub mod values;
+
+pub use options::{
+    FilterArgs, LinkArg, OutputArgs, ProbeArgs, ReportFormat, ReturnsArg, SelectArgs, SlowdownArg,
+};
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+/// See where the time goes inside a running native program, from outside, with no recompile.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ctrace",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        ctrace list ./server                                 what can be traced\n  \
+        sudo ctrace attach 4711 -f 'handle_*' -d 10          ten seconds of a live process\n  \
+        sudo ctrace run -f '*' --view tree -- ./server       a program from its first function\n  \
+        sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
+        sudo ctrace doctor                                   what this kernel and user can do"
+)]
+pub struct Cli {
+    /// Say more: what is attached and what it costs; twice: every step
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Doctor(DoctorArgs),
+    List(ListArgs),
+    Run(Box<RunArgs>),
+    Attach(Box<AttachArgs>),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    #[command(hide = true, name = "__exec")]
+    Exec(ExecArgs),
+}
+
+/// What this kernel and this user can do, and what ctrace will therefore use
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sudo ctrace doctor\n  ctrace doctor --json\n  \
+    sudo ctrace doctor --calibrate        measure what a probe costs on this machine")]
+pub struct DoctorArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Measure what a probe costs on this machine (a second or two)
+    #[arg(long)]
+    pub calibrate: bool,
+}
+
+/// Functions and USDT probes of a program, and how each would be traced (-v)
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctrace list ./server\n  \
+    ctrace list ./server -f 'http::*' -v         place, cost class, how the exit is seen, why not\n  \
+    sudo ctrace list -p 4711 -f 'malloc*@libc*'")]
+pub struct ListArgs {
+    /// The program or library to look into
+    #[arg(value_name = "BINARY", required_unless_present = "pid", conflicts_with = "pid")]
+    pub binary: Option<PathBuf>,
+    /// The running process to look into, with its libraries
+    #[arg(short, long)]
+    pub pid: Option<u32>,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// How the ends of calls would be seen
+    #[arg(long, value_enum, default_value_t, help_heading = "Probes")]
+    pub returns: ReturnsArg,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Run a command and trace it from the first instruction of main
+#[derive(Debug, Args)]
+#[command(after_help = "The report goes to stderr (stdout is the command's) unless -o says \
+    otherwise; ctrace exits as the command did.\n\nExamples:\n  \
+    sudo ctrace run -f '*' -- ./server --port 80\n  \
+    sudo ctrace run -f 'parse*' -f 'eval*' --view tree -- ./interp script\n  \
+    sudo ctrace run -f '*' --format json -o report.json -- ./batch")]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub trace: TraceArgs,
+    /// The command and its arguments
+    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Trace a running process until the time is up, Ctrl-C, or its end
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sudo ctrace attach 4711 -f 'handle_*' -d 10\n  \
+    sudo ctrace attach 4711 -f '*' -x 'std::*' --min-duration 10us --view tree\n  \
+    sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
+pub struct AttachArgs {
+    /// The process to trace: all its threads
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    #[command(flatten)]
+    pub trace: TraceArgs,
+    /// Stop after this many seconds (also 500ms, 2m)
+    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
+    pub duration: Option<Duration>,
+}
+
+/// What `run` and `attach` share.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub probes: ProbeArgs,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctrace completions bash > /etc/bash_completion.d/ctrace")]
+pub struct CompletionsArgs {
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Write the man pages into a folder
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctrace man /usr/local/share/man/man1")]
+pub struct ManArgs {
+    pub folder: PathBuf,
+}
+
+/// The child of `run`: stops itself, and once continued becomes the command.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// The resolved file to execute
+    pub file: PathBuf,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub command: Vec<OsString>,
+}

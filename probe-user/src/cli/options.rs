@@ -1,0 +1,135 @@
+//! The groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
+
+use super::values;
+use clap::{Args, ValueEnum};
+use ctrace_core::units::Nanos;
+use std::{path::PathBuf, time::Duration};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to trace")]
+pub struct SelectArgs {
+    /// Functions by glob or /regex/ on demangled names; repeatable. OBJECT is a glob on the file
+    /// name of the program or library
+    #[arg(short, long = "function", value_name = "GLOB[@OBJECT]")]
+    pub functions: Vec<String>,
+    /// USDT probes; repeatable
+    #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
+    pub usdt: Vec<String>,
+    /// Leave these out; repeatable
+    #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Refuse a selection of more functions than this
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub max_functions: usize,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which calls count")]
+pub struct FilterArgs {
+    /// Only calls that took at least this long; shorter ones are their caller's time
+    #[arg(long, value_name = "TIME", value_parser = values::nanos)]
+    pub min_duration: Option<Nanos>,
+    /// Only calls at most this deep among the traced functions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
+    /// Only the threads of this name or id; repeatable
+    #[arg(long = "thread", value_name = "NAME|TID")]
+    pub threads: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+    /// What to show; repeatable
+    #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
+    pub views: Vec<String>,
+    /// Sort rows by a column
+    #[arg(long, value_name = "COLUMN")]
+    pub sort: Option<String>,
+    /// Show only the first N rows
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Percent of the calls to cut off each end for the center columns
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
+    pub center: f64,
+    /// Leave out rows with less than this percent of the time
+    #[arg(long, value_name = "PERCENT")]
+    pub min_percent: Option<f64>,
+    /// Report every so many seconds (also 500ms, 2m); each report covers its own interval
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    pub interval: Option<Duration>,
+    /// With --interval: each report covers everything since the start
+    #[arg(long, requires = "interval")]
+    pub cumulative: bool,
+    /// Write the report to this file; - is stdout
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Probes")]
+pub struct ProbeArgs {
+    /// How the ends of calls are seen
+    #[arg(long, value_enum, default_value_t)]
+    pub returns: ReturnsArg,
+    /// How probes are linked to the kernel
+    #[arg(long, value_enum, default_value_t)]
+    pub link: LinkArg,
+    /// Attach more than a few hundred functions with perf links, although that is slow
+    #[arg(long)]
+    pub force_perf: bool,
+    /// Trace the processes that the target forks, too
+    #[arg(long)]
+    pub follow: bool,
+    /// Size of the ring buffer of each CPU
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::size)]
+    pub ring_size: u64,
+    /// Memory for exact statistics; past it percentiles are within 0.1 %
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
+    pub spool: u64,
+    /// What to do about a slowed target: warn (beyond 50 %), off, or stop beyond PERCENT
+    #[arg(long, value_name = "warn|off|PERCENT", default_value = "warn", value_parser = values::slowdown)]
+    pub max_slowdown: SlowdownArg,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    #[default]
+    Table,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReturnsArg {
+    /// Return probes where nothing can unwind through them, probes on the ways out elsewhere
+    #[default]
+    Auto,
+    /// Return probes wherever they are not deadly; exceptions and panics through them kill the target
+    Uretprobe,
+    /// Probes on the ways out of each function
+    RetSites,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LinkArg {
+    /// The best this kernel has
+    #[default]
+    Auto,
+    /// One session link (6.13 and later)
+    Session,
+    /// Multi links (6.6 and later)
+    Multi,
+    /// One perf link for each probe (5.15 and later)
+    Perf,
+}
+
+/// `--max-slowdown`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SlowdownArg {
+    Off,
+    Warn,
+    StopBeyond(f64),
+}

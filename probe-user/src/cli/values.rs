@@ -1,0 +1,127 @@
+//! Values as people type them: `10us`, `1.5s`, `256MiB`, `20%`.
+
+use super::SlowdownArg;
+use crate::ui::views;
+use clap::builder::PossibleValuesParser;
+use ctrace_core::units::Nanos;
+use std::time::Duration;
+
+const TIMES: [(&str, f64); 6] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9)];
+
+const SIZES: [(&str, u64); 10] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("KB", 1 << 10),
+    ("MB", 1 << 20),
+    ("GB", 1 << 30),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("B", 1),
+];
+
+/// A time with its unit.
+pub fn nanos(text: &str) -> Result<Nanos, String> {
+    time(text, None).map(|ns| Nanos(ns as u64))
+}
+
+/// A time; a bare number is seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let ns = time(text, Some(1e9))?;
+    if ns < 1e6 {
+        return Err("at least 1ms is needed".into());
+    }
+    Ok(Duration::from_nanos(ns as u64))
+}
+
+fn time(text: &str, bare: Option<f64>) -> Result<f64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let unit = &text[digits.len()..];
+    let scale = if unit.is_empty() { bare } else { TIMES.iter().find(|t| t.0 == unit).map(|t| t.1) };
+    let scale = scale.ok_or("give a number and a unit, such as 500ns, 10us, 1.5ms, 2s")?;
+    let number: f64 = digits.parse().map_err(|_| format!("'{digits}' is not a number"))?;
+    let ns = number * scale;
+    if !(0.0..=9e18).contains(&ns) {
+        return Err("out of range".into());
+    }
+    Ok(ns)
+}
+
+/// A size in bytes.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let unit = &text[digits.len()..];
+    let scale =
+        if unit.is_empty() { Some(1) } else { SIZES.iter().find(|s| s.0 == unit).map(|s| s.1) };
+    let scale = scale.ok_or("give a size such as 64K, 16MiB, 1G")?;
+    let number: u64 = digits.parse().map_err(|_| format!("'{digits}' is not a whole number"))?;
+    number.checked_mul(scale).filter(|n| *n <= 1 << 40).ok_or_else(|| "out of range".into())
+}
+
+/// Percent to cut off each end.
+pub fn center(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim_end_matches('%').parse().map_err(|_| "give a percent such as 1")?;
+    if (0.0..50.0).contains(&value) { Ok(value) } else { Err("must be from 0 to below 50".into()) }
+}
+
+/// `warn`, `off` or a percent.
+pub fn slowdown(text: &str) -> Result<SlowdownArg, String> {
+    match text {
+        "warn" => Ok(SlowdownArg::Warn),
+        "off" => Ok(SlowdownArg::Off),
+        _ => match text.trim_end_matches('%').parse::<f64>() {
+            Ok(percent) if percent > 0.0 => Ok(SlowdownArg::StopBeyond(percent)),
+            _ => Err("give warn, off or a percent such as 20%".into()),
+        },
+    }
+}
+
+/// The names of the views, from their registry.
+pub fn view_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(views::names())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check<T: PartialEq + std::fmt::Debug>(got: Result<T, String>, want: Option<T>) {
+        assert_eq!(got.ok(), want);
+    }
+
+    #[test]
+    fn times_carry_units() {
+        check(nanos("10us"), Some(Nanos(10_000)));
+        check(nanos("1.5ms"), Some(Nanos(1_500_000)));
+        check(nanos("7ns"), Some(Nanos(7)));
+        check(nanos("10"), None);
+        check(nanos("10parsec"), None);
+        check(nanos("-1s"), None);
+        check(seconds("2"), Some(Duration::from_secs(2)));
+        check(seconds("500ms"), Some(Duration::from_millis(500)));
+        check(seconds("0"), None);
+        check(seconds("abc"), None);
+    }
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        check(size("16MiB"), Some(16 << 20));
+        check(size("4K"), Some(4096));
+        check(size("77"), Some(77));
+        check(size("1.5G"), None);
+        check(size("99999G"), None);
+    }
+
+    #[test]
+    fn slowdown_is_a_word_or_a_percent() {
+        check(slowdown("warn"), Some(SlowdownArg::Warn));
+        check(slowdown("20%"), Some(SlowdownArg::StopBeyond(20.0)));
+        check(slowdown("-3"), None);
+        check(slowdown("maybe"), None);
+        check(center("1"), Some(1.0));
+        check(center("50"), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! What the probes of a session cost the target, by the classes of their places.
+
+use super::plan::{Plan, Planned, Sites};
+use crate::target::plan::{CostClass, ExitPlacement};
+use ctrace_core::units::Nanos;
+
+/// What one hit costs, in the middle of the range seen on one virtual machine; single steps cost
+/// about a tenth of this on bare metal. docs/overhead.md has the figures.
+pub const fn hit_cost(class: CostClass) -> Nanos {
+    match class {
+        CostClass::Optimised => Nanos(370),
+        CostClass::Emulated => Nanos(530),
+        CostClass::SingleStep => Nanos(10_000),
+    }
+}
+
+/// What a return probe adds to an entry probe.
+const RETURN_PROBE: Nanos = Nanos(350);
+
+/// Cost of one call of each function, by its id.
+#[derive(Default)]
+pub struct Costs {
+    per_call: Vec<Nanos>,
+}
+
+impl Costs {
+    /// In the order in which the engine numbers the functions.
+    pub fn add(&mut self, plan: &Plan) {
+        let planned = plan.objects.iter().flat_map(|object| &object.functions);
+        self.per_call.extend(planned.map(call_cost));
+    }
+
+    /// What so many hits of each function cost together.
+    pub fn of(&self, calls: &[u64]) -> Nanos {
+        let each = self.per_call.iter().zip(calls);
+        Nanos(each.map(|(cost, calls)| cost.0.saturating_mul(*calls)).fold(0, u64::saturating_add))
+    }
+}
+
+/// What a whole call of a planned function costs.
+pub fn call_cost(planned: &Planned) -> Nanos {
+    let Sites::Function(placement) = &planned.sites else {
+        return hit_cost(CostClass::Emulated);
+    };
+    let exit = match &placement.exit {
+        ExitPlacement::ReturnProbe => RETURN_PROBE,
+        ExitPlacement::Unseen(_) => Nanos::ZERO,
+        ExitPlacement::Sites(sites) => {
+            sites.iter().map(|site| hit_cost(site.cost)).max().unwrap_or_default()
+        }
+    };
+    hit_cost(placement.entry.cost).saturating_add(exit)
+}

@@ -1,0 +1,80 @@
+//! Starting a command so that probes are in place before its first instruction.
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::{
+    os::unix::process::CommandExt,
+    ffi::OsString,
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::{Child, Command, ExitStatus},
+};
+
+/// A child of ours that runs the command once [`Launched::start`] is called.
+pub struct Launched {
+    child: Child,
+}
+
+impl Launched {
+    /// Forks a child that is stopped short of executing `file`.
+    pub fn stopped(file: &Path, command: &[OsString]) -> anyhow::Result<Self> {
+        let child = Command::new("/proc/self/exe")
+            .arg0("ctrace")
+            .arg("__exec")
+            .arg(file)
+            .arg("--")
+            .args(command)
+            .spawn()
+            .context("cannot start a child process")?;
+        let launched = Self { child };
+        match waitpid(Some(launched.pid()), WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) if status.stopped() => Ok(launched),
+            Ok(_) => bail!("the child ended before it could be traced"),
+            Err(error) => Err(error).context("cannot wait for the child"),
+        }
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Lets the child execute the command.
+    pub fn start(&self) -> anyhow::Result<()> {
+        kill_process(self.pid(), Signal::CONT).context("cannot continue the child")
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        // A child that is gone meanwhile needs no signal.
+        let _ = kill_process(self.pid(), signal);
+    }
+
+    /// Its status, when it has ended.
+    pub fn try_wait(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        self.child.try_wait().context("cannot wait for the command")
+    }
+}
+
+/// A child that never became the command must not stay behind stopped.
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let stopped_as_ctrace = std::fs::read_link(format!("/proc/{}/exe", self.child.id()))
+                .ok()
+                .zip(std::fs::read_link("/proc/self/exe").ok())
+                .is_some_and(|(child, own)| child == own);
+            if stopped_as_ctrace {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
+        }
+    }
+}
+
+/// The exit status to hand on: the command's own, or 128+n when signal n ended it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => (128 + signal) as u8,
+        (None, None) => 125,
+    }
+}

@@ -1,0 +1,130 @@
+//! A thread of its own drains the rings, so that a report being computed cannot overflow them.
+//!
+//! Each pass notes the time, reads every ring to its end, and sends what it found together with
+//! that time less the hold: every event older than that has been seen, but for those of a thread
+//! that was preempted for longer between taking the time and handing in the record.
+
+use crate::bpf::{Rings, clock};
+use ctrace_core::units::Nanos;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// How long events wait for older ones from other CPUs.
+pub const HOLD: Nanos = Nanos::from_millis(100);
+
+/// Between passes that found something.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// The longest pause when nothing happens.
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
+/// A batch is sent at this size, in the middle of a pass if need be.
+const BATCH_BYTES: usize = 512 << 10;
+/// Batches in flight: bounds what waits for a slow report.
+const BATCHES: usize = 64;
+
+/// Records of one or several rings, and how far the order is settled with them.
+pub struct Batch {
+    bytes: Vec<u8>,
+    /// No older event is to be expected.
+    pub settled: Option<Nanos>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { bytes: Vec::new(), settled: None }
+    }
+
+    fn push(&mut self, ring: usize, record: &[u8]) {
+        self.bytes.extend_from_slice(&(ring as u16).to_le_bytes());
+        self.bytes.extend_from_slice(&(record.len() as u16).to_le_bytes());
+        self.bytes.extend_from_slice(record);
+    }
+
+    /// Ring and bytes of each record, in the order of arrival.
+    pub fn records(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            let (ring, tail) = rest.split_first_chunk::<2>()?;
+            let (length, tail) = tail.split_first_chunk::<2>()?;
+            let (record, tail) = tail.split_at_checked(u16::from_le_bytes(*length).into())?;
+            rest = tail;
+            Some((u16::from_le_bytes(*ring).into(), record))
+        })
+    }
+}
+
+/// The thread that drains the rings.
+pub struct Reader {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Reader {
+    pub fn start(rings: Rings) -> std::io::Result<(Self, Receiver<Batch>)> {
+        let (sender, receiver) = channel(BATCHES);
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("reader".into())
+            .spawn(move || run(rings, &sender, &seen))?;
+        Ok((Self { stop, thread }, receiver))
+    }
+
+    /// Asks for a last pass, after which the channel ends.
+    pub fn finish(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+    }
+}
+
+fn run(mut rings: Rings, sender: &Sender<Batch>, stop: &AtomicBool) {
+    let mut pause = BUSY_PAUSE;
+    loop {
+        let last = stop.load(Ordering::Acquire);
+        let Some(found) = pass(&mut rings, sender, last) else { return };
+        if last {
+            return;
+        }
+        pause = if found { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) };
+        std::thread::park_timeout(pause);
+    }
+}
+
+/// One pass over all rings; `None` when nobody listens any more.
+fn pass(rings: &mut Rings, sender: &Sender<Batch>, last: bool) -> Option<bool> {
+    let begun = clock::now();
+    let mut found = false;
+    let mut batch = Batch::new();
+    let mut listening = true;
+    rings.drain(|ring, record| {
+        found = true;
+        batch.push(ring, record);
+        if batch.bytes.len() >= BATCH_BYTES {
+            let full = std::mem::replace(&mut batch, Batch::new());
+            listening &= sender.blocking_send(full).is_ok();
+        }
+    });
+    batch.settled = Some(if last { Nanos::MAX } else { begun.since(HOLD) });
+    listening &= sender.blocking_send(batch).is_ok();
+    listening.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Batch;
+
+    #[test]
+    fn a_batch_gives_back_what_was_put_in() {
+        let mut batch = Batch::new();
+        batch.push(1, &[7; 32]);
+        batch.push(0, &[9; 64]);
+        let records: Vec<_> = batch.records().map(|(ring, r)| (ring, r.len(), r[0])).collect();
+        assert_eq!(records, [(1, 32, 7), (0, 64, 9)]);
+    }
+}

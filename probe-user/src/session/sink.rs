@@ -1,0 +1,89 @@
+//! Where reports go: stdout, stderr or a file, as table, JSON or CSV.
+
+use crate::{
+    cli::{OutputArgs, ReportFormat},
+    ui::{self, Style, ViewOptions, terminal},
+};
+use anyhow::Context;
+use ctrace_core::{
+    export::{csv, json},
+    report::Report,
+};
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Write},
+    path::Path,
+};
+
+/// Standard stream for reports when no `-o` is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Default {
+    Stdout,
+    Stderr,
+}
+
+pub struct Sink {
+    out: Box<dyn Write>,
+    name: String,
+    format: ReportFormat,
+    views: ViewOptions,
+    style: Style,
+    /// One of several reports: JSON goes on one line each.
+    pub several: bool,
+}
+
+impl Sink {
+    /// Opens the output and checks what was asked for, before anything is attached.
+    pub fn open(args: &OutputArgs, default: Default) -> anyhow::Result<Self> {
+        let views = view_options(args)?;
+        let path = args.output.as_deref();
+        let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
+            (Some(path), _) if path != Path::new("-") => {
+                let file = File::create(path)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                (Box::new(file), path.display().to_string(), Style::plain())
+            }
+            (None, Default::Stderr) => {
+                (Box::new(io::stderr()), "stderr".into(), terminal::style(&io::stderr()))
+            }
+            _ => (Box::new(io::stdout()), "stdout".into(), terminal::style(&io::stdout())),
+        };
+        Ok(Self { out, name, format: args.format, views, style, several: args.interval.is_some() })
+    }
+
+    /// Writes one report; a reader that went away (`| head`) is no error, but there is no point
+    /// in going on: `false`.
+    pub fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
+        let text = match self.format {
+            ReportFormat::Table => ui::render_table(report, &self.views, &self.style)?,
+            ReportFormat::Json if self.several => json::to_line(report),
+            ReportFormat::Json => json::to_pretty(report),
+            ReportFormat::Csv => {
+                for warning in ui::warnings(report) {
+                    eprintln!("{warning}");
+                }
+                eprintln!("{}", ui::loss_line(report));
+                ui::render_csv(report, &self.views)?
+            }
+        };
+        let text = if text.ends_with('\n') { text } else { text + "\n" };
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        match written {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("cannot write to {}", self.name)),
+        }
+    }
+}
+
+fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {
+    let views = args.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+    Ok(ViewOptions {
+        views,
+        sort: args.sort.clone(),
+        top: args.top,
+        min_percent: args.min_percent,
+        epoch_offset_ns: crate::bpf::clock::epoch_offset_ns(),
+        show_zero: false,
+    })
+}

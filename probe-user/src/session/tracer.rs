@@ -1,0 +1,256 @@
+//! The state of one session: kernel, engine, what is armed, and where the reports go.
+
+use super::{
+    arm::{self, LinkOptions},
+    costs::Costs,
+    plan::{Plan, Planner},
+    reader::Batch,
+    sink::Sink,
+    slowdown::{Verdict, Watch},
+};
+use crate::{
+    bpf::{Attachment, Kernel, LinkKind, Rings, clock},
+    target::{
+        maps::{Identity, MappedObject},
+        process::Process,
+    },
+};
+use anyhow::Context;
+use ctrace_core::{
+    engine::{Engine, ProcessChange, ReportMeta},
+    report::{TargetExit, TargetReport},
+    units::{Nanos, Pid},
+};
+use std::{collections::HashSet, time::Duration};
+
+/// What a session is made of; see [`Tracer::new`].
+pub struct Parts {
+    pub kernel: Kernel,
+    pub engine: Engine,
+    pub planner: Planner,
+    pub links: LinkOptions,
+    pub sink: Sink,
+    pub watch: Watch,
+    pub pid: Pid,
+    pub target: TargetReport,
+    pub center_cut: f64,
+    pub interval: Option<Duration>,
+    pub cumulative: bool,
+    pub follow: bool,
+}
+
+pub struct Tracer {
+    parts: Parts,
+    attachments: Vec<Attachment>,
+    armed: HashSet<Identity>,
+    costs: Costs,
+    notes: Vec<String>,
+    next_report: Option<Nanos>,
+    children: HashSet<Pid>,
+}
+
+impl Tracer {
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            attachments: Vec::new(),
+            armed: HashSet::new(),
+            costs: Costs::default(),
+            notes: Vec::new(),
+            next_report: None,
+            children: HashSet::new(),
+        }
+    }
+
+    /// Attaches the probes of `plan`; nothing stays attached if one fails.
+    pub fn arm(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        let parts = &mut self.parts;
+        let attachments = arm::arm(&mut parts.kernel, &mut parts.engine, plan, parts.links)?;
+        self.attachments.extend(attachments);
+        self.armed.extend(plan.objects.iter().map(|object| object.identity));
+        self.costs.add(plan);
+        Ok(())
+    }
+
+    /// Names the threads and stacks of a process that runs already.
+    pub fn introduce(&mut self, process: &Process) {
+        let pid = process.pid();
+        for thread in process.threads().unwrap_or_default() {
+            self.parts.engine.name_thread(pid, thread.tid, &thread.name);
+        }
+        self.map_stacks(process);
+    }
+
+    fn map_stacks(&mut self, process: &Process) {
+        for (low, high) in process.stack_regions().unwrap_or_default() {
+            self.parts.engine.add_stack_region(process.pid(), low, high);
+        }
+    }
+
+    /// Reports are due every interval from here on.
+    pub fn begin_intervals(&mut self, start: Nanos) {
+        self.next_report = self.parts.interval.map(|i| start.saturating_add(nanos(i)));
+    }
+
+    pub fn rings(&mut self) -> anyhow::Result<Rings> {
+        self.parts.kernel.rings().context("cannot read the ring buffers")
+    }
+
+    /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
+    /// reports any more.
+    pub fn feed(&mut self, batch: &Batch) -> anyhow::Result<bool> {
+        for (ring, record) in batch.records() {
+            self.parts.engine.push(ring, record);
+        }
+        let Some(settled) = batch.settled else { return Ok(true) };
+        let mut read = true;
+        while let Some(due) = self.next_report.filter(|due| *due <= settled) {
+            self.parts.engine.advance(due);
+            read &= self.report(due, !self.parts.cumulative)?;
+            self.next_report = self.parts.interval.map(|i| due.saturating_add(nanos(i)));
+        }
+        self.parts.engine.advance(settled);
+        Ok(read)
+    }
+
+    /// The last report, up to `end`.
+    pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.take_changes();
+        let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
+        self.report(end, own_interval).map(|_| ())
+    }
+
+    fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
+        let parts = &mut self.parts;
+        parts.engine.set_lost_events(parts.kernel.lost().total());
+        let meta = ReportMeta {
+            target: parts.target.clone(),
+            center_cut: parts.center_cut,
+            notes: self.notes.clone(),
+        };
+        let report = if reset {
+            parts.engine.report_interval(end, meta)
+        } else {
+            parts.engine.report(end, meta)
+        };
+        parts.sink.write(&report)
+    }
+
+    /// New programs, libraries, children; the cost of the probes. `false` ends the session.
+    pub fn look_around(&mut self) -> anyhow::Result<bool> {
+        let execed = self.take_changes();
+        let mut pids: Vec<Pid> = execed;
+        if self.parts.planner.wants_libraries() && !pids.contains(&self.parts.pid) {
+            pids.push(self.parts.pid);
+        }
+        for pid in pids {
+            self.arm_new_objects(pid);
+        }
+        self.check_slowdown()
+    }
+
+    /// What happened to processes; returns those that run a new program.
+    fn take_changes(&mut self) -> Vec<Pid> {
+        let mut execed = Vec::new();
+        for change in self.parts.engine.take_process_changes() {
+            match change {
+                ProcessChange::Exec { pid, .. } => execed.push(pid),
+                ProcessChange::Fork { child, .. } => {
+                    if !self.parts.links.pid.is_none() && self.children.insert(child) {
+                        self.parts.target.untraced_children += 1;
+                    }
+                }
+                ProcessChange::Exit { pid, status, .. } => {
+                    if pid == self.parts.pid && self.parts.target.exit.is_none() {
+                        self.parts.target.exit = Some(exit_of(status));
+                    }
+                }
+            }
+        }
+        execed
+    }
+
+    /// Functions of programs and libraries that came later. What cannot be read any more (the
+    /// process may be gone) is left alone; what cannot be attached is a note in the report.
+    fn arm_new_objects(&mut self, pid: Pid) {
+        let Ok(process) = Process::open(pid.0) else { return };
+        self.map_stacks(&process);
+        let Ok(objects) = process.objects() else { return };
+        let new: Vec<MappedObject> =
+            objects.into_iter().filter(|o| !self.armed.contains(&o.identity())).collect();
+        if new.is_empty() {
+            return;
+        }
+        self.armed.extend(new.iter().map(MappedObject::identity));
+        let armed = match self.parts.planner.plan_more(&new) {
+            Ok(plan) if plan.objects.is_empty() => return,
+            Ok(plan) => self.arm(&plan).map(|()| plan.functions()),
+            Err(error) => Err(error),
+        };
+        self.notes.push(match armed {
+            Ok(count) => format!(
+                "{count} functions of {} were armed {:.3} s after the start, when they were mapped",
+                names(&new),
+                clock::now().since(self.parts.engine.start()).0 as f64 / 1e9,
+            ),
+            Err(error) => format!("functions of {} are not traced: {error:#}", names(&new)),
+        });
+    }
+
+    fn check_slowdown(&mut self) -> anyhow::Result<bool> {
+        let spent = self.costs.of(self.parts.engine.counters().hits());
+        let Some(cpu) = Process::cpu_time(self.parts.pid.0) else { return Ok(true) };
+        match self.parts.watch.check(spent, cpu) {
+            Verdict::Fine => Ok(true),
+            Verdict::Warn(percent) => {
+                eprintln!(
+                    "ctrace: the probes slow the target by about {percent:.0} %; trace fewer \
+                     functions, or stop on such a slowdown with --max-slowdown {percent:.0}%"
+                );
+                Ok(true)
+            }
+            Verdict::Stop(percent) => {
+                let note = format!(
+                    "tracing stopped early: the probes slowed the target by about {percent:.0} %, \
+                     more than --max-slowdown allows"
+                );
+                eprintln!("ctrace: {note}");
+                self.notes.push(note);
+                Ok(false)
+            }
+        }
+    }
+
+    pub fn detaches_fast(&self) -> bool {
+        self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
+    }
+
+    /// Takes all probes away; the kernel does the same when ctrace ends in any other way.
+    pub fn detach(&mut self) {
+        for attachment in self.attachments.drain(..) {
+            if let Err(error) = attachment.detach() {
+                tracing::warn!("{error}");
+            }
+        }
+    }
+
+    pub fn set_exit(&mut self, exit: TargetExit) {
+        self.parts.target.exit = Some(exit);
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    Nanos(duration.as_nanos() as u64)
+}
+
+fn names(objects: &[MappedObject]) -> String {
+    objects.iter().map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// A wait status as `wait(2)` gives it.
+fn exit_of(status: u64) -> TargetExit {
+    match status & 0x7f {
+        0 => TargetExit::Code((status >> 8 & 0xff) as i32),
+        signal => TargetExit::Signal(signal as i32),
+    }
+}
