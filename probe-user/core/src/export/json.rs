@@ -55,7 +55,11 @@ impl<F: Formatter> Formatter for Safe<F> {
         end_object_value();
     }
 
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, w: &mut W, text: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        w: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
         let mut rest = text;
         while let Some((at, c)) = rest.char_indices().find(|&(_, c)| is_harmful(c)) {
             w.write_all(&rest.as_bytes()[..at])?;

@@ -97,9 +97,6 @@ fn choose<T>(
 }
 
 /// The column asked for, or the table's default.
-pub fn sort_column<T>(
-    columns: &'static [Column<T>],
-    selection: &Selection,
-) -> &'static Column<T> {
+pub fn sort_column<T>(columns: &'static [Column<T>], selection: &Selection) -> &'static Column<T> {
     selection.sort.as_deref().and_then(|name| columns::find(columns, name)).unwrap_or(&columns[0])
 }
