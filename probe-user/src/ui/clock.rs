@@ -2,20 +2,30 @@
 
 use ctrace_core::units::Nanos;
 
+/// What the last part of a clock time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precision {
+    Millis,
+    Seconds,
+}
+
 /// `2025-09-13 11:40:51.123`, from a monotonic time and what has to be added to it.
-pub(super) fn date_time(at: Nanos, epoch_offset_ns: i64) -> String {
+pub(super) fn date_time(at: Nanos, epoch_offset_ns: i64, precision: Precision) -> String {
     let ns = i128::from(at.0) + i128::from(epoch_offset_ns);
     let millis = ns.div_euclid(1_000_000);
     let seconds = millis.div_euclid(1_000);
     let (year, month, day) = civil(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:03}",
+    let mut out = format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
         second / 3_600,
         second / 60 % 60,
         second % 60,
-        millis.rem_euclid(1_000),
-    )
+    );
+    if precision == Precision::Millis {
+        out += &format!(".{:03}", millis.rem_euclid(1_000));
+    }
+    out
 }
 
 /// The date of a day since 1970-01-01, in the Gregorian calendar (Hinnant, "chrono-Compatible
@@ -36,6 +46,10 @@ fn civil(days: i128) -> (i128, i128, i128) {
 mod tests {
     use super::*;
 
+    fn date_time(at: Nanos, epoch_offset_ns: i64) -> String {
+        super::date_time(at, epoch_offset_ns, Precision::Millis)
+    }
+
     #[test]
     fn dates() {
         assert_eq!(date_time(Nanos(0), 0), "1970-01-01 00:00:00.000");
@@ -46,7 +60,7 @@ mod tests {
 
     #[test]
     fn extremes_do_not_panic() {
-        assert_eq!(date_time(Nanos::MAX, i64::MAX), "2846-10-24 23:21:14.575".to_owned());
+        assert_eq!(date_time(Nanos::MAX, i64::MAX), "2846-10-30 23:21:50.564");
         assert!(date_time(Nanos(0), i64::MIN).starts_with("1677-"));
     }
 }

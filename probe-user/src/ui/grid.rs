@@ -4,7 +4,7 @@
 //! out as wanted, since its own spans stretch the columns below them.
 
 use super::names::width;
-use super::style::{Style, Tone};
+use super::style::Tone;
 use prettytable::format::{Alignment, TableFormat};
 use prettytable::{Cell as TableCell, Row, Table};
 
@@ -17,8 +17,8 @@ const BAR: usize = 3;
 pub(super) struct Cell {
     pub(super) text: String,
     pub(super) tone: Tone,
-    /// Painted text to show for `text`, when it has more than one tone.
-    pub(super) painted: Option<String>,
+    /// What to show for `text`, when it has more than one tone.
+    pub(super) marked: Option<String>,
 }
 
 impl From<String> for Cell {
@@ -29,7 +29,7 @@ impl From<String> for Cell {
 
 impl Cell {
     pub(super) fn toned(text: String, tone: Tone) -> Self {
-        Self { text, tone, painted: None }
+        Self { text, tone, marked: None }
     }
 }
 
@@ -108,28 +108,24 @@ fn joint_width(left: &Group, right: &Group) -> usize {
 }
 
 /// The lines of the table, each ended.
-pub(super) fn draw(groups: &[&Group], style: &Style) -> String {
-    let rows = groups.iter().flat_map(|g| &g.columns).map(|c| c.cells.len()).max().unwrap_or(0);
+pub(super) fn draw(groups: &[&Group]) -> String {
+    let groups: Vec<(&Group, Vec<usize>)> = groups.iter().map(|&g| (g, g.widths())).collect();
+    let columns = groups.iter().flat_map(|(group, _)| &group.columns);
+    let rows = columns.map(|column| column.cells.len()).max().unwrap_or(0);
     let mut table = Table::new();
     table.set_format(TableFormat::new());
-    if groups.iter().any(|group| group.title.is_some()) {
-        table.add_row(row(groups, style, Joint::Bar, |group, widths| {
-            title_cells(group, widths, style)
-        }));
+    if groups.iter().any(|(group, _)| group.title.is_some()) {
+        table.add_row(row(&groups, Joint::Bar, title_cells));
     }
-    table.add_row(row(groups, style, Joint::Bar, |group, widths| {
-        let heading = |column: &Column| Cell::toned(column.heading.clone(), Tone::Heading);
-        cells(group, widths, style, heading)
+    table.add_row(row(&groups, Joint::Bar, |group, widths| {
+        cells(group, widths, |column| Cell::toned(column.heading.clone(), Tone::Heading))
     }));
-    table.add_row(row(groups, style, Joint::Rule, |_, widths| {
-        let line = |&room: &usize| TableCell::new(&style.paint(Tone::Dim, &"─".repeat(room)));
-        widths.iter().map(line).collect()
+    table.add_row(row(&groups, Joint::Rule, |_, widths| {
+        widths.iter().map(|&room| TableCell::new(&Tone::Dim.mark(&"─".repeat(room)))).collect()
     }));
     for index in 0..rows {
-        table.add_row(row(groups, style, Joint::Bar, |group, widths| {
-            cells(group, widths, style, |column| {
-                column.cells.get(index).cloned().unwrap_or_default()
-            })
+        table.add_row(row(&groups, Joint::Bar, |group, widths| {
+            cells(group, widths, |column| column.cells.get(index).cloned().unwrap_or_default())
         }));
     }
     trim_lines(&table.to_string())
@@ -143,75 +139,62 @@ enum Joint {
 }
 
 impl Joint {
-    fn text(self, width: usize) -> &'static str {
+    fn text(self, width: usize) -> String {
         match (self, width) {
-            (Self::Bar, BAR) => " │ ",
-            (Self::Rule, BAR) => "─┼─",
-            (Self::Bar, _) => "  ",
-            (Self::Rule, _) => "──",
+            (Self::Bar, BAR) => format!(" {} ", Tone::Dim.mark("│")),
+            (Self::Rule, BAR) => Tone::Dim.mark("─┼─"),
+            (Self::Bar, _) => "  ".to_owned(),
+            (Self::Rule, _) => Tone::Dim.mark("──"),
         }
     }
 }
 
 /// A row: the cells that `make` gives for each group, and the joints between groups.
 fn row(
-    groups: &[&Group],
-    style: &Style,
+    groups: &[(&Group, Vec<usize>)],
     joint: Joint,
     make: impl Fn(&Group, &[usize]) -> Vec<TableCell>,
 ) -> Row {
     let mut cells = Vec::new();
-    for (i, group) in groups.iter().enumerate() {
+    for (i, (group, widths)) in groups.iter().enumerate() {
         if i > 0 {
-            let text = joint.text(joint_width(groups[i - 1], group));
-            cells.push(TableCell::new(&style.paint(Tone::Dim, text)));
+            let width = joint_width(groups[i - 1].0, group);
+            cells.push(TableCell::new(&joint.text(width)));
         }
-        cells.extend(make(group, &group.widths()));
+        cells.extend(make(group, widths));
     }
     Row::new(cells)
 }
 
 /// The cells of one row of a group; `content` chooses the row.
-fn cells(
-    group: &Group,
-    widths: &[usize],
-    style: &Style,
-    content: impl Fn(&Column) -> Cell,
-) -> Vec<TableCell> {
+fn cells(group: &Group, widths: &[usize], content: impl Fn(&Column) -> Cell) -> Vec<TableCell> {
     let columns = group.columns.iter().zip(widths).enumerate();
-    columns.map(|(at, (column, &room))| cell(column, &content(column), at, room, style)).collect()
+    columns.map(|(at, (column, &room))| cell(column, &content(column), at, room)).collect()
 }
 
 /// The title of a group, in its middle, cut into the pieces that fall into its columns.
-fn title_cells(group: &Group, widths: &[usize], style: &Style) -> Vec<TableCell> {
+fn title_cells(group: &Group, widths: &[usize]) -> Vec<TableCell> {
     let title = group.title.as_deref().unwrap_or("");
     let total: usize = widths.iter().sum();
     let before = total.saturating_sub(width(title)) / 2;
     let line = format!("{}{title}", " ".repeat(before));
     let mut rest = line.chars();
-    widths
-        .iter()
-        .map(|&room| {
-            let piece: String = rest.by_ref().take(room).collect();
-            let padded = format!("{piece:room$}");
-            TableCell::new(&style.paint(Tone::Group, &padded))
-        })
-        .collect()
+    let pieces = widths.iter().map(|&room| rest.by_ref().take(room).collect::<String>());
+    pieces.map(|piece| TableCell::new(&Tone::Group.mark(piece.trim_end()))).collect()
 }
 
-fn cell(column: &Column, content: &Cell, at: usize, room: usize, style: &Style) -> TableCell {
-    let painted = match (&content.painted, style.colour) {
-        (Some(painted), true) => painted.clone(),
-        _ => style.paint(content.tone, &content.text),
+/// The gap before a column is part of its cells.
+fn cell(column: &Column, content: &Cell, at: usize, room: usize) -> TableCell {
+    let text = match &content.marked {
+        Some(marked) => marked.clone(),
+        None => content.tone.mark(&content.text),
     };
-    let fill = " ".repeat(room.saturating_sub(width(&content.text)));
-    // The gap is part of the cell; filling it here keeps widths right under colour, too.
     match column.align {
-        Align::Right => TableCell::new_align(&format!("{fill}{painted}"), Alignment::RIGHT),
-        Align::Left => {
-            let gap = if at == 0 { 0 } else { GAP.min(fill.len()) };
-            TableCell::new(&format!("{}{painted}{}", &fill[..gap], &fill[gap..]))
+        Align::Right => {
+            let fill = room.saturating_sub(width(&content.text));
+            TableCell::new_align(&format!("{}{text}", " ".repeat(fill)), Alignment::RIGHT)
         }
+        Align::Left => TableCell::new(&format!("{}{text}", if at == 0 { "" } else { "  " })),
     }
 }
 

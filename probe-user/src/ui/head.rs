@@ -1,6 +1,6 @@
 //! What was traced, and when: the lines above the views.
 
-use super::clock;
+use super::clock::{self, Precision};
 use super::grid::{self, Column, Group};
 use super::style::{Style, Tone};
 use super::text;
@@ -35,27 +35,46 @@ pub(super) fn target(report: &Report, style: &Style) -> String {
 }
 
 fn name_of(signal: i32) -> String {
-    let name = rustix::process::Signal::from_named_raw(signal).map(|named| format!("{named:?}"));
-    match name.as_deref().and_then(|text| text.strip_prefix("Signal::")) {
-        Some(name) => format!("SIG{}", name.to_uppercase()),
-        None => format!("signal {signal}"),
-    }
+    let named = SIGNALS.iter().find(|(number, _)| *number == signal);
+    named.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
 }
+
+/// The signals that end programs, with the same number on every architecture that is traced.
+const SIGNALS: [(i32, &str); 12] = [
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (15, "SIGTERM"),
+];
 
 /// Start, end, total and tracked time, as one row.
 pub(super) fn times(context: &Context<'_>) -> String {
     let report = context.report;
-    let mut columns = Vec::new();
-    if let Some(offset) = context.options.epoch_offset_ns {
-        columns.push(Column::left("start", [clock::date_time(report.start_ns, offset)]));
-        columns.push(Column::left("end", [clock::date_time(report.end_ns, offset)]));
-    }
-    columns.push(Column::right("time total", [time(report.duration_ns, Digits::Full)]));
-    columns.push(Column::right("time tracked", [time(report.tracked_ns, Digits::Full)]));
-    columns.push(Column::right("tracked %", [percent(report.tracked_percent)]));
-    let mut group = Group::untitled(columns);
-    if context.style.width.is_some_and(|width| grid::total_width(&[&group]) > width) {
-        group.columns.retain(|column| column.heading != "end");
-    }
-    grid::draw(&[&group], context.style) + "\n"
+    let numbers = Group::untitled(vec![
+        Column::right("time total", [time(report.duration_ns, Digits::Full)]),
+        Column::right("time tracked", [time(report.tracked_ns, Digits::Full)]),
+        Column::right("tracked %", [percent(report.tracked_percent)]),
+    ]);
+    let Some(offset) = context.options.epoch_offset_ns else {
+        return grid::draw(&[&numbers]) + "\n";
+    };
+    let clock = |precision| {
+        Group::untitled(vec![
+            Column::left("start", [clock::date_time(report.start_ns, offset, precision)]),
+            Column::left("end", [clock::date_time(report.end_ns, offset, precision)]),
+        ])
+    };
+    let exact = clock(Precision::Millis);
+    let fits = |width| grid::total_width(&[&exact, &numbers]) <= width;
+    let times =
+        if context.style.width.is_none_or(fits) { exact } else { clock(Precision::Seconds) };
+    grid::draw(&[&times, &numbers]) + "\n"
 }

@@ -29,7 +29,7 @@ pub fn warnings(report: &Report) -> Vec<String> {
     }
     if loss.decode_errors > 0 {
         out.push(format!(
-            "warning: {} made no sense and were left out: a fault of ctrace, or a damaged \
+            "warning: {} could not be decoded: a fault of ctrace, or a damaged \
              recording. Please report it with the output of `ctrace doctor`.",
             counted(loss.decode_errors, "record", "records"),
         ));

@@ -62,9 +62,9 @@ pub fn render_table(
         out += &text::paragraph(&note, Tone::Plain, style);
     }
     let tone = if loss::is_damaged(report) { Tone::Warning } else { Tone::Dim };
-    out += &style.paint(tone, &loss_line(report));
+    out += &tone.mark(&loss_line(report));
     out.push('\n');
-    Ok(out)
+    Ok(style.resolve(&out))
 }
 
 /// The one view in `options` as CSV. Print [`warnings`] and [`loss_line`] elsewhere.

@@ -8,63 +8,73 @@ use super::style::{Style, Tone};
 /// Room that a name gets before a group of columns moves to a table of its own.
 const NAME_ROOM: usize = 24;
 
-/// The rows' names and, for each table, the groups in it.
-pub(super) struct Stack {
-    groups: Vec<Group>,
-    /// Indices into `groups`, table by table.
-    tables: Vec<Vec<usize>>,
+/// Groups of columns that belong together, with all digits and with few.
+pub(super) struct Section {
+    pub(super) full: Vec<Group>,
+    pub(super) short: Vec<Group>,
 }
 
-impl Stack {
-    /// Puts each group into the first table with room for it.
-    pub(super) fn pack(names: &[String], groups: Vec<Group>, style: &Style) -> Self {
-        let groups = match style.width {
-            Some(width) => narrow_groups(names, groups, width),
-            None => groups,
+/// The sections in as few tables as the width allows, the names in front of each.
+pub(super) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> String {
+    let tables = pack(names, sections, style.width);
+    let room = style.width.map_or(usize::MAX, |width| {
+        let left = tables.iter().map(|table| width.saturating_sub(width_of(table, names, 0)));
+        left.min().unwrap_or(width) + name_column(names, 0).width()
+    });
+    let name = Group::untitled(vec![name_column(names, room.max(least_room(names)))]);
+    let drawn = tables.iter().map(|table| {
+        let all: Vec<&Group> = std::iter::once(&name).chain(table).collect();
+        grid::draw(&all)
+    });
+    drawn.collect::<Vec<_>>().join("\n")
+}
+
+/// The groups of each table.
+fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<Group>> {
+    let room = least_room(names);
+    let fits = |table: &[Group]| width.is_none_or(|width| width_of(table, names, room) <= width);
+    let mut tables: Vec<Vec<Group>> = Vec::new();
+    for section in sections {
+        let whole = if fits(&section.full) {
+            section.full
+        } else if fits(&section.short) {
+            section.short
+        } else {
+            // The parts of this section may share tables among themselves only.
+            let start = tables.len();
+            for group in narrow_groups(names, section.short, width.unwrap_or(usize::MAX)) {
+                add(&mut tables, start, vec![group], fits);
+            }
+            continue;
         };
-        let least = Group::untitled(vec![name_column(names, least_room(names))]);
-        let mut tables: Vec<Vec<usize>> = Vec::new();
-        for index in 0..groups.len() {
-            let place = tables.iter_mut().find(|table| {
-                let mut all = vec![&least];
-                all.extend(table.iter().map(|&i| &groups[i]));
-                all.push(&groups[index]);
-                style.width.is_none_or(|width| grid::total_width(&all) <= width)
-            });
-            match place {
-                Some(table) => table.push(index),
-                None => tables.push(vec![index]),
-            }
-        }
-        Self { groups, tables }
+        let last = tables.len().saturating_sub(1);
+        add(&mut tables, last, whole, fits);
     }
+    tables
+}
 
-    /// How many tables there are.
-    pub(super) fn len(&self) -> usize {
-        self.tables.len()
-    }
-
-    pub(super) fn draw(&self, names: &[String], style: &Style) -> String {
-        let room = style.width.map_or(usize::MAX, |width| {
-            let left = self.tables.iter().map(|table| {
-                let mut all = vec![Group::default()];
-                all.extend(table.iter().map(|&i| self.groups[i].clone()));
-                width.saturating_sub(grid::total_width(&all.iter().collect::<Vec<_>>()))
-            });
-            left.min().unwrap_or(width).max(least_room(names))
-        });
-        let name = Group::untitled(vec![name_column(names, room)]);
-        let mut out = String::new();
-        for table in &self.tables {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            let mut all = vec![&name];
-            all.extend(table.iter().map(|&i| &self.groups[i]));
-            out += &grid::draw(&all, style);
+/// Adds groups to the first table from `start` on that has room, or to a new one.
+fn add(
+    tables: &mut Vec<Vec<Group>>,
+    start: usize,
+    groups: Vec<Group>,
+    fits: impl Fn(&[Group]) -> bool,
+) {
+    for table in tables.iter_mut().skip(start) {
+        let before = table.len();
+        table.extend(groups.iter().cloned());
+        if fits(table) {
+            return;
         }
-        out
+        table.truncate(before);
     }
+    tables.push(groups);
+}
+
+/// The width of a table whose names have `room`.
+fn width_of(table: &[Group], names: &[String], room: usize) -> usize {
+    let name = Group::untitled(vec![name_column(names, room)]);
+    grid::total_width(&std::iter::once(&name).chain(table).collect::<Vec<_>>())
 }
 
 /// Splits groups that alone are too wide, column by column.

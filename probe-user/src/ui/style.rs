@@ -1,5 +1,8 @@
 //! How a rendering may look: its width and whether it has colour. A value, so that rendering is
 //! pure; [`super::terminal`] finds out what is right for an output.
+//!
+//! Text is marked with what it is, and the marks become colour, or nothing, when all is laid out:
+//! escape sequences would be counted as width on the way.
 
 /// What the output can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +43,18 @@ impl Tone {
         }
     }
 
+    /// `text` marked as being of this tone. Marks take no room, and no text of the target has
+    /// them, since [`ctrace_core::export::clean`] replaces such characters.
+    pub(super) fn mark(self, text: &str) -> String {
+        match TONES.iter().position(|&tone| tone == self) {
+            Some(index) if !text.is_empty() => {
+                let start = char::from_u32(FIRST_MARK + index as u32).unwrap_or(END_MARK);
+                format!("{start}{text}{END_MARK}")
+            }
+            _ => text.to_owned(),
+        }
+    }
+
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -54,13 +69,37 @@ impl Tone {
     }
 }
 
+/// The tones that have a colour; their marks are the invisible characters from [`FIRST_MARK`] on.
+const TONES: [Tone; 8] = [
+    Tone::Title,
+    Tone::Heading,
+    Tone::Group,
+    Tone::Name,
+    Tone::Dim,
+    Tone::Warm,
+    Tone::Hot,
+    Tone::Warning,
+];
+const FIRST_MARK: u32 = 0x2060;
+const END_MARK: char = '\u{206f}';
+
 impl Style {
-    /// `text` in the colour of `tone`.
-    pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
-        if !self.colour || tone == Tone::Plain || text.is_empty() {
-            text.to_owned()
-        } else {
-            format!("\x1b[{}m{text}\x1b[0m", tone.code())
+    /// `text` with its marks turned into colour, or taken away.
+    pub(super) fn resolve(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            let tone = u32::from(c).checked_sub(FIRST_MARK).and_then(|i| TONES.get(i as usize));
+            match (tone, c) {
+                (Some(tone), _) if self.colour => {
+                    out += "\x1b[";
+                    out += tone.code();
+                    out.push('m');
+                }
+                (None, END_MARK) if self.colour => out += "\x1b[0m",
+                (Some(_), _) | (None, END_MARK) => {}
+                (None, c) => out.push(c),
+            }
         }
+        out
     }
 }

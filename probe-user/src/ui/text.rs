@@ -10,7 +10,7 @@ pub(super) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
     let mut line = String::new();
     for word in text.split(' ') {
         if !line.is_empty() && width(&line) + 1 + width(word) > room {
-            out += &style.paint(tone, &line);
+            out += &tone.mark(&line);
             out.push('\n');
             line = format!("  {word}");
         } else {
@@ -20,14 +20,14 @@ pub(super) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
             line += word;
         }
     }
-    out += &style.paint(tone, &line);
+    out += &tone.mark(&line);
     out.push('\n');
     out
 }
 
 /// The title of a view.
-pub(super) fn title(text: &str, style: &Style) -> String {
-    format!("{}\n", style.paint(Tone::Title, text))
+pub(super) fn title(text: &str) -> String {
+    format!("{}\n", Tone::Title.mark(text))
 }
 
 /// What stands below a table that does not show all its rows.

@@ -2,18 +2,22 @@
 
 use super::super::grid::{self, Cell, Column, Group};
 use super::super::style::Tone;
-use super::super::units::{Digits, count, maybe_time, time};
+use super::super::units::{Digits, count, maybe_time};
 use super::super::{names, text};
 use super::Context;
 use ctrace_core::export::clean::clean;
 use ctrace_core::export::rows::{self, Selection};
 use ctrace_core::report::PathReport;
+use ctrace_core::units::Nanos;
 use std::sync::Arc;
 
 /// Paths shown when `--top` does not say.
 const TOP: usize = 20;
 /// Frames shown at each end of a path that is longer than twice as many.
 const ENDS: usize = 16;
+/// Room for a path below which numbers give way, and what it gets at least.
+const PATH_ROOM: usize = 32;
+const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
@@ -21,29 +25,48 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let selection = Selection { top: Some(top), ..context.selection.clone() };
     let rows = rows::paths(report, &selection);
     let list: Vec<&PathReport> = rows.indices.iter().map(|&i| &report.paths[i]).collect();
-    let wide = context.style.width.is_none_or(|width| width >= 132);
-    let digits = if wide { Digits::Full } else { Digits::Short };
-    let numbers = numbers(&list, digits);
-    let room = context.style.width.map_or(usize::MAX, |width| {
-        width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(12)
-    });
+    let (numbers, room) = fit(&list, context.style.width);
     let paths = list.iter().map(|path| Cell::toned(joined(&path.path, room), Tone::Name));
     let path = Group::untitled(vec![Column::left("path", paths)]);
-    text::title("Paths", context.style)
-        + &grid::draw(&[&numbers, &path], context.style)
+    text::title("Paths")
+        + &grid::draw(&[&numbers, &path])
         + &text::left_out(rows.left_out, "path", "paths", context.style)
 }
 
-fn numbers(list: &[&PathReport], digits: Digits) -> Group {
-    Group::untitled(vec![
-        Column::right("calls", list.iter().map(|p| count(p.calls))),
-        Column::right("total", list.iter().map(|p| time(p.total_ns, digits))),
-        Column::right("self", list.iter().map(|p| time(p.self_ns, digits))),
-        Column::right("p50", list.iter().map(|p| maybe_time(p.p50_ns, digits))),
-        Column::right("p90", list.iter().map(|p| maybe_time(p.p90_ns, digits))),
-        Column::right("p99", list.iter().map(|p| maybe_time(p.p99_ns, digits))),
-        Column::right("max", list.iter().map(|p| maybe_time(p.max_ns, digits))),
-    ])
+/// The numbers that leave room enough for the paths, and that room. What a path needs least goes
+/// first: decimals, then columns.
+fn fit(list: &[&PathReport], width: Option<usize>) -> (Group, usize) {
+    let Some(width) = width else { return (numbers(list, Digits::Full, &[]), usize::MAX) };
+    let longest = list.iter().map(|path| names::width(&joined(&path.path, usize::MAX))).max();
+    let wanted = longest.unwrap_or(0).min(PATH_ROOM);
+    let mut chosen = numbers(list, Digits::Full, &[]);
+    let dropped: [&[&str]; 4] = [&[], &["p90"], &["p90", "self"], &["p90", "self", "p50"]];
+    let room = |group: &Group| width.saturating_sub(grid::total_width(&[group]) + 2);
+    for without in dropped {
+        if room(&chosen) >= wanted {
+            break;
+        }
+        chosen = numbers(list, Digits::Short, without);
+    }
+    let room = room(&chosen).max(LEAST_ROOM);
+    (chosen, room)
+}
+
+fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> Group {
+    let times = |heading: &str, get: fn(&PathReport) -> Option<Nanos>| {
+        Column::right(heading, list.iter().map(|path| maybe_time(get(path), digits)))
+    };
+    let mut columns = vec![
+        Column::right("calls", list.iter().map(|path| count(path.calls))),
+        times("total", |path| Some(path.total_ns)),
+        times("self", |path| Some(path.self_ns)),
+        times("p50", |path| path.p50_ns),
+        times("p90", |path| path.p90_ns),
+        times("p99", |path| path.p99_ns),
+        times("max", |path| path.max_ns),
+    ];
+    columns.retain(|column| !without.contains(&column.heading.as_str()));
+    Group::untitled(columns)
 }
 
 /// The path in at most `room` columns: recursion counted, then frames in the middle left out,

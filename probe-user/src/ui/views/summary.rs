@@ -17,7 +17,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let rows = rows::functions(report, context.selection);
     let list: Vec<&FunctionReport> = rows.indices.iter().map(|&i| &report.functions[i]).collect();
-    text::title("Summary", context.style)
+    text::title("Summary")
         + &head::times(context)
         + &table(context, &list)
         + &text::left_out(rows.left_out, "function", "functions", context.style)
@@ -41,7 +41,8 @@ const LAYOUTS: [Layout; 5] = [
 
 fn table(context: &Context<'_>, list: &[&FunctionReport]) -> String {
     let names: Vec<String> = list.iter().map(|f| clean(&f.name).into_owned()).collect();
-    let longest = names.iter().map(|name| names::width(name)).max().unwrap_or(0);
+    let heading = stack::name_column(&[], 0).width();
+    let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
     let mut groups = Vec::new();
     let mut room = usize::MAX;
     for layout in &LAYOUTS {
@@ -57,7 +58,7 @@ fn table(context: &Context<'_>, list: &[&FunctionReport]) -> String {
     let name = Group::untitled(vec![stack::name_column(&names, room)]);
     let at = usize::from(groups.len() > 1);
     groups.insert(at, name);
-    grid::draw(&groups.iter().collect::<Vec<_>>(), context.style)
+    grid::draw(&groups.iter().collect::<Vec<_>>())
 }
 
 /// The file, if it is to be shown, and the numbers.

@@ -30,7 +30,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         Column::right("first", list.iter().map(|t| since_start(t.first_ns))),
         Column::right("last", list.iter().map(|t| since_start(t.last_ns))),
     ]);
-    text::title("Threads", context.style)
-        + &grid::draw(&[&group], context.style)
+    text::title("Threads")
+        + &grid::draw(&[&group])
         + &text::left_out(rows.left_out, "thread", "threads", context.style)
 }

@@ -4,7 +4,7 @@
 //! end ctrace. Beyond a depth the lines are drawn no deeper, and the depth is said instead.
 
 use super::super::grid::{self, Cell, Column, Group};
-use super::super::style::{Style, Tone};
+use super::super::style::Tone;
 use super::super::units::{Digits, count, percent, time};
 use super::super::{names, text};
 use super::Context;
@@ -49,8 +49,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let levels = DEEPEST.min(room / 6);
     let functions = lines.iter().map(|line| function_cell(context, line, levels, room));
     let tree = Group::untitled(vec![Column::left("function", functions)]);
-    text::title("Call tree", context.style)
-        + &grid::draw(&[numbers, &tree], context.style)
+    text::title("Call tree")
+        + &grid::draw(&[numbers, &tree])
         + &text::left_out(paths.len() - lines.len(), "path", "paths", context.style)
 }
 
@@ -159,7 +159,6 @@ fn function_cell(context: &Context<'_>, line: &Line, levels: usize, room: usize)
     let path = &context.report.paths[line.path];
     let name = path.path.last().map_or_else(String::new, |name| clean(name).into_owned());
     let name = names::shorten(&name, room.saturating_sub(names::width(&lead)).max(8));
-    let style: &Style = context.style;
-    let painted = style.paint(Tone::Dim, &lead) + &style.paint(Tone::Name, &name);
-    Cell { text: lead + &name, tone: Tone::Plain, painted: Some(painted) }
+    let marked = Tone::Dim.mark(&lead) + &Tone::Name.mark(&name);
+    Cell { text: lead + &name, tone: Tone::Plain, marked: Some(marked) }
 }
