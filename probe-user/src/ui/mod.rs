@@ -17,6 +17,7 @@ pub mod terminal;
 mod text;
 pub mod units;
 pub mod views;
+pub mod wall;
 
 pub use loss::{loss_line, warnings};
 pub use options::{ViewError, ViewName, ViewOptions};

@@ -40,7 +40,8 @@ pub(super) fn cut_middle(text: &str, room: usize) -> String {
         return text.to_owned();
     }
     let left = room.saturating_sub(1);
-    format!("{}…{}", head(text, left / 2), tail(text, left - left / 2))
+    let (start, end) = (head(text, left / 2), tail(text, left - left / 2));
+    format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
 fn head(text: &str, room: usize) -> &str {

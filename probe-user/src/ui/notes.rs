@@ -44,7 +44,7 @@ pub(super) fn nothing_called(report: &Report) -> Vec<String> {
     let seconds = super::units::time(report.duration_ns, super::units::Digits::Full);
     let mut out = Vec::new();
     match report.functions.len() as u64 {
-        0 => out.push("Nothing was traced: no function was selected.".to_owned()),
+        0 => return vec!["Nothing was traced: no function was selected.".to_owned()],
         1 => out.push(format!("The selected function was not called in {seconds}.")),
         n => out
             .push(format!("None of the {} selected functions was called in {seconds}.", count(n))),

@@ -105,6 +105,8 @@ pub fn percent(value: f64) -> String {
         ABSENT.to_owned()
     } else if value > 0.0 && value < 0.005 {
         "<0.01%".to_owned()
+    } else if value.abs() >= 1e9 {
+        format!("{value:.1e}%")
     } else {
         format!("{value:.2}%")
     }
@@ -185,6 +187,7 @@ mod tests {
         assert_eq!(percent(0.0), "0.00%");
         assert_eq!(percent(0.001), "<0.01%");
         assert_eq!(percent(f64::NAN), ABSENT);
+        assert_eq!(percent(f64::MAX), "1.8e308%");
         assert_eq!(ratio(Some(2.68174)), "2.68");
         assert_eq!(ratio(Some(f64::MAX)), "1.8e308");
         assert_eq!(ratio(None), ABSENT);

@@ -15,7 +15,8 @@ use std::sync::Arc;
 const TOP: usize = 20;
 /// Frames shown at each end of a path that is longer than twice as many.
 const ENDS: usize = 16;
-/// Room for a path below which numbers give way, and what it gets at least.
+/// Room for a path below which decimals give way, then columns, and what it gets at least.
+const GENEROUS_ROOM: usize = 64;
 const PATH_ROOM: usize = 32;
 const LEAST_ROOM: usize = 12;
 
@@ -38,15 +39,17 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 fn fit(list: &[&PathReport], width: Option<usize>) -> (Group, usize) {
     let Some(width) = width else { return (numbers(list, Digits::Full, &[]), usize::MAX) };
     let longest = list.iter().map(|path| names::width(&joined(&path.path, usize::MAX))).max();
-    let wanted = longest.unwrap_or(0).min(PATH_ROOM);
+    let longest = longest.unwrap_or(0);
     let mut chosen = numbers(list, Digits::Full, &[]);
     let dropped: [&[&str]; 4] = [&[], &["p90"], &["p90", "self"], &["p90", "self", "p50"]];
     let room = |group: &Group| width.saturating_sub(grid::total_width(&[group]) + 2);
-    for without in dropped {
-        if room(&chosen) >= wanted {
-            break;
+    if room(&chosen) < longest.min(GENEROUS_ROOM) {
+        for without in dropped {
+            chosen = numbers(list, Digits::Short, without);
+            if room(&chosen) >= longest.min(PATH_ROOM) {
+                break;
+            }
         }
-        chosen = numbers(list, Digits::Short, without);
     }
     let room = room(&chosen).max(LEAST_ROOM);
     (chosen, room)
