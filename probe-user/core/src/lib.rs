@@ -4,6 +4,7 @@
 //! machine. Data that makes no sense becomes a counted diagnostic, never a panic.
 #![forbid(unsafe_code)]
 
+pub mod export;
 pub mod function;
 pub mod report;
 pub mod units;

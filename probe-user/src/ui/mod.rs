@@ -1,1 +1,78 @@
 //! What people see on a terminal: pure functions of a report.
+//!
+//! [`render_table`] draws the views one asked for. [`views`] is the registry of views; what an
+//! output can show is a [`Style`], found by [`terminal`]. A report that is not whole starts with
+//! warnings, and the last line of every report is the loss line.
+
+mod clock;
+mod grid;
+mod head;
+mod loss;
+mod names;
+mod notes;
+mod options;
+mod stack;
+mod style;
+pub mod terminal;
+mod text;
+pub mod units;
+pub mod views;
+pub mod wall;
+
+pub use loss::{loss_line, warnings};
+pub use options::{ViewError, ViewName, ViewOptions};
+pub use style::Style;
+
+use ctrace_core::export::{columns, csv};
+use ctrace_core::report::Report;
+use style::Tone;
+use views::Context;
+
+/// The views in `options`, one below the other.
+pub fn render_table(
+    report: &Report,
+    options: &ViewOptions,
+    style: &Style,
+) -> Result<String, ViewError> {
+    let views = options.views_or_default();
+    if let Some(sort) = &options.sort {
+        let tables: Vec<_> = views.iter().map(|view| view.view().table).collect();
+        columns::check(sort, &tables)?;
+    }
+    let mut out = String::new();
+    for warning in warnings(report) {
+        out += &text::paragraph(&warning, Tone::Warning, style);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out += &head::target(report, style);
+    let context = Context { report, options, selection: &options.selection(), style };
+    if report.functions.iter().all(|f| f.calls == 0 && f.headless == 0) && !options.show_zero {
+        out += &head::times(&context);
+        for line in notes::nothing_called(report) {
+            out += &text::paragraph(&line, Tone::Plain, style);
+        }
+    } else {
+        for view in &views {
+            out += &(view.view().draw)(&context);
+            out.push('\n');
+        }
+    }
+    for note in notes::notes(report, options.show_zero) {
+        out += &text::paragraph(&note, Tone::Plain, style);
+    }
+    let tone = if loss::is_damaged(report) { Tone::Warning } else { Tone::Dim };
+    out += &tone.mark(&loss_line(report));
+    out.push('\n');
+    Ok(style.resolve(&out))
+}
+
+/// The one view in `options` as CSV. Print [`warnings`] and [`loss_line`] elsewhere.
+pub fn render_csv(report: &Report, options: &ViewOptions) -> Result<String, ViewError> {
+    match options.views.as_slice() {
+        [] => Ok(csv::render(report, views::DEFAULT[0].table, &options.selection())?),
+        [one] => Ok(csv::render(report, one.view().table, &options.selection())?),
+        many => Err(ViewError::OneViewForCsv { given: many.len() }),
+    }
+}

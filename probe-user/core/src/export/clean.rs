@@ -1,0 +1,54 @@
+//! Strings that come from the target, made harmless for a terminal.
+//!
+//! Symbol names, file names and thread names are the target's to choose. One with an escape
+//! sequence could retitle the reader's terminal, and one with a bidirectional override could make
+//! a table lie, so every such character is shown as its code point instead.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether `c` does something to a terminal, or to its neighbours, other than being seen.
+pub fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `text` with every harmful character as `\u{1b}`, borrowed when there is none.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_harmful(c) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{}", c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn harmless_text_is_borrowed() {
+        assert!(matches!(clean("std::vec<漢字>::push → é"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn harmful_characters_show_as_code_points() {
+        assert_eq!(clean("a\x1b[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(clean("x\n\t\u{9b}\u{202e}"), "x\\u{a}\\u{9}\\u{9b}\\u{202e}");
+    }
+}

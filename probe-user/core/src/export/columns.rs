@@ -1,0 +1,156 @@
+//! The columns that rows can be sorted by: one list per table, from which `--sort`, its errors and
+//! its help derive.
+
+use super::Table;
+use crate::report::{FunctionReport, PathReport, ThreadReport};
+use crate::units::Nanos;
+use std::cmp::Ordering;
+
+/// What a row is compared by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Key<'a> {
+    Text(&'a str),
+    Count(Option<u64>),
+    Real(Option<f64>),
+}
+
+impl Key<'_> {
+    /// Order in a table: text from A to Z, numbers from large to small, what is absent last.
+    pub fn in_table(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Count(a), Self::Count(b)) => b.cmp(a),
+            (Self::Real(a), Self::Real(b)) => match (a, b) {
+                (Some(a), Some(b)) => b.total_cmp(a),
+                _ => b.is_some().cmp(&a.is_some()),
+            },
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// A column of a table of `T`.
+pub struct Column<T: 'static> {
+    pub name: &'static str,
+    /// Other spellings, as other tools have them.
+    pub aliases: &'static [&'static str],
+    pub key: for<'a> fn(&'a T) -> Key<'a>,
+}
+
+const fn column<T>(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    key: for<'a> fn(&'a T) -> Key<'a>,
+) -> Column<T> {
+    Column { name, aliases, key }
+}
+
+fn time<'a>(ns: Nanos) -> Key<'a> {
+    Key::Count(Some(ns.0))
+}
+
+fn maybe<'a>(ns: Option<Nanos>) -> Key<'a> {
+    Key::Count(ns.map(|ns| ns.0))
+}
+
+fn count<'a>(n: u64) -> Key<'a> {
+    Key::Count(Some(n))
+}
+
+/// Columns of functions; the first is the default.
+pub static FUNCTIONS: &[Column<FunctionReport>] = &[
+    column("ae", &["active_exclusive", "time_ae"], |f| time(f.active_exclusive_ns)),
+    column("a", &["active", "time_a"], |f| time(f.active_ns)),
+    column("total", &["acc", "time_acc"], |f| time(f.total_ns)),
+    column("self", &[], |f| time(f.self_ns)),
+    column("calls", &[], |f| count(f.calls)),
+    column("threads", &[], |f| count(f.threads)),
+    column("min", &[], |f| maybe(f.durations.min_ns)),
+    column("mean", &["avg"], |f| maybe(f.durations.mean_ns)),
+    column("p50", &["median", "med"], |f| maybe(f.durations.p50_ns)),
+    column("p90", &[], |f| maybe(f.durations.p90_ns)),
+    column("p95", &[], |f| maybe(f.durations.p95_ns)),
+    column("p99", &[], |f| maybe(f.durations.p99_ns)),
+    column("p999", &["p99.9"], |f| maybe(f.durations.p999_ns)),
+    column("max", &[], |f| maybe(f.durations.max_ns)),
+    column("sd", &[], |f| maybe(f.durations.sd_ns)),
+    column("cv", &[], |f| Key::Real(f.durations.cv)),
+    column("ae_center", &["center_ae"], |f| maybe(f.center.active_exclusive_ns)),
+    column("a_center", &["center_a"], |f| maybe(f.center.active_ns)),
+    column("timed", &[], |f| count(f.timed)),
+    column("untimed", &[], |f| count(f.untimed)),
+    column("open", &[], |f| count(f.open)),
+    column("headless", &[], |f| count(f.headless)),
+    column("name", &["function"], |f| Key::Text(&f.name)),
+    column("object", &[], |f| Key::Text(&f.object)),
+    column("file", &[], |f| Key::Text(f.file.as_deref().unwrap_or(&f.object))),
+];
+
+/// Columns of call paths; the first is the default.
+pub static PATHS: &[Column<PathReport>] = &[
+    column("total", &["acc", "time_acc"], |p| time(p.total_ns)),
+    column("self", &[], |p| time(p.self_ns)),
+    column("calls", &[], |p| count(p.calls)),
+    column("p50", &["median", "med"], |p| maybe(p.p50_ns)),
+    column("p90", &[], |p| maybe(p.p90_ns)),
+    column("p99", &[], |p| maybe(p.p99_ns)),
+    column("max", &[], |p| maybe(p.max_ns)),
+    column("depth", &[], |p| count(p.path.len() as u64)),
+    column("name", &["function"], |p| Key::Text(p.path.last().map_or("", |name| name))),
+];
+
+/// Columns of threads; the first is the default.
+pub static THREADS: &[Column<ThreadReport>] = &[
+    column("calls", &[], |t| count(t.calls)),
+    column("first", &[], |t| time(t.first_ns)),
+    column("last", &[], |t| time(t.last_ns)),
+    column("pid", &[], |t| count(t.pid.0.into())),
+    column("tid", &[], |t| count(t.tid.0.into())),
+    column("name", &["thread"], |t| Key::Text(&t.name)),
+];
+
+/// The column called `name`; case, and `-` for `_`, do not matter.
+pub fn find<T>(columns: &'static [Column<T>], name: &str) -> Option<&'static Column<T>> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    columns.iter().find(|c| c.name == name || c.aliases.contains(&name.as_str()))
+}
+
+/// A column that none of the tables has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot sort by '{}': choose one of {valid}", super::clean::clean(given))]
+pub struct UnknownColumn {
+    pub given: String,
+    /// The names of the columns there are, separated by commas.
+    pub valid: String,
+}
+
+/// The names of the columns that any of `tables` can be sorted by, each once.
+pub fn names(tables: &[Table]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for table in tables {
+        let of_table: Vec<&'static str> = match table {
+            Table::Functions => FUNCTIONS.iter().map(|c| c.name).collect(),
+            Table::Paths => PATHS.iter().map(|c| c.name).collect(),
+            Table::Threads => THREADS.iter().map(|c| c.name).collect(),
+        };
+        for name in of_table {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Checks that at least one of `tables` has the column `name`.
+pub fn check(name: &str, tables: &[Table]) -> Result<(), UnknownColumn> {
+    let known = tables.iter().any(|table| match table {
+        Table::Functions => find(FUNCTIONS, name).is_some(),
+        Table::Paths => find(PATHS, name).is_some(),
+        Table::Threads => find(THREADS, name).is_some(),
+    });
+    if known {
+        return Ok(());
+    }
+    Err(UnknownColumn { given: name.to_owned(), valid: names(tables).join(", ") })
+}

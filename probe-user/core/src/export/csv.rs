@@ -1,0 +1,149 @@
+//! Comma-separated values: one table per file, raw nanoseconds, quoted as RFC 4180 has it.
+//!
+//! A file of rows has no place for the loss line; who writes one also prints that line elsewhere.
+//! Absent values are empty. Lines end in a line feed, as Unix tools expect.
+
+use super::Table;
+use super::clean::clean;
+use super::columns::{self, UnknownColumn};
+use super::rows::{self, Rows, Selection};
+use crate::function::FunctionKind;
+use crate::report::{FunctionReport, PathReport, Report, ThreadReport};
+use crate::units::Nanos;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A column: its heading and the text of a row.
+type Field<T> = (&'static str, fn(&T) -> String);
+
+/// The rows that `selection` chooses from `table`, with a heading row.
+pub fn render(
+    report: &Report,
+    table: Table,
+    selection: &Selection,
+) -> Result<String, UnknownColumn> {
+    if let Some(sort) = &selection.sort {
+        columns::check(sort, &[table])?;
+    }
+    Ok(match table {
+        Table::Functions => {
+            write(&report.functions, &rows::functions(report, selection), FUNCTIONS)
+        }
+        Table::Paths => write(&report.paths, &rows::paths(report, selection), PATHS),
+        Table::Threads => write(&report.threads, &rows::threads(report, selection), THREADS),
+    })
+}
+
+fn write<T>(list: &[T], rows: &Rows, fields: &[Field<T>]) -> String {
+    let mut out = fields.iter().map(|(heading, _)| *heading).collect::<Vec<_>>().join(",");
+    out.push('\n');
+    for &index in &rows.indices {
+        for (i, (_, text)) in fields.iter().enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            out.push_str(&quoted(&text(&list[index])));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn quoted(text: &str) -> Cow<'_, str> {
+    let text = clean(text);
+    if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        text
+    }
+}
+
+fn ns(value: Nanos) -> String {
+    value.0.to_string()
+}
+
+fn maybe<T: ToString>(value: Option<T>) -> String {
+    value.map(|v| v.to_string()).unwrap_or_default()
+}
+
+fn maybe_ns(value: Option<Nanos>) -> String {
+    maybe(value.map(|v| v.0))
+}
+
+fn joined(names: &[Arc<str>]) -> String {
+    names.join(";")
+}
+
+fn kind(kind: FunctionKind) -> String {
+    match kind {
+        FunctionKind::Function => "function",
+        FunctionKind::Usdt => "usdt",
+        FunctionKind::Marker => "marker",
+    }
+    .to_owned()
+}
+
+/// The names are the keys of the JSON report, nested ones joined by `_`.
+static FUNCTIONS: &[Field<FunctionReport>] = &[
+    ("name", |f| f.name.to_string()),
+    ("aliases", |f| joined(&f.aliases)),
+    ("object", |f| f.object.to_string()),
+    ("file", |f| maybe(f.file.as_deref())),
+    ("line", |f| maybe(f.line)),
+    ("kind", |f| kind(f.kind)),
+    ("group", |f| maybe(f.group.as_deref())),
+    ("calls", |f| f.calls.to_string()),
+    ("timed", |f| f.timed.to_string()),
+    ("untimed", |f| f.untimed.to_string()),
+    ("open", |f| f.open.to_string()),
+    ("headless", |f| f.headless.to_string()),
+    ("threads", |f| f.threads.to_string()),
+    ("total_ns", |f| ns(f.total_ns)),
+    ("self_ns", |f| ns(f.self_ns)),
+    ("active_ns", |f| ns(f.active_ns)),
+    ("active_exclusive_ns", |f| ns(f.active_exclusive_ns)),
+    ("active_exclusive_percent", |f| f.active_exclusive_percent.to_string()),
+    ("min_ns", |f| maybe_ns(f.durations.min_ns)),
+    ("mean_ns", |f| maybe_ns(f.durations.mean_ns)),
+    ("p50_ns", |f| maybe_ns(f.durations.p50_ns)),
+    ("p90_ns", |f| maybe_ns(f.durations.p90_ns)),
+    ("p95_ns", |f| maybe_ns(f.durations.p95_ns)),
+    ("p99_ns", |f| maybe_ns(f.durations.p99_ns)),
+    ("p999_ns", |f| maybe_ns(f.durations.p999_ns)),
+    ("max_ns", |f| maybe_ns(f.durations.max_ns)),
+    ("sd_ns", |f| maybe_ns(f.durations.sd_ns)),
+    ("cv", |f| maybe(f.durations.cv)),
+    ("fastest_min_ns", |f| maybe_ns(f.fastest.min_ns)),
+    ("fastest_mean_ns", |f| maybe_ns(f.fastest.mean_ns)),
+    ("center_min_ns", |f| maybe_ns(f.center.min_ns)),
+    ("center_mean_ns", |f| maybe_ns(f.center.mean_ns)),
+    ("center_median_ns", |f| maybe_ns(f.center.median_ns)),
+    ("center_max_ns", |f| maybe_ns(f.center.max_ns)),
+    ("center_active_ns", |f| maybe_ns(f.center.active_ns)),
+    ("center_active_exclusive_ns", |f| maybe_ns(f.center.active_exclusive_ns)),
+    ("center_active_exclusive_percent", |f| maybe(f.center.active_exclusive_percent)),
+    ("slowest_mean_ns", |f| maybe_ns(f.slowest.mean_ns)),
+    ("slowest_max_ns", |f| maybe_ns(f.slowest.max_ns)),
+];
+
+/// The path is folded as flame graph tools have it: root to leaf, separated by semicolons.
+static PATHS: &[Field<PathReport>] = &[
+    ("path", |p| joined(&p.path)),
+    ("depth", |p| p.path.len().to_string()),
+    ("calls", |p| p.calls.to_string()),
+    ("total_ns", |p| ns(p.total_ns)),
+    ("self_ns", |p| ns(p.self_ns)),
+    ("p50_ns", |p| maybe_ns(p.p50_ns)),
+    ("p90_ns", |p| maybe_ns(p.p90_ns)),
+    ("p99_ns", |p| maybe_ns(p.p99_ns)),
+    ("max_ns", |p| maybe_ns(p.max_ns)),
+];
+
+static THREADS: &[Field<ThreadReport>] = &[
+    ("pid", |t| t.pid.0.to_string()),
+    ("tid", |t| t.tid.0.to_string()),
+    ("name", |t| t.name.to_string()),
+    ("calls", |t| t.calls.to_string()),
+    ("first_ns", |t| ns(t.first_ns)),
+    ("last_ns", |t| ns(t.last_ns)),
+];

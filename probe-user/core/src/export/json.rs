@@ -1,0 +1,73 @@
+//! The JSON interface `ctrace.report.v1`, described by `docs/report.schema.json`.
+//!
+//! Names come from the target and the text may be printed on a terminal, so characters that would
+//! drive one are written as `\u` escapes, which a reader of JSON turns back: nothing is lost.
+
+use super::clean::is_harmful;
+use crate::report::Report;
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use std::io::{self, Write};
+
+/// One object over several lines, with a line feed at the end.
+pub fn to_pretty(report: &Report) -> String {
+    serialise(report, Safe(PrettyFormatter::new()))
+}
+
+/// One object on one line, with a line feed at the end: a report of `--interval`.
+pub fn to_line(report: &Report) -> String {
+    serialise(report, Safe(CompactFormatter))
+}
+
+fn serialise(report: &Report, formatter: impl Formatter) -> String {
+    let mut bytes = Vec::with_capacity(4096);
+    let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
+    // A report has string keys only, and a Vec takes every write.
+    let done = report.serialize(&mut serializer);
+    debug_assert!(done.is_ok(), "a report is always JSON: {done:?}");
+    bytes.push(b'\n');
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// A formatter that also escapes what would drive a terminal.
+struct Safe<F>(F);
+
+macro_rules! forward {
+    ($($name:ident($($arg:ident: $type:ty),*);)*) => {$(
+        fn $name<W: ?Sized + Write>(&mut self, w: &mut W $(, $arg: $type)*) -> io::Result<()> {
+            self.0.$name(w $(, $arg)*)
+        }
+    )*};
+}
+
+impl<F: Formatter> Formatter for Safe<F> {
+    forward! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        end_object_key();
+        begin_object_value();
+        end_object_value();
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        w: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|&(_, c)| is_harmful(c)) {
+            w.write_all(&rest.as_bytes()[..at])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(w, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        w.write_all(rest.as_bytes())
+    }
+}

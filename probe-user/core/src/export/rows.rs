@@ -1,0 +1,102 @@
+//! Which rows of a report are shown, and in which order: `--sort`, `--top` and `--min-percent` as
+//! functions of a report, the same for tables and CSV.
+
+use super::columns::{self, Column};
+use crate::report::{FunctionReport, PathReport, Report};
+use crate::units::Nanos;
+
+/// What the reader asked to see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// A column's name; a table without that column keeps its default order.
+    pub sort: Option<String>,
+    pub top: Option<usize>,
+    /// Leave out functions below this share of active-exclusive time, and paths below this share
+    /// of the duration.
+    pub min_percent: Option<f64>,
+    /// Also functions that were never called.
+    pub show_zero: bool,
+}
+
+/// The chosen rows, as indices into the report's list, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    pub indices: Vec<usize>,
+    /// Rows that `--top` or `--min-percent` left out.
+    pub left_out: usize,
+    /// Functions without a call, left out unless they are asked for.
+    pub never_called: usize,
+}
+
+/// `part` of `whole` in percent, zero when there is no whole.
+pub fn percent(part: Nanos, whole: Nanos) -> f64 {
+    if whole.0 == 0 { 0.0 } else { part.0 as f64 * 100.0 / whole.0 as f64 }
+}
+
+/// Whether no event of the function was seen. One whose only calls began before tracing was seen.
+pub fn is_never_called(function: &FunctionReport) -> bool {
+    function.calls == 0 && function.headless == 0
+}
+
+pub fn functions(report: &Report, selection: &Selection) -> Rows {
+    let list = &report.functions;
+    let never_called = list.iter().filter(|f| is_never_called(f)).count();
+    let hide_zero = !selection.show_zero;
+    let listed = list.iter().filter(|f| !(hide_zero && is_never_called(f))).count();
+    let keep = |f: &FunctionReport| {
+        !(hide_zero && is_never_called(f))
+            && selection.min_percent.is_none_or(|min| f.active_exclusive_percent >= min)
+    };
+    let indices = choose(list, columns::FUNCTIONS, selection, keep, |f| &f.name);
+    Rows {
+        left_out: listed - indices.len(),
+        indices,
+        never_called: if hide_zero { never_called } else { 0 },
+    }
+}
+
+/// Whether the path takes enough of the duration to be shown.
+pub fn path_is_large_enough(report: &Report, selection: &Selection, path: &PathReport) -> bool {
+    selection.min_percent.is_none_or(|min| percent(path.total_ns, report.duration_ns) >= min)
+}
+
+pub fn paths(report: &Report, selection: &Selection) -> Rows {
+    let indices = choose(
+        &report.paths,
+        columns::PATHS,
+        selection,
+        |path| path_is_large_enough(report, selection, path),
+        |path| path.path.last().map_or("", |name| name),
+    );
+    Rows { left_out: report.paths.len() - indices.len(), indices, never_called: 0 }
+}
+
+pub fn threads(report: &Report, selection: &Selection) -> Rows {
+    let indices =
+        choose(&report.threads, columns::THREADS, selection, |_| true, |thread| &thread.name);
+    Rows { left_out: report.threads.len() - indices.len(), indices, never_called: 0 }
+}
+
+fn choose<T>(
+    list: &[T],
+    columns: &'static [Column<T>],
+    selection: &Selection,
+    keep: impl Fn(&T) -> bool,
+    name: impl Fn(&T) -> &str,
+) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..list.len()).filter(|&i| keep(&list[i])).collect();
+    let column = sort_column(columns, selection);
+    indices.sort_by(|&a, &b| {
+        (column.key)(&list[a])
+            .in_table(&(column.key)(&list[b]))
+            .then_with(|| name(&list[a]).cmp(name(&list[b])))
+            .then(a.cmp(&b))
+    });
+    indices.truncate(selection.top.unwrap_or(usize::MAX));
+    indices
+}
+
+/// The column asked for, or the table's default.
+pub fn sort_column<T>(columns: &'static [Column<T>], selection: &Selection) -> &'static Column<T> {
+    selection.sort.as_deref().and_then(|name| columns::find(columns, name)).unwrap_or(&columns[0])
+}

@@ -1,0 +1,273 @@
+//! The machine formats: JSON against its published schema, CSV against what a reader of it needs.
+
+mod fixture;
+
+use ctrace_core::export::Table;
+use ctrace_core::export::columns;
+use ctrace_core::export::rows::{self, Selection};
+use ctrace_core::export::{csv, json};
+use ctrace_core::report::{Report, TargetExit};
+use serde_json::Value;
+
+fn reports() -> Vec<Report> {
+    vec![
+        fixture::empty(),
+        fixture::typical(),
+        fixture::lossy(),
+        fixture::hostile(),
+        fixture::long_names(),
+        fixture::nothing_called(),
+        fixture::recursion(10),
+    ]
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn validator() -> jsonschema::Validator {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
+    let schema = parse(&std::fs::read_to_string(path).expect("the schema is in docs/"));
+    jsonschema::draft202012::new(&schema).expect("a schema of draft 2020-12")
+}
+
+fn assert_valid(value: &Value) {
+    let errors: Vec<String> = validator()
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn every_report_follows_the_schema() {
+    for report in reports() {
+        let pretty = parse(&json::to_pretty(&report));
+        assert_valid(&pretty);
+        let line = json::to_line(&report);
+        assert_eq!(line.matches('\n').count(), 1);
+        assert_eq!(parse(&line), pretty);
+    }
+}
+
+#[test]
+fn every_way_to_end_follows_the_schema() {
+    let ends = [
+        (None, "null"),
+        (Some(TargetExit::Code(0)), r#"{"code":0}"#),
+        (Some(TargetExit::Signal(9)), r#"{"signal":9}"#),
+        (Some(TargetExit::Unknown), r#""unknown""#),
+    ];
+    for (exit, text) in ends {
+        let mut report = fixture::typical();
+        report.target.exit = exit;
+        let value = parse(&json::to_line(&report));
+        assert_valid(&value);
+        assert_eq!(value["target"]["exit"].to_string(), text);
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_no_report() {
+    let validator = validator();
+    let good = parse(&json::to_line(&fixture::typical()));
+    for pointer in ["/loss", "/functions/0/p999_ns", "/functions/0/center/median_ns", "/schema"] {
+        let mut bad = good.clone();
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        let parent = bad.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
+        parent.remove(key).expect("the key is there");
+        assert!(!validator.is_valid(&bad), "{pointer} is required");
+    }
+    let mut bad = good.clone();
+    bad["duration_ns"] = 1.5.into();
+    assert!(!validator.is_valid(&bad), "integers are integers");
+}
+
+/// The order people see is the order of the interface's description.
+#[test]
+fn keys_are_in_the_documented_order() {
+    let text = json::to_line(&fixture::typical());
+    let mut at = 0;
+    for key in [
+        "schema",
+        "target",
+        "pid",
+        "exe",
+        "command",
+        "exit",
+        "start_ns",
+        "end_ns",
+        "duration_ns",
+        "tracked_ns",
+        "tracked_percent",
+        "approximate",
+        "filtered_calls",
+        "loss",
+        "events",
+        "late",
+        "calls_untimed",
+        "calls_open",
+        "calls_headless",
+        "decode_errors",
+        "functions",
+        "name",
+        "aliases",
+        "object",
+        "file",
+        "line",
+        "kind",
+        "group",
+        "calls",
+        "timed",
+        "untimed",
+        "open",
+        "headless",
+        "threads",
+        "total_ns",
+        "self_ns",
+        "active_ns",
+        "active_exclusive_ns",
+        "active_exclusive_percent",
+        "min_ns",
+        "mean_ns",
+        "p50_ns",
+        "p90_ns",
+        "p95_ns",
+        "p99_ns",
+        "p999_ns",
+        "max_ns",
+        "sd_ns",
+        "cv",
+        "fastest",
+        "center",
+        "slowest",
+        "paths",
+        "threads",
+    ] {
+        let quoted = format!("\"{key}\":");
+        at += text[at..].find(&quoted).unwrap_or_else(|| panic!("{key} is not in its place"));
+    }
+}
+
+#[test]
+fn json_keeps_functions_without_calls_and_all_64_bits() {
+    let value = parse(&json::to_line(&fixture::nothing_called()));
+    assert_eq!(value["functions"].as_array().map(Vec::len), Some(37));
+    let value = parse(&json::to_pretty(&fixture::extreme()));
+    assert_eq!(value["duration_ns"].as_u64(), Some(u64::MAX));
+    assert_eq!(value["functions"][1]["cv"], Value::Null);
+}
+
+#[test]
+fn json_is_safe_to_print_and_loses_nothing() {
+    let report = fixture::hostile();
+    let text = json::to_pretty(&report);
+    let harmful = |c: char| c != '\n' && ctrace_core::export::clean::is_harmful(c);
+    assert!(!text.contains(harmful));
+    assert_eq!(parse(&text)["functions"][0]["name"], *report.functions[0].name);
+}
+
+/// Reads what RFC 4180 describes.
+fn read_csv(text: &str) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![String::new()]];
+    let mut quoted = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let row = rows.last_mut().expect("a row");
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                row.last_mut().expect("a field").push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(String::new()),
+            '\n' if !quoted => rows.push(vec![String::new()]),
+            c => row.last_mut().expect("a field").push(c),
+        }
+    }
+    assert_eq!(rows.pop(), Some(vec![String::new()]), "the last line is ended");
+    rows
+}
+
+#[test]
+fn csv_rows_have_all_columns() {
+    let everything = Selection { show_zero: true, ..Selection::default() };
+    for report in reports() {
+        let tables = [
+            (Table::Functions, report.functions.len()),
+            (Table::Paths, report.paths.len()),
+            (Table::Threads, report.threads.len()),
+        ];
+        for (table, len) in tables {
+            let text = csv::render(&report, table, &everything).expect("no sort is asked for");
+            let rows = read_csv(&text);
+            assert_eq!(rows.len(), len + 1);
+            assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+        }
+    }
+}
+
+#[test]
+fn csv_has_raw_numbers_and_quotes() {
+    let text = csv::render(&fixture::hostile(), Table::Functions, &Selection::default());
+    let rows = read_csv(&text.expect("no sort is asked for"));
+    let column = |name| rows[0].iter().position(|n| n == name).expect("a column of that name");
+    let slow = &rows[1];
+    assert_eq!(slow[column("name")], "variable_timing_function");
+    assert_eq!(slow[column("total_ns")], "1110000000");
+    assert_eq!(slow[column("slowest_max_ns")], "100420000");
+    assert_eq!(slow[column("group")], "");
+    assert!(rows[2][column("name")].ends_with("name,\"quoted\"\\u{202e}\\u{9b}31m"));
+}
+
+#[test]
+fn csv_golden() {
+    for (name, table) in
+        [("functions", Table::Functions), ("paths", Table::Paths), ("threads", Table::Threads)]
+    {
+        let text = csv::render(&fixture::lossy(), table, &Selection::default());
+        insta::assert_snapshot!(format!("csv_{name}"), text.expect("no sort is asked for"));
+    }
+}
+
+#[test]
+fn rows_are_sorted_and_cut() {
+    let report = fixture::typical();
+    let names = |sort: &str, top, min_percent| {
+        let selection =
+            Selection { sort: Some(sort.to_owned()), top, min_percent, show_zero: false };
+        let rows = rows::functions(&report, &selection);
+        let name = |&i: &usize| report.functions[i].name.split('(').next().map(str::to_owned);
+        (rows.indices.iter().filter_map(name).collect::<Vec<_>>(), rows.left_out)
+    };
+    assert_eq!(names("calls", Some(1), None), (vec!["parse_header".to_owned()], 5));
+    assert_eq!(names("P99.9", Some(1), None).0, ["variable_timing_function"]);
+    assert_eq!(names("name", Some(2), None).0, ["http::Connection::handle_request", "main"]);
+    assert_eq!(names("p50", None, None).0.last().map(String::as_str), Some("main"));
+    assert_eq!(names("ae", None, Some(20.0)).1, 3);
+    let all = Selection { show_zero: true, ..Selection::default() };
+    assert_eq!(rows::functions(&report, &all).indices.len(), 7);
+    assert_eq!(rows::functions(&report, &Selection::default()).never_called, 1);
+}
+
+#[test]
+fn every_column_sorts_without_panic() {
+    for report in reports().iter().chain([&fixture::extreme()]) {
+        for name in columns::names(&[Table::Functions, Table::Paths, Table::Threads]) {
+            let selection = Selection { sort: Some(name.to_owned()), ..Selection::default() };
+            rows::functions(report, &selection);
+            rows::paths(report, &selection);
+            rows::threads(report, &selection);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_column_is_told_with_those_there_are() {
+    let selection = Selection { sort: Some("p98".to_owned()), ..Selection::default() };
+    let error = csv::render(&fixture::typical(), Table::Paths, &selection).expect_err("no p98");
+    assert_eq!(
+        error.to_string(),
+        "cannot sort by 'p98': choose one of total, self, calls, p50, p90, p99, max, depth, name"
+    );
+}

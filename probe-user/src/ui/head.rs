@@ -1,0 +1,80 @@
+//! What was traced, and when: the lines above the views.
+
+use super::clock::{self, Precision};
+use super::grid::{self, Column, Group};
+use super::style::{Style, Tone};
+use super::text;
+use super::units::{Digits, percent, time};
+use super::views::Context;
+use ctrace_core::export::clean::clean;
+use ctrace_core::report::{Report, TargetExit};
+
+/// The line that names the target; nothing when nothing is known of it.
+pub(super) fn target(report: &Report, style: &Style) -> String {
+    let target = &report.target;
+    let mut parts = Vec::new();
+    if !target.command.is_empty() {
+        let words: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
+        parts.push(words.join(" "));
+    } else if let Some(exe) = &target.exe {
+        parts.push(clean(exe).into_owned());
+    }
+    if let Some(pid) = target.pid {
+        parts.push(format!("pid {}", pid.0));
+    }
+    match target.exit {
+        Some(TargetExit::Code(code)) => parts.push(format!("exited with {code}")),
+        Some(TargetExit::Signal(signal)) => parts.push(format!("killed by {}", name_of(signal))),
+        Some(TargetExit::Unknown) => parts.push("ended".to_owned()),
+        None => {}
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
+}
+
+fn name_of(signal: i32) -> String {
+    let named = SIGNALS.iter().find(|(number, _)| *number == signal);
+    named.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+}
+
+/// The signals that end programs, with the same number on every architecture that is traced.
+const SIGNALS: [(i32, &str); 12] = [
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (15, "SIGTERM"),
+];
+
+/// Start, end, total and tracked time, as one row.
+pub(super) fn times(context: &Context<'_>) -> String {
+    let report = context.report;
+    let numbers = Group::untitled(vec![
+        Column::right("time total", [time(report.duration_ns, Digits::Full)]),
+        Column::right("time tracked", [time(report.tracked_ns, Digits::Full)]),
+        Column::right("tracked %", [percent(report.tracked_percent)]),
+    ]);
+    let Some(offset) = context.options.epoch_offset_ns else {
+        return grid::draw(&[&numbers]) + "\n";
+    };
+    let clock = |precision| {
+        Group::untitled(vec![
+            Column::left("start", [clock::date_time(report.start_ns, offset, precision)]),
+            Column::left("end", [clock::date_time(report.end_ns, offset, precision)]),
+        ])
+    };
+    let exact = clock(Precision::Millis);
+    let fits = |width| grid::total_width(&[&exact, &numbers]) <= width;
+    let times =
+        if context.style.width.is_none_or(fits) { exact } else { clock(Precision::Seconds) };
+    grid::draw(&[&times, &numbers]) + "\n"
+}

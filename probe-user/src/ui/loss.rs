@@ -1,0 +1,71 @@
+//! What is missing from a report, said at its top and on its last line.
+//!
+//! Loss is data: a report that is not whole says so before the first number, with what to do about
+//! it, and every report ends with the counts, also when they are all zero.
+
+use super::units::{count, counted};
+use ctrace_core::report::Report;
+
+/// What the reader must know before the first number, a sentence or two each; nothing when the
+/// report is whole and exact. Losses come first.
+pub fn warnings(report: &Report) -> Vec<String> {
+    let loss = &report.loss;
+    let mut out = Vec::new();
+    if loss.events > 0 {
+        let (were, they) = if loss.events == 1 { ("was", "it") } else { ("were", "they") };
+        out.push(format!(
+            "warning: {} {were} lost because a ring was full; the calls {they} belonged to are \
+             counted as untimed or are missing. Try a larger --ring-size, or trace fewer \
+             functions (-f, -x).",
+            counted(loss.events, "event", "events"),
+        ));
+    }
+    if loss.late > 0 {
+        out.push(format!(
+            "warning: {} came too late to be put in order; time a, time ae and time tracked leave \
+             them out. The machine is overloaded: trace fewer functions (-f, -x).",
+            counted(loss.late, "event", "events"),
+        ));
+    }
+    if loss.decode_errors > 0 {
+        out.push(format!(
+            "warning: {} could not be decoded: a fault of ctrace, or a damaged \
+             recording. Please report it with the output of `ctrace doctor`.",
+            counted(loss.decode_errors, "record", "records"),
+        ));
+    }
+    if report.approximate {
+        out.push(
+            "approximate: percentiles are within 0.1 %, and times of the center are not known. \
+             A larger --spool keeps every call of a finished run for exact numbers."
+                .to_owned(),
+        );
+    }
+    out
+}
+
+/// The last line of every report.
+pub fn loss_line(report: &Report) -> String {
+    let loss = &report.loss;
+    if *loss == ctrace_core::report::LossReport::default() {
+        return "loss: none".to_owned();
+    }
+    let mut line = format!(
+        "loss: {}, {} late; calls: {} untimed, {} open, {} headless",
+        counted(loss.events, "event", "events"),
+        count(loss.late),
+        count(loss.calls_untimed),
+        count(loss.calls_open),
+        count(loss.calls_headless),
+    );
+    if loss.decode_errors > 0 {
+        line += &format!("; {}", counted(loss.decode_errors, "decode error", "decode errors"));
+    }
+    line
+}
+
+/// Whether something that happened is not in the numbers.
+pub(super) fn is_damaged(report: &Report) -> bool {
+    let loss = &report.loss;
+    loss.events > 0 || loss.late > 0 || loss.decode_errors > 0
+}

@@ -1,0 +1,127 @@
+//! Long names in little room: what a reader needs least goes first, then the middle.
+//!
+//! Arguments go before template parameters, and those before the characters in the middle, since
+//! the start of a name tells where it lives and its end what it does.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns that `text` takes on a terminal.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `name` in at most `room` columns.
+pub(super) fn shorten(name: &str, room: usize) -> String {
+    if width(name) <= room {
+        return name.to_owned();
+    }
+    let bare = without(name, '(', ')', "");
+    if width(&bare) <= room {
+        return bare;
+    }
+    let plain = without(&bare, '<', '>', "<…>");
+    if width(&plain) <= room {
+        return plain;
+    }
+    cut_middle(&plain, room)
+}
+
+/// The end of a file's path in at most `room` columns.
+pub(super) fn cut_start(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    format!("…{}", tail(text, room.saturating_sub(1)))
+}
+
+/// `text` with `…` in its middle, in at most `room` columns.
+pub(super) fn cut_middle(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let left = room.saturating_sub(1);
+    let (start, end) = (head(text, left / 2), tail(text, left - left / 2));
+    format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
+}
+
+fn head(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > room {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+fn tail(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += c.width().unwrap_or(0);
+        if used > room {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
+}
+
+/// `name` with each outermost bracket after its first character replaced, when brackets match.
+/// Names of operators and the like, where they do not, stay as they are.
+fn without(name: &str, open: char, close: char, instead: &str) -> String {
+    let protected = ["operator", "(anonymous namespace)", "{closure", "->"];
+    if protected.iter().any(|word| name.contains(word)) {
+        return name.to_owned();
+    }
+    let mut out = String::with_capacity(name.len());
+    let mut depth = 0_usize;
+    for (at, c) in name.char_indices() {
+        if c == open && (at > 0 || depth > 0) {
+            if depth == 0 {
+                out.push_str(instead);
+            }
+            depth += 1;
+        } else if c == close && depth > 0 {
+            depth -= 1;
+        } else if depth == 0 {
+            out.push(c);
+        }
+    }
+    if depth == 0 { out } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: &str = "std::vector<int, std::allocator<int>>::push_back(int const&)";
+
+    #[test]
+    fn what_matters_least_goes_first() {
+        assert_eq!(shorten(LONG, 60), LONG);
+        assert_eq!(shorten(LONG, 50), "std::vector<int, std::allocator<int>>::push_back");
+        assert_eq!(shorten(LONG, 30), "std::vector<…>::push_back");
+        assert_eq!(shorten(LONG, 13), "std::v…h_back");
+    }
+
+    #[test]
+    fn brackets_that_do_not_match_stay() {
+        assert_eq!(shorten("bool operator<(A const&, B const&)", 15), "bool op…const&)");
+        assert_eq!(shorten("<a::B as c::D>::eeeeeeeeee", 20), "<a::B as …eeeeeeeeee");
+        assert_eq!(shorten("broken<name::without_end", 12), "broke…ut_end");
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(width("漢字"), 4);
+        assert_eq!(cut_middle("漢字漢字漢字", 7), "漢…字");
+        assert_eq!(cut_start("src/very/deep/main.cpp", 12), "…ep/main.cpp");
+    }
+
+    #[test]
+    fn no_room_at_all() {
+        for room in 0..4 {
+            assert!(width(&shorten(LONG, room)) <= room.max(1));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What the reader should know after the numbers: what was not called, filtered or followed.
+
+use super::units::{count, counted};
+use ctrace_core::export::clean::clean;
+use ctrace_core::export::rows::is_never_called;
+use ctrace_core::report::Report;
+
+/// A sentence for each fact.
+pub(super) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    let idle = report.functions.iter().filter(|f| is_never_called(f)).count();
+    if idle > 0 && idle < report.functions.len() && !show_zero {
+        let what = if idle == 1 { "selected function was" } else { "selected functions were" };
+        out.push(format!("{} {what} never called.", count(idle as u64)));
+    }
+    if report.filtered_calls > 0 {
+        let were = if report.filtered_calls == 1 { "was" } else { "were" };
+        out.push(format!(
+            "{} {were} filtered out; the time is the caller's.",
+            counted(report.filtered_calls, "call", "calls"),
+        ));
+    }
+    if report.paths_other_calls > 0 {
+        let were = if report.paths_other_calls == 1 { "was" } else { "were" };
+        out.push(format!(
+            "{} {were} on paths beyond the bound on paths; the tree and the paths leave them out.",
+            counted(report.paths_other_calls, "call", "calls"),
+        ));
+    }
+    let children = report.target.untraced_children;
+    if children > 0 {
+        let were = if children == 1 { "was" } else { "were" };
+        out.push(format!(
+            "{} {were} not traced; --follow traces them too.",
+            counted(children, "child process", "child processes"),
+        ));
+    }
+    out.extend(report.notes.iter().map(|note| clean(note).into_owned()));
+    out
+}
+
+/// What to say instead of tables when no call was seen.
+pub(super) fn nothing_called(report: &Report) -> Vec<String> {
+    let seconds = super::units::time(report.duration_ns, super::units::Digits::Full);
+    let mut out = Vec::new();
+    match report.functions.len() as u64 {
+        0 => return vec!["Nothing was traced: no function was selected.".to_owned()],
+        1 => out.push(format!("The selected function was not called in {seconds}.")),
+        n => out
+            .push(format!("None of the {} selected functions was called in {seconds}.", count(n))),
+    }
+    out.push(
+        "The program may do its work elsewhere, or have been idle: trace longer (-d), give it \
+         something to do, or look at what else there is with `ctrace list`. Functions that the \
+         compiler inlined are never called."
+            .to_owned(),
+    );
+    out
+}

@@ -1,0 +1,104 @@
+//! What the reader asked to see.
+
+use super::views::{self, View};
+use ctrace_core::export::columns::UnknownColumn;
+use ctrace_core::export::rows::Selection;
+use std::fmt;
+use std::str::FromStr;
+
+/// A view that exists.
+#[derive(Clone, Copy)]
+pub struct ViewName(&'static View);
+
+impl ViewName {
+    pub fn view(self) -> &'static View {
+        self.0
+    }
+
+    /// Every view there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        views::VIEWS.iter().map(|view| Self(view))
+    }
+}
+
+impl From<&'static View> for ViewName {
+    fn from(view: &'static View) -> Self {
+        Self(view)
+    }
+}
+
+impl FromStr for ViewName {
+    type Err = ViewError;
+
+    fn from_str(name: &str) -> Result<Self, ViewError> {
+        Self::all().find(|view| view.0.name == name).ok_or_else(|| ViewError::UnknownView {
+            given: ctrace_core::export::clean::clean(name).into_owned(),
+            valid: Self::all().map(|view| view.0.name).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+impl PartialEq for ViewName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for ViewName {}
+
+impl fmt::Display for ViewName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.name)
+    }
+}
+
+impl fmt::Debug for ViewName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ViewName({})", self.0.name)
+    }
+}
+
+/// Which views, and which of their rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ViewOptions {
+    /// In this order; none are the default ones.
+    pub views: Vec<ViewName>,
+    pub sort: Option<String>,
+    pub top: Option<usize>,
+    pub min_percent: Option<f64>,
+    /// What makes a time of the report a wall-clock time in the reader's zone; without it no clock
+    /// times are shown.
+    pub epoch_offset_ns: Option<i64>,
+    /// Also list functions that were never called.
+    pub show_zero: bool,
+}
+
+impl ViewOptions {
+    pub(super) fn selection(&self) -> Selection {
+        Selection {
+            sort: self.sort.clone(),
+            top: self.top,
+            min_percent: self.min_percent,
+            show_zero: self.show_zero,
+        }
+    }
+
+    pub(super) fn views_or_default(&self) -> Vec<ViewName> {
+        if self.views.is_empty() {
+            views::DEFAULT.iter().map(|view| ViewName(view)).collect()
+        } else {
+            self.views.clone()
+        }
+    }
+}
+
+/// Why a report cannot be shown as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ViewError {
+    #[error(transparent)]
+    UnknownColumn(#[from] UnknownColumn),
+    #[error("no view is called '{given}': choose one of {valid}")]
+    UnknownView { given: String, valid: String },
+    #[error("CSV holds one view, and {given} were asked for: choose one with --view")]
+    OneViewForCsv { given: usize },
+}

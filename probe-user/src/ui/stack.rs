@@ -1,0 +1,108 @@
+//! More columns than a line holds: the same rows in tables one below the other, each with the
+//! name in front, rather than lines that wrap or numbers that are cut.
+
+use super::grid::{self, Column, Group};
+use super::names;
+use super::style::{Style, Tone};
+
+/// Room that a name gets before a group of columns moves to a table of its own.
+const NAME_ROOM: usize = 24;
+
+/// Groups of columns that belong together, with all digits and with few.
+pub(super) struct Section {
+    pub(super) full: Vec<Group>,
+    pub(super) short: Vec<Group>,
+}
+
+/// The sections in as few tables as the width allows, the names in front of each.
+pub(super) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> String {
+    let tables = pack(names, sections, style.width);
+    let room = style.width.map_or(usize::MAX, |width| {
+        let left = tables.iter().map(|table| width.saturating_sub(width_of(table, names, 0)));
+        left.min().unwrap_or(width) + name_column(names, 0).width()
+    });
+    let name = Group::untitled(vec![name_column(names, room.max(least_room(names)))]);
+    let drawn = tables.iter().map(|table| {
+        let all: Vec<&Group> = std::iter::once(&name).chain(table).collect();
+        grid::draw(&all)
+    });
+    drawn.collect::<Vec<_>>().join("\n")
+}
+
+/// The groups of each table.
+fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<Group>> {
+    let room = least_room(names);
+    let fits = |table: &[Group]| width.is_none_or(|width| width_of(table, names, room) <= width);
+    let mut tables: Vec<Vec<Group>> = Vec::new();
+    for section in sections {
+        let whole = if fits(&section.full) {
+            section.full
+        } else if fits(&section.short) {
+            section.short
+        } else {
+            // The parts of this section may share tables among themselves only.
+            let start = tables.len();
+            for group in narrow_groups(names, section.short, width.unwrap_or(usize::MAX)) {
+                add(&mut tables, start, vec![group], fits);
+            }
+            continue;
+        };
+        let last = tables.len().saturating_sub(1);
+        add(&mut tables, last, whole, fits);
+    }
+    tables
+}
+
+/// Adds groups to the first table from `start` on that has room, or to a new one.
+fn add(
+    tables: &mut Vec<Vec<Group>>,
+    start: usize,
+    groups: Vec<Group>,
+    fits: impl Fn(&[Group]) -> bool,
+) {
+    for table in tables.iter_mut().skip(start) {
+        let before = table.len();
+        table.extend(groups.iter().cloned());
+        if fits(table) {
+            return;
+        }
+        table.truncate(before);
+    }
+    tables.push(groups);
+}
+
+/// The width of a table whose names have `room`.
+fn width_of(table: &[Group], names: &[String], room: usize) -> usize {
+    let name = Group::untitled(vec![name_column(names, room)]);
+    grid::total_width(&std::iter::once(&name).chain(table).collect::<Vec<_>>())
+}
+
+/// Splits groups that alone are too wide, column by column.
+fn narrow_groups(names: &[String], groups: Vec<Group>, width: usize) -> Vec<Group> {
+    let least = Group::untitled(vec![name_column(names, least_room(names))]);
+    let mut out = Vec::new();
+    for group in groups {
+        let mut part = Group { title: group.title.clone(), columns: Vec::new() };
+        for column in group.columns {
+            part.columns.push(column);
+            if part.columns.len() > 1 && grid::total_width(&[&least, &part]) > width {
+                let next = part.columns.pop().into_iter().collect();
+                let title = part.title.clone();
+                out.push(std::mem::replace(&mut part, Group { title, columns: next }));
+            }
+        }
+        out.push(part);
+    }
+    out
+}
+
+fn least_room(names: &[String]) -> usize {
+    names.iter().map(|name| names::width(name)).max().unwrap_or(0).min(NAME_ROOM)
+}
+
+/// The column of names, in at most `room` columns.
+pub(super) fn name_column(names: &[String], room: usize) -> Column {
+    let room = room.max("function".len());
+    let cells = names.iter().map(|name| grid::Cell::toned(names::shorten(name, room), Tone::Name));
+    Column::left("function", cells)
+}

@@ -1,0 +1,195 @@
+//! Numbers as people read them: `100.11 ms`, `1,234,567`, `99.90%`.
+//!
+//! One number has one spelling, wherever it stands: what sorts and compares by eye in one table
+//! does so across tables and runs. All arithmetic is on integers, so no value can panic or show
+//! as `1000.00 µs`.
+
+use ctrace_core::units::Nanos;
+
+/// What stands for a value that is not there.
+pub const ABSENT: &str = "–";
+
+/// How many digits a time gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// Two decimals: `100.11 ms`.
+    Full,
+    /// Three digits in all: `100 ms`, `1.01 s`. For narrow tables.
+    Short,
+}
+
+/// Units below a minute: name, and nanoseconds in one.
+const UNITS: [(&str, u64); 3] = [("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+const SECOND: u64 = 1_000_000_000;
+/// From here on minutes read better than seconds.
+const SECONDS_END: u64 = 600 * SECOND;
+
+pub fn time(ns: Nanos, digits: Digits) -> String {
+    if ns.0 < 1_000 {
+        return format!("{} ns", ns.0);
+    }
+    if ns.0 >= SECONDS_END {
+        return long(ns.0 / SECOND);
+    }
+    for (i, (unit, size)) in UNITS.iter().enumerate() {
+        let limit = if i + 1 < UNITS.len() { 1_000 } else { u64::MAX };
+        for decimals in decimals(digits) {
+            let scale = 10_u64.pow(*decimals);
+            let value = divide_rounded(ns.0 * scale, *size);
+            let fits = match digits {
+                Digits::Full => value < limit.saturating_mul(scale),
+                Digits::Short => value < if *decimals == 0 { limit } else { 1_000 },
+            };
+            if fits {
+                let (whole, part) = (value / scale, value % scale);
+                return match decimals {
+                    0 => format!("{whole} {unit}"),
+                    n => format!("{whole}.{part:0n$} {unit}", n = *n as usize),
+                };
+            }
+        }
+    }
+    long(ns.0 / SECOND)
+}
+
+/// The numbers of decimals to try, most first.
+fn decimals(digits: Digits) -> &'static [u32] {
+    match digits {
+        Digits::Full => &[2],
+        Digits::Short => &[2, 1, 0],
+    }
+}
+
+fn divide_rounded(value: u64, by: u64) -> u64 {
+    (value + by / 2) / by
+}
+
+/// Ten minutes and more.
+fn long(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    if hours == 0 {
+        format!("{minutes} min {:02} s", seconds % 60)
+    } else if days == 0 {
+        format!("{hours} h {:02} min", minutes % 60)
+    } else {
+        format!("{} d {:02} h", count(days), hours % 24)
+    }
+}
+
+pub fn maybe_time(ns: Option<Nanos>, digits: Digits) -> String {
+    ns.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, digits))
+}
+
+/// With a comma between thousands.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 call`, `1,234 calls`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// Two decimals; what is there but too small for them shows as `<0.01%`.
+pub fn percent(value: f64) -> String {
+    if !value.is_finite() {
+        ABSENT.to_owned()
+    } else if value > 0.0 && value < 0.005 {
+        "<0.01%".to_owned()
+    } else if value.abs() >= 1e9 {
+        format!("{value:.1e}%")
+    } else {
+        format!("{value:.2}%")
+    }
+}
+
+pub fn maybe_percent(value: Option<f64>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), percent)
+}
+
+/// A ratio such as cv.
+pub fn ratio(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value.is_finite() && value.abs() < 1e6 => format!("{value:.2}"),
+        Some(value) if value.is_finite() => format!("{value:.1e}"),
+        _ => ABSENT.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full(ns: u64) -> String {
+        time(Nanos(ns), Digits::Full)
+    }
+
+    fn short(ns: u64) -> String {
+        time(Nanos(ns), Digits::Short)
+    }
+
+    #[test]
+    fn times_have_two_decimals() {
+        assert_eq!(full(0), "0 ns");
+        assert_eq!(full(812), "812 ns");
+        assert_eq!(full(1_000), "1.00 µs");
+        assert_eq!(full(100_110_000), "100.11 ms");
+        assert_eq!(full(1_010_000_000), "1.01 s");
+        assert_eq!(full(599_990_000_000), "599.99 s");
+    }
+
+    #[test]
+    fn rounding_up_goes_to_the_next_unit() {
+        assert_eq!(full(999_994), "999.99 µs");
+        assert_eq!(full(999_995), "1.00 ms");
+        assert_eq!(full(999_999_999), "1.00 s");
+        assert_eq!(short(9_995), "10.0 µs");
+        assert_eq!(short(99_950), "100 µs");
+        assert_eq!(short(999_500), "1.00 ms");
+    }
+
+    #[test]
+    fn short_times_have_three_digits() {
+        assert_eq!(short(1_234), "1.23 µs");
+        assert_eq!(short(12_345_678), "12.3 ms");
+        assert_eq!(short(123_456_789_012), "123 s");
+    }
+
+    #[test]
+    fn long_times_are_in_minutes_hours_days() {
+        assert_eq!(full(605 * SECOND), "10 min 05 s");
+        assert_eq!(full(12_060 * SECOND), "3 h 21 min");
+        assert_eq!(full(u64::MAX), "213,503 d 23 h");
+        assert_eq!(short(u64::MAX), "213,503 d 23 h");
+    }
+
+    #[test]
+    fn counts_have_commas() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(counted(1, "call", "calls"), "1 call");
+    }
+
+    #[test]
+    fn percents_and_ratios() {
+        assert_eq!(percent(99.9), "99.90%");
+        assert_eq!(percent(0.0), "0.00%");
+        assert_eq!(percent(0.001), "<0.01%");
+        assert_eq!(percent(f64::NAN), ABSENT);
+        assert_eq!(percent(f64::MAX), "1.8e308%");
+        assert_eq!(ratio(Some(2.68174)), "2.68");
+        assert_eq!(ratio(Some(f64::MAX)), "1.8e308");
+        assert_eq!(ratio(None), ABSENT);
+    }
+}

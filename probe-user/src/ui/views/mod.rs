@@ -1,0 +1,84 @@
+//! The registry of views: a new view is a file here and a line in [`VIEWS`], from which help,
+//! completions and tests derive.
+
+mod detail;
+mod paths;
+mod summary;
+mod threads;
+mod tree;
+
+use super::options::ViewOptions;
+use super::style::Style;
+use ctrace_core::export::Table;
+use ctrace_core::export::rows::Selection;
+use ctrace_core::report::Report;
+
+/// What a view draws from.
+pub struct Context<'a> {
+    pub report: &'a Report,
+    pub options: &'a ViewOptions,
+    pub selection: &'a Selection,
+    pub style: &'a Style,
+}
+
+/// A way to look at a report.
+pub struct View {
+    /// As `--view` takes it.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// The rows it shows, which are also those of its CSV.
+    pub table: Table,
+    pub draw: fn(&Context<'_>) -> String,
+}
+
+pub static SUMMARY: View = View {
+    name: "summary",
+    help: "where the time goes: calls, active-exclusive and active time of each function",
+    table: Table::Functions,
+    draw: summary::draw,
+};
+
+pub static DETAIL: View = View {
+    name: "detail",
+    help: "how long calls take: spread, percentiles, the fastest, the center and the slowest",
+    table: Table::Functions,
+    draw: detail::draw,
+};
+
+pub static TREE: View = View {
+    name: "tree",
+    help: "who calls whom, as an indented tree with total and self times",
+    table: Table::Paths,
+    draw: tree::draw,
+};
+
+pub static PATHS: View = View {
+    name: "paths",
+    help: "call paths from root to leaf that take the most time, with percentiles",
+    table: Table::Paths,
+    draw: paths::draw,
+};
+
+pub static THREADS: View = View {
+    name: "threads",
+    help: "the threads: calls, and when the first and the last event was",
+    table: Table::Threads,
+    draw: threads::draw,
+};
+
+/// Every view.
+pub static VIEWS: &[&View] = &[&SUMMARY, &DETAIL, &TREE, &PATHS, &THREADS];
+
+/// The views shown when none is asked for.
+pub static DEFAULT: &[&View] = &[&SUMMARY, &DETAIL];
+
+/// The percents of the center, as in `[1-99]`.
+fn center_range(report: &Report) -> (String, String) {
+    let cut = report.center_cut_percent;
+    let short = |value: f64| {
+        let text = format!("{value:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    (short(cut), short(100.0 - cut))
+}

@@ -1,0 +1,118 @@
+//! Where the time goes, in CTRACK's shape: a head table and one row per function.
+
+use super::super::grid::{self, Cell, Column, Group};
+use super::super::style::Tone;
+use super::super::units::{Digits, count, maybe_percent, maybe_time, percent, time};
+use super::super::{head, names, stack, text};
+use super::{Context, center_range};
+use ctrace_core::export::clean::clean;
+use ctrace_core::export::rows;
+use ctrace_core::report::FunctionReport;
+
+/// Room for a name below which less important columns give way.
+const NAME_ROOM: usize = 28;
+const FILE_ROOM: usize = 18;
+
+pub(super) fn draw(context: &Context<'_>) -> String {
+    let report = context.report;
+    let rows = rows::functions(report, context.selection);
+    let list: Vec<&FunctionReport> = rows.indices.iter().map(|&i| &report.functions[i]).collect();
+    text::title("Summary")
+        + &head::times(context)
+        + &table(context, &list)
+        + &text::left_out(rows.left_out, "function", "functions", context.style)
+}
+
+/// What a table of some width shows.
+struct Layout {
+    digits: Digits,
+    percentiles: bool,
+    place: bool,
+}
+
+/// From the widest to the narrowest.
+const LAYOUTS: [Layout; 5] = [
+    Layout { digits: Digits::Full, percentiles: true, place: true },
+    Layout { digits: Digits::Short, percentiles: true, place: true },
+    Layout { digits: Digits::Full, percentiles: false, place: true },
+    Layout { digits: Digits::Short, percentiles: false, place: true },
+    Layout { digits: Digits::Short, percentiles: false, place: false },
+];
+
+fn table(context: &Context<'_>, list: &[&FunctionReport]) -> String {
+    let names: Vec<String> = list.iter().map(|f| clean(&f.name).into_owned()).collect();
+    let heading = stack::name_column(&[], 0).width();
+    let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
+    let mut groups = Vec::new();
+    let mut room = usize::MAX;
+    for layout in &LAYOUTS {
+        groups = columns(context, list, layout);
+        let Some(width) = context.style.width else { break };
+        // Two spaces before the numbers, and two after the file where there is one.
+        let refs: Vec<&Group> = groups.iter().collect();
+        room = width.saturating_sub(grid::total_width(&refs) + 2);
+        if room >= longest.min(NAME_ROOM) {
+            break;
+        }
+    }
+    let name = Group::untitled(vec![stack::name_column(&names, room)]);
+    let at = usize::from(groups.len() > 1);
+    groups.insert(at, name);
+    grid::draw(&groups.iter().collect::<Vec<_>>())
+}
+
+/// The file, if it is to be shown, and the numbers.
+fn columns(context: &Context<'_>, list: &[&FunctionReport], layout: &Layout) -> Vec<Group> {
+    let narrow = context.style.width.is_some();
+    let mut groups = Vec::new();
+    let mut numbers = Vec::new();
+    if layout.place {
+        groups.push(Group::untitled(vec![file_column(list, narrow)]));
+        if list.iter().any(|f| f.line.is_some()) {
+            let lines = list.iter().map(|f| f.line.map_or_else(String::new, |n| n.to_string()));
+            numbers.push(Column::right("line", lines));
+        }
+    }
+    let (low, high) = center_range(context.report);
+    let share = |value: Option<f64>| {
+        Cell::toned(maybe_percent(value), value.map_or(Tone::Dim, Tone::of_percent))
+    };
+    numbers.extend([
+        Column::right("calls", list.iter().map(|f| count(f.calls))),
+        Column::right(
+            &format!("ae[{low}-{high}]%"),
+            list.iter().map(|f| share(f.center.active_exclusive_percent)),
+        ),
+        Column::right(
+            "ae[0-100]%",
+            list.iter().map(|f| {
+                let value = f.active_exclusive_percent;
+                Cell::toned(percent(value), Tone::of_percent(value))
+            }),
+        ),
+        Column::right("time ae", list.iter().map(|f| time(f.active_exclusive_ns, layout.digits))),
+        Column::right("time a", list.iter().map(|f| time(f.active_ns, layout.digits))),
+    ]);
+    if layout.percentiles {
+        let time = |ns| maybe_time(ns, layout.digits);
+        numbers.push(Column::right("p50", list.iter().map(|f| time(f.durations.p50_ns))));
+        numbers.push(Column::right("p99", list.iter().map(|f| time(f.durations.p99_ns))));
+    }
+    groups.push(Group::untitled(numbers));
+    groups
+}
+
+/// The file, or the object where the file is not known.
+fn file_column(list: &[&FunctionReport], narrow: bool) -> Column {
+    let heading = if list.iter().any(|f| f.file.is_some()) { "file" } else { "object" };
+    let cells = list.iter().map(|f| {
+        let place = clean(f.file.as_deref().unwrap_or(&f.object)).into_owned();
+        let place = match place.rsplit_once('/') {
+            Some((_, name)) if narrow => names::cut_start(name, FILE_ROOM),
+            None if narrow => names::cut_start(&place, FILE_ROOM),
+            _ => place,
+        };
+        Cell::toned(place, Tone::Dim)
+    });
+    Column::left(heading, cells)
+}

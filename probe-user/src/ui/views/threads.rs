@@ -1,0 +1,36 @@
+//! The threads that made calls, and when they did, from the start of tracing.
+
+use super::super::grid::{self, Cell, Column, Group};
+use super::super::style::Tone;
+use super::super::units::{Digits, count, time};
+use super::super::{names, text};
+use super::Context;
+use ctrace_core::export::clean::clean;
+use ctrace_core::export::rows;
+use ctrace_core::report::ThreadReport;
+use ctrace_core::units::Nanos;
+
+/// Thread names of Linux have 15 bytes, but a report may come from elsewhere.
+const NAME_ROOM: usize = 32;
+
+pub(super) fn draw(context: &Context<'_>) -> String {
+    let report = context.report;
+    let rows = rows::threads(report, context.selection);
+    let list: Vec<&ThreadReport> = rows.indices.iter().map(|&i| &report.threads[i]).collect();
+    let since_start = |at: Nanos| format!("+{}", time(at.since(report.start_ns), Digits::Full));
+    let room = if context.style.width.is_some() { NAME_ROOM } else { usize::MAX };
+    let names = list
+        .iter()
+        .map(|thread| Cell::toned(names::cut_middle(&clean(&thread.name), room), Tone::Name));
+    let group = Group::untitled(vec![
+        Column::right("pid", list.iter().map(|t| t.pid.0.to_string())),
+        Column::right("tid", list.iter().map(|t| t.tid.0.to_string())),
+        Column::left("name", names),
+        Column::right("calls", list.iter().map(|t| count(t.calls))),
+        Column::right("first", list.iter().map(|t| since_start(t.first_ns))),
+        Column::right("last", list.iter().map(|t| since_start(t.last_ns))),
+    ]);
+    text::title("Threads")
+        + &grid::draw(&[&group])
+        + &text::left_out(rows.left_out, "thread", "threads", context.style)
+}

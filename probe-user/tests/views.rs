@@ -1,0 +1,175 @@
+//! What people see, view by view, as golden files: `cargo insta review` shows what a change does
+//! to them.
+
+#[path = "../core/tests/fixture/mod.rs"]
+mod fixture;
+
+use ctrace_core::export::clean::is_harmful;
+use ctrace_core::report::Report;
+use ctrace_user::ui::{
+    Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
+};
+use unicode_width::UnicodeWidthStr;
+
+const NARROW: Style = Style { width: Some(80), colour: false };
+const WIDE: Style = Style { width: Some(120), colour: false };
+const FILE: Style = Style { width: None, colour: false };
+const COLOUR: Style = Style { width: Some(120), colour: true };
+
+fn view(name: &str) -> ViewOptions {
+    ViewOptions {
+        views: vec![name.parse().expect("a view of that name")],
+        epoch_offset_ns: Some(1_757_762_651_123_000_000),
+        ..ViewOptions::default()
+    }
+}
+
+/// Renders, checks what holds for every report, and compares with the golden file.
+fn check(name: &str, report: &Report, options: &ViewOptions, style: &Style) -> String {
+    let text = sound(report, options, style);
+    insta::assert_snapshot!(name, text.replace('\x1b', "␛"));
+    text
+}
+
+/// The rendering, after checking what holds for every report.
+fn sound(report: &Report, options: &ViewOptions, style: &Style) -> String {
+    let text = render_table(report, options, style).expect("the options are right");
+    let plain = without_colour(&text);
+    let uncoloured = Style { colour: false, ..*style };
+    assert_eq!(plain, render_table(report, options, &uncoloured).expect("as before"));
+    assert!(!plain.chars().any(|c| c != '\n' && is_harmful(c)), "the target drives the terminal");
+    assert_eq!(plain.lines().last(), Some(loss_line(report).as_str()));
+    assert!(plain.ends_with('\n'));
+    let loss = &report.loss;
+    let damaged = loss.events > 0 || loss.late > 0 || loss.decode_errors > 0;
+    assert_eq!(plain.starts_with("warning: "), damaged);
+    plain
+        .lines()
+        .filter(|line| !line.starts_with("loss: "))
+        .filter(|line| style.width.is_some_and(|width| line.width() > width))
+        .for_each(|line| assert!(is_wide_by_need(report), "wider than the terminal: {line}"));
+    text
+}
+
+/// Numbers are never cut, so those of 20 digits may need more than the terminal has.
+fn is_wide_by_need(report: &Report) -> bool {
+    report.filtered_calls == u64::MAX
+}
+
+fn without_colour(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("\x1b[") {
+        out += &rest[..at];
+        let end = rest[at..].find('m').expect("only colours") + at + 1;
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+#[test]
+fn every_view_at_every_width() {
+    let report = fixture::typical();
+    for name in ViewName::all() {
+        let options = view(&name.to_string());
+        check(&format!("{name}_80"), &report, &options, &NARROW);
+        check(&format!("{name}_120"), &report, &options, &WIDE);
+        check(&format!("{name}_file"), &report, &options, &FILE);
+        check(&format!("{name}_colour"), &report, &options, &COLOUR);
+    }
+}
+
+#[test]
+fn every_report_in_every_view_at_any_width() {
+    let reports = [
+        fixture::empty(),
+        fixture::typical(),
+        fixture::lossy(),
+        fixture::hostile(),
+        fixture::long_names(),
+        fixture::extreme(),
+        fixture::nothing_called(),
+        fixture::recursion(300),
+    ];
+    for report in &reports {
+        for name in ViewName::all() {
+            for width in [None, Some(80), Some(100), Some(137), Some(200), Some(400)] {
+                for colour in [false, true] {
+                    let options = ViewOptions { show_zero: colour, ..view(&name.to_string()) };
+                    sound(report, &options, &Style { width, colour });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn default_views() {
+    check("default_120", &fixture::typical(), &ViewOptions::default(), &WIDE);
+}
+
+#[test]
+fn losses_come_first_and_last() {
+    check("lossy_summary", &fixture::lossy(), &view("summary"), &WIDE);
+    check("lossy_detail", &fixture::lossy(), &view("detail"), &WIDE);
+}
+
+#[test]
+fn hostile_names() {
+    for name in ["summary", "paths", "threads"] {
+        check(&format!("hostile_{name}"), &fixture::hostile(), &view(name), &WIDE);
+    }
+}
+
+#[test]
+fn long_names() {
+    for name in ["summary", "detail", "tree", "paths"] {
+        check(&format!("long_{name}"), &fixture::long_names(), &view(name), &WIDE);
+    }
+}
+
+#[test]
+fn no_calls() {
+    check("nothing_called", &fixture::nothing_called(), &ViewOptions::default(), &NARROW);
+    check("nothing_selected", &fixture::empty(), &ViewOptions::default(), &NARROW);
+}
+
+#[test]
+fn extremes() {
+    for name in ViewName::all() {
+        check(&format!("extreme_{name}"), &fixture::extreme(), &view(&name.to_string()), &WIDE);
+    }
+}
+
+#[test]
+fn deep_recursion() {
+    check("recursion_tree", &fixture::recursion(40), &view("tree"), &NARROW);
+    let deep = sound(&fixture::recursion(5_000), &view("tree"), &FILE);
+    assert!(deep.contains("[4999] fib"));
+    let paths = ViewOptions { top: Some(3), ..view("paths") };
+    assert!(sound(&fixture::recursion(5_000), &paths, &NARROW).contains("4,997 paths not shown"));
+}
+
+#[test]
+fn rows_are_chosen() {
+    let top = ViewOptions { top: Some(2), sort: Some("calls".to_owned()), ..view("summary") };
+    let text = check("top_2_by_calls", &fixture::typical(), &top, &WIDE);
+    assert!(text.contains("parse_header") && !text.contains("micro_operation"));
+    let tree = ViewOptions { top: Some(3), min_percent: Some(5.0), ..view("tree") };
+    check("tree_top_3", &fixture::typical(), &tree, &WIDE);
+}
+
+#[test]
+fn what_is_asked_wrongly() {
+    let sort = ViewOptions { sort: Some("colour".to_owned()), ..view("threads") };
+    let error = render_table(&fixture::typical(), &sort, &FILE).expect_err("no such column");
+    assert_eq!(
+        error.to_string(),
+        "cannot sort by 'colour': choose one of calls, first, last, pid, tid, name"
+    );
+    let error = "pie".parse::<ViewName>().expect_err("no such view");
+    assert!(error.to_string().contains("summary, detail, tree, paths, threads"));
+    let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
+    let error = render_csv(&fixture::typical(), &two).expect_err("too many views");
+    assert_eq!(error, ViewError::OneViewForCsv { given: 5 });
+}
