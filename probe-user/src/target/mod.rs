@@ -1,3 +1,23 @@
 //! Processes and ELF files: file bytes in, probe sites out. Nothing here talks to BPF.
+//!
+//! [`process`] and [`launch`] say which files a target is made of, [`object`] reads one of them
+//! with its [`symbols`] and [`usdt`] notes, and [`select`] picks what the user asked for.
 
+pub mod debug_files;
+pub mod demangle;
+pub mod elf;
+pub mod launch;
+pub mod lines;
+pub mod list;
+pub mod maps;
+pub mod nearest;
+pub mod object;
+pub mod pattern;
 pub mod plan;
+pub mod process;
+pub mod select;
+pub mod symbols;
+pub mod usdt;
+
+#[cfg(test)]
+mod fixtures;

@@ -1,0 +1,130 @@
+//! Separate debug files, for programs whose symbols were taken off: by build-id, and by
+//! `.gnu_debuglink`.
+//!
+//! A file that does not belong to the object would give names to the wrong addresses, so it is
+//! taken only when its build-id or, where there is none, its checksum proves it right.
+
+use super::elf::Layout;
+use super::object::read_whole;
+use super::process::{has_own_root, proc_path};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the search for a debug file brought.
+#[derive(Debug, Default)]
+pub struct DebugFile {
+    found: Option<(PathBuf, Arc<[u8]>)>,
+    /// The paths that were tried, with what was wrong with those that exist.
+    pub looked_at: Vec<(PathBuf, Rejected)>,
+}
+
+/// Why a path does not serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    Absent,
+    Unreadable,
+    /// Not an ELF file of our machine, or without symbols.
+    NoDebugFile,
+    /// Build-id or checksum of another object.
+    OtherObject,
+}
+
+impl DebugFile {
+    pub fn path(&self) -> Option<&Path> {
+        self.found.as_ref().map(|(path, _)| path.as_path())
+    }
+
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.found.as_ref().map(|(_, bytes)| &bytes[..])
+    }
+
+    pub(super) fn shared_bytes(&self) -> Option<&Arc<[u8]>> {
+        self.found.as_ref().map(|(_, bytes)| bytes)
+    }
+}
+
+/// Looks for the debug file of the object with this layout, shown as `display`, opened as `open`.
+pub(super) fn find(layout: &Layout, display: &Path, open: &Path) -> DebugFile {
+    let mut result = DebugFile::default();
+    for path in candidates(layout, display, open) {
+        if result.looked_at.iter().any(|(seen, _)| *seen == path) {
+            continue;
+        }
+        match take(layout, &path) {
+            Ok(bytes) => {
+                result.found = Some((path, bytes));
+                break;
+            }
+            Err(reason) => result.looked_at.push((path, reason)),
+        }
+    }
+    result
+}
+
+fn candidates(layout: &Layout, display: &Path, open: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let display = std::path::absolute(display).unwrap_or_else(|_| display.to_owned());
+    let relative = |path: &Path| path.strip_prefix("/").unwrap_or(path).to_owned();
+    for root in roots(open) {
+        let global = root.join("usr/lib/debug");
+        if let Some((first, rest)) = layout.build_id.as_deref().and_then(|id| id.split_first())
+            && !rest.is_empty()
+        {
+            let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+            paths.push(global.join(format!(".build-id/{first:02x}/{rest}.debug")));
+        }
+        let Some((name, _)) = &layout.debug_link else { continue };
+        let name = Path::new(OsStr::from_bytes(name));
+        // A link is a bare file name. One with directories could lead anywhere.
+        if name.file_name() != Some(name.as_os_str()) {
+            continue;
+        }
+        let given = display.parent().unwrap_or(Path::new("/"));
+        let real = root.join(relative(&display)).canonicalize().ok();
+        let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let places = [Some(root.join(relative(given))), real];
+        for directory in places.into_iter().flatten() {
+            paths.push(directory.join(name));
+            paths.push(directory.join(".debug").join(name));
+            let inside = directory.strip_prefix(&root).unwrap_or(&directory);
+            paths.push(global.join(relative(inside)).join(name));
+        }
+    }
+    paths
+}
+
+/// The file systems to look in: that of the process when it has its own, and ours.
+fn roots(open: &Path) -> Vec<PathBuf> {
+    let mut roots = Vec::new();
+    let pid = open.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next()?.to_str());
+    if let Some(pid) = pid.and_then(|pid| pid.parse().ok())
+        && has_own_root(pid)
+    {
+        roots.push(proc_path(pid, "root"));
+    }
+    roots.push(PathBuf::from("/"));
+    roots
+}
+
+fn take(layout: &Layout, path: &Path) -> Result<Arc<[u8]>, Rejected> {
+    if !path.is_file() {
+        return Err(Rejected::Absent);
+    }
+    let bytes =
+        File::open(path).and_then(|file| read_whole(&file)).map_err(|_| Rejected::Unreadable)?;
+    let debug = Layout::parse(&bytes[..], true).map_err(|_| Rejected::NoDebugFile)?;
+    if !debug.sections.iter().any(|section| {
+        section.in_file
+            && [".symtab", ".debug_info", ".debug_line"].contains(&section.name.as_str())
+    }) {
+        return Err(Rejected::NoDebugFile);
+    }
+    let proved = match (&layout.build_id, &debug.build_id) {
+        (Some(ours), Some(theirs)) => ours == theirs,
+        _ => layout.debug_link.as_ref().is_some_and(|(_, crc)| *crc == crc32fast::hash(&bytes)),
+    };
+    if proved { Ok(bytes) } else { Err(Rejected::OtherObject) }
+}

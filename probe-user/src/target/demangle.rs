@@ -1,0 +1,145 @@
+//! Names for people: Rust (both manglings) and C++, in the short form that globs match.
+//!
+//! Symbols come from files anyone may have written, and a few dozen bytes of C++ mangling can
+//! stand for gigabytes of text: lengths and depths are bounded, and past them the raw name is
+//! shown.
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+/// Longer symbols are shown as they are.
+const LONGEST_RAW: usize = 16 << 10;
+/// Longer demangled names are given up.
+const LONGEST_NAME: usize = 32 << 10;
+const DEEPEST: u32 = 96;
+
+/// A name in its two forms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demangled {
+    /// Without hash, arguments and return type.
+    pub short: Arc<str>,
+    /// With arguments, where that makes a difference.
+    pub full: Option<Arc<str>>,
+}
+
+/// Demangles a symbol without version; names that are not mangled stay as they are.
+pub fn demangle(raw: &str) -> Demangled {
+    let short = short(raw);
+    let full = cpp(raw, &DemangleOptions::new()).filter(|full| **full != *short);
+    Demangled { short: short.into(), full: full.map(Into::into) }
+}
+
+/// The short form alone.
+pub fn short(raw: &str) -> String {
+    if raw.len() > LONGEST_RAW {
+        return raw.to_owned();
+    }
+    let options = DemangleOptions::new().no_params().no_return_type();
+    rust(raw).or_else(|| cpp(raw, &options)).unwrap_or_else(|| raw.to_owned())
+}
+
+/// A name without its symbol version: `memcpy@@GLIBC_2.14` is `memcpy`.
+pub fn without_version(name: &[u8]) -> &[u8] {
+    match name.iter().position(|byte| *byte == b'@') {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
+/// A name without template or generic arguments: `max<int>` is `max`. Nothing when there are
+/// none, or when the name as a whole is in brackets (`<T as Trait>::f`).
+pub fn without_generics(name: &str) -> Option<String> {
+    if !name.contains('<') || name.starts_with('<') {
+        return None;
+    }
+    let mut bare = String::with_capacity(name.len());
+    let mut depth = 0u32;
+    let mut rest = name;
+    while let Some(character) = rest.chars().next() {
+        // The brackets of `operator<`, `operator->` and kin are part of the name.
+        if depth == 0
+            && let Some(tail) = rest.strip_prefix("operator")
+        {
+            let sign = tail.len() - tail.trim_start_matches(['<', '>', '=', '-']).len();
+            // `operator< <int>` and `operator<<<int>` end in a bracket that opens arguments.
+            let sign = match &tail[..sign] {
+                "<<<" => 2,
+                _ => sign,
+            };
+            let taken = "operator".len() + sign;
+            bare.push_str(&rest[..taken]);
+            rest = &rest[taken..];
+            continue;
+        }
+        match character {
+            '<' => depth += 1,
+            // `->` within arguments closes nothing.
+            '>' if rest.len() < name.len() && name[..name.len() - rest.len()].ends_with('-') => {}
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => bare.push(character),
+            _ => {}
+        }
+        rest = &rest[character.len_utf8()..];
+    }
+    // Rust writes `f::<T>`.
+    while bare.ends_with("::") {
+        bare.truncate(bare.len() - 2);
+    }
+    let bare = bare.replace("::::", "::");
+    let bare = bare.trim_end();
+    (depth == 0 && !bare.is_empty() && bare != name).then(|| bare.to_owned())
+}
+
+/// A name without what compilers append to copies of a whole function (`f.constprop.0`,
+/// `f.isra.0`). Parts of a function (`f.cold`, `f.part.0`) are no copies.
+pub fn without_clone_suffix(name: &str) -> Option<&str> {
+    const COPIES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
+    if name.contains(".cold") || name.contains(".part.") {
+        return None;
+    }
+    let at = COPIES.iter().filter_map(|mark| name.find(mark)).min()?;
+    (at > 0).then(|| &name[..at])
+}
+
+fn rust(raw: &str) -> Option<String> {
+    let symbol = rustc_demangle::try_demangle(raw).ok()?;
+    let mut out = Bounded::default();
+    write!(out, "{symbol:#}").ok()?;
+    Some(out.text)
+}
+
+fn cpp(raw: &str, options: &DemangleOptions) -> Option<String> {
+    // Also `___Z`, which clang's blocks have.
+    let is_mangled = ["_Z", "__Z", "___Z", "____Z"].iter().any(|mark| raw.starts_with(mark));
+    if raw.len() > LONGEST_RAW || !is_mangled {
+        return None;
+    }
+    // What follows a dot is the compiler's: shown as it is, so that `f.cold` stays apart.
+    let (mangled, suffix) = match raw.find('.') {
+        Some(at) => raw.split_at(at),
+        None => (raw, ""),
+    };
+    let parse = ParseOptions::default().recursion_limit(DEEPEST);
+    let symbol = BorrowedSymbol::new_with_options(mangled.as_bytes(), &parse).ok()?;
+    let mut out = Bounded::default();
+    symbol.structured_demangle(&mut out, &options.recursion_limit(DEEPEST)).ok()?;
+    out.text.push_str(suffix);
+    Some(out.text)
+}
+
+/// Text that refuses to grow beyond all measure.
+#[derive(Default)]
+struct Bounded {
+    text: String,
+}
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.text.len() + part.len() > LONGEST_NAME {
+            return Err(fmt::Error);
+        }
+        self.text.push_str(part);
+        Ok(())
+    }
+}

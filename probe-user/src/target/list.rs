@@ -1,0 +1,82 @@
+//! The rows of `ctrace list`: what could be traced, as data.
+
+use super::object::Object;
+use super::select::Selection;
+use ctrace_core::function::FunctionKind;
+use std::sync::Arc;
+
+/// A function, or one site of a USDT probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub kind: FunctionKind,
+    /// Demangled short name; of a USDT probe its name.
+    pub name: Arc<str>,
+    /// USDT provider.
+    pub group: Option<Arc<str>>,
+    /// Demangled with arguments, where that makes a difference.
+    pub full_name: Option<Arc<str>>,
+    pub aliases: Vec<Arc<str>>,
+    /// The object's file name.
+    pub object: Arc<str>,
+    pub file: Option<Arc<str>>,
+    pub line: Option<u32>,
+    pub address: u64,
+    pub file_offset: u64,
+    /// Nothing for a USDT site.
+    pub size: Option<u64>,
+    /// Place of the object and of the function or probe in what was searched.
+    pub object_index: usize,
+    pub index: usize,
+    /// Which of a USDT probe's sites.
+    pub site: usize,
+}
+
+/// The rows of a selection. Looking up lines reads the debug information: `with_lines` asks for it.
+pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<Row> {
+    let mut rows = Vec::with_capacity(selection.functions.len() + selection.usdt.len());
+    for selected in &selection.functions {
+        let object = &objects[selected.object];
+        let function = &object.functions()[selected.index];
+        let source = with_lines.then(|| object.source_line(function.address)).flatten();
+        rows.push(Row {
+            kind: FunctionKind::Function,
+            name: Arc::clone(function.name()),
+            group: None,
+            full_name: Some(Arc::clone(function.full_name())).filter(|f| f != function.name()),
+            aliases: function.aliases().to_vec(),
+            object: Arc::clone(object.name()),
+            line: source.as_ref().and_then(|source| source.line),
+            file: source.map(|source| source.file),
+            address: function.address,
+            file_offset: function.file_offset,
+            size: Some(function.size),
+            object_index: selected.object,
+            index: selected.index,
+            site: 0,
+        });
+    }
+    for selected in &selection.usdt {
+        let object = &objects[selected.object];
+        let probe = &object.usdt_probes()[selected.index];
+        for (number, site) in probe.sites.iter().enumerate() {
+            let source = with_lines.then(|| object.source_line(site.address)).flatten();
+            rows.push(Row {
+                kind: FunctionKind::Usdt,
+                name: Arc::clone(&probe.name),
+                group: Some(Arc::clone(&probe.provider)),
+                full_name: None,
+                aliases: Vec::new(),
+                object: Arc::clone(object.name()),
+                line: source.as_ref().and_then(|source| source.line),
+                file: source.map(|source| source.file),
+                address: site.address,
+                file_offset: site.file_offset,
+                size: None,
+                object_index: selected.object,
+                index: selected.index,
+                site: number,
+            });
+        }
+    }
+    rows
+}

@@ -1,0 +1,354 @@
+//! What a process has mapped: its executable files by inode, and the memory its stacks live in.
+//!
+//! Identity is the inode, since that is what a uprobe is attached to. The path in
+//! /proc/PID/maps may by now name another file, or one in another container; the path to open
+//! never does.
+
+use super::process::{has_own_root, proc_path};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::ops::Range;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::{fs, str};
+
+/// Why the memory map could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum MapsError {
+    #[error(
+        "process {pid} ended while ctrace looked at its memory map; start it again and attach earlier"
+    )]
+    Ended { pid: u32 },
+    #[error(
+        "cannot read the memory map of process {pid}: {error}; run ctrace with sudo (CAP_SYS_PTRACE)"
+    )]
+    Io { pid: u32, error: io::Error },
+}
+
+/// An executable file in a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedObject {
+    /// The path to show: what the process called it.
+    pub path: PathBuf,
+    /// A path that opens this very file, also when it is deleted, replaced or in a container.
+    pub open_path: PathBuf,
+    /// The file's name without its directory.
+    pub name: String,
+    pub is_main: bool,
+    /// The path no longer names this file.
+    pub is_deleted: bool,
+    pub dev: u64,
+    pub inode: u64,
+    /// Where it is mapped executable. Empty for a program that does not run yet.
+    pub code: Vec<CodeMapping>,
+}
+
+impl MappedObject {
+    /// An object that is a plain file, of a program that does not run yet.
+    pub fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
+        let meta = fs::metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            open_path: path.to_owned(),
+            name: file_name(path),
+            is_main,
+            is_deleted: false,
+            dev: meta.dev(),
+            inode: meta.ino(),
+            code: Vec::new(),
+        })
+    }
+}
+
+/// A stretch of a file that is mapped executable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeMapping {
+    pub addresses: Range<u64>,
+    /// Offset in the file of the first address.
+    pub offset: u64,
+}
+
+/// Memory that can hold a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    pub addresses: Range<u64>,
+    /// `[stack]`, `[heap]`, or empty for a nameless mapping.
+    pub name: String,
+}
+
+/// One line of /proc/PID/maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    addresses: Range<u64>,
+    readable: bool,
+    writable: bool,
+    executable: bool,
+    offset: u64,
+    dev: u64,
+    inode: u64,
+    path: OsString,
+}
+
+/// The executable files of a process, the main executable first.
+pub(super) fn objects(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
+    let lines = read(pid)?;
+    let exe_path = proc_path(pid, "exe");
+    let exe = Exe {
+        meta: fs::metadata(&exe_path).ok().map(|meta| (meta.dev(), meta.ino())),
+        link: fs::read_link(&exe_path).unwrap_or_default().into_os_string(),
+        path: exe_path,
+    };
+    let own_root = has_own_root(pid);
+    let mut found: Vec<MappedObject> = Vec::new();
+    for line in lines.iter().filter(|line| line.executable && line.inode != 0) {
+        let code = CodeMapping { addresses: line.addresses.clone(), offset: line.offset };
+        match found.iter_mut().find(|o| (o.dev, o.inode) == (line.dev, line.inode)) {
+            Some(object) => object.code.push(code),
+            None => found.push(object(pid, line, code, &exe, own_root)),
+        }
+    }
+    // File systems exist (overlay, btrfs) on which maps and stat differ in the device; the path
+    // decides then.
+    if !found.iter().any(|object| object.is_main) {
+        let link = without_deleted(Path::new(&exe.link)).0;
+        if let Some(object) = found.iter_mut().find(|object| object.path == link) {
+            object.is_main = true;
+        }
+    }
+    found.sort_by_key(|object| !object.is_main);
+    Ok(found)
+}
+
+struct Exe {
+    path: PathBuf,
+    link: OsString,
+    meta: Option<(u64, u64)>,
+}
+
+fn object(pid: u32, line: &Line, code: CodeMapping, exe: &Exe, own_root: bool) -> MappedObject {
+    let is_main = exe.meta == Some((line.dev, line.inode));
+    let (path, marked_deleted) = without_deleted(Path::new(&line.path));
+    let in_root = if own_root { rooted(pid, &path) } else { path.clone() };
+    let same = |candidate: &Path| {
+        fs::metadata(candidate).is_ok_and(|meta| (meta.dev(), meta.ino()) == (line.dev, line.inode))
+    };
+    let is_deleted = marked_deleted || !in_root.exists();
+    let Range { start, end } = line.addresses;
+    let link = proc_path(pid, &format!("map_files/{start:x}-{end:x}"));
+    // map_files wants CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; the others do not.
+    let open_path = if fs::metadata(&link).is_ok() {
+        link
+    } else if is_main {
+        exe.path.clone()
+    } else {
+        // A path that cannot be proved to be the file is better than none: opening it will
+        // tell, and the build-id shows.
+        [in_root.clone(), rooted(pid, &path)].into_iter().find(|c| same(c)).unwrap_or(in_root)
+    };
+    MappedObject {
+        name: file_name(&path),
+        path,
+        open_path,
+        is_main,
+        is_deleted,
+        dev: line.dev,
+        inode: line.inode,
+        code: vec![code],
+    }
+}
+
+/// The path as seen from our own root.
+fn rooted(pid: u32, path: &Path) -> PathBuf {
+    proc_path(pid, "root").join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// The regions that can hold a stack: writable memory without a file behind it.
+pub(super) fn stack_regions(pid: u32) -> Result<Vec<Region>, MapsError> {
+    Ok(regions(&read(pid)?))
+}
+
+fn regions(lines: &[Line]) -> Vec<Region> {
+    lines
+        .iter()
+        .filter(|line| line.readable && line.writable && line.inode == 0)
+        .map(|line| Region {
+            addresses: line.addresses.clone(),
+            name: line.path.to_string_lossy().into_owned(),
+        })
+        .collect()
+}
+
+/// The file's name for people and for `@OBJECT`.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The kernel marks the path of a deleted file; a file may also really be called so.
+pub(super) fn without_deleted(path: &Path) -> (PathBuf, bool) {
+    const MARK: &[u8] = b" (deleted)";
+    match path.as_os_str().as_bytes().strip_suffix(MARK) {
+        Some(bare) if !path.exists() => (PathBuf::from(OsStr::from_bytes(bare)), true),
+        _ => (path.to_owned(), false),
+    }
+}
+
+fn read(pid: u32) -> Result<Vec<Line>, MapsError> {
+    const ESRCH: i32 = 3;
+    let bytes = fs::read(proc_path(pid, "maps")).map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH) {
+            MapsError::Ended { pid }
+        } else {
+            MapsError::Io { pid, error }
+        }
+    })?;
+    // A process that has given up its memory has an empty map.
+    if bytes.is_empty() {
+        return Err(MapsError::Ended { pid });
+    }
+    Ok(bytes.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
+}
+
+fn parse_line(line: &[u8]) -> Option<Line> {
+    let mut rest = line;
+    let mut field = || {
+        let start = rest.iter().position(|byte| *byte != b' ')?;
+        let tail = &rest[start..];
+        let end = tail.iter().position(|byte| *byte == b' ').unwrap_or(tail.len());
+        rest = &tail[end..];
+        str::from_utf8(&tail[..end]).ok()
+    };
+    let (start, end) = field()?.split_once('-')?;
+    let flags = field()?.as_bytes();
+    let offset = field()?;
+    let (major, minor) = field()?.split_once(':')?;
+    let inode = field()?;
+    let path = rest.iter().position(|byte| *byte != b' ').map_or(&[][..], |at| &rest[at..]);
+    Some(Line {
+        addresses: hex(start)?..hex(end)?,
+        readable: flags.first() == Some(&b'r'),
+        writable: flags.get(1) == Some(&b'w'),
+        executable: flags.get(2) == Some(&b'x'),
+        offset: hex(offset)?,
+        dev: rustix::fs::makedev(hex(major)?.try_into().ok()?, hex(minor)?.try_into().ok()?),
+        inode: inode.parse().ok()?,
+        path: unescape(path),
+    })
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
+/// The kernel writes a newline in a path as `\012`, and nothing else so.
+fn unescape(path: &[u8]) -> OsString {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((byte, tail)) = rest.split_first() {
+        if let Some(tail) = rest.strip_prefix(b"\\012") {
+            bytes.push(b'\n');
+            rest = tail;
+        } else {
+            bytes.push(*byte);
+            rest = tail;
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    #[test]
+    fn parses_lines() {
+        let line = parse_line(b"7f00-7fff r-xp 00001000 fd:01 1234    /a b/li\\012b.so (deleted)")
+            .unwrap();
+        assert_eq!(line.addresses, 0x7f00..0x7fff);
+        assert_eq!((line.offset, line.inode), (0x1000, 1234));
+        assert!(line.executable && line.readable && !line.writable);
+        assert_eq!(line.path, "/a b/li\nb.so (deleted)");
+        for broken in ["", "x", "1-2", "1-2 rwxp 0 0:0", "1-2 rwxp 0 00 0", "z-2 rwxp 0 0:0 0 /x"] {
+            assert_eq!(parse_line(broken.as_bytes()), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn regions_are_anonymous_and_writable() {
+        let text = "1000-2000 rw-p 0 00:00 0 [stack]\n2000-3000 rw-p 0 00:00 0\n\
+                    3000-4000 ---p 0 00:00 0\n4000-5000 rw-p 0 fd:01 7 /lib/x.so\n";
+        let lines: Vec<Line> = text.lines().filter_map(|l| parse_line(l.as_bytes())).collect();
+        let names: Vec<String> = regions(&lines).into_iter().map(|region| region.name).collect();
+        assert_eq!(names, ["[stack]", ""]);
+    }
+
+    /// A copy of `sleep` that runs, killed at the end of the test.
+    struct Sleeper(Child);
+
+    impl Sleeper {
+        fn start(program: &Path) -> Self {
+            let child = Command::new(program).arg("1000").spawn().unwrap();
+            // Until the exec is done the child still is this very test.
+            let own = fs::read_link("/proc/self/exe").unwrap();
+            while fs::read_link(proc_path(child.id(), "exe")).is_ok_and(|exe| exe == own) {
+                std::thread::yield_now();
+            }
+            Self(child)
+        }
+
+        fn main(&self) -> MappedObject {
+            let objects = objects(self.0.id()).unwrap();
+            assert_eq!(objects.iter().filter(|object| object.is_main).count(), 1);
+            assert!(objects[0].is_main);
+            objects[0].clone()
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn opens_the_inode_that_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("sleeper");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let original = fs::read(&program).unwrap();
+        let sleeper = Sleeper::start(&program);
+
+        let object = sleeper.main();
+        assert_eq!((object.path.as_path(), object.is_deleted), (program.as_path(), false));
+        assert_eq!(object.name, "sleeper");
+        assert!(!object.code.is_empty());
+
+        fs::remove_file(&program).unwrap();
+        let object = sleeper.main();
+        assert_eq!((object.path.as_path(), object.is_deleted), (program.as_path(), true));
+        assert_eq!(fs::read(&object.open_path).unwrap(), original);
+
+        fs::write(&program, "another file").unwrap();
+        let object = sleeper.main();
+        assert_eq!(object.path, program);
+        assert_eq!(fs::read(&object.open_path).unwrap(), original);
+    }
+
+    #[test]
+    fn finds_libraries_and_stacks() {
+        let own = std::process::id();
+        let objects = objects(own).unwrap();
+        assert!(objects.iter().any(|object| object.name.starts_with("libc.")));
+        assert!(stack_regions(own).unwrap().iter().any(|region| region.name == "[stack]"));
+        let here = 0u8;
+        let at = std::ptr::from_ref(&here).addr() as u64;
+        assert!(stack_regions(own).unwrap().iter().any(|region| region.addresses.contains(&at)));
+    }
+
+    #[test]
+    fn a_process_that_is_gone() {
+        assert!(matches!(objects(4_194_305), Err(MapsError::Ended { .. })));
+    }
+}

@@ -1,0 +1,82 @@
+//! The names closest to one that was not found.
+
+/// The `limit` names most like `wanted`, the best first.
+pub fn nearest<'a>(
+    wanted: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    limit: usize,
+) -> Vec<String> {
+    let needle: String =
+        wanted.chars().filter(|c| !matches!(c, '*' | '?')).collect::<String>().to_lowercase();
+    if needle.len() < 2 {
+        return Vec::new();
+    }
+    let last = last_part(&needle).to_owned();
+    let mut best: Vec<(usize, &str)> = Vec::new();
+    for name in names {
+        let Some(distance) = distance(&needle, &last, name) else { continue };
+        let entry = (distance, name);
+        if best.contains(&entry) {
+            continue;
+        }
+        let at = best.partition_point(|seen| *seen <= entry);
+        if at < limit {
+            best.insert(at, entry);
+            best.truncate(limit);
+        }
+    }
+    best.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+/// How far a name is off; nothing when it is too far to be meant.
+fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
+    let lower = name.to_lowercase();
+    let tail = last_part(&lower);
+    // The right function with the wrong or no namespace.
+    if tail == last {
+        return Some(0);
+    }
+    let longest = needle.len().max(last.len());
+    let tolerated = 1 + longest / 4;
+    let near = |a: &str, b: &str| {
+        (a.len().abs_diff(b.len()) <= tolerated)
+            .then(|| strsim::damerau_levenshtein(a, b))
+            .filter(|distance| *distance <= tolerated)
+    };
+    let typo = near(needle, &lower).into_iter().chain(near(last, tail)).min();
+    // A part of the name: the more of it is left over, the farther.
+    let part =
+        (needle.len() >= 3 && lower.contains(needle)).then(|| 2 + (lower.len() - needle.len()) / 4);
+    typo.into_iter().chain(part).min()
+}
+
+/// The name without its namespaces and arguments.
+fn last_part(name: &str) -> &str {
+    let head = name.split(['(', '<']).find(|part| !part.is_empty()).unwrap_or(name);
+    head.trim_end_matches(':').rsplit("::").next().unwrap_or(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    const NAMES: [&str; 7] =
+        ["main", "ns::compute", "compute_all", "parse_header", "parse_body", "x", "Parser::run"];
+
+    #[track_caller]
+    fn check(wanted: &str, expected: &[&str]) {
+        assert_eq!(nearest(wanted, NAMES, 3), expected, "{wanted}");
+    }
+
+    #[test]
+    fn finds_what_was_meant() {
+        check("compute", &["ns::compute", "compute_all"]);
+        check("other::compute", &["ns::compute"]);
+        check("comptue", &["ns::compute"]);
+        check("Main", &["main"]);
+        check("parse_haeder", &["parse_header"]);
+        check("*parse*", &["parse_body", "parse_header"]);
+        check("zzzzzz", &[]);
+        check("*", &[]);
+    }
+}

@@ -1,0 +1,248 @@
+//! One `GLOB[@OBJECT]` of the command line, and what it matches.
+//!
+//! Names of functions are full of what globs give a meaning: `operator[]`, `<impl Foo for [T]>`.
+//! A name typed as it stands must match itself, so a pattern matches literally, or as a glob, or
+//! as a glob whose only signs are `*` and `?`.
+
+use super::demangle::{without_clone_suffix, without_generics, without_version};
+use super::object::Object;
+use super::symbols::Function;
+use super::usdt::UsdtProbe;
+use globset::{GlobBuilder, GlobMatcher};
+use regex::Regex;
+
+/// Why a pattern is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    #[error("the pattern `{0}` is empty; `*` matches everything")]
+    Empty(String),
+    #[error("the regular expression `{0}` has no closing `/`; write /REGEX/ or /REGEX/@OBJECT")]
+    Unclosed(String),
+    #[error("`{pattern}` is no regular expression: {reason}")]
+    Regex { pattern: String, reason: String },
+    #[error("`{pattern}` is no glob: {reason}")]
+    Glob { pattern: String, reason: String },
+    #[error("`{0}` names no object after the `@`; write GLOB@OBJECT, for example malloc@libc.so.6")]
+    NoObject(String),
+}
+
+/// A parsed `GLOB[@OBJECT]`, `/REGEX/[@OBJECT]` or `[PROVIDER:]GLOB[@OBJECT]`.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// As the user typed it.
+    pub text: String,
+    /// The part that names functions, without object and version.
+    pub stem: String,
+    name: NameMatcher,
+    object: Option<ObjectMatcher>,
+}
+
+/// Matches a name.
+#[derive(Clone, Debug)]
+enum NameMatcher {
+    Regex(Regex),
+    Glob {
+        literal: String,
+        /// Brackets and braces as globs have them, and as plain characters.
+        globs: Vec<GlobMatcher>,
+        /// Arguments typed along: the full name is to be matched.
+        has_arguments: bool,
+        has_generics: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct ObjectMatcher {
+    text: String,
+    glob: GlobMatcher,
+}
+
+impl Pattern {
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let (name, object) = match text.strip_prefix('/') {
+            Some(rest) => {
+                let (body, object) =
+                    split_regex(rest).ok_or_else(|| PatternError::Unclosed(text.to_owned()))?;
+                let matcher = Regex::new(body).map_err(|error| PatternError::Regex {
+                    pattern: text.to_owned(),
+                    reason: one_line(&error.to_string()),
+                })?;
+                if body.is_empty() {
+                    return Err(PatternError::Empty(text.to_owned()));
+                }
+                ((body.to_owned(), NameMatcher::Regex(matcher)), object)
+            }
+            None => {
+                let (body, object) = split_object(text);
+                if body.is_empty() {
+                    return Err(PatternError::Empty(text.to_owned()));
+                }
+                ((body.to_owned(), NameMatcher::glob(text, body)?), object)
+            }
+        };
+        let object = match object {
+            None => None,
+            Some("") => return Err(PatternError::NoObject(text.to_owned())),
+            Some(object) => Some(ObjectMatcher {
+                text: object.to_owned(),
+                glob: glob(object)
+                    .map_err(|reason| PatternError::Glob { pattern: text.to_owned(), reason })?,
+            }),
+        };
+        Ok(Self { text: text.to_owned(), stem: name.0, name: name.1, object })
+    }
+
+    /// Whether the pattern says where to look.
+    pub fn names_object(&self) -> bool {
+        self.object.is_some()
+    }
+
+    /// Whether an object is the one named; any is where none is named.
+    pub fn matches_object(&self, object: &Object) -> bool {
+        self.matches_object_name(object.name(), &object.path().to_string_lossy())
+    }
+
+    pub(super) fn matches_object_name(&self, name: &str, path: &str) -> bool {
+        self.object.as_ref().is_none_or(|matcher| matcher.matches(name, path))
+    }
+
+    /// Whether a function goes by a name that matches.
+    pub fn matches_function(&self, function: &Function) -> bool {
+        match &self.name {
+            NameMatcher::Glob { has_arguments: true, .. } => {
+                self.name.matches(function.full_name()) || self.matches_short(function)
+            }
+            _ => self.matches_short(function),
+        }
+    }
+
+    fn matches_short(&self, function: &Function) -> bool {
+        self.name.matches_variants(function.name())
+            || function.aliases().iter().any(|alias| self.name.matches_variants(alias))
+            || function.raws().any(|raw| self.name.matches(raw))
+    }
+
+    /// Whether a USDT probe matches, by its name or by `provider:name`.
+    pub fn matches_usdt(&self, probe: &UsdtProbe) -> bool {
+        match (&self.name, self.stem.contains(':')) {
+            (NameMatcher::Glob { .. }, false) => self.name.matches(&probe.name),
+            (NameMatcher::Glob { .. }, true) => self.name.matches(&probe.full_name()),
+            (NameMatcher::Regex(_), _) => self.name.matches(&probe.full_name()),
+        }
+    }
+
+    /// Whether a bare name matches.
+    pub fn matches_name(&self, name: &str) -> bool {
+        self.name.matches_variants(name)
+    }
+}
+
+impl NameMatcher {
+    fn glob(text: &str, body: &str) -> Result<Self, PatternError> {
+        let mut globs = Vec::new();
+        if body.contains(['*', '?', '[', '{', '\\']) {
+            let plain = glob(&bracket_free(body));
+            match (glob(body), plain) {
+                (Ok(first), Ok(second)) => globs.extend([first, second]),
+                (Err(_), Ok(only)) | (Ok(only), Err(_)) => globs.push(only),
+                (Err(reason), Err(_)) => {
+                    return Err(PatternError::Glob { pattern: text.to_owned(), reason });
+                }
+            }
+        }
+        Ok(Self::Glob {
+            literal: body.to_owned(),
+            globs,
+            has_arguments: body.contains('('),
+            has_generics: body.contains('<'),
+        })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Regex(regex) => regex.is_match(name),
+            Self::Glob { literal, globs, .. } => {
+                literal == name || globs.iter().any(|glob| glob.is_match(name))
+            }
+        }
+    }
+
+    /// Also without template arguments, and without what the compiler appends to copies, unless
+    /// the user typed such.
+    fn matches_variants(&self, name: &str) -> bool {
+        if self.matches(name) {
+            return true;
+        }
+        let Self::Glob { has_generics, .. } = self else { return false };
+        let whole = without_clone_suffix(name);
+        whole.is_some_and(|whole| self.matches(whole))
+            || (!has_generics
+                && without_generics(whole.unwrap_or(name)).is_some_and(|bare| self.matches(&bare)))
+    }
+}
+
+impl ObjectMatcher {
+    fn matches(&self, name: &str, path: &str) -> bool {
+        if self.text.contains('/') {
+            return self.text == path || self.glob.is_match(path);
+        }
+        // `libc` is `libc.so.6` and `libc-2.31.so`.
+        let stem = name.strip_prefix(self.text.as_str());
+        self.glob.is_match(name)
+            || stem.is_some_and(|tail| tail.starts_with(".so") || tail.starts_with("-2."))
+    }
+}
+
+/// The body of a regular expression and its object; `text` follows the opening slash.
+fn split_regex(text: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(body) = text.strip_suffix('/') {
+        return Some((body, None));
+    }
+    text.rsplit_once("/@").map(|(body, object)| (body, Some(object)))
+}
+
+/// The name and the object; a version between or instead of them says nothing.
+fn split_object(text: &str) -> (&str, Option<&str>) {
+    let Some((name, object)) = text.rsplit_once('@') else { return (text, None) };
+    let bare = without_version(name.as_bytes());
+    let bare = name.get(..bare.len()).unwrap_or(name);
+    if name.ends_with('@') || is_version(object) { (bare, None) } else { (bare, Some(object)) }
+}
+
+/// `GLIBC_2.14`, `GLIBCXX_3.4.21`, `OPENSSL_3.0.0`: upper case, then a number.
+fn is_version(text: &str) -> bool {
+    text.rsplit_once('_').is_some_and(|(name, number)| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            && number.starts_with(|first: char| first.is_ascii_digit())
+            && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    }) || text == "GLIBC_PRIVATE"
+}
+
+fn glob(text: &str) -> Result<GlobMatcher, String> {
+    GlobBuilder::new(text)
+        .literal_separator(false)
+        .backslash_escape(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| one_line(&error.kind().to_string()))
+}
+
+/// The pattern with brackets and braces as plain characters.
+fn bracket_free(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, character| {
+        match character {
+            '[' => out.push_str("[[]"),
+            ']' => out.push_str("[]]"),
+            '{' => out.push_str("[{]"),
+            '}' => out.push_str("[}]"),
+            '\\' => out.push_str("[\\\\]"),
+            _ => out.push(character),
+        }
+        out
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}

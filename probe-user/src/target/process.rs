@@ -1,0 +1,388 @@
+//! A live process as /proc shows it, refused early, in one line, where it cannot be traced.
+//!
+//! /proc is read as bytes and not by a crate: names of threads and files need not be UTF-8, and
+//! a profiler must not refuse a process because of its name.
+
+use super::maps::{self, MappedObject, MapsError, Region};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Why a process cannot be traced. Each message is one line: what is wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    #[error("there is no process with pid {pid}; `pgrep -a NAME` finds pids by name")]
+    NoSuchProcess { pid: u32 },
+    #[error(
+        "{tid} is a thread of process {pid} ({comm}); attach to {pid} and choose the thread with --thread {tid}"
+    )]
+    IsThread { tid: u32, pid: u32, comm: String },
+    #[error(
+        "pid {pid} ({comm}) is a kernel thread, it runs no program that could be traced; choose a user process"
+    )]
+    KernelThread { pid: u32, comm: String },
+    #[error(
+        "process {pid} ({comm}) has ended and only waits for its parent to collect it (zombie); nothing is left to trace"
+    )]
+    Zombie { pid: u32, comm: String },
+    #[error(
+        "process {pid} ended while ctrace looked at it; start it again and attach earlier, or use `ctrace run`"
+    )]
+    Ended { pid: u32 },
+    #[error("process {pid} ({exe}) is a 32-bit program; ctrace traces 64-bit x86 programs only")]
+    Is32Bit { pid: u32, exe: String },
+    #[error(
+        "process {pid} ({exe}) is a program for another machine than x86-64, perhaps under an emulator; ctrace cannot trace it"
+    )]
+    OtherMachine { pid: u32, exe: String },
+    #[error("no rights to read {what} of process {pid} ({comm}): {missing}")]
+    NoRights { pid: u32, comm: String, what: &'static str, missing: String },
+    #[error("cannot read {path}: {error}")]
+    Io { path: String, error: io::Error },
+}
+
+/// A thread of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    pub tid: u32,
+    pub name: String,
+}
+
+/// A process that was alive, native and readable when it was opened.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pid: u32,
+    comm: String,
+    exe: PathBuf,
+    command: Vec<String>,
+    start_time: u64,
+}
+
+/// What /proc/PID/stat tells that is of use here.
+struct Stat {
+    comm: String,
+    state: u8,
+    flags: u64,
+    start_time: u64,
+}
+
+const PF_KTHREAD: u64 = 0x0020_0000;
+const CAP_SYS_PTRACE: u32 = 19;
+
+impl Process {
+    /// Looks at a process and refuses it when it cannot be traced.
+    pub fn open(pid: u32) -> Result<Self, ProcessError> {
+        let stat = read_stat(pid)?;
+        if stat.flags & PF_KTHREAD != 0 {
+            return Err(ProcessError::KernelThread { pid, comm: stat.comm });
+        }
+        if let Some(leader) = status_number(pid, "Tgid:").filter(|leader| *leader != pid) {
+            return Err(ProcessError::IsThread { tid: pid, pid: leader, comm: stat.comm });
+        }
+        if matches!(stat.state, b'Z' | b'X') {
+            return Err(ProcessError::Zombie { pid, comm: stat.comm });
+        }
+        let exe = fs::read_link(proc_path(pid, "exe")).map_err(|error| match error.kind() {
+            // The link goes when the memory goes: the process is on its way out.
+            io::ErrorKind::NotFound => ProcessError::Ended { pid },
+            _ => denied(pid, &stat.comm, "the program file (exe)", error),
+        })?;
+        check_program(pid, &stat.comm, &exe)?;
+        fs::File::open(proc_path(pid, "maps"))
+            .map_err(|error| denied(pid, &stat.comm, "the memory map (maps)", error))?;
+        Ok(Self {
+            pid,
+            command: read_command(pid),
+            comm: stat.comm,
+            exe: maps::without_deleted(&exe).0,
+            start_time: stat.start_time,
+        })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The name the kernel shows for the main thread, at most 15 bytes.
+    pub fn comm(&self) -> &str {
+        &self.comm
+    }
+
+    /// The program's path as the process sees it, also when the file is deleted since.
+    pub fn exe(&self) -> &Path {
+        &self.exe
+    }
+
+    /// The command line, one string an argument; empty when the process erased it.
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    /// Clock ticks after boot: with the pid, it tells this process from a later one.
+    pub fn start_time(&self) -> u64 {
+        self.start_time
+    }
+
+    /// Whether this very process is still there and running (a zombie is not).
+    pub fn is_alive(&self) -> bool {
+        read_stat(self.pid).is_ok_and(|stat| {
+            stat.start_time == self.start_time && !matches!(stat.state, b'Z' | b'X')
+        })
+    }
+
+    /// The root of the file system as the process sees it.
+    pub fn root(&self) -> PathBuf {
+        proc_path(self.pid, "root")
+    }
+
+    /// Whether its paths mean other files than ours: a container, or a chroot.
+    pub fn has_own_root(&self) -> bool {
+        has_own_root(self.pid)
+    }
+
+    /// Its threads with their names, in the order of their ids.
+    pub fn threads(&self) -> Vec<Thread> {
+        let Ok(tasks) = fs::read_dir(proc_path(self.pid, "task")) else { return Vec::new() };
+        let mut threads: Vec<Thread> = tasks
+            .filter_map(|task| {
+                let task = task.ok()?;
+                let tid = task.file_name().to_str()?.parse().ok()?;
+                let name = fs::read(task.path().join("comm")).ok()?;
+                Some(Thread { tid, name: text(name.strip_suffix(b"\n").unwrap_or(&name)) })
+            })
+            .collect();
+        threads.sort_by_key(|thread| thread.tid);
+        threads
+    }
+
+    /// The files it has mapped executable, the main executable first.
+    pub fn objects(&self) -> Result<Vec<MappedObject>, MapsError> {
+        maps::objects(self.pid)
+    }
+
+    /// The regions that can hold a stack: anonymous writable memory.
+    pub fn stack_regions(&self) -> Result<Vec<Region>, MapsError> {
+        maps::stack_regions(self.pid)
+    }
+}
+
+/// Whether /proc/PID/root is another directory than our own root.
+pub(super) fn has_own_root(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    match (identity(&proc_path(pid, "root/")), identity(Path::new("/"))) {
+        (Some(theirs), Some(ours)) => theirs != ours,
+        _ => false,
+    }
+}
+
+pub(super) fn proc_path(pid: u32, entry: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/{entry}"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn read_stat(pid: u32) -> Result<Stat, ProcessError> {
+    let path = proc_path(pid, "stat");
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Err(stat_error(pid, &path, error)),
+    };
+    parse_stat(&bytes).ok_or_else(|| ProcessError::Io {
+        path: path.display().to_string(),
+        error: io::Error::from(io::ErrorKind::InvalidData),
+    })
+}
+
+fn stat_error(pid: u32, path: &Path, error: io::Error) -> ProcessError {
+    const ESRCH: i32 = 3;
+    let absent = error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH);
+    if !absent {
+        return ProcessError::Io { path: path.display().to_string(), error };
+    }
+    // With the mount option hidepid a process of another user is there and not shown.
+    let signal = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    match signal.map(rustix::process::test_kill_process) {
+        Some(Ok(()) | Err(rustix::io::Errno::PERM)) => ProcessError::NoRights {
+            pid,
+            comm: "hidden".to_owned(),
+            what: "the entry in /proc",
+            missing: missing_right(),
+        },
+        _ => ProcessError::NoSuchProcess { pid },
+    }
+}
+
+/// The name is in parentheses and may hold any byte, parentheses too: the last one ends it.
+fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+    let open = bytes.iter().position(|byte| *byte == b'(')?;
+    let close = bytes.iter().rposition(|byte| *byte == b')')?;
+    let comm = text(bytes.get(open + 1..close)?);
+    let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Stat {
+        comm,
+        state: *fields.first()?.as_bytes().first()?,
+        flags: fields.get(6)?.parse().ok()?,
+        start_time: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn status_number(pid: u32, key: &str) -> Option<u32> {
+    let status = fs::read(proc_path(pid, "status")).ok()?;
+    text(&status).lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
+}
+
+fn read_command(pid: u32) -> Vec<String> {
+    let Ok(bytes) = fs::read(proc_path(pid, "cmdline")) else { return Vec::new() };
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    bytes.split(|byte| *byte == 0).map(text).collect()
+}
+
+/// Class and machine of the program, from the file the process really runs.
+fn check_program(pid: u32, comm: &str, exe: &Path) -> Result<(), ProcessError> {
+    let mut header = [0; 20];
+    let read = fs::File::open(proc_path(pid, "exe")).and_then(|mut file| {
+        file.read_exact(&mut header).or_else(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Ok(()),
+            _ => Err(error),
+        })
+    });
+    match read {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(ProcessError::Ended { pid });
+        }
+        Err(error) => return Err(denied(pid, comm, "the program file (exe)", error)),
+    }
+    const X86_64: u16 = 62;
+    let exe = String::from_utf8_lossy(exe.as_os_str().as_bytes()).into_owned();
+    match header[4] {
+        1 if header.starts_with(b"\x7fELF") => Err(ProcessError::Is32Bit { pid, exe }),
+        2 if header.starts_with(b"\x7fELF")
+            && u16::from_le_bytes([header[18], header[19]]) == X86_64 =>
+        {
+            Ok(())
+        }
+        _ => Err(ProcessError::OtherMachine { pid, exe }),
+    }
+}
+
+fn denied(pid: u32, comm: &str, what: &'static str, error: io::Error) -> ProcessError {
+    const ESRCH: i32 = 3;
+    if error.raw_os_error() == Some(ESRCH) {
+        return ProcessError::Ended { pid };
+    }
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return ProcessError::NoRights {
+            pid,
+            comm: comm.to_owned(),
+            what,
+            missing: missing_right(),
+        };
+    }
+    ProcessError::Io { path: format!("/proc/{pid}, {what}"), error }
+}
+
+/// What is missing when the kernel denies to look into a process.
+fn missing_right() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    match capabilities(&status) {
+        Some(set) if set & (1 << CAP_SYS_PTRACE) != 0 => {
+            "CAP_SYS_PTRACE is there, so a user namespace or a security module forbids it; run \
+             ctrace as root outside the container"
+                .to_owned()
+        }
+        _ => "CAP_SYS_PTRACE is missing; run ctrace with sudo".to_owned(),
+    }
+}
+
+fn capabilities(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_itself() {
+        let process = Process::open(std::process::id()).unwrap();
+        assert_eq!(process.exe(), std::env::current_exe().unwrap());
+        assert!(!process.command().is_empty());
+        assert!(process.is_alive());
+        assert!(!process.has_own_root());
+        assert!(process.threads().iter().any(|thread| thread.tid == process.pid()));
+    }
+
+    #[test]
+    fn refuses_what_is_no_program() {
+        let error = Process::open(4_194_305).unwrap_err();
+        assert!(matches!(error, ProcessError::NoSuchProcess { .. }), "{error}");
+        let error = Process::open(0).unwrap_err();
+        assert!(matches!(error, ProcessError::NoSuchProcess { .. }), "{error}");
+        // In a pid namespace of its own, pid 2 need not be kthreadd.
+        if fs::read_to_string("/proc/2/comm").is_ok_and(|comm| comm == "kthreadd\n") {
+            let error = Process::open(2).unwrap_err();
+            assert!(matches!(error, ProcessError::KernelThread { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn tells_a_thread_from_its_process() {
+        let (send, receive) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || receive.recv());
+        let own = std::process::id();
+        let process = Process::open(own).unwrap();
+        let other = process.threads().into_iter().find(|thread| thread.tid != own).unwrap();
+        let error = Process::open(other.tid).unwrap_err();
+        assert!(matches!(error, ProcessError::IsThread { pid, .. } if pid == own), "{error}");
+        drop(send);
+        let _ = thread.join();
+    }
+
+    #[test]
+    fn tells_a_zombie() {
+        let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
+        let pid = child.id();
+        let error = loop {
+            match Process::open(pid) {
+                Err(ProcessError::Ended { .. }) | Ok(_) => std::thread::yield_now(),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, ProcessError::Zombie { .. }), "{error}");
+        child.wait().unwrap();
+        let error = Process::open(pid).unwrap_err();
+        assert!(matches!(error, ProcessError::NoSuchProcess { .. }), "{error}");
+    }
+
+    #[test]
+    fn reads_stat_whatever_the_name() {
+        let line = b"12 (a) b (\xff) S 1 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 7777 1 1 0";
+        let stat = parse_stat(line).unwrap();
+        assert_eq!(
+            (stat.comm.as_str(), stat.state, stat.start_time),
+            ("a) b (\u{fffd}", b'S', 7777)
+        );
+        assert!(parse_stat(b"").is_none());
+        assert!(parse_stat(b")(").is_none());
+        assert!(parse_stat(b"1 (x) S 1").is_none());
+    }
+
+    #[test]
+    fn reads_capabilities() {
+        assert_eq!(
+            capabilities("Name:\tx\nCapEff:\t0000000000080000\n"),
+            Some(1 << CAP_SYS_PTRACE)
+        );
+        assert_eq!(capabilities(""), None);
+    }
+}
