@@ -235,8 +235,16 @@ impl Walk<'_, '_> {
                 self.pending.push(target);
             }
             Outside::Function => self.leaves(instruction, target),
-            Outside::Middle if cfa == Some(Cfa::Rsp(8)) => self.leaves(instruction, target),
-            Outside::Middle => self.trouble("it goes on inside another function"),
+            Outside::Middle(_) if cfa == Some(Cfa::Rsp(8)) => self.leaves(instruction, target),
+            // It goes on with the same frame: a part that happens to begin without one.
+            Outside::Middle(frame)
+                if cfa.is_some() && cfa == cfa_at(&self.map.frames().rows(&frame), target) =>
+            {
+                self.add_part(frame.start, frame.end, Some(&frame));
+                self.flow.targets.insert(target);
+                self.pending.push(target);
+            }
+            Outside::Middle(_) => self.trouble("it goes on inside another function"),
             Outside::Unknown => self.trouble("it jumps to code that no table describes"),
         }
     }
@@ -264,7 +272,7 @@ impl Walk<'_, '_> {
                 _ => Outside::Part(*frame),
             },
             Some(frame) if frame.start == target => Outside::Function,
-            Some(_) => Outside::Middle,
+            Some(frame) => Outside::Middle(*frame),
             None if map.is_code(target) && map.symbols_at(target).any(|s| !s.is_part) => {
                 Outside::Function
             }
@@ -381,6 +389,6 @@ enum Outside {
     /// The start of another function.
     Function,
     /// The middle of another function.
-    Middle,
+    Middle(Frame),
     Unknown,
 }

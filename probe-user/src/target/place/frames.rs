@@ -91,10 +91,6 @@ impl<'data> FrameTable<'data> {
         (address < frame.end).then_some(frame)
     }
 
-    pub(super) fn all(&self) -> &[Frame] {
-        &self.frames
-    }
-
     /// Where the frame's base is, instruction by instruction.
     pub(super) fn rows(&self, frame: &Frame) -> Vec<Row> {
         let parsed = self.section.fde_from_offset(

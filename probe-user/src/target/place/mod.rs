@@ -7,6 +7,7 @@
 mod code;
 mod cost;
 mod deny;
+mod entry;
 mod exits;
 mod explain;
 mod extent;
@@ -20,10 +21,9 @@ pub use code::{CodeMap, PlaceError};
 pub use deny::Refusal;
 pub use explain::explain;
 
-use super::plan::{CostClass, EntrySite, ExitPlacement, Placement};
+use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
 use frames::{Frame, Start};
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
 /// How the user wants the ends of calls to be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub fn place(
         return Err(Refusal::NotInstructions);
     }
     let is_loop_head = flow.targets.contains(&candidate.address);
-    let entry = entry_site(candidate.address, map, &flow, policy, is_loop_head)?;
+    let entry = entry::entry_site(candidate.address, map, &flow, policy.nop5_optimised)?;
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
     let exit = exit(candidate, map, policy, &flow, frame, &entry);
     Ok(Placement { entry, exit, entry_is_loop_head: is_loop_head, may_tail_jump })
@@ -107,49 +107,6 @@ fn extent<'map>(
         return Err(Refusal::InsideAnother);
     }
     Ok((address.saturating_add(candidate.size), None))
-}
-
-fn entry_site(
-    address: u64,
-    map: &CodeMap<'_>,
-    flow: &Flow,
-    policy: &Policy,
-    is_loop_head: bool,
-) -> Result<EntrySite, Refusal> {
-    let at = |skipped: u8| {
-        let address = address + u64::from(skipped);
-        let bytes = map.bytes(address).ok_or(Refusal::NotCode)?;
-        let instruction = decode(bytes, address);
-        let cost = cost::cost(bytes, &instruction, policy.nop5_optimised)
-            .map_err(Refusal::FirstInstruction)?;
-        // The rewritten call writes below the stack pointer, where a loop may keep its variables.
-        if cost == CostClass::Optimised && (is_loop_head || flow.targets_unknown) {
-            return Err(Refusal::FirstInstruction(
-                "the kernel's rewritten nop could harm the loop",
-            ));
-        }
-        let offset = map.file_offset(address).ok_or(Refusal::NotCode)?;
-        Ok((EntrySite { offset, cost, skipped }, instruction))
-    };
-    let (first, instruction) = at(0)?;
-    let next = address + 4;
-    let may_skip = instruction.mnemonic() == Mnemonic::Endbr64
-        && !flow.targets.contains(&next)
-        && !flow.targets_unknown
-        && flow.extent.mark(next) == Some(extent::Mark::Instruction)
-        && !flow.ways_out.iter().any(|(way, _)| way.ip() == next);
-    if may_skip
-        && let Ok((second, _)) = at(4)
-        && second.cost < first.cost
-    {
-        return Ok(second);
-    }
-    Ok(first)
-}
-
-fn decode(bytes: &[u8], address: u64) -> Instruction {
-    let bytes = &bytes[..bytes.len().min(15)];
-    Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
 }
 
 fn exit(
