@@ -141,7 +141,9 @@ fn rust_programs() {
 #[test]
 fn kernel_accepts_all_sites() {
     let Some(bench) = Bench::new() else { return };
-    let redis = [Path::new("/usr/bin/redis-server"), Path::new("--port 0")];
+    let socket = bench.folder.path().join("socket");
+    let redis = redis_command(&socket);
+    let redis: Vec<_> = redis.iter().map(Path::new).collect();
     for object in [LIBC, LIBSTDCPP, LIBGCC, LIBCRYPTO, "/usr/bin/redis-server"] {
         let Ok(path) = std::fs::canonicalize(object) else {
             println!("skipped: no {object} here");
@@ -155,5 +157,82 @@ fn kernel_accepts_all_sites() {
         let Some(output) = bench.run("hold", &sites, command) else { return };
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{object}: {complaint}");
+    }
+}
+
+fn redis_command(socket: &Path) -> Vec<String> {
+    let socket = socket.display().to_string();
+    let words = ["/usr/bin/redis-server", "--port", "0", "--save", "", "--unixsocket", &socket];
+    words.map(str::to_owned).into()
+}
+
+/// What redis answers, started by `command`.
+fn ask_redis(mut command: Command, socket: &Path) -> (String, Option<i32>) {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let mut server = command.stdout(Stdio::null()).spawn().expect("redis starts");
+    for _ in 0..300 {
+        if socket.exists() || server.try_wait().is_ok_and(|status| status.is_some()) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let mut client = Command::new("redis-cli");
+    client.arg("-s").arg(socket).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut client = client.spawn().expect("redis-cli starts");
+    let mut commands = String::new();
+    for n in 0..40 {
+        let value = "v".repeat(n * 17);
+        _ = writeln!(
+            commands,
+            "SET k{n} {value}x\nAPPEND k{n} y\nSTRLEN k{n}\nLPUSH l {n} {value}"
+        );
+        _ = writeln!(commands, "ZADD z {n} m{n}\nHSET h f{n} {n}.5\nSADD s {n}\nPFADD p {n}");
+        _ = writeln!(commands, "INCRBYFLOAT fl 0.{n}\nGETRANGE k{n} 1 5\nXADD x {n}-1 a {n}");
+    }
+    commands += "SORT l ALPHA LIMIT 0 5\nZRANGEBYSCORE z 3 9 WITHSCORES\nHGETALL h\nPFCOUNT p\n";
+    commands +=
+        "EVAL \"return {KEYS[1], redis.call('get', 'k1'), #ARGV, cjson.encode({1,2})}\" 1 a b c\n";
+    commands += "EVAL \"error('out')\" 0\nEVAL \"return redis.call('nope')\" 0\n";
+    commands += "EVAL \"return {pcall(function() error('x') end)}\" 0\nNOSUCH\nXRANGE x 3 6\n";
+    commands += "MULTI\nINCR c\nINCR k1\nEXEC\nOBJECT ENCODING l\nDEBUG SLEEP 0\nBITCOUNT k9\n";
+    commands += "GEOADD g 13.361389 38.115556 a 15.087269 37.502669 b\nGEODIST g a b\nLCS k3 k4\n";
+    commands += "SHUTDOWN NOSAVE\n";
+    let mut input = client.stdin.take().expect("a pipe");
+    input.write_all(commands.as_bytes()).expect("redis-cli reads");
+    drop(input);
+    let output = client.wait_with_output().expect("redis-cli ends");
+    let status = server.wait().expect("redis ends");
+    (String::from_utf8_lossy(&output.stdout).into_owned(), status.code())
+}
+
+#[test]
+fn redis_answers_alike() {
+    let Some(bench) = Bench::new() else { return };
+    let server = Path::new("/usr/bin/redis-server");
+    if !server.exists() {
+        println!("skipped: no redis here");
+        return;
+    }
+    let socket = bench.folder.path().join("socket");
+    let command = redis_command(&socket);
+    let mut plain = Command::new(&command[0]);
+    plain.args(&command[1..]);
+    let expected = ask_redis(plain, &socket);
+    assert!(expected.0.lines().count() > 400, "{}", expected.0);
+    for returns in [Returns::Auto, Returns::RetSites] {
+        let policy = Policy { returns, nop5_optimised: true, ..Policy::default() };
+        let file = bench.folder.path().join("sites");
+        let all = sites(server, &policy) + &sites(Path::new(LIBC), &policy);
+        std::fs::write(&file, all).expect("sites are written");
+        let mut traced = Command::new(&bench.attach);
+        traced.arg(&file).arg("run").args(&command);
+        let answered = ask_redis(traced, &socket);
+        if answered.1 == Some(98) {
+            println!("skipped: no multi links here");
+            return;
+        }
+        println!("redis: {returns:?}: {} hits", bench.hits());
+        assert_eq!(answered, expected, "{returns:?}");
     }
 }
