@@ -13,6 +13,7 @@ pub mod maps;
 pub mod nearest;
 pub mod object;
 pub mod pattern;
+pub mod place;
 pub mod plan;
 pub mod process;
 pub mod select;

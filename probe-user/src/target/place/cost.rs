@@ -1,0 +1,100 @@
+//! What the kernel does with the instruction under a probe: emulate it, single-step it, rewrite
+//! it, or refuse it.
+//!
+//! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side: what an older
+//! or newer kernel treats otherwise is refused, since a refusal inside one link fails all its
+//! sites. Two rules keep targets right rather than links whole: the kernel takes the opcode byte
+//! of a VEX or EVEX instruction for one of the one-byte map, so `vpor` would be "emulated" as a
+//! jump and `vpcmpeqb` as `je`; and a `pushf` that is single-stepped pushes the trap flag.
+
+use super::super::plan::CostClass;
+use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic};
+
+/// How the kernel replays an instruction, or why no probe may sit on it.
+pub(super) fn cost(
+    bytes: &[u8],
+    instruction: &Instruction,
+    nop5_optimised: bool,
+) -> Result<CostClass, &'static str> {
+    let bytes = &bytes[..instruction.len().min(bytes.len())];
+    if instruction.is_invalid() {
+        return Err("no valid instruction");
+    }
+    if instruction.encoding() != EncodingKind::Legacy {
+        return Err("the kernel mistakes AVX instructions for others");
+    }
+    let prefixes = bytes.iter().take_while(|&&byte| is_prefix(byte)).count();
+    let (prefixes, rest) = bytes.split_at(prefixes);
+    if prefixes.iter().any(|byte| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0xf0)) {
+        return Err("the kernel refuses instructions with a segment or lock prefix");
+    }
+    let (rex, opcode) = match rest {
+        [rex @ 0x40..=0x4f, opcode @ ..] => (Some(*rex), opcode),
+        opcode => (None, opcode),
+    };
+    if is_unsafe(instruction) {
+        return Err("the instruction cannot be replayed elsewhere");
+    }
+    let branch = is_emulated_branch(opcode);
+    if branch && prefixes.contains(&0x66) {
+        return Err("the kernel refuses branches with an operand size prefix");
+    }
+    if nop5_optimised && bytes == [0x0f, 0x1f, 0x44, 0x00, 0x00] {
+        return Ok(CostClass::Optimised);
+    }
+    let plain_push = matches!(opcode, [0x50..=0x57])
+        && bytes.len() <= 2
+        && prefixes.is_empty()
+        && matches!(rex, None | Some(0x41));
+    let nop = matches!(opcode, [0x90]) && rex.is_none_or(|rex| rex & 1 == 0);
+    Ok(if branch || plain_push || nop { CostClass::Emulated } else { CostClass::SingleStep })
+}
+
+fn is_prefix(byte: u8) -> bool {
+    matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
+}
+
+fn is_emulated_branch(opcode: &[u8]) -> bool {
+    matches!(opcode, [0xe8 | 0xe9 | 0xeb | 0x70..=0x7f, ..] | [0x0f, 0x80..=0x8f, ..])
+}
+
+fn is_unsafe(instruction: &Instruction) -> bool {
+    let writes_stack_segment = matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Pop)
+        && instruction.op_count() > 0
+        && instruction.op0_register().is_segment_register();
+    let traps = matches!(
+        instruction.flow_control(),
+        FlowControl::Interrupt | FlowControl::Exception | FlowControl::XbeginXabortXend
+    );
+    let system = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Syscall
+            | Mnemonic::Sysenter
+            | Mnemonic::Sysexit
+            | Mnemonic::Sysexitq
+            | Mnemonic::Sysret
+            | Mnemonic::Sysretq
+            | Mnemonic::Iret
+            | Mnemonic::Iretd
+            | Mnemonic::Iretq
+            | Mnemonic::Retf
+            | Mnemonic::Hlt
+            | Mnemonic::Cli
+            | Mnemonic::Sti
+            | Mnemonic::In
+            | Mnemonic::Out
+            | Mnemonic::Insb
+            | Mnemonic::Insd
+            | Mnemonic::Insw
+            | Mnemonic::Outsb
+            | Mnemonic::Outsd
+            | Mnemonic::Outsw
+            | Mnemonic::Pushf
+            | Mnemonic::Pushfd
+            | Mnemonic::Pushfq
+            | Mnemonic::Popf
+            | Mnemonic::Popfd
+            | Mnemonic::Popfq
+    );
+    writes_stack_segment || traps || system || instruction.is_privileged()
+}

@@ -1,0 +1,113 @@
+//! Chooses the instruction that an entry probe sits on.
+//!
+//! The kernel emulates a few instructions and single-steps all others, at many times the cost. So
+//! the probe may move past leading instructions that change neither the stack, nor memory, nor an
+//! argument, to one that is cheaper: past `endbr64` to a `push`, past `test %rdi,%rdi` to its
+//! `je`. It never moves past a `push`, since the return address would no longer be on top, and
+//! never past a place that something jumps to, since that would count the turns of a loop.
+
+use super::super::plan::{CostClass, EntrySite};
+use super::code::CodeMap;
+use super::cost::cost;
+use super::deny::Refusal;
+use super::extent::Mark;
+use super::flow::Flow;
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    Register,
+};
+
+/// How many instructions the probe may move past.
+const MAX_PASSED: usize = 6;
+
+/// The place for the entry probe of the function at `address`.
+pub(super) fn entry_site(
+    address: u64,
+    map: &CodeMap<'_>,
+    flow: &Flow,
+    nop5_optimised: bool,
+) -> Result<EntrySite, Refusal> {
+    let bytes = map.bytes(address).ok_or(Refusal::NotCode)?;
+    let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    // In a loop the red zone, where the kernel's rewritten call writes, may be in use.
+    let may_loop = flow.targets_unknown || flow.targets.contains(&address);
+    let mut best: Option<EntrySite> = None;
+    let mut refusal = Refusal::NotInstructions;
+    let mut facts = InstructionInfoFactory::new();
+    for instruction in decoder.into_iter().take(MAX_PASSED + 1) {
+        let at = instruction.ip();
+        let first = at == address;
+        let is_reached = flow.extent.mark(at) == Some(Mark::Instruction);
+        if !first && (!is_reached || may_be_jumped_to(flow, at) || is_way_out(flow, at)) {
+            break;
+        }
+        let skipped = u8::try_from(at - address).unwrap_or(u8::MAX);
+        let mut judged = cost(&bytes[usize::from(skipped)..], &instruction, nop5_optimised);
+        if judged == Ok(CostClass::Optimised) && may_loop {
+            judged = Err("the kernel's rewritten nop could harm the loop");
+        }
+        match judged {
+            Ok(cost) if best.is_none_or(|best| cost < best.cost) => {
+                let offset = map.file_offset(at).ok_or(Refusal::NotCode)?;
+                best = Some(EntrySite { offset, cost, skipped });
+            }
+            Ok(_) => {}
+            Err(why) if first => refusal = Refusal::FirstInstruction(why),
+            Err(_) => {}
+        }
+        // Nothing else to sit on: then even an instruction that touches memory is passed.
+        if !is_passable(&instruction, &mut facts, best.is_none()) {
+            break;
+        }
+    }
+    best.ok_or(refusal)
+}
+
+fn may_be_jumped_to(flow: &Flow, at: u64) -> bool {
+    flow.targets_unknown || flow.targets.contains(&at)
+}
+
+fn is_way_out(flow: &Flow, at: u64) -> bool {
+    flow.ways_out.iter().any(|(instruction, _)| instruction.ip() == at)
+}
+
+fn is_passable(
+    instruction: &Instruction,
+    facts: &mut InstructionInfoFactory,
+    memory_too: bool,
+) -> bool {
+    if matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop) {
+        return true;
+    }
+    if instruction.flow_control() != FlowControl::Next
+        || instruction.is_stack_instruction()
+        || instruction.is_privileged()
+        || instruction.mnemonic() == Mnemonic::Hlt
+    {
+        return false;
+    }
+    let facts = facts.info(instruction);
+    if !memory_too && !facts.used_memory().is_empty() {
+        return false;
+    }
+    !facts.used_registers().iter().any(|used| {
+        let writes = !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead);
+        writes && is_kept(used.register().full_register())
+    })
+}
+
+/// The stack pointer, and what may carry an argument.
+fn is_kept(register: Register) -> bool {
+    matches!(
+        register,
+        Register::RSP
+            | Register::RDI
+            | Register::RSI
+            | Register::RDX
+            | Register::RCX
+            | Register::R8
+            | Register::R9
+            | Register::R10
+            | Register::RAX
+    ) || register.is_vector_register()
+}

@@ -1,0 +1,55 @@
+//! One line of text for `list -v`: where a function's probes sit, what they cost, how its end is
+//! seen, or why it cannot be traced.
+
+use super::super::plan::{CostClass, ExitKind, ExitPlacement, Placement};
+use super::deny::Refusal;
+use std::fmt::Write as _;
+
+/// Puts a placement, or the lack of one, into words.
+#[must_use]
+pub fn explain(decision: &Result<Placement, Refusal>) -> String {
+    let placement = match decision {
+        Ok(placement) => placement,
+        Err(refusal) => return format!("not traced: {refusal}"),
+    };
+    let mut line = format!("entry +{} {}", placement.entry.skipped, class(placement.entry.cost));
+    if placement.entry_is_loop_head {
+        line.push_str(" (also a loop's head)");
+    }
+    match &placement.exit {
+        ExitPlacement::ReturnProbe => line.push_str(", exit by return probe"),
+        ExitPlacement::Sites(sites) => {
+            let count = |wanted: fn(&ExitKind) -> bool| {
+                sites.iter().filter(|site| wanted(&site.kind)).count()
+            };
+            let kinds = [
+                (count(|kind| matches!(kind, ExitKind::Ret)), "ret"),
+                (count(|kind| matches!(kind, ExitKind::Jump)), "jump"),
+                (count(|kind| matches!(kind, ExitKind::ConditionalJump(_))), "conditional jump"),
+                (count(|kind| matches!(kind, ExitKind::IndirectJump(_))), "indirect jump"),
+            ];
+            let kinds: Vec<_> = kinds
+                .into_iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, kind)| format!("{count} {kind}{}", if count == 1 { "" } else { "s" }))
+                .collect();
+            if kinds.is_empty() {
+                line.push_str(", never returns");
+            } else {
+                let dearest = sites.iter().map(|site| site.cost).max();
+                let dearest = dearest.map_or("", class);
+                _ = write!(line, ", exit at {} {dearest}", kinds.join(", "));
+            }
+        }
+        ExitPlacement::Unseen(why) => _ = write!(line, ", exit not seen: {why}"),
+    }
+    line
+}
+
+fn class(cost: CostClass) -> &'static str {
+    match cost {
+        CostClass::Optimised => "optimised",
+        CostClass::Emulated => "emulated",
+        CostClass::SingleStep => "single-stepped",
+    }
+}

@@ -1,0 +1,160 @@
+//! Decides where the probes of a function may sit, so that a target never dies and never computes
+//! anything else because ctrace watched it.
+//!
+//! Bytes in, decisions out; the rules are in docs/placement.md. Every decision about safety is
+//! made here, before anything is attached.
+
+mod code;
+mod cost;
+mod deny;
+mod entry;
+mod exits;
+mod explain;
+mod extent;
+mod flow;
+mod frames;
+mod landing;
+mod slot;
+mod switches;
+
+pub use code::{CodeMap, PlaceError};
+pub use deny::Refusal;
+pub use explain::explain;
+
+use super::plan::{EntrySite, ExitPlacement, Placement};
+use flow::{Flow, Way};
+use frames::{Frame, Start};
+
+/// How the user wants the ends of calls to be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Returns {
+    #[default]
+    Auto,
+    /// Return probes wherever they do not kill.
+    ReturnProbe,
+    RetSites,
+}
+
+/// What holds for the process, the host and the user's choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub returns: Returns,
+    /// The process has an unwinder: an exception or a panic through a return probe would end it.
+    pub unwinding_possible: bool,
+    /// The kernel rewrites probed 5-byte nops into calls.
+    pub nop5_optimised: bool,
+    pub is_go: bool,
+}
+
+/// A function to trace, as its symbol describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate<'name> {
+    pub address: u64,
+    /// 0 where the symbol does not tell.
+    pub size: u64,
+    /// As in the symbol table, not demangled.
+    pub name: &'name str,
+}
+
+/// Decides where the probes of one function go.
+pub fn place(
+    candidate: Candidate<'_>,
+    map: &CodeMap<'_>,
+    policy: &Policy,
+) -> Result<Placement, Refusal> {
+    let (end, frame) = extent(candidate, map)?;
+    let flow = flow::follow(map, candidate.address, end, frame);
+    if flow.broken_at_entry {
+        return Err(Refusal::NotInstructions);
+    }
+    let is_loop_head = flow.targets.contains(&candidate.address);
+    let entry = entry::entry_site(candidate.address, map, &flow, policy.nop5_optimised)?;
+    let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
+    let exit = exit(candidate, map, policy, &flow, frame, &entry);
+    Ok(Placement { entry, exit, entry_is_loop_head: is_loop_head, may_tail_jump })
+}
+
+/// Where the function ends, and its unwind entry if it has one.
+fn extent<'map>(
+    candidate: Candidate<'_>,
+    map: &'map CodeMap<'_>,
+) -> Result<(u64, Option<&'map Frame>), Refusal> {
+    let address = candidate.address;
+    if let Some(refusal) = deny::refused_by_name(candidate.name) {
+        return Err(refusal);
+    }
+    if map.is_stub(address) {
+        return Err(Refusal::LinkerStub);
+    }
+    if !map.is_code(address) || map.file_offset(address).is_none() {
+        return Err(Refusal::NotCode);
+    }
+    if let Some(frame) = map.frame(address) {
+        if frame.start != address {
+            return Err(Refusal::InsideAnother);
+        }
+        return match frame.first {
+            Start::Function => Ok((frame.end, Some(frame))),
+            Start::Part => Err(Refusal::Part),
+            Start::Outermost => Err(Refusal::NoCaller),
+            Start::Signal => Err(Refusal::SignalReturn),
+        };
+    }
+    if candidate.size == 0 {
+        return Err(Refusal::NoSize);
+    }
+    if map.symbol_around(address).is_some() {
+        return Err(Refusal::InsideAnother);
+    }
+    Ok((address.saturating_add(candidate.size), None))
+}
+
+fn exit(
+    candidate: Candidate<'_>,
+    map: &CodeMap<'_>,
+    policy: &Policy,
+    flow: &Flow,
+    frame: Option<&Frame>,
+    entry: &EntrySite,
+) -> ExitPlacement {
+    let wanted = match policy.returns {
+        Returns::Auto => !policy.unwinding_possible,
+        Returns::ReturnProbe => true,
+        Returns::RetSites => false,
+    };
+    if wanted && no_return_probe(candidate, map, policy, flow, frame).is_none() {
+        return ExitPlacement::ReturnProbe;
+    }
+    let entry_address = candidate.address + u64::from(entry.skipped);
+    match exits::exit_sites(map, flow, entry_address) {
+        Ok(sites) => ExitPlacement::Sites(sites),
+        Err(why) => ExitPlacement::Unseen(why),
+    }
+}
+
+/// Why a return probe would change what the target does, apart from unwinding.
+fn no_return_probe(
+    candidate: Candidate<'_>,
+    map: &CodeMap<'_>,
+    policy: &Policy,
+    flow: &Flow,
+    frame: Option<&Frame>,
+) -> Option<&'static str> {
+    if policy.is_go || map.is_go() {
+        return Some("Go moves its stacks");
+    }
+    if frame.is_none() {
+        return Some("nothing shows that it is entered by calls");
+    }
+    if flow.touches_return_address {
+        return Some("it reads its return address");
+    }
+    deny::keeps_return_address(candidate.name).or_else(|| {
+        // A function that ends in a jump to one of those hands its return address on.
+        let jumps = flow.ways_out.iter().filter_map(|(_, way)| match way {
+            Way::Jump(Some(target)) => map.import_behind(*target),
+            _ => None,
+        });
+        jumps.filter_map(deny::keeps_return_address).next()
+    })
+}

@@ -1,0 +1,28 @@
+//! Finds instructions that look at their function's return address.
+//!
+//! A return probe puts another address there. `dlsym(RTLD_NEXT)` reads it to learn who calls,
+//! `setjmp` and `vfork` keep it to come back: with a return probe they would compute something
+//! else. The unwind table says where the address is at each instruction.
+
+use super::frames::Cfa;
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+/// Whether the instruction names the stack slot of the return address, given where the frame's
+/// base is. `ret` itself does not count.
+pub(super) fn touches_return_address(instruction: &Instruction, cfa: Option<Cfa>) -> bool {
+    let (base, distance) = match cfa {
+        Some(Cfa::Rsp(offset)) => (Register::RSP, offset - 8),
+        Some(Cfa::Rbp(offset)) => (Register::RBP, offset - 8),
+        Some(Cfa::Other) | None => return false,
+    };
+    if base == Register::RSP && distance == 0 && instruction.mnemonic() == Mnemonic::Pop {
+        return true;
+    }
+    let has_memory =
+        (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory);
+    has_memory
+        && instruction.mnemonic() != Mnemonic::Nop
+        && instruction.memory_base() == base
+        && instruction.memory_index() == Register::None
+        && instruction.memory_displacement64() as i64 == distance
+}

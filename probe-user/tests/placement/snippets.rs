@@ -1,0 +1,304 @@
+//! Hand-written functions, one for each rule, with the line that `list -v` shows for them.
+
+use ctrace_user::target::place::{Candidate, CodeMap, Policy, Returns, explain, place};
+use object::{Object, ObjectSymbol};
+use std::process::Command;
+
+const SITES: Policy = Policy {
+    returns: Returns::RetSites,
+    unwinding_possible: true,
+    nop5_optimised: true,
+    is_go: false,
+};
+const AUTO: Policy = Policy {
+    returns: Returns::Auto,
+    unwinding_possible: false,
+    nop5_optimised: true,
+    is_go: false,
+};
+
+/// The bodies of `f` and of what else there is, assembled and placed.
+fn check(policy: Policy, body: &str, rest: &str, expected: &str) {
+    let frame = format!("f: .cfi_startproc\n{body}\n.cfi_endproc\n.size f, .-f\n");
+    check_whole(policy, "f", &format!("{frame}{rest}"), expected);
+}
+
+fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = folder.path().join("snippet.s");
+    let object = folder.path().join("snippet.so");
+    let other = "g: .cfi_startproc\nmov $7, %eax\nret\n.cfi_endproc\n.size g, .-g\n";
+    let text = format!(
+        ".text\n.type f, @function\n.type g, @function\n.globl f\n{text}\n.balign 16\n{other}.section .note.GNU-stack\n"
+    );
+    std::fs::write(&source, text).expect("the source is written");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-shared", "-nostdlib", "-o"]).arg(&object).arg(&source);
+    let Ok(output) = gcc.output() else { return println!("skipped: no gcc here") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let data = std::fs::read(&object).expect("the object is there");
+    let file = object::File::parse(&*data).expect("the object parses");
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("it has a symbol");
+    let map = CodeMap::parse(&data).expect("the object parses");
+    let candidate = Candidate { address: symbol.address(), size: symbol.size(), name };
+    assert_eq!(explain(&place(candidate, &map, &policy)), expected);
+}
+
+#[test]
+fn probe_moves_past_endbr64_to_push() {
+    let body = "endbr64\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\n.cfi_def_cfa_offset 8\nret";
+    check(SITES, body, "", "entry +4 emulated, exit at 1 ret single-stepped");
+    check(AUTO, body, "", "entry +4 emulated, exit by return probe");
+}
+
+#[test]
+fn probe_stays_where_a_loop_turns() {
+    let body = "endbr64\n1: nop\ndec %edi\njne 1b\nret";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+    let body = "1: dec %r11d\njne 1b\nret";
+    check(SITES, body, "", "entry +3 emulated (also a loop's head), exit at 1 ret single-stepped")
+}
+
+#[test]
+fn probe_moves_past_what_changes_nothing() {
+    let body = "test %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
+    check(SITES, body, "", "entry +3 emulated, exit at 1 ret single-stepped");
+    let body = "mov $1, %esi\njmp g";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 jump emulated");
+    let body =
+        "sub $24, %rsp\n.cfi_def_cfa_offset 32\nadd $24, %rsp\n.cfi_def_cfa_offset 8\nnop\nret";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+}
+
+#[test]
+fn rewritten_nop_is_for_straight_entries() {
+    let body = ".byte 0x0f, 0x1f, 0x44, 0, 0\ninc %eax\nret";
+    check(SITES, body, "", "entry +0 optimised, exit at 1 ret single-stepped");
+    let body = "f2: .byte 0x0f, 0x1f, 0x44, 0, 0\ninc %r11d\njne f2\nret";
+    check(SITES, body, "", "entry +8 emulated (also a loop's head), exit at 1 ret single-stepped");
+}
+
+#[test]
+fn refused_instructions() {
+    let body = "lock incl (%rdi)\nje 1f\nxor %eax, %eax\n1: ret";
+    check(SITES, body, "", "entry +3 emulated, exit at 1 ret single-stepped");
+    let body = "vpor %xmm0, %xmm1, %xmm0\nret";
+    let why = "not traced: no probe fits its first instruction: the kernel mistakes AVX instructions for others";
+    check(SITES, body, "", why);
+    let why = "not traced: no probe fits its first instruction: the instruction cannot be replayed elsewhere";
+    check(SITES, "syscall\nret", "", why);
+    check(SITES, "ud2", "", why);
+}
+
+#[test]
+fn ways_out() {
+    check(
+        SITES,
+        "test %edi, %edi\nje 1f\nret\n1: inc %eax\nrep ret",
+        "",
+        "entry +2 emulated, exit at 2 rets single-stepped",
+    );
+    check(
+        SITES,
+        "inc %eax\n.byte 0xf2\nret",
+        "",
+        "entry +0 single-stepped, exit at 1 ret single-stepped",
+    );
+    check(SITES, "inc %eax\njmp g", "", "entry +0 single-stepped, exit at 1 jump emulated");
+    let jcc = "test %edi, %edi\ninc %edi\nje g\nret";
+    check(
+        SITES,
+        jcc,
+        "",
+        "entry +0 single-stepped, exit at 1 ret, 1 conditional jump single-stepped",
+    );
+    let pointer = "inc %edi\njmp *%rax";
+    check(SITES, pointer, "", "entry +0 single-stepped, exit at 1 indirect jump single-stepped");
+    let virtual_call = "mov (%rdi), %rax\njmp *16(%rax)";
+    check(
+        SITES,
+        virtual_call,
+        "",
+        "entry +0 single-stepped, exit at 1 indirect jump single-stepped",
+    );
+    check(
+        SITES,
+        "sub $8, %rsp\n.cfi_def_cfa_offset 16\ncall g",
+        "",
+        "entry +0 single-stepped, never returns",
+    );
+    check(
+        SITES,
+        "sub $8, %rsp\n.cfi_def_cfa_offset 16\ncall g\nnop",
+        "",
+        "entry +0 single-stepped, never returns",
+    );
+}
+
+#[test]
+fn one_instruction_is_entry_and_exit() {
+    let why = "exit not seen: its first instruction is a way out of it";
+    check(SITES, "ret", "", &format!("entry +0 single-stepped, {why}"));
+    check(AUTO, "ret", "", "entry +0 single-stepped, exit by return probe");
+    check(SITES, "jmp g", "", &format!("entry +0 emulated, {why}"));
+    check(SITES, "endbr64\nret", "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+}
+
+const TABLE: &str = ".section .rodata\nt: .long 1f-t, 2f-t, 3f-t\n.text\n";
+
+#[test]
+fn switches_are_not_ways_out() {
+    let body = format!(
+        "{TABLE}cmp $2, %edi\nja 4f\nlea t(%rip), %rdx\nmov %edi, %edi\nmovslq (%rdx,%rdi,4), %rax\n\
+         add %rdx, %rax\njmp *%rax\n1: mov $1, %eax\nret\n2: mov $2, %eax\nret\n\
+         3: mov $3, %eax\njmp g\n4: xor %eax, %eax\nret"
+    );
+    check(SITES, &body, "", "entry +3 emulated, exit at 3 rets, 1 jump single-stepped");
+    let marked = body.replace("jmp *", "notrack jmp *").replace("cmp $2, %edi", "cmp %esi, %edi");
+    check(SITES, &marked, "", "entry +0 single-stepped, exit at 3 rets, 1 jump single-stepped");
+    // Nothing bounds the table: what lies between is taken as its targets, the jump as both.
+    let unbounded = body.replace("cmp $2, %edi", "cmp %esi, %edi");
+    let line = "entry +0 single-stepped, exit at 3 rets, 1 jump, 1 indirect jump single-stepped";
+    check(SITES, &unbounded, "", line);
+}
+
+#[test]
+fn absolute_switch() {
+    let body = ".section .rodata\nt: .quad 1f, 2f\n.text\ncmp $1, %edi\nja 2f\nmov %edi, %edi\n\
+                sub $8, %rsp\n.cfi_def_cfa_offset 16\nlea t(%rip), %rcx\njmp *(%rcx,%rdi,8)\n\
+                1: add $8, %rsp\n.cfi_def_cfa_offset 8\nret\n2: ret";
+    check(SITES, body, "", "entry +3 emulated, exit at 2 rets single-stepped");
+}
+
+#[test]
+fn data_in_text() {
+    let body =
+        "lea t(%rip), %rax\nmov (%rax,%rdi), %eax\njmp 1f\nt: .byte 0xc3, 0xc3, 0xc3, 0xc3\n1: ret";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+    let hidden = body.replace("jmp 1f", "cmp %eax, %edi\nje 1f\njmp *%rcx");
+    let why = "entry +0 single-stepped, exit not seen: there are data among its instructions";
+    check(SITES, &hidden, "", why);
+    check(SITES, ".byte 0x06, 0x06", "", "not traced: its bytes are data, not instructions");
+}
+
+#[test]
+fn parts_are_followed() {
+    // Without a symbol, with the frame of its function: only the unwind table tells.
+    let part = ".section .text.unlikely, \"ax\"\n.type f.cold, @function\npart: .cfi_startproc\n\
+                .cfi_def_cfa_offset 16\nincl %eax\ntest %eax, %eax\nje back\nadd $8, %rsp\n\
+                .cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.text";
+    let body = "sub $8, %rsp\n.cfi_def_cfa_offset 16\ntest %edi, %edi\nja part\nback: add $8, %rsp\n\
+                .cfi_def_cfa_offset 8\nret";
+    check(SITES, body, part, "entry +0 single-stepped, exit at 2 rets single-stepped");
+}
+
+#[test]
+fn no_functions() {
+    let cold = "f.cold: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size f.cold, .-f.cold";
+    check_whole(SITES, "f.cold", cold, "not traced: a part of another function, entered by a jump");
+    let part = "f: .cfi_startproc\n.cfi_def_cfa_offset 48\nnop\nret\n.cfi_endproc\n.size f, .-f";
+    check_whole(SITES, "f", part, "not traced: a part of another function, entered by a jump");
+    let start = "_start: .cfi_startproc\nnop\nhlt\n.cfi_endproc";
+    check_whole(
+        SITES,
+        "_start",
+        start,
+        "not traced: the first code on its stack: it never returns",
+    );
+    let outermost = "f: .cfi_startproc\n.cfi_undefined rip\nnop\nhlt\n.cfi_endproc";
+    check_whole(SITES, "f", outermost, "not traced: the first code on its stack: it never returns");
+    let label = "h: .cfi_startproc\nnop\nf: ret\n.cfi_endproc\n.size f, 1";
+    check_whole(SITES, "f", label, "not traced: a label inside another function");
+    let unsized_ = "f: nop\nret";
+    let why = "not traced: its extent is unknown: no size and no unwind entry";
+    check_whole(SITES, "f", unsized_, why);
+    let setjmp = "__sigsetjmp: .cfi_startproc\nnop\nret\n.cfi_endproc";
+    check_whole(SITES, "__sigsetjmp", setjmp, "not traced: returns twice");
+    let data = "f: .cfi_startproc\nret\n.cfi_endproc\n.data\nd: .quad 0\n.size d, 8\n.type d, @function\n.text";
+    check_whole(SITES, "d", data, "not traced: not in a section of code");
+}
+
+#[test]
+fn without_unwind_entry_by_its_size() {
+    let f = "f: nop\ntest %edi, %edi\nje 1f\ninc %eax\n1: ret\n.size f, .-f";
+    check_whole(AUTO, "f", f, "entry +0 emulated, exit at 1 ret single-stepped");
+    let switch =
+        "f: nop\ncmp %eax, %edi\nje 1f\njmp *%rcx\n1: ret\nnop\ninc %eax\nret\n.size f, .-f";
+    let line = "entry +0 emulated, exit not seen: a jump of it cannot be followed";
+    check_whole(AUTO, "f", switch, line);
+}
+
+#[test]
+fn return_address_is_left_to_its_readers() {
+    check(
+        AUTO,
+        "mov (%rsp), %rsi\nret",
+        "",
+        "entry +0 single-stepped, exit at 1 ret single-stepped",
+    );
+    check(
+        AUTO,
+        "nop\npop %rdi\njmp *%rdi",
+        "",
+        "entry +0 emulated, exit at 1 indirect jump single-stepped",
+    );
+    let framed = "push %rbp\n.cfi_def_cfa_offset 16\nmov %rsp, %rbp\n.cfi_def_cfa_register rbp\n\
+                  mov 8(%rbp), %rax\npop %rbp\n.cfi_def_cfa rsp, 8\nret";
+    check(AUTO, framed, "", "entry +0 emulated, exit at 1 ret single-stepped");
+    let argument = framed.replace("8(%rbp)", "16(%rbp)");
+    check(AUTO, &argument, "", "entry +0 emulated, exit by return probe");
+    check(AUTO, "nop\njmp dlsym@plt", "", "entry +0 emulated, exit at 1 jump emulated");
+    check(
+        AUTO,
+        "nop\njmp *dlsym@GOTPCREL(%rip)",
+        "",
+        "entry +0 emulated, exit at 1 jump single-stepped",
+    );
+    let go = Policy { is_go: true, ..AUTO };
+    check(go, "nop\nret", "", "entry +0 emulated, exit at 1 ret single-stepped");
+    let forced = Policy { returns: Returns::ReturnProbe, ..SITES };
+    check(forced, "nop\nret", "", "entry +0 emulated, exit by return probe");
+    check(
+        forced,
+        "nop\npop %rdi\npush %rdi\nret",
+        "",
+        "entry +0 emulated, exit at 1 ret single-stepped",
+    );
+}
+
+#[test]
+fn what_cannot_be_followed_is_said() {
+    check(
+        SITES,
+        "nop\ninc %eax",
+        "",
+        "entry +0 emulated, exit not seen: it runs on into the next function",
+    );
+    check(
+        SITES,
+        "nop\nlret",
+        "",
+        "entry +0 emulated, exit not seen: it leaves by an unusual return",
+    );
+    let lock = "nop\ntest %edi, %edi\nje 1f\n.byte 0xf0\n1: incl (%rdi)\nret";
+    check(SITES, lock, "", "entry +0 emulated, exit at 1 ret single-stepped");
+    let overlap = "nop\ntest %edi, %edi\nje 1f+1\n1: mov $0xc3c3c3c3, %eax\nret";
+    check(SITES, overlap, "", "entry +0 emulated, exit not seen: its instructions overlap");
+}
+
+#[test]
+fn broken_files_are_errors() {
+    assert!(CodeMap::parse(b"").is_err());
+    assert!(CodeMap::parse(b"\x7fELF").is_err());
+    let Ok(data) = std::fs::read("/bin/true") else { return };
+    for at in (0..data.len()).step_by(61) {
+        let mut broken = data.clone();
+        broken[at] ^= 0xff;
+        let Ok(map) = CodeMap::parse(&broken) else { continue };
+        for (address, size) in map.symbols().take(50) {
+            _ = place(Candidate { address, size, name: "f" }, &map, &AUTO);
+        }
+        let Ok(map) = CodeMap::parse(&data[..at]) else { continue };
+        _ = place(Candidate { address: 0x2000, size: u64::MAX, name: "f" }, &map, &SITES);
+    }
+}
