@@ -75,8 +75,10 @@ pub fn root_and_bpf() -> Result<(), String> {
 
 /// Says that a test is skipped; past libtest's capture, so that it is seen and can be counted.
 pub fn skipped(name: &str, why: &str) {
-    // Nothing can be done about a closed stderr.
-    let _ = writeln!(std::io::stderr(), "\nskipped {name}: {why}");
+    // In one piece, so that lines of other threads do not mix with it; nothing can be done about a
+    // closed stderr.
+    let line = format!("\nskipped {name}: {why}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Name of the running test, which libtest gives to its thread.
