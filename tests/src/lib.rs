@@ -1,1 +1,18 @@
-//! Shared helpers of the live tests.
+//! Harness of the live tests: builds target programs, runs the real `ctrace` on them, and holds
+//! its reports against what the targets say about themselves.
+//!
+//! The same checks run in two places. On the host they are `#[test]` functions (`tests/tests/`),
+//! which skip themselves without root, BPF or a release binary. In a virtual machine with another
+//! kernel the `cases` binary runs the table in [`cases`]. Nothing here knows ctrace's insides: its
+//! command line and its JSON are the interface.
+
+pub mod cases;
+pub mod corpus;
+pub mod env;
+pub mod gate;
+pub mod probes;
+pub mod process;
+pub mod report;
+pub mod targets;
+pub mod trace;
+pub mod truth;

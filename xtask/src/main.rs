@@ -1,1 +1,59 @@
-fn main() {}
+//! The chores of this repository, each a subcommand: `cargo xtask setup`, `build`, `demo`, `test`,
+//! `vm-test`, `bench`. One file per subcommand; what they share is in `progress` (showing work),
+//! `machine` (what is installed) and `packages` (installing it).
+
+mod bench;
+mod build;
+mod demo;
+mod machine;
+mod packages;
+mod paths;
+mod progress;
+mod setup;
+mod summary;
+mod test;
+mod vm;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The chores of this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install what building, testing and benchmarking need
+    Setup(setup::Options),
+    /// Build target/release/ctrace with the eBPF programs inside
+    Build,
+    /// Build, trace a small demo program, show the tables
+    Demo(demo::Options),
+    /// Run all tests, those on the live kernel and in virtual machines included
+    Test(test::Options),
+    /// Run the checks under Debian's kernels in virtual machines
+    VmTest(vm::Options),
+    /// Measure what tracing costs, beside other tools
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().chore {
+        Chore::Setup(options) => setup::main(&options),
+        Chore::Build => build::main(),
+        Chore::Demo(options) => demo::main(&options),
+        Chore::Test(options) => test::main(&options),
+        Chore::VmTest(options) => vm::main(&options),
+        Chore::Bench(options) => bench::main(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

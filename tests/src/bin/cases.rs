@@ -1,0 +1,94 @@
+//! Runs the table of checks where there is no cargo: in a virtual machine.
+//!
+//! `cases build DIR` compiles the targets; `cases run --ctrace PATH --targets DIR --link KIND
+//! [--slower N] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
+//! `skipped NAME: why`) and a last line `cases: N passed, N failed, N skipped`.
+
+use anyhow::{Context, Result, bail};
+use ctrace_tests::cases::{CASES, MANY, builds};
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::gate;
+use ctrace_tests::targets::Targets;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("build") => build(Path::new(arguments.get(1).context("cases build DIR")?)),
+        Some("run") => run(&arguments[1..]),
+        Some("list") => {
+            CASES.iter().for_each(|case| println!("{}", case.name));
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!(
+            "usage: cases build DIR | list | run --ctrace PATH --targets DIR --link KIND [NAME...]"
+        ),
+    }
+}
+
+fn build(dir: &Path) -> Result<ExitCode> {
+    let targets = Targets::in_dir(dir);
+    for build in builds() {
+        targets.get(&build)?;
+    }
+    targets.many_functions(MANY)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(arguments: &[String]) -> Result<ExitCode> {
+    let mut env = Env {
+        ctrace: PathBuf::from("ctrace"),
+        targets: Targets::prebuilt(Path::new("targets")),
+        link: Link::Multi,
+        slower: 1,
+    };
+    let mut names = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().with_context(|| format!("{argument} wants a value"));
+        match argument.as_str() {
+            "--ctrace" => env.ctrace = PathBuf::from(value()?),
+            "--targets" => env.targets = Targets::prebuilt(Path::new(value()?)),
+            "--link" => {
+                env.link = Link::parse(value()?).context("--link session, multi or perf")?;
+            }
+            "--slower" => env.slower = value()?.parse().context("--slower wants a number")?,
+            name => names.push(name.to_owned()),
+        }
+    }
+    if let Some(unknown) = names.iter().find(|name| ctrace_tests::cases::find(name).is_none()) {
+        bail!("no case {unknown}; `cases list` shows them");
+    }
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for case in CASES {
+        if !names.is_empty() && !names.iter().any(|name| name == case.name) {
+            continue;
+        }
+        let start = Instant::now();
+        if let Some(why) =
+            (case.unsuited)(env.link).map(str::to_owned).or(gate::root_and_bpf().err())
+        {
+            skipped += 1;
+            println!("skipped {}: {why}", case.name);
+            continue;
+        }
+        match (case.check)(&env) {
+            Ok(()) => {
+                passed += 1;
+                println!("ok {} ({:.1} s)", case.name, start.elapsed().as_secs_f64());
+            }
+            Err(error) => {
+                failed += 1;
+                println!("failed {}: {}", case.name, one_line(&format!("{error:#}")));
+            }
+        }
+    }
+    println!("cases: {passed} passed, {failed} failed, {skipped} skipped");
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" | ")
+}

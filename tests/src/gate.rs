@@ -1,0 +1,123 @@
+//! Whether a live test can run here, and a plain word when it cannot.
+
+use crate::env::{Env, Link, kernel, target_dir};
+use crate::targets::Targets;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What a live test needs of the machine, or the reason to skip it.
+pub fn live(link: Link) -> Result<Env, String> {
+    root_and_bpf()?;
+    let (major, minor) = link.since();
+    let (here_major, here_minor) = kernel();
+    if (here_major, here_minor) < (major, minor) {
+        return Err(format!(
+            "{link} links need Linux {major}.{minor}, this is {here_major}.{here_minor}"
+        ));
+    }
+    Ok(Env { ctrace: ctrace_with_bpf()?, targets: Targets::on_host(), link, slower: 1 })
+}
+
+/// A test of the command line alone: the binary, whatever was built into it.
+pub fn binary() -> Result<PathBuf, String> {
+    let path = match std::env::var_os("CTRACE_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => target_dir().join("release/ctrace"),
+    };
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(format!("no {}: run `cargo xtask build`", path.display()))
+    }
+}
+
+/// The binary, if the eBPF object is in it.
+pub fn ctrace_with_bpf() -> Result<PathBuf, String> {
+    let path = binary()?;
+    let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if holds_bpf_object(&bytes) {
+        Ok(path)
+    } else {
+        Err(format!(
+            "{} was built without a BPF toolchain: run `cargo xtask build`",
+            path.display()
+        ))
+    }
+}
+
+/// Whether an ELF file for the BPF machine lies within `bytes`.
+pub fn holds_bpf_object(bytes: &[u8]) -> bool {
+    const EM_BPF: [u8; 2] = [247, 0];
+    let little_64 = b"\x7fELF\x02\x01\x01";
+    bytes.windows(20).any(|head| head.starts_with(little_64) && head[18..20] == EM_BPF)
+}
+
+/// Rights and kernel features without which nothing can be traced.
+pub fn root_and_bpf() -> Result<(), String> {
+    const CAP_SYS_ADMIN: u32 = 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0);
+    if effective & (1 << CAP_SYS_ADMIN) == 0 {
+        return Err("needs root (CAP_SYS_ADMIN)".into());
+    }
+    if !Path::new("/proc/sys/kernel/unprivileged_bpf_disabled").exists() {
+        return Err("this kernel has no bpf system call".into());
+    }
+    if !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
+        return Err("this kernel has no uprobes (or /sys is not mounted)".into());
+    }
+    Ok(())
+}
+
+/// Says that a test is skipped; past libtest's capture, so that it is seen and can be counted.
+pub fn skipped(name: &str, why: &str) {
+    // In one piece, so that lines of other threads do not mix with it; nothing can be done about a
+    // closed stderr.
+    let line = format!("\nskipped {name}: {why}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Name of the running test, which libtest gives to its thread.
+pub fn test_name() -> String {
+    std::thread::current().name().unwrap_or("?").to_owned()
+}
+
+/// Takes the value of a `Result<_, String>`, or skips the surrounding test with the reason.
+#[macro_export]
+macro_rules! or_skip {
+    ($gate:expr) => {
+        match $gate {
+            Ok(value) => value,
+            Err(why) => {
+                $crate::gate::skipped(
+                    &format!("{}::{}", module_path!(), $crate::gate::test_name()),
+                    &why,
+                );
+                return;
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bpf_object_is_found_inside_other_bytes() {
+        let mut bytes = b"some machine code before it".to_vec();
+        assert!(!holds_bpf_object(&bytes));
+        let mut head = b"\x7fELF\x02\x01\x01".to_vec();
+        head.resize(16, 0);
+        head.extend([1, 0, 247, 0]);
+        bytes.extend(&head);
+        assert!(holds_bpf_object(&bytes));
+        let at = bytes.len() - 2;
+        bytes[at] = 62; // x86-64
+        assert!(!holds_bpf_object(&bytes));
+    }
+}

@@ -1,0 +1,79 @@
+//! Sees breakpoints in a process from outside, by its own memory file.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes of the executable mappings of `file` in process `pid` that differ from the file: what
+/// uprobes changed. Empty when none is armed.
+pub fn changed_bytes(pid: i32, file: &Path) -> Result<Vec<u64>> {
+    let inode = std::fs::canonicalize(file)?;
+    let disk = File::open(&inode)?;
+    let memory = File::open(format!("/proc/{pid}/mem"))?;
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let mut changed = Vec::new();
+    for mapping in maps.lines().filter_map(parse_mapping) {
+        if !mapping.executable || Path::new(mapping.path) != inode {
+            continue;
+        }
+        let length = usize::try_from(mapping.end - mapping.start)?;
+        let (mut on_disk, mut in_memory) = (vec![0; length], vec![0; length]);
+        let known = read_up_to(&disk, &mut on_disk, mapping.offset)?;
+        memory
+            .read_exact_at(&mut in_memory, mapping.start)
+            .with_context(|| format!("memory of {pid} at {:x}", mapping.start))?;
+        let differing = on_disk[..known].iter().zip(&in_memory).enumerate();
+        changed.extend(
+            differing.filter(|(_, (a, b))| a != b).map(|(at, _)| mapping.offset + at as u64),
+        );
+    }
+    Ok(changed)
+}
+
+struct Mapping<'a> {
+    start: u64,
+    end: u64,
+    executable: bool,
+    offset: u64,
+    path: &'a str,
+}
+
+fn parse_mapping(line: &str) -> Option<Mapping<'_>> {
+    let mut words = line.split_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let permissions = words.next()?;
+    let offset = words.next()?;
+    let path = words.nth(2)?;
+    Some(Mapping {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        executable: permissions.as_bytes().get(2) == Some(&b'x'),
+        offset: u64::from_str_radix(offset, 16).ok()?,
+        path,
+    })
+}
+
+fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64)? {
+            0 => break,
+            count => done += count,
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_untraced_process_has_its_file_in_memory() {
+        let own = std::env::current_exe().expect("own path");
+        // Process ids fit: the kernel's maximum is 2^22.
+        let pid = std::process::id() as i32;
+        assert_eq!(changed_bytes(pid, &own).expect("own memory"), Vec::<u64>::new());
+    }
+}

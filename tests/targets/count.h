@@ -1,0 +1,19 @@
+/* Every target counts the calls of its own functions and prints them as lines
+ * `calls NAME N`, so that a test can hold a report against the truth.
+ *
+ * noipa: no inlining, no clones, no changed calling convention; the function in the
+ * source is the function in the file. */
+#ifndef COUNT_H
+#define COUNT_H
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FN __attribute__((noipa))
+#define COUNTER(name) static unsigned long calls_##name
+#define COUNT(name) __atomic_fetch_add(&calls_##name, 1, __ATOMIC_RELAXED)
+#define SHOW(name) printf("calls %s %lu\n", #name, calls_##name)
+
+static inline long number(int argc, char **argv, int index, long fallback) {
+    return index < argc ? strtol(argv[index], NULL, 10) : fallback;
+}
+#endif

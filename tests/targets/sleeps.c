@@ -1,0 +1,71 @@
+/* Known durations: the target times its own calls and prints what it measured.
+ * Lines: `time NAME TOTAL_NS` (sum over the calls, measured around each call). */
+#include "count.h"
+#include <pthread.h>
+#include <time.h>
+
+static unsigned long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ul + t.tv_nsec;
+}
+
+static void doze(long milliseconds) {
+    struct timespec t = {0, milliseconds * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static unsigned long time_nap_short, time_nap_long, time_outer;
+static unsigned long overlap_start[2], overlap_end[2];
+
+FN void nap_short(void) { doze(10); }
+
+FN void nap_long(void) { doze(30); }
+
+FN void outer(void) {
+    unsigned long start = now();
+    nap_short();
+    time_nap_short += now() - start;
+    doze(20);
+    start = now();
+    nap_long();
+    time_nap_long += now() - start;
+}
+
+/* Two threads are in it at the same time. */
+FN void overlap(void) { doze(50); }
+
+static pthread_barrier_t barrier;
+
+static void *sleeper(void *argument) {
+    long index = (long)argument;
+    pthread_barrier_wait(&barrier);
+    overlap_start[index] = now();
+    overlap();
+    overlap_end[index] = now();
+    return NULL;
+}
+
+int main(void) {
+    for (int i = 0; i < 5; i++) {
+        unsigned long start = now();
+        outer();
+        time_outer += now() - start;
+    }
+    pthread_t threads[2];
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (long i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, sleeper, (void *)i);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    unsigned long first = overlap_start[0] < overlap_start[1] ? overlap_start[0] : overlap_start[1];
+    unsigned long last = overlap_end[0] > overlap_end[1] ? overlap_end[0] : overlap_end[1];
+    printf("calls nap_short 5\ncalls nap_long 5\ncalls outer 5\ncalls overlap 2\n");
+    printf("time nap_short %lu\ntime nap_long %lu\ntime outer %lu\n", time_nap_short, time_nap_long,
+           time_outer);
+    printf("time overlap %lu\n",
+           overlap_end[0] - overlap_start[0] + overlap_end[1] - overlap_start[1]);
+    printf("self outer %lu\n", time_outer - time_nap_short - time_nap_long);
+    printf("active overlap %lu\n", last - first);
+    return 0;
+}

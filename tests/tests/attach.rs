@@ -1,0 +1,74 @@
+//! Attaching to and detaching from running programs, many times and under load.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::probes::changed_bytes;
+use ctrace_tests::process::Running;
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::Trace;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
+use std::process::Command;
+use std::time::Duration;
+
+fn spin(env: &Env, arguments: &[&str]) -> Running {
+    let path = env.targets.get(&program("spin.c")).expect("spin builds");
+    Running::start_ready(Command::new(path).args(arguments)).expect("spin starts")
+}
+
+/// A process in full run, two threads of it, attached to again and again.
+#[test]
+fn a_hundred_times_in_a_row() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = spin(&env, &["0", "0", "2"]);
+    for round in 0..100 {
+        let traced = Trace::attach(&env, target.pid())
+            .and_then(|trace| {
+                trace.functions(["step", "mix"]).args(["-d", "0.02"]).finish()?.expect_code(0)
+            })
+            .unwrap_or_else(|error| panic!("round {round}: {error:#}"));
+        let report = traced.report().unwrap_or_else(|error| panic!("round {round}: {error:#}"));
+        report.check_sums().unwrap_or_else(|error| panic!("round {round}: {error:#}"));
+    }
+    let path = env.targets.get(&program("spin.c")).expect("built");
+    assert_eq!(changed_bytes(target.pid(), &path).expect("memory"), Vec::<u64>::new());
+    target.signal(Signal::TERM).expect("alive");
+    let finished = target.wait(Duration::from_secs(60)).expect("ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stdout);
+    assert!(finished.stdout.starts_with("ok "), "{}", finished.stdout);
+}
+
+/// Ctrl-C ends it with a report and exit code 0.
+#[test]
+fn until_interrupted() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = spin(&env, &["0", "2000"]);
+    let started = Trace::attach(&env, target.pid())
+        .and_then(|trace| trace.functions(["step", "mix"]).start())
+        .expect("starts");
+    let path = env.targets.get(&program("spin.c")).expect("built");
+    for _ in 0..500 {
+        if !changed_bytes(target.pid(), &path).expect("memory").is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    started.running.signal(Signal::INT).expect("ctrace runs");
+    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
+    assert!(traced.report().expect("a report").expect("step").expect("step").calls() > 0);
+}
+
+/// `run` forwards SIGTERM to the target and exits as it did.
+#[test]
+fn run_forwards_signals() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("spin.c")).expect("builds");
+    let started = Trace::run(&env)
+        .and_then(|trace| trace.functions(["step", "mix"]).program(&path, ["0", "1000"]).start())
+        .expect("starts");
+    std::thread::sleep(Duration::from_secs(2));
+    started.running.signal(Signal::TERM).expect("ctrace runs");
+    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
+    assert!(traced.finished.stdout.contains("\nok "), "{}", traced.finished.stdout);
+    assert!(traced.report().expect("a report").expect("step").expect("step").calls() > 0);
+}

@@ -1,0 +1,178 @@
+//! Bad input: one line on stderr that starts `ctrace:`, the right exit code, nothing attached.
+
+use ctrace_tests::env::Link;
+use ctrace_tests::process::{Finished, run};
+use ctrace_tests::targets::{Targets, program};
+use ctrace_tests::{gate, or_skip};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+fn ctrace(binary: &Path, arguments: &[&str]) -> Finished {
+    run(Command::new(binary).args(arguments), Duration::from_secs(60)).expect("ctrace ends")
+}
+
+/// Fails unless ctrace said one line with all these words and left with this code.
+#[track_caller]
+fn refused(binary: &Path, arguments: &[&str], code: i32, words: &[&str]) {
+    let finished = ctrace(binary, arguments);
+    let shown = format!(
+        "ctrace {}\nexit {}\nstdout: {}\nstderr: {}",
+        arguments.join(" "),
+        finished.shell_code(),
+        finished.stdout,
+        finished.stderr
+    );
+    assert_eq!(finished.shell_code(), code, "{shown}");
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    assert!(lines.iter().all(|line| !line.contains("panicked")), "{shown}");
+    assert!(lines.first().is_some_and(|line| line.starts_with("ctrace:")), "{shown}");
+    assert_eq!(lines.len(), 1, "more than one line\n{shown}");
+    let message = finished.stderr.to_lowercase();
+    for word in words {
+        assert!(message.contains(&word.to_lowercase()), "`{word}` is not in it\n{shown}");
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("path is text")
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    let binary = or_skip!(gate::live(Link::Perf)).ctrace;
+    refused(
+        &binary,
+        &["run", "-f", "main", "--", "no-such-command-here"],
+        127,
+        &["no-such-command"],
+    );
+    refused(&binary, &["run", "-f", "main", "--", "/nonexistent/x"], 127, &["/nonexistent/x"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_executed() {
+    let binary = or_skip!(gate::live(Link::Perf)).ctrace;
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let plain = dir.path().join("plain");
+    std::fs::write(&plain, "no program").expect("write");
+    refused(&binary, &["run", "-f", "main", "--", text(&plain)], 126, &["plain"]);
+    refused(&binary, &["run", "-f", "main", "--", text(dir.path())], 126, &[]);
+}
+
+#[test]
+fn processes_that_cannot_be_traced() {
+    let binary = or_skip!(gate::live(Link::Perf)).ctrace;
+    refused(&binary, &["attach", "4194303", "-f", "main"], 125, &["4194303", "no such process"]);
+    refused(&binary, &["attach", "2", "-f", "main"], 125, &["kernel thread"]);
+}
+
+#[test]
+fn functions_that_are_not_there() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let command = |glob| ["run", "-f", glob, "--", text(&path), "10"];
+    // What was searched, and the closest name.
+    refused(&env.ctrace, &command("pingg"), 125, &["pingg", "counts", "ping"]);
+    refused(&env.ctrace, &command("/[/"), 125, &["regex"]);
+    refused(&env.ctrace, &["run", "--", text(&path), "10"], 125, &["-f"]);
+    refused(&env.ctrace, &["run", "-u", "no:such", "--", text(&path), "10"], 125, &["no:such"]);
+}
+
+#[test]
+fn a_stripped_program() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.get(&program("counts.c").stripped()).expect("builds");
+    let arguments = ["run", "-f", "leaf", "--", text(&path), "10"];
+    refused(&env.ctrace, &arguments, 125, &["stripped"]);
+}
+
+#[test]
+fn more_functions_than_the_limit() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.many_functions(100_000).expect("builds");
+    refused(
+        &env.ctrace,
+        &["run", "-f", "f*", "--", text(&path), "0"],
+        125,
+        &["100000", "--max-functions"],
+    );
+}
+
+#[test]
+fn a_32_bit_program() {
+    let binary = or_skip!(gate::live(Link::Perf)).ctrace;
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let path = dir.path().join("thirty-two");
+    // An ELF header for i386 with nothing behind it.
+    let mut header = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0\x01\0\0\0".to_vec();
+    header.resize(52, 0);
+    std::fs::write(&path, header).expect("write");
+    refused(&binary, &["list", text(&path)], 125, &["32-bit"]);
+}
+
+#[test]
+fn files_that_are_no_or_broken_elf() {
+    let binary = or_skip!(gate::binary());
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let plain = dir.path().join("plain");
+    std::fs::write(&plain, "no program").expect("write");
+    refused(&binary, &["list", text(&plain)], 125, &["plain", "ELF"]);
+    refused(&binary, &["list", "/nonexistent/file"], 125, &["/nonexistent/file"]);
+    let broken = dir.path().join("broken");
+    let whole = std::fs::read(Targets::on_host().get(&program("counts.c")).expect("builds"));
+    std::fs::write(&broken, &whole.expect("read")[..700]).expect("write");
+    refused(&binary, &["list", text(&broken)], 125, &["broken"]);
+}
+
+#[test]
+fn a_full_disk_under_the_report() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let arguments = ["run", "-f", "leaf", "-o", "/dev/full", "--", text(&path), "10"];
+    refused(&env.ctrace, &arguments, 125, &["/dev/full", "space"]);
+}
+
+#[test]
+fn command_lines_that_make_no_sense() {
+    let binary = or_skip!(gate::binary());
+    for arguments in [
+        &["attach"][..],
+        &["attach", "notanumber", "-f", "x"],
+        &["run", "-f", "x"],
+        &["run", "--format", "yaml", "-f", "x", "--", "true"],
+        &["--no-such-option"],
+        &["nosuchcommand"],
+    ] {
+        let finished = ctrace(&binary, arguments);
+        assert_eq!(finished.shell_code(), 125, "{arguments:?}: {}", finished.stderr);
+        assert!(finished.stderr.starts_with("ctrace:"), "{arguments:?}: {}", finished.stderr);
+    }
+}
+
+/// Without rights: which capability is missing.
+#[test]
+fn without_rights() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    // As nobody, who must be able to reach the files.
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let open = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("chmod");
+    };
+    open(dir.path());
+    let copies = [(&env.ctrace, dir.path().join("ctrace")), (&path, dir.path().join("counts"))];
+    for (from, to) in &copies {
+        std::fs::copy(from, to).expect("copy");
+        open(to);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    command.arg(&copies[0].1).args(["run", "-f", "leaf", "--"]).arg(&copies[1].1).arg("10");
+    let finished = run(&mut command, Duration::from_secs(30)).expect("setpriv");
+    assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
+    assert!(finished.stderr.starts_with("ctrace:"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("CAP_"), "{}", finished.stderr);
+    assert_eq!(finished.stdout, "", "the target ran");
+}

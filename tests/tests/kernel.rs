@@ -1,0 +1,57 @@
+//! The table of checks on this machine's kernel, each with every kind of link.
+
+use ctrace_tests::env::Link;
+use ctrace_tests::{cases, gate, or_skip};
+
+fn check(name: &str, link: Link) {
+    let case = cases::find(name).expect("a case of this name");
+    let env = or_skip!(gate::live(link));
+    let unsuited = (case.unsuited)(link).map_or(Ok(()), |why| Err(why.to_owned()));
+    or_skip!(unsuited);
+    if let Err(error) = (case.check)(&env) {
+        panic!("{name} with {link} links: {error:#}");
+    }
+}
+
+macro_rules! kernel_tests {
+    ($($name:ident)*) => {
+        mod session { $(#[test] fn $name() { super::check(stringify!($name), super::Link::Session); })* }
+        mod multi { $(#[test] fn $name() { super::check(stringify!($name), super::Link::Multi); })* }
+        mod perf { $(#[test] fn $name() { super::check(stringify!($name), super::Link::Perf); })* }
+
+        #[test]
+        fn every_case_of_the_table_is_here() {
+            let here = [$(stringify!($name)),*];
+            for case in ctrace_tests::cases::CASES {
+                assert!(here.contains(&case.name), "{} is missing in kernel.rs", case.name);
+            }
+        }
+    };
+}
+
+kernel_tests! {
+    counts
+    counts_by_ret_sites
+    recursion_under_return_probes
+    known_durations
+    threads
+    longjmp
+    setjmp_kin
+    exec_of_itself
+    exec_of_another_program
+    fork_and_vfork
+    other_stacks
+    switches_and_tail_jumps
+    exceptions
+    panics
+    cold_parts
+    opened_library
+    usdt_probes
+    exit_code_is_the_targets
+    death_by_signal
+    attach_for_a_while
+    attach_until_the_target_ends
+    attach_until_the_target_is_killed
+    a_killed_ctrace_leaves_nothing
+    a_thousand_functions
+}

@@ -1,0 +1,65 @@
+//! From start to armed, and from Ctrl-C to gone: 5,000 functions of one binary, and bpftrace on 100.
+
+use super::{Row, target, watch};
+use crate::{machine, paths};
+use anyhow::Result;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub(super) fn run() -> Result<Vec<Row>> {
+    let program = target::many(5000)?;
+    let mut rows = Vec::new();
+    let (mut armed, mut gone) = (Duration::MAX, Duration::MAX);
+    for _ in 0..3 {
+        let process = target::start(&program, &["300"])?;
+        let mut command = Command::new(paths::ctrace());
+        command.args(["attach", &process.0.id().to_string(), "-f", "f*"]);
+        let (up, down) = time(&mut command, process.0.id(), &program, 5000)?;
+        armed = armed.min(up);
+        gone = gone.min(down);
+    }
+    rows.push(
+        Row::new("5,000 functions, start to armed", seconds(armed))
+            .goal("under 0.3 s", armed < Duration::from_millis(300)),
+    );
+    rows.push(
+        Row::new("5,000 functions, Ctrl-C to the last probe gone", seconds(gone))
+            .goal("under 0.2 s", gone < Duration::from_millis(200)),
+    );
+    if machine::which("bpftrace").is_some() {
+        let process = target::start(&program, &["300"])?;
+        let path = program.display();
+        let script = format!("uprobe:{path}:f?, uprobe:{path}:f?? {{ @[probe] = count(); }}");
+        let mut command = Command::new("bpftrace");
+        command.args(["-p", &process.0.id().to_string(), "-e", &script]);
+        let (up, down) = time(&mut command, process.0.id(), &program, 100)?;
+        rows.push(Row::new("bpftrace, 100 of them, start to armed", seconds(up)));
+        rows.push(Row::new("bpftrace, 100 of them, Ctrl-C to the last probe gone", seconds(down)));
+    }
+    Ok(rows)
+}
+
+fn time(
+    command: &mut Command,
+    pid: u32,
+    program: &Path,
+    probes: usize,
+) -> Result<(Duration, Duration)> {
+    let text = watch::Text::of(pid, program)?;
+    let start = Instant::now();
+    let tracer =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut tracer = target::Running(tracer);
+    // A return probe changes no byte; a few functions may be refused.
+    let up = text.until(start, |changed| changed >= probes * 99 / 100)?;
+    std::thread::sleep(Duration::from_millis(300));
+    watch::interrupt(tracer.0.id())?;
+    let down = text.until(Instant::now(), |changed| changed == 0)?;
+    tracer.0.wait()?;
+    Ok((up, down))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}

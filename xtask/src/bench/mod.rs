@@ -1,0 +1,141 @@
+//! `cargo xtask bench`: what tracing costs, as ratios within one run, beside other tools on the same
+//! functions. One file per benchmark; each returns rows of one table. With `--write` the table goes
+//! to docs/overhead.md.
+
+mod attach;
+mod call;
+mod engine;
+mod footprint;
+mod target;
+mod throughput;
+mod watch;
+
+use crate::setup::{self, Need};
+use crate::{build, machine, paths, progress};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use std::fmt::Write;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Print what would be installed instead of installing it
+    #[arg(long)]
+    no_install: bool,
+    /// Run only the benchmarks whose name contains this (repeatable)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Write the table to docs/overhead.md
+    #[arg(long)]
+    write: bool,
+}
+
+/// A line of the table.
+#[derive(Debug)]
+struct Row {
+    what: String,
+    measured: String,
+    goal: String,
+    /// None where nothing is promised: a peer, or a number for scale.
+    met: Option<bool>,
+}
+
+impl Row {
+    fn new(what: impl Into<String>, measured: impl Into<String>) -> Row {
+        Row { what: what.into(), measured: measured.into(), goal: String::new(), met: None }
+    }
+
+    /// With what it is held to.
+    fn goal(mut self, goal: &str, met: bool) -> Row {
+        self.goal = goal.into();
+        self.met = Some(met);
+        self
+    }
+}
+
+type Bench = fn() -> Result<Vec<Row>>;
+
+const BENCHES: &[(&str, Bench)] = &[
+    ("attach", attach::run),
+    ("call", call::run),
+    ("throughput", throughput::run),
+    ("engine", engine::run),
+    ("footprint", footprint::run),
+];
+
+pub(crate) fn main(options: &Options) -> Result<()> {
+    setup::ensure(&[Need::Bpf, Need::Compilers, Need::Peers], options.no_install)?;
+    build::release()?;
+    if let Some(why) = machine::no_live_tests() {
+        bail!("benchmarks trace with eBPF and cannot do so here: {why}");
+    }
+    let mut text = format!("Measured on {}.\n\n", machine::description());
+    text.push_str("| what | measured | goal | |\n|---|---|---|---|\n");
+    let mut missed = Vec::new();
+    for (name, bench) in BENCHES {
+        if !options.only.is_empty() && !options.only.iter().any(|part| name.contains(&**part)) {
+            continue;
+        }
+        eprintln!("{name} …");
+        for row in bench().with_context(|| format!("benchmark {name}"))? {
+            let mark = match row.met {
+                None => "",
+                Some(true) => "met",
+                Some(false) => "**missed**",
+            };
+            let _ = writeln!(text, "| {} | {} | {} | {mark} |", row.what, row.measured, row.goal);
+            if row.met == Some(false) {
+                missed.push(row.what);
+            }
+        }
+    }
+    println!("{text}");
+    if options.write {
+        write_document(&text)?;
+    }
+    if !missed.is_empty() {
+        bail!("goals missed: {}", missed.join("; "));
+    }
+    Ok(())
+}
+
+const BEGIN: &str = "<!-- table: written by `cargo xtask bench --write` -->";
+const END: &str = "<!-- end of table -->";
+
+/// Puts the table between its markers in docs/overhead.md, or makes the document.
+fn write_document(table: &str) -> Result<()> {
+    let path = paths::root().join("docs/overhead.md");
+    let old = std::fs::read_to_string(&path).unwrap_or_else(|_| {
+        format!(
+            "# What tracing costs\n\nRatios are within one run; absolute figures are the named \
+             machine's. `cargo xtask bench` measures again.\n\n{BEGIN}\n{END}\n"
+        )
+    });
+    let new = replaced(&old, table).context("docs/overhead.md has lost the table's markers")?;
+    std::fs::create_dir_all(paths::root().join("docs"))?;
+    std::fs::write(&path, new)?;
+    Ok(())
+}
+
+fn replaced(old: &str, table: &str) -> Option<String> {
+    let (before, rest) = old.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", table.trim()))
+}
+
+/// Runs a command that must succeed, and gives its whole output.
+fn output(stage: &str, command: &mut std::process::Command) -> Result<String> {
+    Ok(progress::must(stage, command)?.output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_table_of_the_document_changes() {
+        let old = format!("# Title\n\n{BEGIN}\nold\n{END}\nwords\n");
+        let new = replaced(&old, "| a |\n").expect("markers");
+        assert_eq!(new, format!("# Title\n\n{BEGIN}\n\n| a |\n\n{END}\nwords\n"));
+        assert_eq!(replaced("no markers", "x"), None);
+    }
+}

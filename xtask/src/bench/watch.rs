@@ -1,0 +1,91 @@
+//! Watches from outside how many probes are armed in a process, and what a process uses.
+
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The executable mapping of a program in a process, and what it is like without probes.
+pub(super) struct Text {
+    memory: File,
+    start: u64,
+    pristine: Vec<u8>,
+}
+
+impl Text {
+    pub(super) fn of(pid: u32, program: &Path) -> Result<Text> {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+        let program = std::fs::canonicalize(program)?;
+        let line = maps
+            .lines()
+            .find(|line| {
+                line.split_whitespace().nth(1).is_some_and(|mode| mode.contains('x'))
+                    && line.ends_with(&*program.to_string_lossy())
+            })
+            .context("the program's code is not mapped")?;
+        let range = line.split_whitespace().next().unwrap_or_default();
+        let (start, end) = range.split_once('-').context("a range of addresses")?;
+        let (start, end) = (u64::from_str_radix(start, 16)?, u64::from_str_radix(end, 16)?);
+        let memory = File::open(format!("/proc/{pid}/mem"))?;
+        let mut pristine = vec![0; usize::try_from(end - start)?];
+        memory.read_exact_at(&mut pristine, start)?;
+        Ok(Text { memory, start, pristine })
+    }
+
+    /// Bytes that differ from the untraced code. A breakpoint is one byte.
+    pub(super) fn changed(&self) -> Result<usize> {
+        let mut now = vec![0; self.pristine.len()];
+        self.memory.read_exact_at(&mut now, self.start)?;
+        Ok(now.iter().zip(&self.pristine).filter(|(now, then)| now != then).count())
+    }
+
+    /// Time until `wanted` says yes to the number of changed bytes.
+    pub(super) fn until(&self, start: Instant, wanted: impl Fn(usize) -> bool) -> Result<Duration> {
+        loop {
+            if wanted(self.changed()?) {
+                return Ok(start.elapsed());
+            }
+            if start.elapsed() > Duration::from_secs(300) {
+                bail!("probes did not change within five minutes");
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+}
+
+/// Asks a process to end, as Ctrl-C does.
+pub(super) fn interrupt(pid: u32) -> Result<()> {
+    let status = Command::new("kill").args(["-INT", &pid.to_string()]).status()?;
+    if !status.success() {
+        bail!("kill -INT {pid}: {status}");
+    }
+    Ok(())
+}
+
+/// Processor time of a process so far.
+pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, after_name) = stat.rsplit_once(')').context("a name in parentheses")?;
+    let mut fields = after_name.split_whitespace().skip(11);
+    let mut ticks = || fields.next().and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    // Ticks are 10 ms for user space on every Linux of this kind of machine.
+    Ok(Duration::from_millis((ticks() + ticks()) * 10))
+}
+
+/// Resident memory in KiB: all of it, and that of BPF maps such as rings.
+pub(super) fn resident(pid: u32) -> Result<(u64, u64)> {
+    let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps"))?;
+    let (mut all, mut maps, mut in_map) = (0, 0, false);
+    for line in smaps.lines() {
+        if let Some(rss) = line.strip_prefix("Rss:") {
+            let kib: u64 = rss.trim().trim_end_matches(" kB").trim().parse().unwrap_or(0);
+            all += kib;
+            maps += if in_map { kib } else { 0 };
+        } else if line.split_whitespace().next().is_some_and(|word| word.contains('-')) {
+            in_map = line.contains("bpf");
+        }
+    }
+    Ok((all, maps))
+}

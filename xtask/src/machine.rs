@@ -1,0 +1,115 @@
+//! What this machine has: tools, rights, BPF toolchains.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program on the PATH or where cargo installs.
+pub(crate) fn which(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([cargo_bin(), "/usr/sbin".into(), "/sbin".into()])
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file())
+}
+
+fn cargo_bin() -> PathBuf {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    home.unwrap_or_default().join("bin")
+}
+
+/// Whether this process may install packages and load BPF programs.
+pub(crate) fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        uid.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
+    })
+}
+
+/// Standard output of a command that succeeds.
+pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A compiler that can build for the BPF machine. The build script of the `ctrace` package looks
+/// for the same ones by itself; here they are looked for to know what to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BpfCompiler {
+    /// A rustup toolchain with rust-src: builds `core` itself.
+    Rustup(String),
+    /// A compiler with a prebuilt `core`, such as Debian's rustc-web.
+    System(PathBuf),
+    /// The one that CTRACE_BPF_CARGO names.
+    Given(PathBuf),
+}
+
+pub(crate) fn bpf_compiler() -> Option<BpfCompiler> {
+    if let Some(given) = std::env::var_os("CTRACE_BPF_CARGO").filter(|value| value != "none") {
+        return Some(BpfCompiler::Given(given.into()));
+    }
+    if let Some(list) = output_of("rustup", &["toolchain", "list"]) {
+        for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+            if !name.starts_with("nightly") {
+                continue;
+            }
+            let sysroot = output_of("rustup", &["run", name, "rustc", "--print", "sysroot"]);
+            let core = |root: String| Path::new(&root).join("lib/rustlib/src/rust/library/core");
+            if sysroot.is_some_and(|root| core(root).is_dir()) {
+                return Some(BpfCompiler::Rustup(name.into()));
+            }
+        }
+    }
+    ["/usr/bin", "/usr/local/bin"].into_iter().map(Path::new).find_map(|bin| {
+        let rustc = bin.join("rustc");
+        let sysroot = output_of(rustc.to_str()?, &["--print", "sysroot"])?;
+        let core = Path::new(&sysroot).join("lib/rustlib/bpfel-unknown-none");
+        (core.is_dir() && bin.join("cargo").is_file())
+            .then(|| BpfCompiler::System(bin.join("cargo")))
+    })
+}
+
+/// Whether an ELF file for the BPF machine lies within a file.
+pub(crate) fn holds_bpf_object(file: &Path) -> bool {
+    const EM_BPF: [u8; 2] = [247, 0];
+    std::fs::read(file).is_ok_and(|bytes| {
+        bytes
+            .windows(20)
+            .any(|head| head.starts_with(b"\x7fELF\x02\x01\x01") && head[18..20] == EM_BPF)
+    })
+}
+
+/// Why nothing can be traced on this machine, if so.
+pub(crate) fn no_live_tests() -> Option<&'static str> {
+    if !is_root() {
+        Some("not root")
+    } else if !Path::new("/proc/sys/kernel/unprivileged_bpf_disabled").exists() {
+        Some("this kernel has no bpf system call")
+    } else if !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
+        Some("this kernel has no uprobes")
+    } else {
+        None
+    }
+}
+
+/// The machine in a line, for tables of measurements.
+pub(crate) fn description() -> String {
+    let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu_info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map_or("unknown CPU", |(_, name)| name.trim());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let virtual_machine = cpu_info.lines().any(|line| line.contains(" hypervisor"));
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let major_minor = release.trim().split('-').next().unwrap_or("?").to_owned();
+    format!(
+        "{model}, {cores} cores{}, Linux {major_minor}",
+        if virtual_machine { " of a virtual machine" } else { "" }
+    )
+}

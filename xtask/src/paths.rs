@@ -1,0 +1,35 @@
+//! Where things are in the repository and in cargo's target directory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Cargo's target directory; always inside the repository, so that the documented path of the
+/// binary is the true one.
+pub(crate) fn target() -> PathBuf {
+    root().join("target")
+}
+
+pub(crate) fn ctrace() -> PathBuf {
+    target().join("release/ctrace")
+}
+
+/// The cargo that runs this chore, in the repository's root.
+pub(crate) fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).env("CARGO_TARGET_DIR", target());
+    // Cargo's own variables about this package are not the children's.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_")) {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
+    command
+}

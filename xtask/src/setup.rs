@@ -1,0 +1,150 @@
+//! `cargo xtask setup`: finds out what is missing for building, testing and benchmarking, says
+//! what it will install, and installs it. Nothing is started and nothing is left running.
+
+use crate::machine::{self, BpfCompiler, which};
+use crate::packages::{self, Step};
+use anyhow::Result;
+use clap::Args;
+use std::path::Path;
+
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Print the commands instead of running them
+    #[arg(long)]
+    pub no_install: bool,
+}
+
+/// What a chore needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// eBPF programs can be built.
+    Bpf,
+    /// C and C++ programs can be built.
+    Compilers,
+    /// Peers, servers and headers that tests and benchmarks use.
+    Peers,
+    /// Kernels can be booted.
+    Machines,
+}
+
+pub(crate) const EVERYTHING: &[Need] = &[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines];
+
+/// A Debian package, and how to tell that what it brings is there.
+struct Package {
+    need: Need,
+    name: &'static str,
+    brings: Brings,
+}
+
+enum Brings {
+    Tool(&'static str),
+    File(&'static str),
+}
+
+const PACKAGES: &[Package] = &[
+    Package { need: Need::Compilers, name: "gcc", brings: Brings::Tool("gcc") },
+    Package {
+        need: Need::Compilers,
+        name: "libc6-dev",
+        brings: Brings::File("/usr/include/stdio.h"),
+    },
+    Package { need: Need::Peers, name: "g++", brings: Brings::Tool("g++") },
+    Package { need: Need::Peers, name: "bpftrace", brings: Brings::Tool("bpftrace") },
+    Package {
+        need: Need::Peers,
+        name: "systemtap-sdt-dev",
+        brings: Brings::File("/usr/include/x86_64-linux-gnu/sys/sdt.h"),
+    },
+    // Not redis-server, which would start a service: its binary is in here, under another name.
+    Package { need: Need::Peers, name: "redis-tools", brings: Brings::Tool("redis-benchmark") },
+    Package { need: Need::Peers, name: "util-linux", brings: Brings::Tool("setpriv") },
+    Package {
+        need: Need::Machines,
+        name: "qemu-system-x86",
+        brings: Brings::Tool("qemu-system-x86_64"),
+    },
+    Package { need: Need::Machines, name: "busybox-static", brings: Brings::Tool("busybox") },
+    Package { need: Need::Machines, name: "xz-utils", brings: Brings::Tool("xz") },
+    Package { need: Need::Machines, name: "dpkg", brings: Brings::Tool("dpkg-deb") },
+];
+
+/// A Debian compiler with `core` for the BPF machine, and the LLVM that bpf-linker loads.
+const BPF_PACKAGES: &[&str] =
+    &["rustc-web", "cargo-web", "libstd-rust-web-dev-bpf", "rust-web-llvm", "libllvm22"];
+
+impl Package {
+    fn is_there(&self) -> bool {
+        match self.brings {
+            Brings::Tool(tool) => which(tool).is_some(),
+            Brings::File(file) => {
+                Path::new(file).exists()
+                    || Path::new(&file.replace("/x86_64-linux-gnu", "")).exists()
+            }
+        }
+    }
+}
+
+/// Steps that bring what is missing of these needs.
+pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut packages: Vec<&str> = PACKAGES
+        .iter()
+        .filter(|package| needs.contains(&package.need) && !package.is_there())
+        .map(|package| package.name)
+        .collect();
+    let mut linker = false;
+    let mut why = Vec::new();
+    if !packages.is_empty() {
+        why.push(format!("{}: used by tests and benchmarks", packages.join(", ")));
+    }
+    if needs.contains(&Need::Bpf) {
+        if machine::bpf_compiler().is_none() {
+            packages.extend(BPF_PACKAGES);
+            why.push("rustc-web and kin: a Rust compiler for eBPF programs, beside yours".into());
+        }
+        linker = which("bpf-linker").is_none();
+        if linker && !packages.contains(&"gcc") && which("gcc").is_none() {
+            packages.push("gcc");
+        }
+    }
+    if !packages.is_empty() {
+        steps.push(Step::apt(why.join("; "), &packages));
+    }
+    if linker {
+        steps.push(Step::bpf_linker());
+    }
+    steps
+}
+
+/// Installs what is missing of these needs, or shows the commands with `no_install`.
+pub(crate) fn ensure(needs: &[Need], no_install: bool) -> Result<()> {
+    packages::carry_out(missing(needs), no_install)
+}
+
+pub(crate) fn main(options: &Options) -> Result<()> {
+    ensure(EVERYTHING, options.no_install)?;
+    match machine::bpf_compiler() {
+        Some(BpfCompiler::Rustup(name)) => {
+            eprintln!("eBPF compiler: rustup's {name} with rust-src")
+        }
+        Some(BpfCompiler::System(cargo)) => eprintln!("eBPF compiler: {}", cargo.display()),
+        Some(BpfCompiler::Given(cargo)) => {
+            eprintln!("eBPF compiler: {} (CTRACE_BPF_CARGO)", cargo.display());
+        }
+        None => eprintln!("eBPF compiler: none"),
+    }
+    for tool in ["bpf-linker", "gcc", "g++", "bpftrace", "redis-benchmark", "qemu-system-x86_64"] {
+        match which(tool) {
+            Some(path) => eprintln!("{tool}: {}", path.display()),
+            None => eprintln!("{tool}: missing"),
+        }
+    }
+    let left = missing(EVERYTHING);
+    if left.is_empty() {
+        eprintln!("Everything is here.");
+    } else if !options.no_install {
+        let names: Vec<String> = left.iter().map(Step::shown).collect();
+        anyhow::bail!("still missing after installing: {}", names.join("; "));
+    }
+    Ok(())
+}

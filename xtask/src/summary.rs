@@ -1,0 +1,186 @@
+//! What came of the stages: a table, counts, and one last plain line.
+
+use std::fmt::Write;
+
+/// How a stage ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// One stage and what was counted in it. A stage that counts nothing is itself one check.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    pub name: String,
+    pub outcome: Outcome,
+    pub seconds: f64,
+    pub counts: Counts,
+}
+
+/// Checks within a stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub passed: usize,
+    pub failed: usize,
+    pub skipped: usize,
+}
+
+impl Counts {
+    /// From the output of `cargo test`: its result lines, and the `skipped NAME: why` lines of
+    /// tests that skipped themselves, which libtest takes for passed ones.
+    pub(crate) fn of_cargo_test(output: &str) -> Counts {
+        let mut counts = Counts::default();
+        for line in output.lines() {
+            if let Some(result) = line.trim().strip_prefix("test result:") {
+                let number = |word: &str| {
+                    let before = result.split(word).next()?;
+                    before.trim().rsplit([' ', '.']).next()?.parse::<usize>().ok()
+                };
+                counts.passed += number(" passed").unwrap_or(0);
+                counts.failed += number(" failed").unwrap_or(0);
+                counts.skipped += number(" ignored").unwrap_or(0);
+            }
+        }
+        let skipped = skip_lines(output).count();
+        counts.passed = counts.passed.saturating_sub(skipped);
+        counts.skipped += skipped;
+        counts
+    }
+
+    /// From the output of the `cases` program.
+    pub(crate) fn of_cases(output: &str) -> Counts {
+        let starting = |word| output.lines().filter(|line| line.starts_with(word)).count();
+        Counts {
+            passed: starting("ok "),
+            failed: starting("failed "),
+            skipped: starting("skipped "),
+        }
+    }
+
+    fn is_empty(self) -> bool {
+        self == Counts::default()
+    }
+}
+
+fn skip_lines(output: &str) -> impl Iterator<Item = &str> {
+    output.lines().filter(|line| line.starts_with("skipped ") && line.contains(": "))
+}
+
+/// Reasons of the tests that skipped themselves, each once, with how many gave it.
+pub(crate) fn skip_reasons(output: &str) -> Vec<(String, usize)> {
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for line in skip_lines(output) {
+        let Some((_, why)) = line.split_once(": ") else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((why.into(), 1)),
+        }
+    }
+    reasons
+}
+
+/// All stages so far.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    stages: Vec<Stage>,
+}
+
+impl Summary {
+    pub(crate) fn add(&mut self, stage: Stage) {
+        match &stage.outcome {
+            Outcome::Skipped(why) => eprintln!("{} SKIPPED: {why}", stage.name),
+            Outcome::Failed(why) => eprintln!("{} FAILED: {why}", stage.name),
+            Outcome::Passed => {}
+        }
+        self.stages.push(stage);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for stage in &self.stages {
+            sum.passed += stage.counts.passed;
+            sum.failed += stage.counts.failed;
+            sum.skipped += stage.counts.skipped;
+            match &stage.outcome {
+                Outcome::Passed if stage.counts.is_empty() => sum.passed += 1,
+                Outcome::Skipped(_) if stage.counts.is_empty() => sum.skipped += 1,
+                // It failed without a failed check: it did not get that far, or crashed.
+                Outcome::Failed(_) if stage.counts.failed == 0 => sum.failed += 1,
+                _ => {}
+            }
+        }
+        sum
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        self.counts().failed > 0
+    }
+
+    /// The table and the last line.
+    pub(crate) fn render(&self) -> String {
+        let width = self.stages.iter().map(|stage| stage.name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for stage in &self.stages {
+            let (word, why) = match &stage.outcome {
+                Outcome::Passed => ("passed", None),
+                Outcome::Failed(why) => ("FAILED", Some(why)),
+                Outcome::Skipped(why) => ("skipped", Some(why)),
+            };
+            let _ = write!(text, "{:width$}  {word:7}  {:>7.1} s", stage.name, stage.seconds);
+            if !stage.counts.is_empty() {
+                let Counts { passed, failed, skipped } = stage.counts;
+                let _ = write!(text, "  {passed} passed, {failed} failed, {skipped} skipped");
+            }
+            if let Some(why) = why {
+                let _ = write!(text, "  {why}");
+            }
+            text.push('\n');
+        }
+        let Counts { passed, failed, skipped } = self.counts();
+        let _ = writeln!(text, "\n{passed} passed, {failed} failed, {skipped} skipped");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+running 3 tests
+test a ... ok
+skipped kernel::session::counts: needs root (CAP_SYS_ADMIN)
+skipped kernel::session::threads: needs root (CAP_SYS_ADMIN)
+test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s
+test result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out
+";
+
+    #[test]
+    fn self_skipped_tests_are_not_passed_ones() {
+        assert_eq!(Counts::of_cargo_test(OUTPUT), Counts { passed: 11, failed: 2, skipped: 3 });
+        assert_eq!(skip_reasons(OUTPUT), [("needs root (CAP_SYS_ADMIN)".to_owned(), 2)]);
+    }
+
+    fn stage(outcome: Outcome, counts: Counts) -> Stage {
+        Stage { name: "stage".into(), outcome, seconds: 1.0, counts }
+    }
+
+    #[test]
+    fn a_stage_without_counts_is_one_check() {
+        let mut summary = Summary::default();
+        summary.add(stage(Outcome::Passed, Counts::default()));
+        summary.add(stage(Outcome::Passed, Counts { passed: 7, failed: 0, skipped: 2 }));
+        summary.add(stage(Outcome::Skipped("no".into()), Counts::default()));
+        assert!(!summary.failed());
+        assert!(summary.render().ends_with("\n8 passed, 0 failed, 3 skipped\n"));
+        // Aborted after six passed tests.
+        summary.add(stage(
+            Outcome::Failed("crash".into()),
+            Counts { passed: 6, failed: 0, skipped: 0 },
+        ));
+        assert!(summary.failed());
+        assert!(summary.render().ends_with("\n14 passed, 1 failed, 3 skipped\n"));
+    }
+}

@@ -1,0 +1,256 @@
+//! `cargo xtask test`: everything there is to check, in the order in which failures are cheapest.
+//! It sets the machine up, runs what can be run here, and says what it skipped and why.
+
+use crate::machine::{self, BpfCompiler, which};
+use crate::progress::{self, Done};
+use crate::setup::{self, EVERYTHING};
+use crate::summary::{Counts, Outcome, Stage, Summary, skip_reasons};
+use crate::{build, paths, vm};
+use anyhow::{Result, bail};
+use clap::Args;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Print what would be installed instead of installing it
+    #[arg(long)]
+    no_install: bool,
+    /// Run only the stages whose name contains this (repeatable)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+}
+
+type Run = fn(&Options) -> Result<(Outcome, Counts)>;
+
+const STAGES: &[(&str, Run)] = &[
+    ("setup", setup),
+    ("format", format),
+    ("format of the eBPF programs", format_ebpf),
+    ("clippy", clippy),
+    ("clippy of the eBPF programs", clippy_ebpf),
+    ("build without a BPF toolchain", build_without_bpf),
+    ("unit tests", unit_tests),
+    ("release build", release_build),
+    ("live tests", live_tests),
+    ("vm-test on 6.1", |_| vm_test("6.1")),
+    ("vm-test on 6.12", |_| vm_test("6.12")),
+];
+
+pub(crate) fn main(options: &Options) -> Result<()> {
+    let mut summary = Summary::default();
+    let mut ran = false;
+    for (name, run) in STAGES {
+        if !options.only.is_empty() && !options.only.iter().any(|part| name.contains(&**part)) {
+            continue;
+        }
+        ran = true;
+        let start = Instant::now();
+        let (outcome, counts) = run(options)
+            .unwrap_or_else(|error| (Outcome::Failed(format!("{error:#}")), Counts::default()));
+        let seconds = start.elapsed().as_secs_f64();
+        summary.add(Stage { name: (*name).into(), outcome, seconds, counts });
+    }
+    if !ran {
+        let names: Vec<&str> = STAGES.iter().map(|(name, _)| *name).collect();
+        bail!("no stage is named like that; there are: {}", names.join(", "));
+    }
+    println!("\n{}", summary.render().trim_end());
+    if summary.failed() {
+        bail!("not all passed; logs are in {}", paths::target().join("xtask").display());
+    }
+    Ok(())
+}
+
+const PASSED: (Outcome, Counts) = (Outcome::Passed, Counts { passed: 0, failed: 0, skipped: 0 });
+
+fn skipped(why: impl Into<String>) -> Result<(Outcome, Counts)> {
+    Ok((Outcome::Skipped(why.into()), Counts::default()))
+}
+
+/// Installing may be impossible here; the stages that need what is missing say so themselves.
+fn setup(options: &Options) -> Result<(Outcome, Counts)> {
+    let missing = setup::missing(EVERYTHING);
+    if missing.is_empty() {
+        return Ok(PASSED);
+    }
+    if options.no_install {
+        setup::ensure(EVERYTHING, true)?;
+        return skipped("--no-install");
+    }
+    match setup::ensure(EVERYTHING, false) {
+        Ok(()) => Ok(PASSED),
+        Err(error) if !machine::is_root() => skipped(format!("{error:#}")),
+        Err(error) => Err(error),
+    }
+}
+
+fn format(_: &Options) -> Result<(Outcome, Counts)> {
+    progress::must("format", paths::cargo().args(["fmt", "--all", "--check"]))?;
+    Ok(PASSED)
+}
+
+fn ebpf_dir() -> std::path::PathBuf {
+    paths::root().join("probe-ebpf")
+}
+
+fn format_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
+    if !ebpf_dir().join("Cargo.toml").exists() {
+        return skipped("there is no probe-ebpf/Cargo.toml");
+    }
+    let mut command = paths::cargo();
+    command.current_dir(ebpf_dir()).args(["fmt", "--check"]);
+    progress::must("format of the eBPF programs", &mut command)?;
+    Ok(PASSED)
+}
+
+fn clippy(_: &Options) -> Result<(Outcome, Counts)> {
+    let mut command = paths::cargo();
+    command.args(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    progress::must("clippy", &mut command)?;
+    Ok(PASSED)
+}
+
+/// With rustup's nightly, which has clippy; Debian's compiler for eBPF comes without.
+fn clippy_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
+    if !ebpf_dir().join("Cargo.toml").exists() {
+        return skipped("there is no probe-ebpf/Cargo.toml");
+    }
+    let toolchain = match machine::bpf_compiler() {
+        Some(BpfCompiler::Rustup(name)) => name,
+        Some(other) => {
+            return skipped(format!("needs a rustup nightly with rust-src, not {other:?}"));
+        }
+        None => return skipped("there is no compiler for eBPF programs"),
+    };
+    if !works("rustup", &["run", &toolchain, "cargo", "clippy", "--version"]) {
+        return skipped(format!("{toolchain} has no clippy"));
+    }
+    let mut command = Command::new("rustup");
+    command.args(["run", &toolchain, "cargo", "clippy", "--locked", "--release"]);
+    command.args(["--target", "bpfel-unknown-none", "-Z", "build-std=core"]);
+    command.args(["--", "-D", "warnings"]).current_dir(ebpf_dir());
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    command.env("CARGO_TARGET_DIR", paths::target().join("ebpf-clippy"));
+    command.env("RUSTFLAGS", "--cfg=bpf_target_arch=\"x86_64\"");
+    progress::must("clippy of the eBPF programs", &mut command)?;
+    Ok(PASSED)
+}
+
+fn works(program: &str, arguments: &[&str]) -> bool {
+    machine::output_of(program, arguments).is_some()
+}
+
+/// Plain stable Rust must do, and the binary must say at once what it lacks.
+fn build_without_bpf(_: &Options) -> Result<(Outcome, Counts)> {
+    let mut command = paths::cargo();
+    command.args(["build", "--locked", "--package", "ctrace"]).env("CTRACE_BPF_CARGO", "none");
+    progress::must("build without a BPF toolchain", &mut command)?;
+    let binary = paths::target().join("debug/ctrace");
+    if machine::holds_bpf_object(&binary) {
+        bail!("{} has eBPF programs inside although it was built without", binary.display());
+    }
+    let output = Command::new(&binary).args(["run", "-f", "*", "--", "/bin/true"]).output()?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(125) || !message.starts_with("ctrace:") {
+        bail!(
+            "a binary without eBPF programs should exit with 125 and say so in a line that starts \
+             `ctrace:`; it gave {} and: {message}",
+            output.status
+        );
+    }
+    Ok(PASSED)
+}
+
+fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {
+    let mut command = paths::cargo();
+    command.args([
+        "test",
+        "--locked",
+        "--workspace",
+        "--exclude",
+        "ctrace-tests",
+        "--no-fail-fast",
+    ]);
+    judge(&progress::run("unit tests", &mut command)?)
+}
+
+fn release_build(_: &Options) -> Result<(Outcome, Counts)> {
+    if machine::bpf_compiler().is_none() || which("bpf-linker").is_none() {
+        return skipped("no BPF toolchain: `cargo xtask setup` installs one");
+    }
+    build::release()?;
+    Ok(PASSED)
+}
+
+fn live_tests(_: &Options) -> Result<(Outcome, Counts)> {
+    // Without root or BPF the harness's own tests still run; the live ones skip themselves.
+    let mut command = paths::cargo();
+    command.args(["test", "--locked", "--package", "ctrace-tests", "--no-fail-fast"]);
+    command.env("CTRACE_BIN", paths::ctrace());
+    let done = progress::run("live tests", &mut command)?;
+    for (why, count) in skip_reasons(&done.output) {
+        eprintln!("live tests: {count} SKIPPED: {why}");
+    }
+    judge(&done)
+}
+
+fn judge(done: &Done) -> Result<(Outcome, Counts)> {
+    let counts = Counts::of_cargo_test(&done.output);
+    if done.status.success() {
+        return Ok((Outcome::Passed, counts));
+    }
+    eprintln!("{}", failures(&done.output));
+    let why = format!("{}; see {}", done.status, done.log.display());
+    Ok((Outcome::Failed(why), counts))
+}
+
+/// The parts of a test run's output that tell of failures; its end when there are none.
+fn failures(output: &str) -> String {
+    let mut shown = Vec::new();
+    let mut inside = false;
+    for line in output.lines() {
+        if line.starts_with("failures:") {
+            inside = true;
+        }
+        if inside || line.starts_with("error") {
+            shown.push(line);
+        }
+        if line.starts_with("test result:") {
+            inside = false;
+        }
+    }
+    if shown.is_empty() { progress::tail(output) } else { shown.join("\n") }
+}
+
+fn vm_test(kernel: &str) -> Result<(Outcome, Counts)> {
+    if !machine::holds_bpf_object(&paths::ctrace()) {
+        return skipped(format!("no {} with eBPF programs inside", shown(&paths::ctrace())));
+    }
+    vm::run(kernel, &[])
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(paths::root()).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_cut_out_of_the_output() {
+        let output = "test a ... ok\nfailures:\n---- b ----\nwrong\nfailures:\n    b\n\ntest result: \
+                      FAILED. 1 passed\nrunning 1 test\ntest result: ok.";
+        let shown = failures(output);
+        assert!(shown.contains("wrong") && !shown.contains("running"), "{shown}");
+    }
+
+    #[test]
+    fn stage_names_are_unique() {
+        for (index, (name, _)) in STAGES.iter().enumerate() {
+            assert!(STAGES[..index].iter().all(|(other, _)| other != name));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Boots a kernel under qemu's own emulation and reads its console.
+
+use crate::progress;
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What the machine said.
+pub(super) struct Ended {
+    /// Exit code of the script in it; none if the machine did not get to its end.
+    pub code: Option<i32>,
+    /// The console, lines ended by a newline alone.
+    pub output: String,
+    pub log: PathBuf,
+}
+
+/// Boots and waits for the power to go off, at most `limit`.
+pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration) -> Result<Ended> {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", &limit.as_secs().to_string(), "qemu-system-x86_64"]);
+    // KVM may be there and hang; emulation is the same everywhere.
+    command.args(["-accel", "tcg", "-cpu", "max", "-m", "1G", "-smp", "2"]);
+    command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none"]);
+    command.arg("-no-reboot").arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
+    command.args(["-append", "console=ttyS0 quiet panic=-1 loglevel=3"]);
+    let done = progress::run(stage, &mut command)?;
+    if done.status.code() == Some(125) || done.status.code() == Some(127) {
+        bail!("qemu did not start: {}", progress::tail(&done.output));
+    }
+    let output = done.output.replace('\r', "");
+    let code = end_code(&output);
+    Ok(Ended { code, output, log: done.log })
+}
+
+fn end_code(output: &str) -> Option<i32> {
+    output.lines().rev().find_map(|line| line.strip_prefix("vm: end "))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_found_among_the_kernels_messages() {
+        let output = "vm: begin 6.1\nok counts\nvm: end 1\n[    4.5] reboot: Power down\n";
+        assert_eq!(end_code(output), Some(1));
+        assert_eq!(end_code("Kernel panic\n"), None);
+    }
+}

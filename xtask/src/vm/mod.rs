@@ -1,0 +1,132 @@
+//! `cargo xtask vm-test`: the table of checks under kernels that have fewer kinds of links. Debian's
+//! own kernel packages are fetched and unpacked, never installed, and booted under an emulator with
+//! everything in an initramfs.
+
+mod boot;
+mod cpio;
+mod initramfs;
+mod kernel;
+
+use crate::machine::which;
+use crate::setup::{self, Need};
+use crate::summary::{Counts, Outcome, Stage, Summary};
+use crate::{build, paths, progress};
+use anyhow::{Result, bail};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Boot only this one
+    #[arg(long, value_parser = ["6.1", "6.12"])]
+    kernel: Option<String>,
+    /// Print what would be installed instead of installing it
+    #[arg(long)]
+    no_install: bool,
+    /// Only boot and run a target untraced: checks the virtual machine itself
+    #[arg(long)]
+    smoke: bool,
+    /// Run only these checks (`cases list` shows them)
+    #[arg(value_name = "CASE")]
+    cases: Vec<String>,
+}
+
+/// A kernel to boot and the links to force there.
+struct Machine {
+    kernel: &'static str,
+    link: &'static str,
+}
+
+const MACHINES: &[Machine] =
+    &[Machine { kernel: "6.1", link: "perf" }, Machine { kernel: "6.12", link: "multi" }];
+
+/// The emulated processor is about this many times slower at what the checks repeat.
+const SLOWER: &str = "50";
+/// For a whole virtual machine, from power on to power off.
+const LIMIT: Duration = Duration::from_secs(600);
+
+pub(crate) fn main(options: &Options) -> Result<()> {
+    setup::ensure(&[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines], options.no_install)?;
+    if !options.smoke {
+        build::release()?;
+    }
+    let mut summary = Summary::default();
+    for machine in MACHINES {
+        if options.kernel.as_ref().is_some_and(|kernel| kernel != machine.kernel) {
+            continue;
+        }
+        let start = Instant::now();
+        let result =
+            if options.smoke { smoke(machine.kernel) } else { run(machine.kernel, &options.cases) };
+        let (outcome, counts) = result
+            .unwrap_or_else(|error| (Outcome::Failed(format!("{error:#}")), Counts::default()));
+        let name = format!("vm-test on {}", machine.kernel);
+        summary.add(Stage { name, outcome, seconds: start.elapsed().as_secs_f64(), counts });
+    }
+    println!("\n{}", summary.render().trim_end());
+    if summary.failed() {
+        bail!("not all passed");
+    }
+    Ok(())
+}
+
+/// Boots a kernel and runs the cases there. Without the tools for it, this is skipped.
+pub(crate) fn run(kernel: &str, cases: &[String]) -> Result<(Outcome, Counts)> {
+    let Some(machine) = MACHINES.iter().find(|machine| machine.kernel == kernel) else {
+        bail!("no machine with kernel {kernel}");
+    };
+    for tool in ["qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb", "gcc", "g++"] {
+        if which(tool).is_none() {
+            return Ok((Outcome::Skipped(format!("{tool} is not installed")), Counts::default()));
+        }
+    }
+    let script = format!(
+        "/bin/cases run --ctrace /bin/ctrace --targets /targets --link {} --slower {SLOWER} {}",
+        machine.link,
+        cases.join(" ")
+    );
+    let ended = boot(machine.kernel, &script, Some(paths::ctrace()))?;
+    let counts = Counts::of_cases(&ended.output);
+    let failed: Vec<&str> =
+        ended.output.lines().filter(|line| line.starts_with("failed ")).collect();
+    for line in &failed {
+        eprintln!("{line}");
+    }
+    let outcome = match ended.code {
+        Some(0) if failed.is_empty() && counts.passed > 0 => Outcome::Passed,
+        Some(0) if failed.is_empty() => Outcome::Failed("no check ran in the machine".into()),
+        Some(_) => Outcome::Failed(format!("{} links; see {}", machine.link, ended.log.display())),
+        None => {
+            eprintln!("{}", progress::tail(&ended.output));
+            Outcome::Failed(format!(
+                "the machine did not get to its end; see {}",
+                ended.log.display()
+            ))
+        }
+    };
+    Ok((outcome, counts))
+}
+
+fn smoke(kernel: &str) -> Result<(Outcome, Counts)> {
+    let script = "/targets/counts-O2-cf-full 1000 && /bin/cases list >/dev/null \
+                  && test -s /sys/kernel/btf/vmlinux && echo ok smoke";
+    let ended = boot(kernel, script, None)?;
+    let counts = Counts::of_cases(&ended.output);
+    if ended.code == Some(0) && counts.passed == 1 && ended.output.contains("calls descend 201") {
+        return Ok((Outcome::Passed, counts));
+    }
+    eprintln!("{}", progress::tail(&ended.output));
+    bail!("the machine ended with {:?}; see {}", ended.code, ended.log.display())
+}
+
+fn boot(kernel: &str, script: &str, ctrace: Option<PathBuf>) -> Result<boot::Ended> {
+    let image = kernel::fetch(kernel)?;
+    let initramfs = initramfs::make(kernel, script, ctrace.as_deref())?;
+    boot::boot(&format!("virtual machine with {kernel}"), &image, &initramfs, LIMIT)
+}
+
+/// Where kernels and file systems are kept.
+fn dir() -> PathBuf {
+    paths::target().join("vm")
+}
