@@ -5,6 +5,7 @@
 //! `cmd` has one file per subcommand.
 
 pub mod bpf;
+pub mod cli;
 pub mod cmd;
 pub mod session;
 pub mod target;

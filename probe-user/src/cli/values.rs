@@ -1,8 +1,8 @@
 //! Values as people type them: `10us`, `1.5s`, `256MiB`, `20%`.
 
 use super::SlowdownArg;
-use crate::ui::views;
-use clap::builder::PossibleValuesParser;
+use crate::ui::ViewName;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use ctrace_core::units::Nanos;
 use std::time::Duration;
 
@@ -80,7 +80,10 @@ pub fn slowdown(text: &str) -> Result<SlowdownArg, String> {
 
 /// The names of the views, from their registry.
 pub fn view_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(views::names())
+    PossibleValuesParser::new(ViewName::all().map(|name| {
+        let view = name.view();
+        PossibleValue::new(view.name).help(view.help)
+    }))
 }
 
 #[cfg(test)]

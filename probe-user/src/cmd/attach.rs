@@ -1,10 +1,10 @@
 //! `ctrace attach`: trace a running process until the time is up, Ctrl-C, or its end.
 
-use super::{Failure, tracing_setup};
+use super::Failure;
 use crate::{
-    bpf::clock,
     cli::AttachArgs,
     session::{
+        Setup,
         sink::{self, Sink},
         trace::{self, Ending},
     },
@@ -16,18 +16,20 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let process = Process::open(args.pid)?;
     let sink = Sink::open(&args.trace.output, sink::Default::Stdout)?;
     let objects = process.objects()?;
-    let (planner, plan) = tracing_setup::plan(&args.trace, &objects, verbose)?;
+    let mut setup = Setup::plan(&args.trace, &objects)?;
+    let plan = std::mem::take(&mut setup.plan);
     let pid = Pid(args.pid);
     let target = TargetReport {
         pid: Some(pid),
         exe: Some(process.exe().display().to_string()),
-        command: process.command(),
+        command: process.command().to_vec(),
         ..TargetReport::default()
     };
-    let mut tracer = tracing_setup::tracer(&args.trace, planner, pid, target, sink)?;
+    let mut tracer = setup.tracer(pid, target, sink)?;
     tracer.introduce(&process);
-    tracer.arm(&plan)?;
-    tracer.begin_intervals(clock::now());
+    super::announce(verbose, &plan, pid);
+    tracer.arm(&plan, &objects)?;
+    drop(plan);
     let ending = Ending { after: args.duration, on_signal: Box::new(|_| true) };
     trace::run(&mut tracer, pid, ending, || Ok(()))?;
     Ok(0)

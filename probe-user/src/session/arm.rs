@@ -33,7 +33,7 @@ struct ByRole {
 
 /// Attaches everything in `plan`, or nothing.
 pub fn arm(
-    kernel: &mut Kernel,
+    kernel: &Kernel,
     engine: &mut Engine,
     plan: &Plan,
     options: LinkOptions,
@@ -68,7 +68,7 @@ fn attach_some(
 }
 
 fn sites_of(
-    kernel: &mut Kernel,
+    kernel: &Kernel,
     engine: &mut Engine,
     object: &ObjectPlan,
 ) -> Result<ByRole, BpfError> {
@@ -81,15 +81,15 @@ fn sites_of(
 }
 
 fn add_sites(
-    kernel: &mut Kernel,
+    kernel: &Kernel,
     sites: &mut ByRole,
     id: FuncId,
     planned: &Planned,
 ) -> Result<(), BpfError> {
     match &planned.sites {
-        Sites::Usdt(probe) => sites.points.extend(probe.sites.iter().map(|site| Site {
-            offset: site.offset,
-            ref_ctr_offset: site.semaphore_offset.unwrap_or(0),
+        Sites::Usdt(probes) => sites.points.extend(probes.iter().map(|site| Site {
+            offset: site.file_offset,
+            ref_ctr_offset: site.semaphore.unwrap_or(0),
             cookie: Cookie::plain(id.0),
         })),
         Sites::Function(placement) => {
@@ -113,7 +113,7 @@ fn entry_site(placement: &Placement, id: FuncId) -> Site {
     Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(id.0) }
 }
 
-fn exit_site(kernel: &mut Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {
+fn exit_site(kernel: &Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {
     let (kind, condition, jump) = match exit.kind {
         ExitKind::Ret => (Kind::ExitRet, NO_CONDITION, NO_JUMP),
         ExitKind::Jump => (Kind::ExitJump, NO_CONDITION, NO_JUMP),

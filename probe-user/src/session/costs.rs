@@ -17,23 +17,22 @@ pub const fn hit_cost(class: CostClass) -> Nanos {
 /// What a return probe adds to an entry probe.
 const RETURN_PROBE: Nanos = Nanos(350);
 
-/// Cost of one call of each function, by its id.
+/// Cost of one event of each function, by its id.
 #[derive(Default)]
 pub struct Costs {
-    per_call: Vec<Nanos>,
+    per_event: Vec<Nanos>,
 }
 
 impl Costs {
     /// In the order in which the engine numbers the functions.
     pub fn add(&mut self, plan: &Plan) {
-        let planned = plan.objects.iter().flat_map(|object| &object.functions);
-        self.per_call.extend(planned.map(call_cost));
+        self.per_event.extend(plan.planned().map(event_cost));
     }
 
-    /// What so many hits of each function cost together.
-    pub fn of(&self, calls: &[u64]) -> Nanos {
-        let each = self.per_call.iter().zip(calls);
-        Nanos(each.map(|(cost, calls)| cost.0.saturating_mul(*calls)).fold(0, u64::saturating_add))
+    /// What so many events of each function cost together.
+    pub fn of(&self, events: &[u64]) -> Nanos {
+        let each = self.per_event.iter().zip(events);
+        Nanos(each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add))
     }
 }
 
@@ -50,4 +49,13 @@ pub fn call_cost(planned: &Planned) -> Nanos {
         }
     };
     hit_cost(placement.entry.cost).saturating_add(exit)
+}
+
+/// A call whose end is seen is two events.
+fn event_cost(planned: &Planned) -> Nanos {
+    let events = match &planned.sites {
+        Sites::Function(placement) if !matches!(placement.exit, ExitPlacement::Unseen(_)) => 2,
+        _ => 1,
+    };
+    Nanos(call_cost(planned).0 / events)
 }

@@ -48,9 +48,9 @@ impl Launched {
         let _ = kill_process(self.pid(), signal);
     }
 
-    /// Its status, when it has ended.
-    pub fn try_wait(&mut self) -> anyhow::Result<Option<ExitStatus>> {
-        self.child.try_wait().context("cannot wait for the command")
+    /// Its status, once it has ended.
+    pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
+        self.child.wait().context("cannot wait for the command")
     }
 }
 

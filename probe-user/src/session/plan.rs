@@ -1,29 +1,50 @@
 //! From a selection to probes: what is traced in each object, where, and what had to be refused.
 
 use crate::target::{
-    maps::{Identity, MappedObject},
+    maps::MappedObject,
     object::Object,
-    place::{self, CodeMap, Policy},
+    place::{Candidate, CodeMap, Policy, Refusal, Returns, place},
     plan::{ExitPlacement, Placement},
-    select::{Item, Selection, Selector},
-    usdt::UsdtProbe,
+    select::{SelectError, Selection, Selector},
+    symbols::Function,
+    usdt::{UsdtProbe, UsdtSite},
 };
 use anyhow::Context;
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use std::{path::PathBuf, sync::Arc};
+
+/// A file, whatever its path: device and inode.
+pub type Identity = (u64, u64);
+
+/// The identity of a mapped object.
+pub fn identity(object: &MappedObject) -> Identity {
+    (object.dev, object.inode)
+}
 
 /// What is to be traced.
 #[derive(Default)]
 pub struct Plan {
     pub objects: Vec<ObjectPlan>,
     pub refused: Vec<Refused>,
+    /// Patterns that matched nothing, each as a line for the user.
+    pub unmatched: Vec<String>,
+}
+
+impl Plan {
+    /// How many functions and probes are traced.
+    pub fn functions(&self) -> usize {
+        self.objects.iter().map(|object| object.functions.len()).sum()
+    }
+
+    pub fn planned(&self) -> impl Iterator<Item = &Planned> {
+        self.objects.iter().flat_map(|object| &object.functions)
+    }
 }
 
 /// What is to be traced in one file.
 pub struct ObjectPlan {
     /// A path that opens the very inode that is mapped.
     pub open_path: PathBuf,
-    pub identity: Identity,
     pub functions: Vec<Planned>,
 }
 
@@ -35,12 +56,187 @@ pub struct Planned {
 
 pub enum Sites {
     Function(Placement),
-    Usdt(UsdtProbe),
+    Usdt(Vec<UsdtSite>),
 }
 
 /// A selected function that cannot be traced.
 pub struct Refused {
     pub name: Arc<str>,
     pub object: Arc<str>,
-    pub why: String,
+    pub why: Refusal,
+}
+
+/// Makes plans for the objects of one target.
+pub struct Planner {
+    selector: Selector,
+    limit: usize,
+    returns: Returns,
+    nop5_optimised: bool,
+    /// An unwinder was seen in the process: no return probes from then on.
+    unwinder: bool,
+}
+
+impl Planner {
+    pub fn new(selector: Selector, limit: usize, returns: Returns, nop5_optimised: bool) -> Self {
+        Self { selector, limit, returns, nop5_optimised, unwinder: false }
+    }
+
+    /// The plan for a whole target.
+    pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
+        let objects = self.open(mapped)?;
+        let selection = self.selector.select(&objects, self.limit)?;
+        self.place_all(mapped, &objects, &selection)
+    }
+
+    /// The plan for objects that came later; that nothing matches there is no error.
+    pub fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
+        let objects = self.open(mapped)?;
+        match self.selector.select(&objects, self.limit) {
+            Ok(selection) => self.place_all(mapped, &objects, &selection),
+            Err(SelectError::NothingFound(_)) => Ok(Plan::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What is selected, without placing it.
+    pub fn select(&mut self, mapped: &[MappedObject]) -> anyhow::Result<(Vec<Object>, Selection)> {
+        let objects = self.open(mapped)?;
+        let selection = self.selector.select(&objects, self.limit)?;
+        Ok((objects, selection))
+    }
+
+    /// Reads the objects. A library that cannot be read is left out, the program itself cannot be.
+    fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
+        let mut objects = Vec::with_capacity(mapped.len());
+        for one in mapped {
+            match Object::open_mapped(one) {
+                Ok(object) => objects.push(object),
+                Err(error) if one.is_main => return Err(error.into()),
+                Err(error) => tracing::warn!("{} is left out: {error}", one.path.display()),
+            }
+        }
+        self.unwinder |= objects.iter().any(Object::uses_unwinder);
+        Ok(objects)
+    }
+
+    fn place_all(
+        &self,
+        mapped: &[MappedObject],
+        objects: &[Object],
+        selection: &Selection,
+    ) -> anyhow::Result<Plan> {
+        let mut plan = Plan {
+            unmatched: selection.unmatched.iter().map(ToString::to_string).collect(),
+            ..Plan::default()
+        };
+        for (index, object) in objects.iter().enumerate() {
+            let functions = selection.functions.iter().filter(|s| s.object == index);
+            let probes = selection.usdt.iter().filter(|s| s.object == index);
+            let mut planned = Vec::new();
+            let functions: Vec<&Function> =
+                functions.map(|s| &object.functions()[s.index]).collect();
+            if !functions.is_empty() {
+                self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
+            }
+            planned.extend(probes.map(|s| usdt(object, &object.usdt_probes()[s.index])));
+            if !planned.is_empty() {
+                let open_path = mapped
+                    .iter()
+                    .find(|one| one.path == object.path())
+                    .map_or_else(|| object.open_path().to_owned(), |one| one.open_path.clone());
+                plan.objects.push(ObjectPlan { open_path, functions: planned });
+            }
+        }
+        Ok(plan)
+    }
+
+    fn place_functions(
+        &self,
+        object: &Object,
+        functions: &[&Function],
+        planned: &mut Vec<Planned>,
+        refused: &mut Vec<Refused>,
+    ) -> anyhow::Result<()> {
+        let placer = self.placer(object)?;
+        for function in functions {
+            match placer.place(function) {
+                Ok(placement) => planned.push(Planned {
+                    info: info(object, function, &placement),
+                    sites: Sites::Function(placement),
+                }),
+                Err(why) => refused.push(Refused {
+                    name: Arc::clone(function.name()),
+                    object: Arc::clone(object.name()),
+                    why,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the functions of one object can be probed.
+    pub fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
+        let mut map = CodeMap::parse(object.bytes())
+            .with_context(|| format!("cannot read the code of {}", object.path().display()))?;
+        map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
+        let policy = Policy {
+            returns: self.returns,
+            unwinding_possible: self.unwinder,
+            nop5_optimised: self.nop5_optimised,
+            is_go: object.is_go(),
+        };
+        Ok(Placer { map, policy })
+    }
+}
+
+/// Decides for the functions of one object.
+pub struct Placer<'a> {
+    map: CodeMap<'a>,
+    policy: Policy,
+}
+
+impl Placer<'_> {
+    pub fn place(&self, function: &Function) -> Result<Placement, Refusal> {
+        let candidate =
+            Candidate { address: function.address, size: function.size, name: function.raw() };
+        place(candidate, &self.map, &self.policy)
+    }
+}
+
+fn info(object: &Object, function: &Function, placement: &Placement) -> FunctionInfo {
+    let source = object.source_line(function.address);
+    FunctionInfo {
+        name: Arc::clone(function.name()),
+        aliases: function.aliases().to_vec(),
+        object: Arc::clone(object.name()),
+        line: source.as_ref().and_then(|source| source.line),
+        file: source.map(|source| source.file),
+        kind: FunctionKind::Function,
+        group: None,
+        exit: match &placement.exit {
+            ExitPlacement::ReturnProbe => ExitSeen::ByReturnProbe,
+            ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
+            ExitPlacement::Unseen(_) => ExitSeen::Never,
+        },
+        entry_is_loop_head: placement.entry_is_loop_head,
+        may_tail_jump: placement.may_tail_jump,
+    }
+}
+
+fn usdt(object: &Object, probe: &UsdtProbe) -> Planned {
+    Planned {
+        info: FunctionInfo {
+            name: Arc::clone(&probe.name),
+            aliases: Vec::new(),
+            object: Arc::clone(object.name()),
+            file: None,
+            line: None,
+            kind: FunctionKind::Usdt,
+            group: Some(Arc::clone(&probe.provider)),
+            exit: ExitSeen::Never,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+        },
+        sites: Sites::Usdt(probe.sites.clone()),
+    }
 }

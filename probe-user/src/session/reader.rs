@@ -4,7 +4,7 @@
 //! that time less the hold: every event older than that has been seen, but for those of a thread
 //! that was preempted for longer between taking the time and handing in the record.
 
-use crate::bpf::{Rings, clock};
+use crate::bpf::{self, Rings};
 use ctrace_core::units::Nanos;
 use std::{
     sync::{
@@ -98,7 +98,7 @@ fn run(mut rings: Rings, sender: &Sender<Batch>, stop: &AtomicBool) {
 
 /// One pass over all rings; `None` when nobody listens any more.
 fn pass(rings: &mut Rings, sender: &Sender<Batch>, last: bool) -> Option<bool> {
-    let begun = clock::now();
+    let begun = bpf::now();
     let mut found = false;
     let mut batch = Batch::new();
     let mut listening = true;

@@ -41,12 +41,12 @@ impl Sink {
             (Some(path), _) if path != Path::new("-") => {
                 let file = File::create(path)
                     .with_context(|| format!("cannot write {}", path.display()))?;
-                (Box::new(file), path.display().to_string(), Style::plain())
+                (Box::new(file), path.display().to_string(), Style::default())
             }
             (None, Default::Stderr) => {
-                (Box::new(io::stderr()), "stderr".into(), terminal::style(&io::stderr()))
+                (Box::new(io::stderr()), "stderr".into(), terminal::detect(io::stderr()))
             }
-            _ => (Box::new(io::stdout()), "stdout".into(), terminal::style(&io::stdout())),
+            _ => (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout())),
         };
         Ok(Self { out, name, format: args.format, views, style, several: args.interval.is_some() })
     }
@@ -83,7 +83,7 @@ fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {
         sort: args.sort.clone(),
         top: args.top,
         min_percent: args.min_percent,
-        epoch_offset_ns: crate::bpf::clock::epoch_offset_ns(),
+        epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
         show_zero: false,
     })
 }

@@ -5,7 +5,7 @@ use super::{
     signals::{self, EndSignal},
     tracer::Tracer,
 };
-use crate::bpf::clock;
+use crate::bpf;
 use anyhow::Context;
 use ctrace_core::units::{Nanos, Pid};
 use rustix::process::{PidfdFlags, pidfd_open};
@@ -96,7 +96,7 @@ async fn finish(
     reader: &Reader,
     batches: &mut Receiver<Batch>,
 ) -> anyhow::Result<()> {
-    let end = clock::now();
+    let end = bpf::now();
     if tracer.detaches_fast() {
         tracer.detach();
     }

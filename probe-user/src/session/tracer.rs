@@ -3,23 +3,19 @@
 use super::{
     arm::{self, LinkOptions},
     costs::Costs,
-    plan::{Plan, Planner},
+    plan::{Identity, Plan, Planner, identity},
     reader::Batch,
     sink::Sink,
     slowdown::{Verdict, Watch},
 };
 use crate::{
-    bpf::{Attachment, Kernel, LinkKind, Rings, clock},
-    target::{
-        maps::{Identity, MappedObject},
-        process::Process,
-    },
+    bpf::{self, Attachment, Kernel, LinkKind, Rings},
+    target::{maps::MappedObject, process::Process},
 };
-use anyhow::Context;
 use ctrace_core::{
     engine::{Engine, ProcessChange, ReportMeta},
     report::{TargetExit, TargetReport},
-    units::{Nanos, Pid},
+    units::{Nanos, Pid, Tid},
 };
 use std::{collections::HashSet, time::Duration};
 
@@ -36,7 +32,6 @@ pub struct Parts {
     pub center_cut: f64,
     pub interval: Option<Duration>,
     pub cumulative: bool,
-    pub follow: bool,
 }
 
 pub struct Tracer {
@@ -45,9 +40,14 @@ pub struct Tracer {
     armed: HashSet<Identity>,
     costs: Costs,
     notes: Vec<String>,
+    start: Nanos,
     next_report: Option<Nanos>,
     children: HashSet<Pid>,
+    looks: u32,
 }
+
+/// The mappings are read on each so many looks around: new libraries and stacks.
+const LOOKS_PER_MAPS: u32 = 5;
 
 impl Tracer {
     pub fn new(parts: Parts) -> Self {
@@ -57,43 +57,49 @@ impl Tracer {
             armed: HashSet::new(),
             costs: Costs::default(),
             notes: Vec::new(),
+            start: Nanos::ZERO,
             next_report: None,
             children: HashSet::new(),
+            looks: 0,
         }
     }
 
-    /// Attaches the probes of `plan`; nothing stays attached if one fails.
-    pub fn arm(&mut self, plan: &Plan) -> anyhow::Result<()> {
+    /// Attaches the probes of the first plan; calls count from the time it is done.
+    pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
+        self.armed.extend(objects.iter().map(identity));
+        self.attach(plan)?;
+        self.start = bpf::now();
+        self.parts.engine.begin(self.start);
+        self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));
+        Ok(())
+    }
+
+    /// Nothing stays attached if one probe fails.
+    fn attach(&mut self, plan: &Plan) -> anyhow::Result<()> {
         let parts = &mut self.parts;
-        let attachments = arm::arm(&mut parts.kernel, &mut parts.engine, plan, parts.links)?;
+        let attachments = arm::arm(&parts.kernel, &mut parts.engine, plan, parts.links)?;
         self.attachments.extend(attachments);
-        self.armed.extend(plan.objects.iter().map(|object| object.identity));
         self.costs.add(plan);
         Ok(())
     }
 
     /// Names the threads and stacks of a process that runs already.
     pub fn introduce(&mut self, process: &Process) {
-        let pid = process.pid();
-        for thread in process.threads().unwrap_or_default() {
-            self.parts.engine.name_thread(pid, thread.tid, &thread.name);
+        for thread in process.threads() {
+            self.parts.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
         }
         self.map_stacks(process);
     }
 
     fn map_stacks(&mut self, process: &Process) {
-        for (low, high) in process.stack_regions().unwrap_or_default() {
-            self.parts.engine.add_stack_region(process.pid(), low, high);
+        for region in process.stack_regions().unwrap_or_default() {
+            let std::ops::Range { start, end } = region.addresses;
+            self.parts.engine.add_stack_region(Pid(process.pid()), start, end);
         }
     }
 
-    /// Reports are due every interval from here on.
-    pub fn begin_intervals(&mut self, start: Nanos) {
-        self.next_report = self.parts.interval.map(|i| start.saturating_add(nanos(i)));
-    }
-
     pub fn rings(&mut self) -> anyhow::Result<Rings> {
-        self.parts.kernel.rings().context("cannot read the ring buffers")
+        Ok(self.parts.kernel.rings()?)
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
@@ -122,7 +128,7 @@ impl Tracer {
 
     fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         let parts = &mut self.parts;
-        parts.engine.set_lost_events(parts.kernel.lost().total());
+        parts.engine.set_lost_events(parts.kernel.lost().read()?.events);
         let meta = ReportMeta {
             target: parts.target.clone(),
             center_cut: parts.center_cut,
@@ -139,12 +145,12 @@ impl Tracer {
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
     pub fn look_around(&mut self) -> anyhow::Result<bool> {
         let execed = self.take_changes();
-        let mut pids: Vec<Pid> = execed;
-        if self.parts.planner.wants_libraries() && !pids.contains(&self.parts.pid) {
-            pids.push(self.parts.pid);
-        }
-        for pid in pids {
+        for pid in execed {
             self.arm_new_objects(pid);
+        }
+        self.looks += 1;
+        if self.looks % LOOKS_PER_MAPS == 0 {
+            self.arm_new_objects(self.parts.pid);
         }
         self.check_slowdown()
     }
@@ -156,11 +162,11 @@ impl Tracer {
             match change {
                 ProcessChange::Exec { pid, .. } => execed.push(pid),
                 ProcessChange::Fork { child, .. } => {
-                    if !self.parts.links.pid.is_none() && self.children.insert(child) {
+                    if self.parts.links.pid.is_some() && self.children.insert(child) {
                         self.parts.target.untraced_children += 1;
                     }
                 }
-                ProcessChange::Exit { pid, status, .. } => {
+                ProcessChange::Exit { pid, status } => {
                     if pid == self.parts.pid && self.parts.target.exit.is_none() {
                         self.parts.target.exit = Some(exit_of(status));
                     }
@@ -177,29 +183,29 @@ impl Tracer {
         self.map_stacks(&process);
         let Ok(objects) = process.objects() else { return };
         let new: Vec<MappedObject> =
-            objects.into_iter().filter(|o| !self.armed.contains(&o.identity())).collect();
+            objects.into_iter().filter(|o| !self.armed.contains(&identity(o))).collect();
         if new.is_empty() {
             return;
         }
-        self.armed.extend(new.iter().map(MappedObject::identity));
+        self.armed.extend(new.iter().map(identity));
         let armed = match self.parts.planner.plan_more(&new) {
             Ok(plan) if plan.objects.is_empty() => return,
-            Ok(plan) => self.arm(&plan).map(|()| plan.functions()),
+            Ok(plan) => self.attach(&plan).map(|()| plan.functions()),
             Err(error) => Err(error),
         };
         self.notes.push(match armed {
             Ok(count) => format!(
                 "{count} functions of {} were armed {:.3} s after the start, when they were mapped",
                 names(&new),
-                clock::now().since(self.parts.engine.start()).0 as f64 / 1e9,
+                bpf::now().since(self.start).0 as f64 / 1e9,
             ),
             Err(error) => format!("functions of {} are not traced: {error:#}", names(&new)),
         });
     }
 
     fn check_slowdown(&mut self) -> anyhow::Result<bool> {
-        let spent = self.costs.of(self.parts.engine.counters().hits());
-        let Some(cpu) = Process::cpu_time(self.parts.pid.0) else { return Ok(true) };
+        let spent = self.costs.of(self.parts.engine.counters().hits);
+        let Some(cpu) = Process::cpu_time(self.parts.pid.0).map(|t| nanos(t)) else { return Ok(true) };
         match self.parts.watch.check(spent, cpu) {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
@@ -248,7 +254,7 @@ fn names(objects: &[MappedObject]) -> String {
 }
 
 /// A wait status as `wait(2)` gives it.
-fn exit_of(status: u64) -> TargetExit {
+fn exit_of(status: u32) -> TargetExit {
     match status & 0x7f {
         0 => TargetExit::Code((status >> 8 & 0xff) as i32),
         signal => TargetExit::Signal(signal as i32),

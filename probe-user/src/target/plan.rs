@@ -13,6 +13,17 @@ pub enum CostClass {
     SingleStep,
 }
 
+impl CostClass {
+    /// In one word, for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Optimised => "optimised",
+            Self::Emulated => "emulated",
+            Self::SingleStep => "single-stepped",
+        }
+    }
+}
+
 /// A place for an entry probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntrySite {

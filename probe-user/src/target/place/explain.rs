@@ -12,7 +12,7 @@ pub fn explain(decision: &Result<Placement, Refusal>) -> String {
         Ok(placement) => placement,
         Err(refusal) => return format!("not traced: {refusal}"),
     };
-    let mut line = format!("entry +{} {}", placement.entry.skipped, class(placement.entry.cost));
+    let mut line = format!("entry +{} {}", placement.entry.skipped, placement.entry.cost.name());
     if placement.entry_is_loop_head {
         line.push_str(" (also a loop's head)");
     }
@@ -37,19 +37,11 @@ pub fn explain(decision: &Result<Placement, Refusal>) -> String {
                 line.push_str(", never returns");
             } else {
                 let dearest = sites.iter().map(|site| site.cost).max();
-                let dearest = dearest.map_or("", class);
+                let dearest = dearest.map_or("", CostClass::name);
                 _ = write!(line, ", exit at {} {dearest}", kinds.join(", "));
             }
         }
         ExitPlacement::Unseen(why) => _ = write!(line, ", exit not seen: {why}"),
     }
     line
-}
-
-fn class(cost: CostClass) -> &'static str {
-    match cost {
-        CostClass::Optimised => "optimised",
-        CostClass::Emulated => "emulated",
-        CostClass::SingleStep => "single-stepped",
-    }
 }

@@ -1,0 +1,173 @@
+//! From the options of a command to a tracer that is ready to be armed.
+
+use super::{
+    arm::LinkOptions,
+    costs::{call_cost, hit_cost},
+    plan::{Plan, Planner, Sites},
+    sink::Sink,
+    slowdown::Watch,
+    tracer::{Parts, Tracer},
+};
+use crate::{
+    bpf::{Config, Kernel, LinkChoice, Nop, long_nop},
+    cli::{LinkArg, ReturnsArg, SelectArgs, TraceArgs},
+    target::{
+        maps::MappedObject,
+        place::Returns,
+        plan::{CostClass, ExitPlacement},
+        select::Selector,
+    },
+};
+use anyhow::bail;
+use ctrace_core::{
+    engine::{Engine, EngineConfig},
+    filter::{Filter, ThreadFilter},
+    report::TargetReport,
+    units::{Nanos, Pid, Tid},
+};
+
+/// A command's options and the plan made from them.
+pub struct Setup<'a> {
+    args: &'a TraceArgs,
+    planner: Planner,
+    pub plan: Plan,
+}
+
+impl<'a> Setup<'a> {
+    /// Chooses the functions and their probes, before anything is touched.
+    pub fn plan(args: &'a TraceArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
+        let mut planner = planner(&args.select, args.probes.returns)?;
+        let plan = planner.plan(objects)?;
+        if plan.objects.is_empty() {
+            match plan.refused.as_slice() {
+                [] => bail!("nothing is left to trace: every match was excluded"),
+                [first, rest @ ..] => bail!(
+                    "none of the {} selected functions can be traced; {}: {}; `ctrace list -v` \
+                     tells about each",
+                    rest.len() + 1,
+                    first.name,
+                    first.why
+                ),
+            }
+        }
+        for line in &plan.unmatched {
+            eprintln!("ctrace: {line}");
+        }
+        Ok(Self { args, planner, plan })
+    }
+
+    /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
+    pub fn tracer(self, pid: Pid, target: TargetReport, sink: Sink) -> anyhow::Result<Tracer> {
+        let (probes, output) = (&self.args.probes, &self.args.output);
+        let ring_bytes = u32::try_from(probes.ring_size.max(4096).next_power_of_two());
+        let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 2 GiB") };
+        let kernel = Kernel::load(&Config { ring_bytes, follow: probes.follow })?;
+        kernel.trace_process(pid)?;
+        let engine = Engine::new(EngineConfig {
+            spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
+            filter: self.filter(),
+            rings: kernel.ring_count(),
+            ..EngineConfig::default()
+        });
+        let links = LinkOptions {
+            choice: match probes.link {
+                LinkArg::Auto => LinkChoice::Auto,
+                LinkArg::Session => LinkChoice::Session,
+                LinkArg::Multi => LinkChoice::Multi,
+                LinkArg::Perf => LinkChoice::Perf,
+            },
+            force_perf: probes.force_perf,
+            pid: (!probes.follow).then_some(pid),
+        };
+        Ok(Tracer::new(Parts {
+            kernel,
+            engine,
+            planner: self.planner,
+            links,
+            sink,
+            watch: Watch::new(probes.max_slowdown),
+            pid,
+            target,
+            center_cut: output.center,
+            interval: output.interval,
+            cumulative: output.cumulative,
+        }))
+    }
+
+    fn filter(&self) -> Filter {
+        let args = &self.args.filter;
+        let thread = |text: &String| match text.parse() {
+            Ok(tid) => ThreadFilter::Tid(Tid(tid)),
+            Err(_) => ThreadFilter::Name(text.clone()),
+        };
+        Filter {
+            min_duration: args.min_duration.unwrap_or_default(),
+            max_depth: args.depth,
+            threads: args.threads.iter().map(thread).collect(),
+        }
+    }
+
+    /// What is going to be attached and what each hit will cost: hits are unknown, classes not.
+    pub fn describe(&self) -> Vec<String> {
+        let mut classes = [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
+        let (mut returns, mut sites, mut unseen, mut points) = (0, 0, 0, 0);
+        let mut dearest = Nanos::ZERO;
+        for planned in self.plan.planned() {
+            dearest = dearest.max(call_cost(planned));
+            let Sites::Function(placement) = &planned.sites else {
+                points += 1;
+                continue;
+            };
+            for (class, count) in &mut classes {
+                *count += usize::from(*class == placement.entry.cost);
+            }
+            match &placement.exit {
+                ExitPlacement::ReturnProbe => returns += 1,
+                ExitPlacement::Sites(_) => sites += 1,
+                ExitPlacement::Unseen(_) => unseen += 1,
+            }
+        }
+        let entries: Vec<String> = classes
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(class, count)| {
+                format!("{count} {} (about {} ns a hit)", class.name(), hit_cost(*class).0)
+            })
+            .collect();
+        let mut lines = vec![format!("entries: {}", entries.join(", "))];
+        lines.push(format!(
+            "exits: {returns} by return probe, {sites} by probes on the ways out, {unseen} unseen"
+        ));
+        if points > 0 {
+            lines.push(format!("USDT probes: {points}"));
+        }
+        lines.push(format!(
+            "the dearest call costs the target about {} ns, as measured on one virtual machine; \
+             `ctrace doctor --calibrate` measures this one",
+            dearest.0
+        ));
+        for refused in self.plan.refused.iter().take(20) {
+            lines.push(format!("not traced: {} ({}): {}", refused.name, refused.object, refused.why));
+        }
+        if self.plan.refused.len() > 20 {
+            lines.push(format!("not traced: {} more", self.plan.refused.len() - 20));
+        }
+        lines
+    }
+}
+
+/// The planner that the options ask for.
+pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Planner> {
+    let selector = Selector::parse(&select.functions, &select.usdt, &select.exclude)?;
+    let returns = match returns {
+        ReturnsArg::Auto => Returns::Auto,
+        ReturnsArg::Uretprobe => Returns::ReturnProbe,
+        ReturnsArg::RetSites => Returns::RetSites,
+    };
+    Ok(Planner::new(selector, select.max_functions, returns, nop5_optimised()))
+}
+
+/// Whether this kernel rewrites a probed 5-byte nop into a call.
+pub fn nop5_optimised() -> bool {
+    long_nop() == Nop::Nop5
+}
