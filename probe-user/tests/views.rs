@@ -173,3 +173,16 @@ fn what_is_asked_wrongly() {
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");
     assert_eq!(error, ViewError::OneViewForCsv { given: 5 });
 }
+
+/// As many functions as one attach may select: the time grows with the rows, not their square.
+#[test]
+fn many_functions() {
+    let mut report = fixture::typical();
+    let duration = report.duration_ns;
+    report.functions = (0..5_000)
+        .map(|i| fixture::function(&format!("module_{}::function_{i}", i % 40), i, 1_000, duration))
+        .collect();
+    let text = sound(&report, &ViewOptions::default(), &WIDE);
+    assert!(text.lines().count() > 3 * 4_999);
+    assert!(text.contains("1 selected function was never called."));
+}

@@ -124,4 +124,13 @@ mod tests {
             assert!(width(&shorten(LONG, room)) <= room.max(1));
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_name_fits_any_room(name in "[ a-z:<>()…漢→\\-]{0,60}", room in 1_usize..70) {
+            let short = shorten(&name, room);
+            assert!(width(&short) <= room, "{short}");
+            assert!(width(&cut_start(&name, room)) <= room);
+        }
+    }
 }

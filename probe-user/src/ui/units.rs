@@ -192,4 +192,15 @@ mod tests {
         assert_eq!(ratio(Some(f64::MAX)), "1.8e308");
         assert_eq!(ratio(None), ABSENT);
     }
+
+    proptest::proptest! {
+        /// And never a thousand of a unit that has a larger one.
+        #[test]
+        fn any_time_is_short(ns: u64, shift in 0_u32..64) {
+            for text in [full(ns >> shift), short(ns >> shift)] {
+                assert!(text.chars().count() <= 14, "{text}");
+                assert!(!text.starts_with("1000"), "{text}");
+            }
+        }
+    }
 }
