@@ -101,13 +101,13 @@ impl Engine {
     pub fn push(&mut self, ring: usize, record: &[u8]) {
         match decode(record) {
             Ok(Decoded::Event(record)) => self.order.push_event(ring, record),
-            Ok(Decoded::Control(control)) => self.order.push_control(ring, control),
+            Ok(Decoded::Control(control)) => self.order.push_control(control),
             Err(_) => self.tracker.period.decode_errors += 1,
         }
     }
 
-    /// Processes every held event up to `watermark`, in order of time. Events that come later and
-    /// are older count as late.
+    /// Processes every held event up to `watermark`, each thread's in order of time. Events that
+    /// come later and are older count as late.
     pub fn advance(&mut self, watermark: Nanos) {
         self.order.release(watermark.0, &mut self.tracker);
     }

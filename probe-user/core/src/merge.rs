@@ -1,8 +1,7 @@
 //! Which source of a k-way merge comes next.
 //!
-//! Both merges of the engine (rings by time, threads by time backwards) take runs from one source
-//! and seldom switch. The source in hand is therefore kept out of the heap, and a switch is one
-//! exchange with the heap's top: with two sources that is one comparison.
+//! The source in hand is kept out of the heap, and a switch is one exchange with the heap's top:
+//! with two sources that is one comparison.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -134,6 +134,9 @@ impl Sink for Tracker {
             _ => {}
         }
         stacks.last = ts;
+    }
+
+    fn caught_up(&mut self) {
         if self.ledger.spool.is_full() {
             self.fold();
         }
