@@ -2,9 +2,36 @@
 //!
 //! Nothing here touches a kernel, a clock, a file or a thread, so all of it is tested without a
 //! machine. Data that makes no sense becomes a counted diagnostic, never a panic.
+//!
+//! The way of an event: `decode` (bytes to records) → `order` (all rings to one stream in order of
+//! time) → `tracker` (finds its thread and stack) → `stack` (opens and ends frames) → `ledger`
+//! (enters finished calls into `tally` and `spool`) → `snapshot` (ranks and unions to a report).
 #![forbid(unsafe_code)]
 
+pub mod decode;
+pub mod engine;
 pub mod export;
+pub mod filter;
 pub mod function;
+mod grouped;
+mod hash;
+mod histogram;
+mod ledger;
+mod merge;
+mod order;
+mod paths;
+mod period;
+mod process;
+mod rank;
+mod region;
 pub mod report;
+mod snapshot;
+mod spool;
+mod stack;
+mod tally;
+mod threads;
+mod tracker;
+mod unions;
 pub mod units;
+
+pub use process::ProcessChange;

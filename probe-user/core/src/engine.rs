@@ -1,0 +1,145 @@
+//! The engine as a session sees it: records in, reports out.
+
+use crate::decode::{Decoded, decode};
+use crate::filter::Filter;
+use crate::function::FunctionInfo;
+use crate::ledger::Ledger;
+use crate::order::Order;
+use crate::paths::Paths;
+use crate::period::Period;
+use crate::process::ProcessChange;
+use crate::report::{Report, TargetReport};
+use crate::spool::Spool;
+use crate::tracker::Tracker;
+use crate::units::{FuncId, Nanos, Pid, Tid};
+
+/// Bounds and choices, fixed for a trace.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Memory for single calls, what a report needs to rank them included.
+    pub spool_bytes: usize,
+    /// Call paths told apart.
+    pub max_paths: usize,
+    /// Frames of a path told apart.
+    pub max_path_depth: usize,
+    pub filter: Filter,
+    /// Ring buffers that records come from.
+    pub rings: usize,
+    /// When tracing was armed.
+    pub start: Nanos,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            spool_bytes: 256 << 20,
+            max_paths: 16_384,
+            max_path_depth: 512,
+            filter: Filter::default(),
+            rings: 1,
+            start: Nanos::ZERO,
+        }
+    }
+}
+
+/// What a report says that the engine does not know.
+#[derive(Clone, Debug, Default)]
+pub struct ReportMeta {
+    pub target: TargetReport,
+    /// Percent of the timed calls cut off each end for the center columns, at most 50.
+    pub center_cut: f64,
+    pub notes: Vec<String>,
+}
+
+/// Running counts since the engine was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counters<'a> {
+    pub events: u64,
+    /// Calls that ended and were not filtered.
+    pub calls: u64,
+    /// Events by function.
+    pub hits: &'a [u64],
+}
+
+/// From the records of all rings to reports. See the crate for the way through.
+#[derive(Debug)]
+pub struct Engine {
+    order: Order,
+    tracker: Tracker,
+    lost_events: u64,
+}
+
+impl Engine {
+    pub fn new(config: EngineConfig) -> Self {
+        let paths = Paths::new(config.max_paths, config.max_path_depth);
+        let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
+        Self {
+            order: Order::new(config.rings),
+            tracker: Tracker::new(ledger, config.start.0),
+            lost_events: 0,
+        }
+    }
+
+    /// Adds a function; its id is the probe id in records. Ids ascend from 0.
+    pub fn add_function(&mut self, info: FunctionInfo) -> FuncId {
+        self.tracker.add_function(info)
+    }
+
+    /// A thread's name, where no event tells it.
+    pub fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str) {
+        let Tracker { threads, ledger, .. } = &mut self.tracker;
+        threads.get(pid, tid, ledger).rename(name, ledger);
+    }
+
+    /// A stack of the process: `low` is as far as it may grow.
+    pub fn add_stack_region(&mut self, pid: Pid, low: u64, high: u64) {
+        self.tracker.regions.add(pid, low..high);
+    }
+
+    /// One record of a ring. It is held until [`Self::advance`] passes it.
+    #[inline]
+    pub fn push(&mut self, ring: usize, record: &[u8]) {
+        match decode(record) {
+            Ok(Decoded::Event(record)) => self.order.push_event(ring, record),
+            Ok(Decoded::Control(control)) => self.order.push_control(control),
+            Err(_) => self.tracker.period.decode_errors += 1,
+        }
+    }
+
+    /// Processes every held event up to `watermark`, each thread's in order of time. Events that
+    /// come later and are older count as late.
+    pub fn advance(&mut self, watermark: Nanos) {
+        self.order.release(watermark.0, &mut self.tracker);
+    }
+
+    /// What happened to processes since the last time.
+    pub fn take_process_changes(&mut self) -> Vec<ProcessChange> {
+        std::mem::take(&mut self.tracker.changes)
+    }
+
+    /// The kernel's count of events dropped since arming.
+    pub fn set_lost_events(&mut self, total: u64) {
+        self.lost_events = total;
+    }
+
+    /// All since the start (or the last [`Self::report_interval`]), up to `end`. Events up to `end`
+    /// must have been [advanced](Self::advance) over.
+    pub fn report(&self, end: Nanos, meta: ReportMeta) -> Report {
+        self.tracker.report(end, self.lost_events, meta)
+    }
+
+    /// The same, and a new period begins at `end`.
+    pub fn report_interval(&mut self, end: Nanos, meta: ReportMeta) -> Report {
+        let report = self.report(end, meta);
+        self.tracker.ledger.reset();
+        self.tracker.threads.reset();
+        self.tracker.period = Period { lost_before: self.lost_events, ..Period::new(end.0) };
+        report
+    }
+
+    /// For live displays and warnings.
+    pub fn counters(&self) -> Counters<'_> {
+        let Tracker { events, ledger, hits, .. } = &self.tracker;
+        Counters { events: *events, calls: ledger.calls, hits }
+    }
+}

@@ -1,0 +1,137 @@
+//! Where finished calls are entered: tallies, spool, and who called what.
+
+use crate::filter::Filter;
+use crate::paths::Paths;
+use crate::spool::{Call, LogId, Spool};
+use crate::stack::Frame;
+use crate::tally::Tally;
+use crate::units::FuncId;
+
+/// Counts of one function that belong to no path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FunctionCounts {
+    pub(crate) headless: u64,
+    pub(crate) threads: u64,
+}
+
+/// What the ledger keeps for one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    log: LogId,
+    /// One bit per function: this thread finished a call of it in this period.
+    called: Vec<u64>,
+    pub(crate) calls: u64,
+}
+
+impl Account {
+    pub(crate) fn log(&self) -> LogId {
+        self.log
+    }
+
+    pub(crate) fn has_called(&self, func: FuncId) -> bool {
+        self.called.get(func.index() / 64).is_some_and(|word| word >> (func.index() % 64) & 1 == 1)
+    }
+
+    #[cold]
+    fn mark(&mut self, func: FuncId) {
+        let word = func.index() / 64;
+        if word >= self.called.len() {
+            self.called.resize(word + 1, 0);
+        }
+        self.called[word] |= 1 << (func.index() % 64);
+    }
+
+    /// A new period begins.
+    pub(crate) fn reset(&mut self) {
+        self.called.clear();
+        self.calls = 0;
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) paths: Paths,
+    /// By path node.
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) spool: Spool,
+    /// By function.
+    pub(crate) functions: Vec<FunctionCounts>,
+    pub(crate) filter: Filter,
+    pub(crate) filtered: u64,
+    /// Since the engine was made.
+    pub(crate) calls: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(paths: Paths, spool: Spool, filter: Filter) -> Self {
+        let tallies = vec![Tally::default()];
+        Self { paths, tallies, spool, functions: Vec::new(), filter, filtered: 0, calls: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn node(&mut self, parent: u32, func: FuncId) -> u32 {
+        let node = self.paths.child(parent, func);
+        if node as usize >= self.tallies.len() {
+            self.tallies.resize(node as usize + 1, Tally::default());
+        }
+        node
+    }
+
+    /// Enters a call that is over. Gives the time that its caller was not itself running.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        who: &mut Account,
+        frame: &Frame,
+        end: u64,
+        timed: bool,
+    ) -> u64 {
+        if frame.filtered {
+            return frame.callees;
+        }
+        let duration = end.saturating_sub(frame.start);
+        if timed && duration < self.filter.min_duration.0 {
+            self.filtered += 1;
+            return frame.callees;
+        }
+        let own = duration.saturating_sub(frame.callees);
+        let tally = &mut self.tallies[frame.node as usize];
+        if timed {
+            tally.add_timed(duration, own);
+        } else {
+            tally.add_untimed(duration, own);
+        }
+        self.count(who, frame.func);
+        let call = Call { start: frame.start, duration, node: frame.node, timed };
+        self.spool.push(&mut who.log, call);
+        duration
+    }
+
+    /// Enters a call that has no duration.
+    pub(crate) fn point(&mut self, who: &mut Account, func: FuncId, node: u32) {
+        self.tallies[node as usize].add_untimed(0, 0);
+        self.count(who, func);
+    }
+
+    #[inline]
+    fn count(&mut self, who: &mut Account, func: FuncId) {
+        self.calls += 1;
+        who.calls += 1;
+        if !who.has_called(func) {
+            who.mark(func);
+            self.functions[func.index()].threads += 1;
+        }
+    }
+
+    pub(crate) fn headless(&mut self, func: FuncId) {
+        self.functions[func.index()].headless += 1;
+    }
+
+    /// A new period begins.
+    pub(crate) fn reset(&mut self) {
+        self.tallies.fill(Tally::default());
+        self.functions.fill(FunctionCounts::default());
+        self.spool.clear();
+        self.filtered = 0;
+    }
+}

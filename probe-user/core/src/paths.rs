@@ -1,0 +1,120 @@
+//! The tree of call paths: one node per distinct way from a thread's first traced frame.
+//!
+//! Bounded in nodes and in depth, since recursion makes as many paths as it likes. A call beyond
+//! the bounds belongs to its function's *other* node, which has no place in the tree, so that the
+//! function's numbers stay exact.
+
+use crate::hash::{IntMap, pair};
+use crate::units::FuncId;
+
+/// Parent of the first frames.
+pub(crate) const ROOT: u32 = 0;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) func: FuncId,
+    pub(crate) parent: u32,
+    depth: u32,
+    /// Out of the tree: see the module.
+    pub(crate) other: bool,
+    /// The child looked up last, and its function.
+    recent: (FuncId, u32),
+}
+
+#[derive(Debug)]
+pub(crate) struct Paths {
+    nodes: Vec<Node>,
+    children: IntMap<u32>,
+    others: IntMap<u32>,
+    max_nodes: usize,
+    max_depth: u32,
+}
+
+impl Paths {
+    pub(crate) fn new(max_nodes: usize, max_depth: usize) -> Self {
+        let nobody = FuncId(u32::MAX);
+        let root =
+            Node { func: nobody, parent: ROOT, depth: 0, other: false, recent: (nobody, ROOT) };
+        Self {
+            nodes: vec![root],
+            children: IntMap::default(),
+            others: IntMap::default(),
+            max_nodes: max_nodes.min(1 << 24),
+            max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// All nodes; parents come before children, [`ROOT`] is first.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    #[inline]
+    pub(crate) fn child(&mut self, parent: u32, func: FuncId) -> u32 {
+        let recent = self.nodes[parent as usize].recent;
+        if recent.0 == func { recent.1 } else { self.find_child(parent, func) }
+    }
+
+    #[inline(never)]
+    fn find_child(&mut self, parent: u32, func: FuncId) -> u32 {
+        let Node { depth, other, .. } = self.nodes[parent as usize];
+        let key = pair(parent, func.0);
+        let next = self.nodes.len() as u32;
+        let node = match self.children.get(&key) {
+            Some(&node) => node,
+            None if other || depth >= self.max_depth || self.children.len() >= self.max_nodes => {
+                *self.others.entry(u64::from(func.0)).or_insert(next)
+            }
+            None => *self.children.entry(key).or_insert(next),
+        };
+        if node == next {
+            let other = !self.children.contains_key(&key);
+            let recent = (FuncId(u32::MAX), ROOT);
+            self.nodes.push(Node { func, parent, depth: depth + 1, other, recent });
+        }
+        self.nodes[parent as usize].recent = (func, node);
+        node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Walks each path from the root and compares the node each ends in.
+    fn check(max_nodes: usize, max_depth: usize, walks: &[(&[u32], u32, bool)]) {
+        let mut paths = Paths::new(max_nodes, max_depth);
+        for (walk, node, other) in walks {
+            let got = walk.iter().fold(ROOT, |parent, &f| paths.child(parent, FuncId(f)));
+            assert_eq!((got, paths.nodes()[got as usize].other), (*node, *other), "{walk:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_one_node() {
+        let walks: &[(&[u32], u32, bool)] = &[
+            (&[0], 1, false),
+            (&[0, 1], 2, false),
+            (&[1], 3, false),
+            (&[0, 1], 2, false),
+            (&[0, 0], 4, false),
+            (&[0, 1], 2, false),
+        ];
+        check(100, 100, walks);
+    }
+
+    #[test]
+    fn beyond_the_bounds_each_function_has_one_node() {
+        let deep: &[(&[u32], u32, bool)] =
+            &[(&[7, 7], 2, false), (&[7, 7, 7], 3, true), (&[7, 7, 7, 7], 3, true)];
+        check(100, 2, deep);
+        let wide: &[(&[u32], u32, bool)] = &[
+            (&[0], 1, false),
+            (&[1], 2, true),
+            (&[1, 0], 3, true),
+            (&[0], 1, false),
+            (&[2, 0], 3, true),
+        ];
+        check(1, 100, &wide[..4]);
+    }
+}

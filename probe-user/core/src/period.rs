@@ -1,0 +1,44 @@
+//! What is summed up for one report period besides the ledger: counts of lost things, and what
+//! folds of the spool left behind.
+
+use crate::histogram::Histogram;
+use crate::unions::Unions;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Period {
+    pub(crate) start: u64,
+    pub(crate) late: u64,
+    pub(crate) decode_errors: u64,
+    /// The kernel's count of lost events when the period began.
+    pub(crate) lost_before: u64,
+    /// Unions up to here are in `unions`; the spool holds what came later.
+    pub(crate) folded_to: u64,
+    pub(crate) unions: Unions,
+    /// By path node: the durations of calls that the spool no longer holds.
+    pub(crate) histograms: Vec<Histogram>,
+    /// The spool was folded, so single calls are no longer known.
+    pub(crate) folded: bool,
+}
+
+impl Period {
+    pub(crate) fn new(start: u64) -> Self {
+        Self { start, folded_to: start, ..Self::default() }
+    }
+
+    /// Takes over the window up to `now`: its unions, and each node's durations.
+    pub(crate) fn fold(
+        &mut self,
+        now: u64,
+        unions: &Unions,
+        nodes: usize,
+        mut durations: impl FnMut(usize) -> Histogram,
+    ) {
+        self.unions.add(unions);
+        self.histograms.resize(nodes, Histogram::default());
+        for (node, histogram) in self.histograms.iter_mut().enumerate() {
+            histogram.merge(&durations(node));
+        }
+        self.folded_to = now;
+        self.folded = true;
+    }
+}

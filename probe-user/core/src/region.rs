@@ -1,0 +1,74 @@
+//! The stacks a process is known to have, from its mappings.
+
+use crate::units::Pid;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// Known stacks, by process.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    processes: HashMap<Pid, BTreeMap<u64, u64>>,
+}
+
+impl Regions {
+    pub(crate) fn add(&mut self, pid: Pid, stack: Range<u64>) {
+        if !stack.is_empty() {
+            self.processes.entry(pid).or_default().insert(stack.start, stack.end);
+        }
+    }
+
+    /// A new program, or none: its old stacks are gone.
+    pub(crate) fn forget(&mut self, pid: Pid) {
+        self.processes.remove(&pid);
+    }
+
+    /// A forked process starts with a copy of its parent's memory.
+    pub(crate) fn copy(&mut self, from: Pid, to: Pid) {
+        if let Some(stacks) = self.processes.get(&from).cloned() {
+            self.processes.insert(to, stacks);
+        }
+    }
+
+    /// The known stack that `sp` lies in.
+    pub(crate) fn stack_of(&self, pid: Pid, sp: u64) -> Option<Range<u64>> {
+        let (&low, &high) = self.processes.get(&pid)?.range(..=sp).next_back()?;
+        (sp < high).then_some(low..high)
+    }
+
+    /// The unclaimed space around `sp`, which lies in no known stack.
+    pub(crate) fn space_around(&self, pid: Pid, sp: u64) -> Range<u64> {
+        let Some(stacks) = self.processes.get(&pid) else { return 0..u64::MAX };
+        let low = stacks.range(..=sp).next_back().map_or(0, |(_, &high)| high);
+        let high = stacks.range(sp..).next().map_or(u64::MAX, |(&low, _)| low);
+        low..high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_is_in_one_stack_or_between() {
+        let (mut regions, pid) = (Regions::default(), Pid(1));
+        regions.add(pid, 100..200);
+        regions.add(pid, 300..400);
+        regions.copy(pid, Pid(2));
+        for (pid, sp, stack, space) in [
+            (pid, 100, Some(100..200), None),
+            (pid, 199, Some(100..200), None),
+            (pid, 200, None, Some(200..300)),
+            (pid, 50, None, Some(0..100)),
+            (pid, 400, None, Some(400..u64::MAX)),
+            (Pid(2), 150, Some(100..200), None),
+            (Pid(3), 150, None, Some(0..u64::MAX)),
+        ] {
+            assert_eq!(regions.stack_of(pid, sp), stack, "{sp}");
+            if let Some(space) = space {
+                assert_eq!(regions.space_around(pid, sp), space, "{sp}");
+            }
+        }
+        regions.forget(pid);
+        assert_eq!(regions.stack_of(pid, 150), None);
+    }
+}

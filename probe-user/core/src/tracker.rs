@@ -1,0 +1,159 @@
+//! What an ordered event does: to its thread's stacks, and through them to the ledger.
+
+use crate::function::FunctionInfo;
+use crate::histogram::HistogramBuilder;
+use crate::ledger::Ledger;
+use crate::order::Sink;
+use crate::period::Period;
+use crate::process::ProcessChange;
+use crate::region::Regions;
+use crate::stack::{Place, StackFacts};
+use crate::threads::Threads;
+use crate::unions::{OpenCall, ThreadCalls, Unions, Window, unions};
+use crate::units::{FuncId, Pid, Tid};
+use ctrace_common::{Control, Kind, Record};
+
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    pub(crate) functions: Vec<FunctionInfo>,
+    facts: Vec<StackFacts>,
+    /// By function: events, for those who watch what tracing costs.
+    pub(crate) hits: Vec<u64>,
+    pub(crate) events: u64,
+    pub(crate) threads: Threads,
+    pub(crate) regions: Regions,
+    pub(crate) ledger: Ledger,
+    pub(crate) period: Period,
+    pub(crate) changes: Vec<ProcessChange>,
+    /// When tracing was armed; earlier events are not of this trace.
+    armed: u64,
+    /// Time of the latest event.
+    pub(crate) now: u64,
+}
+
+impl Tracker {
+    pub(crate) fn new(ledger: Ledger, armed: u64) -> Self {
+        Self {
+            functions: Vec::new(),
+            facts: Vec::new(),
+            hits: Vec::new(),
+            events: 0,
+            threads: Threads::new(),
+            regions: Regions::default(),
+            ledger,
+            period: Period::new(armed),
+            changes: Vec::new(),
+            armed,
+            now: armed,
+        }
+    }
+
+    pub(crate) fn add_function(&mut self, info: FunctionInfo) -> FuncId {
+        let id = FuncId(self.functions.len() as u32);
+        self.facts.push(StackFacts::from(&info));
+        self.functions.push(info);
+        self.hits.push(0);
+        self.ledger.functions.push(Default::default());
+        id
+    }
+
+    /// All threads with calls, as `unions` wants them: first those with a log, in its order.
+    pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<'_>> {
+        let spool = &self.ledger.spool;
+        let logs = spool.logs().iter();
+        let mut threads =
+            logs.map(|log| ThreadCalls { log: Some(log), open: Vec::new() }).collect::<Vec<_>>();
+        for thread in self.threads.iter() {
+            let frames = thread.stacks.open();
+            let open = frames.iter().map(|frame| OpenCall { start: frame.start, node: frame.node });
+            let open = open.collect::<Vec<_>>();
+            match spool.index(thread.stacks.account.log()) {
+                Some(log) => threads[log].open = open,
+                None if open.is_empty() => {}
+                None => threads.push(ThreadCalls { log: None, open }),
+            }
+        }
+        threads
+    }
+
+    /// The unions from the last fold to `end`, without centers.
+    fn window_unions(&self, end: u64) -> Unions {
+        let window = Window { start: self.period.folded_to, end };
+        let mut keep = vec![Default::default(); self.functions.len()];
+        unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
+    }
+
+    /// Empties the full spool into sums and histograms.
+    #[cold]
+    fn fold(&mut self) {
+        let unions = self.window_unions(self.now);
+        let nodes = self.ledger.paths.nodes();
+        let mut builder = HistogramBuilder::new();
+        let mut grouped = crate::grouped::Grouped::new(&self.ledger.spool, nodes);
+        self.period.fold(self.now, &unions, nodes.len(), |node| {
+            builder.build(grouped.node(node as u32).iter())
+        });
+        self.ledger.spool.clear();
+    }
+}
+
+impl Sink for Tracker {
+    #[inline]
+    fn event(&mut self, record: &Record, late: bool) {
+        if record.ts_ns < self.armed {
+            return;
+        }
+        self.events += 1;
+        self.period.late += u64::from(late);
+        let (func, ts) = (FuncId(record.probe), record.ts_ns);
+        let Some(hits) = self.hits.get_mut(func.index()) else {
+            self.period.decode_errors += 1;
+            return;
+        };
+        *hits += 1;
+        self.now = self.now.max(ts);
+        let pid = Pid(record.pid);
+        let thread = self.threads.get(pid, Tid(record.tid), &self.ledger);
+        let stacks = &mut thread.stacks;
+        if record.lost_before > 0 {
+            stacks.damage();
+        }
+        if ts < stacks.last {
+            // It cannot be placed any more: as good as lost. Only a late event gets here.
+            stacks.damage();
+            return;
+        }
+        thread.first.get_or_insert(ts);
+        stacks.turn_to(pid, record.sp, &self.regions, &mut self.ledger);
+        let at = Place { func, sp: record.sp, ts };
+        match Kind::from_wire(record.kind) {
+            Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
+            Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
+            Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
+            Some(Kind::Point) => stacks.point(at, &mut self.ledger),
+            _ => {}
+        }
+        stacks.last = ts;
+    }
+
+    fn caught_up(&mut self) {
+        if self.ledger.spool.is_full() {
+            self.fold();
+        }
+    }
+
+    fn control(&mut self, control: &Control, late: bool) {
+        let record = &control.record;
+        if record.ts_ns < self.armed {
+            return;
+        }
+        self.events += 1;
+        self.period.late += u64::from(late);
+        self.now = self.now.max(record.ts_ns);
+        let thread = self.threads.get(Pid(record.pid), Tid(record.tid), &self.ledger);
+        if record.lost_before > 0 {
+            thread.stacks.damage();
+        }
+        self.process_changed(control);
+    }
+}

@@ -1,0 +1,240 @@
+//! Lengths of unions of intervals over all threads: active, active-exclusive, tracked.
+//!
+//! One algorithm: walk all threads backwards in time together. A thread's log, read backwards,
+//! gives calls by descending end, parents before children; a small stack turns that into *segments*,
+//! the stretches in which a call is the innermost one. Both streams descend, so a union needs two
+//! words: how far down it is covered, and its length.
+
+use crate::merge::{Frontier, Head};
+use crate::paths::Node;
+use crate::rank::Keep;
+use crate::spool::{Call, Log};
+
+/// A union of intervals that arrive by descending end.
+#[derive(Clone, Copy, Debug)]
+struct Cover {
+    down_to: u64,
+    length: u64,
+}
+
+impl Cover {
+    const EMPTY: Self = Self { down_to: u64::MAX, length: 0 };
+
+    #[inline]
+    fn add(&mut self, start: u64, end: u64) {
+        let end = end.min(self.down_to);
+        if start < end {
+            self.length += end - start;
+            self.down_to = start;
+        }
+    }
+}
+
+/// The stretch of time that unions are clipped to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// One thread: its finished calls, and those still open, outermost first.
+pub(crate) struct ThreadCalls<'a> {
+    pub(crate) log: Option<&'a Log>,
+    pub(crate) open: Vec<OpenCall>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenCall {
+    pub(crate) start: u64,
+    pub(crate) node: u32,
+}
+
+/// Lengths for one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FunctionUnions {
+    pub(crate) active: u64,
+    pub(crate) exclusive: u64,
+    pub(crate) center_active: u64,
+    pub(crate) center_exclusive: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unions {
+    pub(crate) tracked: u64,
+    pub(crate) functions: Vec<FunctionUnions>,
+}
+
+impl Unions {
+    /// Adds the lengths of another, disjoint window.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.tracked += other.tracked;
+        self.functions.resize(other.functions.len().max(self.functions.len()), Default::default());
+        for (mine, other) in self.functions.iter_mut().zip(&other.functions) {
+            mine.active += other.active;
+            mine.exclusive += other.exclusive;
+            mine.center_active += other.center_active;
+            mine.center_exclusive += other.center_exclusive;
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct FunctionCovers {
+    active: Cover,
+    exclusive: Cover,
+    center_active: Cover,
+    center_exclusive: Cover,
+}
+
+struct Covers<'a> {
+    nodes: &'a [Node],
+    window: Window,
+    tracked: Cover,
+    functions: Vec<FunctionCovers>,
+    /// Per function: which calls belong to the center.
+    keep: &'a mut [Keep],
+}
+
+/// A call on the backward stack.
+#[derive(Clone, Copy)]
+struct Inside {
+    start: u64,
+    function: usize,
+    kept: bool,
+}
+
+/// A thread on the way back.
+struct Walk<I> {
+    calls: I,
+    next: Option<(Call, u64)>,
+    inside: Vec<Inside>,
+    /// Everything after this is done.
+    cursor: u64,
+}
+
+impl<I: Iterator<Item = (Call, u64)>> Walk<I> {
+    fn load(&mut self, window: Window) {
+        self.next =
+            self.calls.next().map(|(call, end)| (call, end.min(window.end).min(self.cursor)));
+    }
+
+    /// When the next item ends, or none is left.
+    #[inline]
+    fn key(&self) -> Option<u64> {
+        if self.inside.is_empty() { self.next.map(|(_, end)| end) } else { Some(self.cursor) }
+    }
+
+    /// Takes one item: a segment of the innermost call, or the next call.
+    #[inline]
+    fn step(&mut self, covers: &mut Covers) {
+        let floor = self.next.map_or(0, |(_, end)| end);
+        if let Some(&top) = self.inside.last() {
+            let low = top.start.max(floor);
+            if low < self.cursor {
+                covers.segment(top, low, self.cursor);
+                self.cursor = low;
+            }
+            if top.start >= floor {
+                self.inside.pop();
+                return;
+            }
+            if floor < self.cursor {
+                return;
+            }
+        }
+        if let Some((call, end)) = self.next {
+            self.cursor = end;
+            if let Some(inside) = covers.call(call, end) {
+                self.inside.push(inside);
+            }
+            self.load(covers.window);
+        }
+    }
+}
+
+impl Covers<'_> {
+    #[inline]
+    fn call(&mut self, call: Call, end: u64) -> Option<Inside> {
+        let function = self.nodes[call.node as usize].func.index();
+        let kept = call.timed && self.keep[function].keeps(call.duration);
+        let start = call.start.max(self.window.start);
+        if start >= end {
+            return None;
+        }
+        let covers = &mut self.functions[function];
+        covers.active.add(start, end);
+        if kept {
+            covers.center_active.add(start, end);
+        }
+        Some(Inside { start, function, kept })
+    }
+
+    #[inline]
+    fn segment(&mut self, of: Inside, start: u64, end: u64) {
+        self.tracked.add(start, end);
+        let covers = &mut self.functions[of.function];
+        covers.exclusive.add(start, end);
+        if of.kept {
+            covers.center_exclusive.add(start, end);
+        }
+    }
+}
+
+/// The unions within `window`; `keep` says for each function which calls are its center.
+pub(crate) fn unions(
+    window: Window,
+    threads: Vec<ThreadCalls>,
+    nodes: &[Node],
+    keep: &mut [Keep],
+) -> Unions {
+    let none = FunctionCovers {
+        active: Cover::EMPTY,
+        exclusive: Cover::EMPTY,
+        center_active: Cover::EMPTY,
+        center_exclusive: Cover::EMPTY,
+    };
+    let functions = vec![none; keep.len()];
+    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, keep };
+    let mut frontier = Frontier::default();
+    let mut walks = threads
+        .into_iter()
+        .map(|thread| {
+            let open = thread.open.into_iter().map(move |open| {
+                let duration = window.end.saturating_sub(open.start);
+                let call = Call { start: open.start, duration, node: open.node, timed: false };
+                (call, window.end)
+            });
+            let finished = thread.log.into_iter().flat_map(Log::backward);
+            let finished = finished.map(|call| (call, call.start.saturating_add(call.duration)));
+            let calls = open.chain(finished);
+            let mut walk = Walk { calls, next: None, inside: Vec::new(), cursor: u64::MAX };
+            walk.load(window);
+            walk
+        })
+        .collect::<Vec<_>>();
+    for (source, walk) in walks.iter().enumerate() {
+        if let Some(key) = walk.key() {
+            frontier.push(Head { key, source });
+        }
+    }
+    let mut next = frontier.pop();
+    while let Some(Head { source, .. }) = next {
+        let walk = &mut walks[source];
+        let rival = frontier.peek();
+        next = loop {
+            walk.step(&mut covers);
+            let Some(key) = walk.key() else { break frontier.pop() };
+            let head = Head { key, source };
+            if rival.is_some_and(|rival| rival > head) {
+                break Some(frontier.exchange(head));
+            }
+        };
+    }
+    let functions = covers.functions.iter().map(|function| FunctionUnions {
+        active: function.active.length,
+        exclusive: function.exclusive.length,
+        center_active: function.center_active.length,
+        center_exclusive: function.center_exclusive.length,
+    });
+    Unions { tracked: covers.tracked.length, functions: functions.collect() }
+}
