@@ -33,7 +33,11 @@ pub fn exit_site(ctx: ProbeContext) -> u32 {
             None => {
                 // An exit may have been missed: that is a loss, not something to guess.
                 loss::note(task.tid);
-                warn!(&ctx, "the target of the indirect jump at {:x} is unreadable", registers.ip());
+                warn!(
+                    &ctx,
+                    "the target of the indirect jump at {:x} is unreadable",
+                    registers.ip()
+                );
                 return 0;
             }
         }
