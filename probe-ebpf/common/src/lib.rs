@@ -6,10 +6,12 @@
 
 mod cookie;
 mod jump;
+mod loss;
 mod record;
 
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
+pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_UNATTRIBUTED};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 
 /// Version of everything in this crate.

@@ -80,6 +80,11 @@ impl Engine {
         }
     }
 
+    /// Tracing is armed from `start` on, if that was not known before; older events are dropped.
+    pub fn begin(&mut self, start: Nanos) {
+        self.tracker.begin(start.0);
+    }
+
     /// Adds a function; its id is the probe id in records. Ids ascend from 0.
     pub fn add_function(&mut self, info: FunctionInfo) -> FuncId {
         self.tracker.add_function(info)

@@ -57,6 +57,11 @@ impl Tracker {
         id
     }
 
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.armed = start;
+        self.period = Period::new(start);
+    }
+
     /// All threads with calls, as `unions` wants them: first those with a log, in its order.
     pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<'_>> {
         let spool = &self.ledger.spool;

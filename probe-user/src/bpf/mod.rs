@@ -1,1 +1,38 @@
 //! The only door to the kernel, and the only unsafe code of this crate.
+//!
+//! [`Kernel`] loads the programs and attaches them; [`Rings`] bring the records back; [`Features`]
+//! say what this machine can do. Every system call of ours goes through `sys`, where unit tests
+//! put a fake. See `docs/wire-format.md` for what travels through the rings.
+#![allow(unsafe_code, reason = "system calls and shared memory have no safe interface")]
+
+mod btf;
+mod capabilities;
+mod clock;
+mod control;
+mod cpus;
+mod diagnostics;
+mod error;
+mod features;
+mod jumps;
+mod kernel;
+mod link;
+mod loss;
+mod multi;
+mod object;
+mod perf;
+mod programs;
+mod release;
+mod rings;
+mod sys;
+
+pub use capabilities::{Capabilities, Capability};
+pub use clock::now;
+pub use diagnostics::Diagnostics;
+pub use error::BpfError;
+pub use features::{Features, Nop, Support, long_nop};
+pub use kernel::{Config, Kernel};
+pub use link::{Attachment, LinkChoice, LinkKind, PERF_SITES_LIMIT, Role, SITES_LIMIT, Site};
+pub use loss::{Lost, LostCounter};
+pub use object::toolchain;
+pub use release::Release;
+pub use rings::{Drained, Rings};

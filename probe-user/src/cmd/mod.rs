@@ -8,7 +8,11 @@ mod list;
 mod man;
 mod run;
 
-use crate::cli::{Cli, Command};
+use crate::{
+    cli::{Cli, Command},
+    session::{self, plan::Plan},
+};
+use ctrace_core::units::Pid;
 
 /// Runs the subcommand; its value is the exit status.
 pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
@@ -21,6 +25,18 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::Exec(args) => Err(exec::main(&args)),
+    }
+}
+
+/// Says what is going to be traced: on a terminal or when asked.
+fn announce(verbose: u8, plan: &Plan, pid: Pid) {
+    if verbose == 0 {
+        return;
+    }
+    let count = plan.functions();
+    eprintln!("ctrace: tracing {count} functions and probes of process {}", pid.0);
+    for line in session::describe(plan) {
+        eprintln!("ctrace: {line}");
     }
 }
 

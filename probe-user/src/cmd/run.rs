@@ -11,7 +11,7 @@ use crate::{
     },
     target::launch::{self, Launch},
 };
-use ctrace_core::{report::TargetReport, units::Pid};
+use ctrace_core::report::TargetReport;
 use rustix::process::Signal;
 
 /// Any failure of ctrace itself, as `env` and `timeout` have it.
@@ -27,7 +27,7 @@ fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Resu
     let sink = Sink::open(&args.trace.output, sink::Default::Stderr)?;
     let mut setup = Setup::plan(&args.trace, &resolved.objects)?;
     let plan = std::mem::take(&mut setup.plan);
-    let launched = Launched::stopped(&resolved.command, &args.command)?;
+    let mut launched = Launched::stopped(&resolved.command, &args.command)?;
     let pid = launched.pid();
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
     let target = TargetReport {

@@ -1,7 +1,8 @@
 //! Starting a command so that probes are in place before its first instruction.
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use ctrace_core::units::Pid;
+use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
 use std::{
     os::unix::process::CommandExt,
     ffi::OsString,
@@ -27,7 +28,7 @@ impl Launched {
             .spawn()
             .context("cannot start a child process")?;
         let launched = Self { child };
-        match waitpid(Some(launched.pid()), WaitOptions::UNTRACED) {
+        match waitpid(Some(launched.raw_pid()), WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => Ok(launched),
             Ok(_) => bail!("the child ended before it could be traced"),
             Err(error) => Err(error).context("cannot wait for the child"),
@@ -35,17 +36,21 @@ impl Launched {
     }
 
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        Pid(self.child.id())
+    }
+
+    fn raw_pid(&self) -> process::Pid {
+        process::Pid::from_child(&self.child)
     }
 
     /// Lets the child execute the command.
     pub fn start(&self) -> anyhow::Result<()> {
-        kill_process(self.pid(), Signal::CONT).context("cannot continue the child")
+        kill_process(self.raw_pid(), Signal::CONT).context("cannot continue the child")
     }
 
     pub fn signal(&self, signal: Signal) {
         // A child that is gone meanwhile needs no signal.
-        let _ = kill_process(self.pid(), signal);
+        let _ = kill_process(self.raw_pid(), signal);
     }
 
     /// Its status, once it has ended.

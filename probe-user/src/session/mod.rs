@@ -1,6 +1,7 @@
 //! One tracing session: plans probes, attaches them, moves records into the engine, ends.
 
 mod arm;
+pub mod calibrate;
 pub mod costs;
 pub mod launch;
 pub mod plan;
@@ -12,4 +13,4 @@ mod slowdown;
 pub mod trace;
 pub mod tracer;
 
-pub use setup::{Setup, planner};
+pub use setup::{Setup, describe, planner};

@@ -106,54 +106,54 @@ impl<'a> Setup<'a> {
             threads: args.threads.iter().map(thread).collect(),
         }
     }
+}
 
-    /// What is going to be attached and what each hit will cost: hits are unknown, classes not.
-    pub fn describe(&self) -> Vec<String> {
-        let mut classes = [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
-        let (mut returns, mut sites, mut unseen, mut points) = (0, 0, 0, 0);
-        let mut dearest = Nanos::ZERO;
-        for planned in self.plan.planned() {
-            dearest = dearest.max(call_cost(planned));
-            let Sites::Function(placement) = &planned.sites else {
-                points += 1;
-                continue;
-            };
-            for (class, count) in &mut classes {
-                *count += usize::from(*class == placement.entry.cost);
-            }
-            match &placement.exit {
-                ExitPlacement::ReturnProbe => returns += 1,
-                ExitPlacement::Sites(_) => sites += 1,
-                ExitPlacement::Unseen(_) => unseen += 1,
-            }
+/// What is going to be attached and what each hit will cost: hits are unknown, classes not.
+pub fn describe(plan: &Plan) -> Vec<String> {
+    let mut classes = [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
+    let (mut returns, mut sites, mut unseen, mut points) = (0, 0, 0, 0);
+    let mut dearest = Nanos::ZERO;
+    for planned in plan.planned() {
+        dearest = dearest.max(call_cost(planned));
+        let Sites::Function(placement) = &planned.sites else {
+            points += 1;
+            continue;
+        };
+        for (class, count) in &mut classes {
+            *count += usize::from(*class == placement.entry.cost);
         }
-        let entries: Vec<String> = classes
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(class, count)| {
-                format!("{count} {} (about {} ns a hit)", class.name(), hit_cost(*class).0)
-            })
-            .collect();
-        let mut lines = vec![format!("entries: {}", entries.join(", "))];
-        lines.push(format!(
-            "exits: {returns} by return probe, {sites} by probes on the ways out, {unseen} unseen"
-        ));
-        if points > 0 {
-            lines.push(format!("USDT probes: {points}"));
+        match &placement.exit {
+            ExitPlacement::ReturnProbe => returns += 1,
+            ExitPlacement::Sites(_) => sites += 1,
+            ExitPlacement::Unseen(_) => unseen += 1,
         }
-        lines.push(format!(
-            "the dearest call costs the target about {} ns, as measured on one virtual machine; \
-             `ctrace doctor --calibrate` measures this one",
-            dearest.0
-        ));
-        for refused in self.plan.refused.iter().take(20) {
-            lines.push(format!("not traced: {} ({}): {}", refused.name, refused.object, refused.why));
-        }
-        if self.plan.refused.len() > 20 {
-            lines.push(format!("not traced: {} more", self.plan.refused.len() - 20));
-        }
-        lines
     }
+    let entries: Vec<String> = classes
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(class, count)| {
+            format!("{count} {} (about {} ns a hit)", class.name(), hit_cost(*class).0)
+        })
+        .collect();
+    let mut lines = vec![format!("entries: {}", entries.join(", "))];
+    lines.push(format!(
+        "exits: {returns} by return probe, {sites} by probes on the ways out, {unseen} unseen"
+    ));
+    if points > 0 {
+        lines.push(format!("USDT probes: {points}"));
+    }
+    lines.push(format!(
+        "the dearest call costs the target about {} ns, as measured on one virtual machine; \
+         `ctrace doctor --calibrate` measures this one",
+        dearest.0
+    ));
+    for refused in plan.refused.iter().take(20) {
+        lines.push(format!("not traced: {} ({}): {}", refused.name, refused.object, refused.why));
+    }
+    if plan.refused.len() > 20 {
+        lines.push(format!("not traced: {} more", plan.refused.len() - 20));
+    }
+    lines
 }
 
 /// The planner that the options ask for.

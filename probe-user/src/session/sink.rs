@@ -5,10 +5,7 @@ use crate::{
     ui::{self, Style, ViewOptions, terminal},
 };
 use anyhow::Context;
-use ctrace_core::{
-    export::{csv, json},
-    report::Report,
-};
+use ctrace_core::{export::json, report::Report};
 use std::{
     fs::File,
     io::{self, ErrorKind, Write},

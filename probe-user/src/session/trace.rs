@@ -7,12 +7,18 @@ use super::{
 };
 use crate::bpf;
 use anyhow::Context;
-use ctrace_core::units::{Nanos, Pid};
-use rustix::process::{PidfdFlags, pidfd_open};
-use std::{os::fd::OwnedFd, time::Duration};
+use ctrace_core::units::Pid;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    process::{PidfdFlags, pidfd_open},
+};
+use std::time::Duration;
 use tokio::{
-    io::{Interest, unix::AsyncFd},
-    sync::mpsc::{Receiver, UnboundedReceiver},
+    sync::{
+        mpsc::{Receiver, UnboundedReceiver},
+        oneshot,
+    },
     time::{Instant, MissedTickBehavior, sleep_until},
 };
 
@@ -48,7 +54,7 @@ pub fn run(tracer: &mut Tracer, pid: Pid, ending: Ending<'_>, started: impl FnOn
     runtime.block_on(async {
         let (reader, batches) = Reader::start(tracer.rings()?).context("cannot start a thread")?;
         let signals = signals::listen().context("cannot listen for signals")?;
-        let gone = AsyncFd::with_interest(open_pidfd(pid)?, Interest::READABLE)?;
+        let gone = watch_end(pid)?;
         started()?;
         let mut sources = Sources { batches, signals, gone };
         let end = collect(tracer, &mut sources, ending).await?;
@@ -61,7 +67,7 @@ pub fn run(tracer: &mut Tracer, pid: Pid, ending: Ending<'_>, started: impl FnOn
 struct Sources {
     batches: Receiver<Batch>,
     signals: UnboundedReceiver<EndSignal>,
-    gone: AsyncFd<OwnedFd>,
+    gone: oneshot::Receiver<()>,
 }
 
 async fn collect(
@@ -79,7 +85,7 @@ async fn collect(
                 None => false,
             },
             Some(signal) = sources.signals.recv() => !(ending.on_signal)(signal),
-            _ = sources.gone.readable() => return Ok(End::TargetGone),
+            _ = &mut sources.gone => return Ok(End::TargetGone),
             () = sleep_until(time_up) => false,
             _ = look.tick() => tracer.look_around()?,
         };
@@ -110,8 +116,16 @@ async fn finish(
     Ok(())
 }
 
-fn open_pidfd(pid: Pid) -> anyhow::Result<OwnedFd> {
+/// A thread waits for the process to end.
+fn watch_end(pid: Pid) -> anyhow::Result<oneshot::Receiver<()>> {
     let raw = rustix::process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
-    pidfd_open(raw, PidfdFlags::NONBLOCK)
-        .with_context(|| format!("process {} ended before it could be traced", pid.0))
+    let process = pidfd_open(raw, PidfdFlags::empty())
+        .with_context(|| format!("process {} ended before it could be traced", pid.0))?;
+    let (sender, receiver) = oneshot::channel();
+    std::thread::Builder::new().name("target".into()).spawn(move || {
+        while let Err(Errno::INTR) = poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {}
+        // Nobody listens any more when the session ended first.
+        let _ = sender.send(());
+    })?;
+    Ok(receiver)
 }

@@ -13,7 +13,8 @@ use crate::{
     target::{maps::MappedObject, process::Process},
 };
 use ctrace_core::{
-    engine::{Engine, ProcessChange, ReportMeta},
+    ProcessChange,
+    engine::{Engine, ReportMeta},
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
@@ -205,7 +206,7 @@ impl Tracer {
 
     fn check_slowdown(&mut self) -> anyhow::Result<bool> {
         let spent = self.costs.of(self.parts.engine.counters().hits);
-        let Some(cpu) = Process::cpu_time(self.parts.pid.0).map(|t| nanos(t)) else { return Ok(true) };
+        let Some(cpu) = Process::cpu_time(self.parts.pid.0) else { return Ok(true) };
         match self.parts.watch.check(spent, cpu) {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {

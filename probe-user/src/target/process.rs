@@ -4,6 +4,7 @@
 //! a profiler must not refuse a process because of its name.
 
 use super::maps::{self, MappedObject, MapsError, Region};
+use ctrace_core::units::Nanos;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -65,6 +66,7 @@ struct Stat {
     state: u8,
     flags: u64,
     start_time: u64,
+    cpu_ticks: u64,
 }
 
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -122,6 +124,12 @@ impl Process {
     /// Clock ticks after boot: with the pid, it tells this process from a later one.
     pub fn start_time(&self) -> u64 {
         self.start_time
+    }
+
+    /// CPU time that a process has used, if it is still there.
+    pub fn cpu_time(pid: u32) -> Option<Nanos> {
+        let ticks = read_stat(pid).ok()?.cpu_ticks;
+        Some(Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())))
     }
 
     /// Whether this very process is still there and running (a zombie is not).
@@ -228,6 +236,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         state: *fields.first()?.as_bytes().first()?,
         flags: fields.get(6)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
+        cpu_ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
     })
 }
 

@@ -7,6 +7,7 @@
 mod clock;
 mod grid;
 mod head;
+pub mod listing;
 mod loss;
 mod names;
 mod notes;

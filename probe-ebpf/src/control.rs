@@ -1,0 +1,145 @@
+//! What happens to the traced processes: forks, execs, exits, renames.
+//!
+//! Raw tracepoints hand over kernel pointers; the offsets of the fields come from the running
+//! kernel's BTF by way of `settings`.
+
+use crate::{
+    loss,
+    maps::TRACED,
+    output::{Task, control},
+    settings,
+};
+use aya_ebpf::{
+    Global,
+    helpers::{bpf_get_current_comm, bpf_probe_read_kernel, bpf_probe_read_kernel_str_bytes},
+    macros::raw_tracepoint,
+    programs::RawTracePointContext,
+};
+use aya_log_ebpf::warn;
+use ctrace_common::Kind;
+
+/// `SIGNAL_GROUP_EXIT`: the whole process was told to exit, with one status for all threads.
+const SIGNAL_GROUP_EXIT: u32 = 4;
+
+/// A structure in kernel memory.
+#[derive(Clone, Copy)]
+struct Kernel(u64);
+
+impl Kernel {
+    #[inline(always)]
+    fn read<T>(self, offset: &Global<u32>) -> Option<T> {
+        let address = self.0.wrapping_add(offset.load() as u64);
+        // SAFETY: the helper checks the address itself and fails on a bad one.
+        unsafe { bpf_probe_read_kernel(address as *const T) }.ok()
+    }
+
+    #[inline(always)]
+    fn task(self) -> Option<Task> {
+        Some(Task { pid: self.read(&settings::TASK_TGID)?, tid: self.read(&settings::TASK_PID)? })
+    }
+
+    #[inline(always)]
+    fn pointer(self, offset: &Global<u32>) -> Option<Self> {
+        self.read(offset).map(Self)
+    }
+}
+
+#[inline(always)]
+fn current_comm() -> [u8; 16] {
+    bpf_get_current_comm().unwrap_or_default()
+}
+
+#[raw_tracepoint(tracepoint = "sched_process_fork")]
+pub fn on_fork(ctx: RawTracePointContext) -> i32 {
+    let parent = Task::current();
+    if !parent.is_traced() {
+        return 0;
+    }
+    let Some(child) = Kernel(ctx.arg(1)).task() else {
+        loss::note(parent.tid);
+        warn!(&ctx, "the child of process {} is unreadable", parent.pid);
+        return 0;
+    };
+    if settings::FOLLOW.load() != 0
+        && child.pid != parent.pid
+        && TRACED.insert(child.pid, 1, 0).is_err()
+    {
+        warn!(&ctx, "too many processes: process {} is not traced", child.pid);
+    }
+    control(parent, Kind::Fork, current_comm(), child.pid as u64, child.tid as u64);
+    0
+}
+
+#[raw_tracepoint(tracepoint = "sched_process_exec")]
+pub fn on_exec(ctx: RawTracePointContext) -> i32 {
+    let task = Task::current();
+    if task.is_traced() {
+        // The thread that calls exec becomes the process's only one, under the process's id.
+        let old_tid: u32 = ctx.arg(1);
+        control(task, Kind::Exec, current_comm(), old_tid as u64, 0);
+    }
+    0
+}
+
+#[raw_tracepoint(tracepoint = "sched_process_exit")]
+pub fn on_exit(ctx: RawTracePointContext) -> i32 {
+    let task = Task::current();
+    if !task.is_traced() {
+        loss::forget(task.tid);
+        return 0;
+    }
+    let comm = current_comm();
+    control(task, Kind::ThreadExit, comm, 0, 0);
+    match last_status(Kernel(ctx.arg(0))) {
+        // Two threads that end at once may both see that nobody is left: the one that takes the
+        // process out of the set reports its end.
+        Some(Some(status)) => {
+            if TRACED.remove(task.pid).is_ok() {
+                control(task, Kind::ProcessExit, comm, status as u64, 0);
+            }
+        }
+        Some(None) => {}
+        None => {
+            loss::note(task.tid);
+            warn!(&ctx, "the end of process {} is unreadable", task.pid);
+        }
+    }
+    loss::forget(task.tid);
+    0
+}
+
+/// The wait status if this is the process's last thread; `None` if that cannot be read.
+#[inline(always)]
+fn last_status(task: Kernel) -> Option<Option<u32>> {
+    let signal = task.pointer(&settings::TASK_SIGNAL)?;
+    let live: u32 = signal.read(&settings::SIGNAL_LIVE)?;
+    if live != 0 {
+        return Some(None);
+    }
+    let flags: u32 = signal.read(&settings::SIGNAL_FLAGS)?;
+    if flags & SIGNAL_GROUP_EXIT != 0 {
+        return Some(Some(signal.read(&settings::SIGNAL_GROUP_EXIT_CODE)?));
+    }
+    let leader = task.pointer(&settings::TASK_GROUP_LEADER)?;
+    Some(Some(leader.read(&settings::TASK_EXIT_CODE)?))
+}
+
+#[raw_tracepoint(tracepoint = "task_rename")]
+pub fn on_rename(ctx: RawTracePointContext) -> i32 {
+    // A thread may rename another one of its process.
+    let Some(task) = Kernel(ctx.arg(0)).task() else { return 0 };
+    if !task.is_traced() {
+        return 0;
+    }
+    let mut comm = [0u8; 16];
+    let name: u64 = ctx.arg(1);
+    // SAFETY: the helper checks the address itself and fails on a bad one.
+    let read = unsafe { bpf_probe_read_kernel_str_bytes(name as *const u8, &mut comm) };
+    if read.is_err() {
+        loss::note(task.tid);
+        warn!(&ctx, "the new name of thread {} is unreadable", task.tid);
+        return 0;
+    }
+    control(task, Kind::Rename, comm, 0, 0);
+    0
+}

@@ -1,0 +1,47 @@
+//! The ways out of a function: a probe on each `ret` and on each jump that may leave it.
+//!
+//! The probe fires before the instruction, taken or not, so a conditional jump's condition and an
+//! indirect jump's target are worked out here. Whether the frame really ends is for the reader to
+//! say, by the stack pointer.
+
+use crate::{
+    jump, loss,
+    output::{event, now, traced_task},
+    registers::{Registers, condition_holds},
+};
+use aya_ebpf::{
+    EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
+};
+use aya_log_ebpf::warn;
+use ctrace_common::{Cookie, NO_CONDITION, NO_JUMP};
+
+#[uprobe]
+pub fn exit_site(ctx: ProbeContext) -> u32 {
+    let ts_ns = now();
+    let Some(task) = traced_task() else { return 0 };
+    let registers = Registers::of(&ctx);
+    // SAFETY: the helper takes the program's own context.
+    let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
+    if cookie.condition() != NO_CONDITION && !condition_holds(cookie.condition(), registers.flags())
+    {
+        return 0;
+    }
+    if cookie.jump() != NO_JUMP {
+        match jump::leaves(cookie.jump(), &registers) {
+            Some(true) => {}
+            Some(false) => return 0,
+            None => {
+                // An exit may have been missed: that is a loss, not something to guess.
+                loss::note(task.tid);
+                warn!(
+                    &ctx,
+                    "the target of the indirect jump at {:x} is unreadable",
+                    registers.ip()
+                );
+                return 0;
+            }
+        }
+    }
+    event(task, cookie.kind(), registers.sp(), cookie.probe(), Some(ts_ns));
+    0
+}

@@ -1,0 +1,60 @@
+//! Entries and returns of functions.
+//!
+//! `session` runs at both (kernels from 6.13), `entry` and `ret` at one of them each (older ones).
+//! `session` alone uses `bpf_get_func_ip`, which kernels before 6.6 refuse for user probes.
+
+use crate::{
+    output::{event, now, traced_task},
+    registers::Registers,
+};
+use aya_ebpf::{
+    EbpfContext as _,
+    helpers::{bpf_get_attach_cookie, bpf_get_func_ip},
+    macros::{uprobe, uretprobe},
+    programs::{ProbeContext, RetProbeContext},
+};
+use ctrace_common::{Cookie, Kind};
+
+/// Tells the kernel to skip the return probe of this call.
+const SKIP_RETURN: u32 = 1;
+
+#[inline(always)]
+fn cookie(ctx: &ProbeContext) -> Cookie {
+    // SAFETY: the helper takes the program's own context.
+    Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) })
+}
+
+#[uprobe]
+pub fn session(ctx: ProbeContext) -> u32 {
+    let Some(task) = traced_task() else { return SKIP_RETURN };
+    let registers = Registers::of(&ctx);
+    let probe = cookie(&ctx).probe();
+    // SAFETY: the helper takes the program's own context.
+    let function = unsafe { bpf_get_func_ip(ctx.as_ptr()) };
+    if registers.ip() == function {
+        event(task, Kind::Enter as u8, registers.sp(), probe, None);
+    } else {
+        let ts_ns = now();
+        event(task, Kind::Return as u8, registers.entry_sp_at_return(), probe, Some(ts_ns));
+    }
+    0
+}
+
+#[uprobe]
+pub fn entry(ctx: ProbeContext) -> u32 {
+    if let Some(task) = traced_task() {
+        event(task, Kind::Enter as u8, Registers::of(&ctx).sp(), cookie(&ctx).probe(), None);
+    }
+    0
+}
+
+#[uretprobe]
+pub fn ret(ctx: RetProbeContext) -> u32 {
+    let ts_ns = now();
+    let ctx = ProbeContext::new(ctx.as_ptr());
+    if let Some(task) = traced_task() {
+        let sp = Registers::of(&ctx).entry_sp_at_return();
+        event(task, Kind::Return as u8, sp, cookie(&ctx).probe(), Some(ts_ns));
+    }
+    0
+}

@@ -1,0 +1,39 @@
+//! The eBPF programs of ctrace: one file per family of programs.
+//!
+//! - `function`: entries and returns, on session, multi and perf links;
+//! - `exit`: the ways out of a function, where no return probe may be used;
+//! - `point`: USDT notes;
+//! - `control`: forks, execs, exits and renames of the traced processes.
+//!
+//! `output` is the way into the rings, `loss` counts what finds no room there.
+#![no_std]
+#![no_main]
+// The eBPF target has no atomic arithmetic in `core`; see `atomic`.
+#![feature(asm_experimental_arch)]
+
+#[cfg(not(bpf_target_arch = "x86_64"))]
+compile_error!("ctrace reads x86-64 registers: other architectures need their own registers.rs");
+
+mod atomic;
+mod control;
+mod exit;
+mod function;
+mod jump;
+mod loss;
+mod maps;
+mod output;
+mod point;
+mod registers;
+mod settings;
+
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    // Every panic is optimised out: the verifier refuses a program that could loop here.
+    loop {}
+}
+
+// The kernel gives some of the helpers to GPL-compatible programs only.
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -1,0 +1,273 @@
+//! Where fields lie in the running kernel's structures, from its type information (BTF).
+//!
+//! The format is in the kernel's `Documentation/bpf/btf.rst`. Only members of structures are of
+//! interest here, so one pass over the types is enough: no table of them is built.
+
+use super::BpfError;
+use std::fs;
+
+const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
+const MAGIC: u16 = 0xeb9f;
+
+const STRUCT: u32 = 4;
+const UNION: u32 = 5;
+
+/// Byte offsets of the fields that the control programs read, with the programs' names for them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Offsets([u32; FIELDS.len()]);
+
+const FIELDS: [(&str, &str, &str); 8] = [
+    ("TASK_PID", "task_struct", "pid"),
+    ("TASK_TGID", "task_struct", "tgid"),
+    ("TASK_EXIT_CODE", "task_struct", "exit_code"),
+    ("TASK_GROUP_LEADER", "task_struct", "group_leader"),
+    ("TASK_SIGNAL", "task_struct", "signal"),
+    ("SIGNAL_LIVE", "signal_struct", "live"),
+    ("SIGNAL_FLAGS", "signal_struct", "flags"),
+    ("SIGNAL_GROUP_EXIT_CODE", "signal_struct", "group_exit_code"),
+];
+
+impl Offsets {
+    pub(super) fn of_running_kernel() -> Result<Self, BpfError> {
+        let bytes = fs::read(VMLINUX)
+            .map_err(|source| BpfError::Unreadable { path: VMLINUX.into(), source })?;
+        let types = Types::parse(&bytes).ok_or(BpfError::Malformed { path: VMLINUX.into() })?;
+        Self::find(&types)
+    }
+
+    fn find(types: &Types<'_>) -> Result<Self, BpfError> {
+        let mut offsets = [0; FIELDS.len()];
+        let task = types.structure("task_struct");
+        let signal = types.structure("signal_struct");
+        for (offset, (_, structure, field)) in offsets.iter_mut().zip(FIELDS) {
+            let structure = if structure == "task_struct" { task } else { signal };
+            *offset = structure
+                .and_then(|structure| types.member(structure, field, 0))
+                .ok_or(BpfError::NoField { field })?;
+        }
+        Ok(Self(offsets))
+    }
+
+    /// The globals of the programs and their values.
+    pub(super) fn globals(&self) -> impl Iterator<Item = (&'static str, &u32)> {
+        FIELDS.iter().map(|(global, _, _)| *global).zip(&self.0)
+    }
+}
+
+/// The types of one BTF blob.
+struct Types<'a> {
+    types: &'a [u8],
+    strings: &'a [u8],
+}
+
+/// A structure or union: its members' records.
+#[derive(Clone, Copy)]
+struct Structure<'a> {
+    members: &'a [u8],
+    /// Bit-field sizes share the word with the offsets.
+    has_bit_fields: bool,
+}
+
+impl<'a> Types<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        if u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?) != MAGIC {
+            return None;
+        }
+        let header = |index: usize| word(bytes, 4 + index * 4).map(|value| value as usize);
+        let (length, type_at, type_len) = (header(0)?, header(1)?, header(2)?);
+        let (string_at, string_len) = (header(3)?, header(4)?);
+        let part = |at: usize, len: usize| {
+            let start = length.checked_add(at)?;
+            bytes.get(start..start.checked_add(len)?)
+        };
+        Some(Self { types: part(type_at, type_len)?, strings: part(string_at, string_len)? })
+    }
+
+    /// Calls `each` with every type's number, name offset, kind and record, until it answers.
+    fn find<T>(
+        &self,
+        mut each: impl FnMut(u32, u32, u32, Structure<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let mut at = 0;
+        let mut id = 1;
+        while at + 12 <= self.types.len() {
+            let (name, info) = (word(self.types, at)?, word(self.types, at + 4)?);
+            let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+            let extra = match kind {
+                1 | 14 | 17 => 4,
+                3 => 12,
+                STRUCT | UNION | 15 | 19 => 12 * count,
+                6 | 13 => 8 * count,
+                _ => 0,
+            };
+            let members = self.types.get(at + 12..at + 12 + extra)?;
+            let structure = Structure { members, has_bit_fields: info >> 31 != 0 };
+            if let Some(found) = each(id, name, kind, structure) {
+                return Some(found);
+            }
+            at += 12 + extra;
+            id += 1;
+        }
+        None
+    }
+
+    fn structure(&self, wanted: &str) -> Option<Structure<'a>> {
+        self.find(|_, name, kind, structure| {
+            (kind == STRUCT && !structure.members.is_empty() && self.is_named(name, wanted))
+                .then_some(structure)
+        })
+    }
+
+    /// The byte offset of a member, looked for in nameless members too.
+    fn member(&self, structure: Structure<'a>, wanted: &str, depth: u32) -> Option<u32> {
+        structure.members.chunks_exact(12).find_map(|member| {
+            let (name, id, offset) = (word(member, 0)?, word(member, 4)?, word(member, 8)?);
+            let bits = if structure.has_bit_fields { offset & 0xff_ffff } else { offset };
+            if name == 0 && depth < 8 {
+                let inner =
+                    self.find(|number, _, kind, inner| (number == id).then_some((kind, inner)));
+                let (STRUCT | UNION, inner) = inner? else { return None };
+                return Some(bits / 8 + self.member(inner, wanted, depth + 1)?);
+            }
+            self.is_named(name, wanted).then_some(bits / 8)
+        })
+    }
+
+    fn is_named(&self, offset: u32, wanted: &str) -> bool {
+        let Some(name) = self.strings.get(offset as usize..) else { return false };
+        name.strip_prefix(wanted.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Strings and types of a small kernel.
+    #[derive(Default)]
+    struct Builder {
+        types: Vec<u8>,
+        strings: Vec<u8>,
+    }
+
+    impl Builder {
+        fn new() -> Self {
+            Self { types: Vec::new(), strings: vec![0] }
+        }
+
+        fn string(&mut self, text: &str) -> u32 {
+            if text.is_empty() {
+                return 0;
+            }
+            let at = self.strings.len() as u32;
+            self.strings.extend(text.bytes());
+            self.strings.push(0);
+            at
+        }
+
+        fn words(&mut self, words: &[u32]) {
+            self.types.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        }
+
+        fn int(&mut self) {
+            let name = self.string("int");
+            self.words(&[name, 1 << 24, 4, 32]);
+        }
+
+        fn structure(&mut self, name: &str, kind: u32, flag: u32, members: &[(&str, u32, u32)]) {
+            let name = self.string(name);
+            self.words(&[name, flag << 31 | kind << 24 | members.len() as u32, 64]);
+            for (name, id, bits) in members {
+                let name = self.string(name);
+                self.words(&[name, *id, *bits]);
+            }
+        }
+
+        fn build(self) -> Vec<u8> {
+            let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+            let mut bytes = vec![0x9f, 0xeb, 1, 0];
+            for word in [24, 0, types, types, strings] {
+                bytes.extend(u32::to_le_bytes(word));
+            }
+            bytes.extend(self.types);
+            bytes.extend(self.strings);
+            bytes
+        }
+    }
+
+    fn small_kernel() -> Vec<u8> {
+        let mut builder = Builder::new();
+        builder.int(); // 1
+        builder.structure("task_struct", 4, 0, &[]); // 2: a declaration elsewhere
+        builder.structure("", 5, 0, &[("tgid", 1, 0), ("tgid_too", 1, 0)]); // 3
+        builder.structure(
+            "task_struct",
+            4,
+            1,
+            &[
+                ("pidx", 1, 0),
+                ("pid", 1, 4 << 24 | 32),
+                ("", 3, 128),
+                ("exit_code", 1, 160),
+                ("group_leader", 1, 192),
+                ("signal", 1, 256),
+            ],
+        ); // 4
+        builder.structure(
+            "signal_struct",
+            4,
+            0,
+            &[("live", 1, 0), ("flags", 1, 64), ("group_exit_code", 1, 96)],
+        ); // 5
+        builder.build()
+    }
+
+    #[test]
+    fn fields_are_found_in_nameless_members_too() {
+        let bytes = small_kernel();
+        let offsets = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap();
+        assert_eq!(offsets, Offsets([4, 16, 20, 24, 32, 0, 8, 12]));
+        assert_eq!(offsets.globals().nth(1), Some(("TASK_TGID", &16)));
+    }
+
+    #[test]
+    fn a_missing_field_is_named() {
+        let bytes = small_kernel();
+        let at = bytes.windows(10).position(|w| w == b"exit_code\0").unwrap();
+        let mut bytes = bytes;
+        bytes[at] = b'E';
+        let error = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap_err();
+        assert!(matches!(error, BpfError::NoField { field: "exit_code" }), "{error}");
+    }
+
+    #[test]
+    fn damage_is_no_panic() {
+        let bytes = small_kernel();
+        for len in 0..bytes.len() {
+            if let Some(types) = Types::parse(&bytes[..len]) {
+                let _ = Offsets::find(&types);
+            }
+        }
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0xff;
+            if let Some(types) = Types::parse(&bytes) {
+                let _ = Offsets::find(&types);
+            }
+        }
+    }
+
+    #[test]
+    fn the_running_kernel_has_them_all() {
+        if !std::path::Path::new(VMLINUX).exists() {
+            eprintln!("skipped: this kernel has no {VMLINUX}");
+            return;
+        }
+        let Offsets(offsets) = Offsets::of_running_kernel().unwrap();
+        assert_eq!(offsets[1], offsets[0] + 4, "tgid follows pid");
+    }
+}

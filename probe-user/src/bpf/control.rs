@@ -1,0 +1,121 @@
+//! The programs that watch processes come and go, and the set of those that are traced.
+
+use super::{
+    BpfError,
+    programs::{Program, Programs},
+    sys::{self, AttachType},
+};
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
+
+/// As many as the map in the eBPF programs holds.
+const PROCESSES_LIMIT: usize = 32768;
+
+const TRACEPOINTS: [(Program, &CStr, &str); 4] = [
+    (Program::Fork, c"sched_process_fork", "sched_process_fork"),
+    (Program::Exec, c"sched_process_exec", "sched_process_exec"),
+    (Program::Exit, c"sched_process_exit", "sched_process_exit"),
+    (Program::Rename, c"task_rename", "task_rename"),
+];
+
+pub(super) struct Control {
+    /// Dropping one stops its program.
+    _links: Vec<OwnedFd>,
+    traced: Arc<OwnedFd>,
+}
+
+impl Control {
+    pub(super) fn attach(programs: &Programs, traced: Arc<OwnedFd>) -> Result<Self, BpfError> {
+        let mut links = Vec::new();
+        for (program, name, tracepoint) in TRACEPOINTS {
+            let loaded = programs.get(program, AttachType::Any)?;
+            let link = sys::open_raw_tracepoint(name, loaded.as_fd()).map_err(|source| {
+                BpfError::permission(format!("watch `{tracepoint}`"), &source)
+                    .unwrap_or(BpfError::Tracepoint { tracepoint, source })
+            })?;
+            links.push(link);
+        }
+        Ok(Self { _links: links, traced })
+    }
+
+    pub(super) fn trace(&self, pid: u32) -> Result<(), BpfError> {
+        sys::map_update(self.traced.as_fd(), pid, &[1]).map_err(|source| {
+            match source.raw_os_error() {
+                Some(libc::E2BIG) => BpfError::TooManyProcesses { limit: PROCESSES_LIMIT },
+                _ => map_error(source),
+            }
+        })
+    }
+
+    /// A process that is not traced, or not any more, is fine.
+    pub(super) fn untrace(&self, pid: u32) -> Result<(), BpfError> {
+        match sys::map_delete(self.traced.as_fd(), pid) {
+            Err(source) if source.raw_os_error() != Some(libc::ENOENT) => Err(map_error(source)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn map_error(source: io::Error) -> BpfError {
+    BpfError::Map { what: "traced processes", source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::sys::{Syscall, fake},
+        *,
+    };
+    use std::fs::File;
+
+    fn control() -> Control {
+        let traced = Arc::new(File::open("/dev/null").unwrap().into());
+        Control { _links: Vec::new(), traced }
+    }
+
+    fn attach_where_opening_fails(errno: i32) -> BpfError {
+        let _fake = fake::Fake::new(move |call| match call {
+            Syscall::Bpf { command: 17, .. } => fake::error(errno),
+            _ => fake::fd(),
+        });
+        let traced = Arc::new(File::open("/dev/null").unwrap().into());
+        Control::attach(&Programs::fake(), traced).err().unwrap()
+    }
+
+    #[test]
+    fn a_kernel_without_the_tracepoint_is_told() {
+        let error = attach_where_opening_fails(libc::ENOENT);
+        let expected = "sched_process_fork";
+        assert!(matches!(error, BpfError::Tracepoint { tracepoint, .. } if tracepoint == expected));
+    }
+
+    #[test]
+    fn missing_rights_are_told() {
+        let error = attach_where_opening_fails(libc::EPERM);
+        assert!(matches!(error, BpfError::Permission { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_full_set_is_told() {
+        let _fake = fake::Fake::failing(libc::E2BIG);
+        let error = control().trace(1).unwrap_err();
+        assert!(matches!(error, BpfError::TooManyProcesses { .. }), "{error}");
+    }
+
+    #[test]
+    fn other_refusals_are_told() {
+        let _fake = fake::Fake::failing(libc::ENOMEM);
+        assert!(matches!(control().trace(1), Err(BpfError::Map { .. })));
+        assert!(matches!(control().untrace(1), Err(BpfError::Map { .. })));
+    }
+
+    #[test]
+    fn a_process_may_be_gone_from_the_set() {
+        let _fake = fake::Fake::failing(libc::ENOENT);
+        control().untrace(1).unwrap();
+    }
+}

@@ -1,0 +1,51 @@
+//! What the eBPF programs have to say, forwarded to `tracing`.
+//!
+//! They speak in rare cases only: a field of the kernel that cannot be read, a full map.
+
+use super::BpfError;
+use aya_log::EbpfLogger;
+use log::{Level, Log, Metadata, Record};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Reads the messages; becomes readable when there are some.
+pub struct Diagnostics(EbpfLogger<Forward>);
+
+impl Diagnostics {
+    pub(super) fn new(ebpf: &mut aya::Ebpf) -> Result<Self, BpfError> {
+        EbpfLogger::init_with_logger(ebpf, Forward)
+            .map(Self)
+            .map_err(|error| BpfError::Diagnostics { reason: error.to_string() })
+    }
+
+    /// Forwards what has come since the last time.
+    pub fn flush(&mut self) {
+        self.0.flush();
+    }
+}
+
+impl AsFd for Diagnostics {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+struct Forward;
+
+impl Log for Forward {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let message = record.args();
+        match record.level() {
+            Level::Error => tracing::error!(target: "ebpf", "{message}"),
+            Level::Warn => tracing::warn!(target: "ebpf", "{message}"),
+            Level::Info => tracing::info!(target: "ebpf", "{message}"),
+            Level::Debug => tracing::debug!(target: "ebpf", "{message}"),
+            Level::Trace => tracing::trace!(target: "ebpf", "{message}"),
+        }
+    }
+
+    fn flush(&self) {}
+}

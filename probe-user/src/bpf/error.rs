@@ -1,0 +1,183 @@
+//! Everything that can go wrong at the kernel door, in one line each, with what to do about it.
+
+use super::{Capability, LinkKind};
+use std::{fmt, io, path::PathBuf};
+use thiserror::Error;
+
+/// `ENOTSUPP` of the kernel's own, which libc does not know: an instruction uprobes cannot replace.
+pub(super) const ENOTSUPP: i32 = 524;
+
+#[derive(Debug, Error)]
+pub enum BpfError {
+    #[error(
+        "this binary was built without the eBPF programs ({reason}); run `cargo xtask setup`, \
+         then build again"
+    )]
+    NoProgram { reason: &'static str },
+
+    #[error("no permission to {action}{}", rights(.missing, .lockdown))]
+    Permission { action: String, missing: Vec<Capability>, lockdown: Option<String> },
+
+    #[error("this kernel has no {what}; {remedy}")]
+    Unsupported { what: &'static str, remedy: &'static str },
+
+    #[error("the eBPF object in this binary is damaged ({reason}); build ctrace again")]
+    Object { reason: String },
+
+    #[error("cannot create {what}: {source}{}", creation_hint(.source))]
+    Create { what: String, source: io::Error },
+
+    #[error("the kernel rejects the program `{program}`: {source}{}", verifier(.log))]
+    Rejected { program: &'static str, source: io::Error, log: String },
+
+    #[error("cannot watch `{tracepoint}`: {source}; does the kernel have tracepoints?")]
+    Tracepoint { tracepoint: &'static str, source: io::Error },
+
+    #[error("the kernel's type information has no {field}: ctrace needs CONFIG_DEBUG_INFO_BTF")]
+    NoField { field: &'static str },
+
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+
+    #[error("{} is not in a form ctrace knows", .path.display())]
+    Malformed { path: PathBuf },
+
+    #[error("a ring of {bytes} bytes: it must be a power of two from {least} bytes to 1 GiB")]
+    RingSize { bytes: u32, least: u32 },
+
+    #[error("the rings have a reader already")]
+    RingsTaken,
+
+    #[error("process {pid} is gone")]
+    NoProcess { pid: u32 },
+
+    #[error("{} is gone", .path.display())]
+    NoFile { path: PathBuf },
+
+    #[error("{} is no regular file: nothing can be probed there", .path.display())]
+    NotAFile { path: PathBuf },
+
+    #[error("{sites} places are too many for one link (at most {limit}); select fewer functions")]
+    TooManySites { sites: usize, limit: usize },
+
+    #[error(
+        "{sites} places need {sites} perf-event links, and the kernel takes about 0.1 s to remove \
+         each one ({seconds} s at the end); select at most {limit}, use --force, or use Linux 6.6 \
+         or later, which needs only one link"
+    )]
+    TooManyPerfSites { sites: usize, limit: usize, seconds: usize },
+
+    #[error(
+        "{kind} links to {} are refused: {source}; {hint}", .path.display()
+    )]
+    Refused { kind: LinkKind, path: PathBuf, source: io::Error, hint: &'static str },
+
+    #[error("the kernel did not remove the probes: {source}; they go when ctrace ends")]
+    Detach { source: io::Error },
+
+    #[error("too many indirect jumps ({needed}, at most {limit}); select fewer functions")]
+    TooManyJumps { needed: usize, limit: usize },
+
+    #[error("too many processes are traced at once (at most {limit})")]
+    TooManyProcesses { limit: usize },
+
+    #[error("cannot change or read the eBPF map of {what}: {source}")]
+    Map { what: &'static str, source: io::Error },
+
+    #[error("cannot read the programs' diagnostics: {reason}")]
+    Diagnostics { reason: String },
+}
+
+/// What stands in the way, as far as it can be seen.
+fn rights(missing: &[Capability], lockdown: &Option<String>) -> String {
+    struct List<'a>(&'a [Capability]);
+    impl fmt::Display for List<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            for (index, capability) in self.0.iter().enumerate() {
+                let before = if index == 0 { "" } else { ", " };
+                write!(f, "{before}{capability}")?;
+            }
+            Ok(())
+        }
+    }
+    match (missing, lockdown) {
+        ([_, ..], _) => format!(": {} missing; run it with sudo", List(missing)),
+        ([], Some(mode)) => format!(": the kernel is locked down ({mode})"),
+        ([], None) => ": a security module or a container's filter forbids it".into(),
+    }
+}
+
+fn creation_hint(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::ENOMEM) => "; make the rings smaller",
+        Some(libc::EMFILE) => "; raise the limit of open files (ulimit -n)",
+        Some(libc::EINVAL) => "; ctrace needs Linux 5.15 or later",
+        _ => "",
+    }
+}
+
+/// The end of the verifier's log: there lies its reason.
+fn verifier(log: &str) -> String {
+    let lines: Vec<_> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let last = &lines[lines.len().saturating_sub(12)..];
+    format!("; the verifier says:\n{}", last.join("\n"))
+}
+
+impl BpfError {
+    /// A refusal for want of rights, or `None` if `source` is something else.
+    pub(super) fn permission(action: impl Into<String>, source: &io::Error) -> Option<Self> {
+        matches!(source.raw_os_error(), Some(libc::EPERM | libc::EACCES)).then(|| {
+            Self::Permission {
+                action: action.into(),
+                missing: super::Capabilities::of_this_process().missing,
+                lockdown: super::features::lockdown(),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permission(missing: &[Capability], lockdown: Option<&str>) -> String {
+        BpfError::Permission {
+            action: "load programs".into(),
+            missing: missing.to_vec(),
+            lockdown: lockdown.map(str::to_owned),
+        }
+        .to_string()
+    }
+
+    #[test]
+    fn missing_rights_are_named() {
+        assert_eq!(
+            permission(&[Capability::Bpf, Capability::Perfmon], None),
+            "no permission to load programs: CAP_BPF, CAP_PERFMON missing; run it with sudo"
+        );
+        assert_eq!(
+            permission(&[], Some("confidentiality")),
+            "no permission to load programs: the kernel is locked down (confidentiality)"
+        );
+        assert!(permission(&[], None).ends_with("a container's filter forbids it"));
+    }
+
+    #[test]
+    fn only_refusals_are_permissions() {
+        let error = |errno| io::Error::from_raw_os_error(errno);
+        assert!(BpfError::permission("x", &error(libc::EPERM)).is_some());
+        assert!(BpfError::permission("x", &error(libc::EACCES)).is_some());
+        assert!(BpfError::permission("x", &error(libc::EINVAL)).is_none());
+    }
+
+    #[test]
+    fn a_long_log_is_cut_to_its_end() {
+        let log: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let text = verifier(&log);
+        assert!(text.contains("line 99") && !text.contains("line 87\n"), "{text}");
+        assert_eq!(verifier("\n \n"), "");
+    }
+}

@@ -1,0 +1,230 @@
+//! What this machine can do, found out by trying.
+
+use super::{
+    Capabilities, LinkKind, Release,
+    error::ENOTSUPP,
+    multi, object, perf,
+    sys::{self, AttachType, UprobeEvent, UprobeLink},
+};
+use serde::Serialize;
+use std::{
+    fs, io,
+    os::fd::{AsFd as _, OwnedFd},
+    process,
+    sync::atomic::AtomicU16,
+};
+
+/// Whether something works here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Support {
+    pub works: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Support {
+    fn from<T>(result: Result<T, String>) -> Self {
+        Self { works: result.is_ok(), reason: result.err() }
+    }
+}
+
+/// How the kernel treats a long nop under a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nop {
+    /// As any other instruction that it can emulate.
+    Emulated,
+    /// A 5-byte nop becomes a call: the cheapest probe.
+    Nop5,
+    /// A 10-byte nop does.
+    Nop10,
+}
+
+/// What this machine, and this user on it, can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Features {
+    pub release: String,
+    pub version: Release,
+    pub architecture: &'static str,
+    /// Whether this binary contains the eBPF programs.
+    pub programs: Support,
+    pub capabilities: Capabilities,
+    /// The mode of kernel lockdown, where there is one.
+    pub lockdown: Option<String>,
+    /// The kernel's own type information.
+    pub btf: Support,
+    pub ring_buffer: Support,
+    pub session_link: Support,
+    pub multi_link: Support,
+    pub perf_link: Support,
+    /// Semaphores of USDT notes and marker scopes are raised.
+    pub semaphores: Support,
+    pub nop: Nop,
+    /// `None`: children are told apart by the link; else why the programs do it.
+    pub filter_in_programs: Option<&'static str>,
+    /// The link that `auto` chooses for functions.
+    pub link: Option<LinkKind>,
+}
+
+impl Features {
+    /// Tries everything out on this very process; takes up to half a second.
+    pub fn probe() -> Self {
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let version = Release::parse(&release);
+        let here = Here::find();
+        let on_link = |attach, ref_ctr| Support::from(try_link(&here, attach, ref_ctr));
+        let session_link = on_link(AttachType::UprobeSession, false);
+        let multi_link = on_link(AttachType::UprobeMulti, false);
+        let perf_link = Support::from(try_perf(&here));
+        let link = [
+            (LinkKind::Session, session_link.works),
+            (LinkKind::Multi, multi_link.works),
+            (LinkKind::Perf, perf_link.works),
+        ];
+        Self {
+            version,
+            architecture: std::env::consts::ARCH,
+            programs: Support::from(if object::is_there() {
+                Ok(())
+            } else {
+                Err(format!("built without them ({})", object::toolchain()))
+            }),
+            capabilities: Capabilities::of_this_process(),
+            lockdown: lockdown(),
+            btf: Support::from(super::btf::Offsets::of_running_kernel().map_err(|e| e.to_string())),
+            ring_buffer: Support::from(
+                sys::create_ring(rustix::param::page_size() as u32).map_err(|e| reason(&e)),
+            ),
+            semaphores: on_link(AttachType::UprobeMulti, true),
+            nop: long_nop(),
+            filter_in_programs: version
+                .filters_threads_not_processes()
+                .then_some("links of Linux 6.6 to 6.9 see one thread of a process only"),
+            link: link.into_iter().find(|(_, works)| *works).map(|(kind, _)| kind),
+            session_link,
+            multi_link,
+            perf_link,
+            release,
+        }
+    }
+}
+
+/// Whether the kernel knows this link at all. Where that cannot be told for want of rights, it is
+/// said to, so that attaching fails for the true reason.
+pub(super) fn knows(kind: LinkKind) -> bool {
+    match kind {
+        LinkKind::Session => multi::is_known(AttachType::UprobeSession).unwrap_or(true),
+        LinkKind::Multi => multi::is_known(AttachType::UprobeMulti).unwrap_or(true),
+        LinkKind::Perf => perf::Unit::find().is_ok(),
+    }
+}
+
+/// The mode in brackets, unless it is `none`.
+pub(super) fn lockdown() -> Option<String> {
+    parse_lockdown(&fs::read_to_string("/sys/kernel/security/lockdown").ok()?)
+}
+
+fn parse_lockdown(modes: &str) -> Option<String> {
+    let (_, rest) = modes.split_once('[')?;
+    let (mode, _) = rest.split_once(']')?;
+    (mode != "none").then(|| mode.to_owned())
+}
+
+/// How this kernel treats long nops; asks with one harmless system call.
+pub fn long_nop() -> Nop {
+    nop(&sys::ask_about_nops())
+}
+
+fn nop(answer: &io::Error) -> Nop {
+    match answer.raw_os_error() {
+        Some(libc::ENXIO) => Nop::Nop5,
+        Some(libc::EPROTO) => Nop::Nop10,
+        _ => Nop::Emulated,
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "no permission".into(),
+        Some(libc::EINVAL | libc::ENOSYS) => "this kernel does not know it".into(),
+        Some(libc::EOPNOTSUPP | ENOTSUPP) => "not supported for this code".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// A place in this process's own code where a probe does no harm.
+struct Here {
+    offset: u64,
+    semaphore: u64,
+}
+
+/// Nobody calls it: it is there to be probed.
+#[inline(never)]
+extern "C" fn place() -> u32 {
+    std::hint::black_box(1)
+}
+
+/// A semaphore nobody looks at. Not 0, so that it lies in memory that the file backs.
+static SEMAPHORE: AtomicU16 = AtomicU16::new(1);
+
+impl Here {
+    fn find() -> Option<Self> {
+        let maps = fs::read_to_string("/proc/self/maps").ok()?;
+        let offset = |address| offset_of(&maps, address);
+        let semaphore = (&raw const SEMAPHORE) as u64;
+        Some(Self { offset: offset(place as *const () as u64)?, semaphore: offset(semaphore)? })
+    }
+}
+
+/// The file offset behind an address, from the text of /proc/self/maps.
+fn offset_of(maps: &str, address: u64) -> Option<u64> {
+    maps.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (start, end) = fields.next()?.split_once('-')?;
+        let hex = |text| u64::from_str_radix(text, 16).ok();
+        let (start, end) = (hex(start)?, hex(end)?);
+        let offset = hex(fields.nth(1)?)?;
+        let inode: u64 = fields.nth(1)?.parse().ok()?;
+        ((start..end).contains(&address) && inode != 0).then(|| address - start + offset)
+    })
+}
+
+const ITSELF: &str = "cannot find its own code in /proc/self/maps";
+
+fn try_link(here: &Option<Here>, attach: AttachType, semaphore: bool) -> Result<OwnedFd, String> {
+    let here = here.as_ref().ok_or(ITSELF)?;
+    let program = multi::empty_program(attach).map_err(|error| reason(&error))?;
+    let ref_ctr_offsets = [here.semaphore];
+    let link = UprobeLink {
+        attach,
+        path: c"/proc/self/exe",
+        offsets: &[here.offset],
+        cookies: &[0],
+        ref_ctr_offsets: if semaphore { &ref_ctr_offsets } else { &[] },
+        at_return: false,
+        pid: process::id(),
+    };
+    sys::link_uprobes(program.as_fd(), &link).map_err(|error| reason(&error))
+}
+
+fn try_perf(here: &Option<Here>) -> Result<OwnedFd, String> {
+    let here = here.as_ref().ok_or(ITSELF)?;
+    let unit = perf::Unit::find().map_err(|error| error.to_string())?;
+    let program = multi::empty_program(AttachType::Any).map_err(|error| reason(&error))?;
+    let event = UprobeEvent {
+        unit: unit.number(),
+        return_bit: unit.return_bit(),
+        at_return: false,
+        path: c"/proc/self/exe",
+        offset: here.offset,
+        ref_ctr_offset: 0,
+        pid: Some(process::id()),
+    };
+    let event = sys::open_uprobe(&event).map_err(|error| reason(&error))?;
+    sys::link_perf(program.as_fd(), event.as_fd(), 1).map_err(|error| reason(&error))
+}
+
+#[cfg(test)]
+#[path = "features_tests.rs"]
+mod tests;

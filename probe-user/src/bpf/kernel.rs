@@ -1,0 +1,222 @@
+//! The programs and maps of one tracing session, loaded.
+
+use super::{
+    BpfError, Diagnostics, Features, LostCounter, Release, Rings,
+    btf::Offsets,
+    control::Control,
+    cpus::Cpus,
+    features,
+    jumps::Jumps,
+    link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
+    object,
+    programs::Programs,
+    rings,
+};
+use aya::{EbpfLoader, maps::Map};
+use ctrace_common::JumpTarget;
+use ctrace_core::units::Pid;
+use std::{
+    error::Error as _,
+    io,
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::Path,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+/// What is fixed before the programs are loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Size of each CPU's ring: a power of two, at least a page.
+    pub ring_bytes: u32,
+    /// Whether the children of traced processes are traced, from their first instruction.
+    pub follow: bool,
+}
+
+/// The programs in the kernel. Attachments may outlive it.
+pub struct Kernel {
+    ebpf: aya::Ebpf,
+    programs: Programs,
+    control: Control,
+    jumps: Mutex<Jumps>,
+    rings: Mutex<Option<Vec<Arc<OwnedFd>>>>,
+    ring_bytes: u32,
+    ring_count: usize,
+    lost: LostCounter,
+    /// The programs ask the set of traced processes; links are not filtered.
+    filters_in_programs: bool,
+    known_links: KnownLinks,
+    features: OnceLock<Features>,
+}
+
+impl Kernel {
+    /// Loads everything but the probes' programs, which are loaded when they are first attached.
+    /// Traced processes are watched from now on.
+    pub fn load(config: &Config) -> Result<Self, BpfError> {
+        let bytes = object::bytes()?;
+        let offsets = Offsets::of_running_kernel()?;
+        let cpus = Cpus::read()?;
+        let ring_fds = rings::create(cpus.online.len(), config.ring_bytes)?;
+        let filters_in_programs =
+            config.follow || Release::running().filters_threads_not_processes();
+        let mut ebpf = load_maps(bytes, &offsets, &cpus, filters_in_programs, config.follow)?;
+        let fds: Vec<_> = ebpf
+            .maps()
+            .filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd())))
+            .collect();
+        let programs = Programs::parse(bytes, &fds)?;
+        let outer = take_map(&mut ebpf, "RINGS")?;
+        rings::store(&outer, &ring_fds, &cpus.online, cpus.possible)?;
+        let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
+        let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
+        let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
+        Ok(Self {
+            ebpf,
+            programs,
+            control,
+            jumps: Mutex::new(jumps),
+            rings: Mutex::new(Some(ring_fds)),
+            ring_bytes: config.ring_bytes,
+            ring_count: cpus.online.len(),
+            lost,
+            filters_in_programs,
+            known_links: KnownLinks::default(),
+            features: OnceLock::new(),
+        })
+    }
+
+    /// What this machine can do. The first call tries it out, which takes up to half a second.
+    pub fn features(&self) -> &Features {
+        self.features.get_or_init(Features::probe)
+    }
+
+    /// Events of this process count, and its forks, execs and exits are reported.
+    pub fn trace_process(&self, pid: Pid) -> Result<(), BpfError> {
+        self.control.trace(pid.0)
+    }
+
+    pub fn untrace_process(&self, pid: Pid) -> Result<(), BpfError> {
+        self.control.untrace(pid.0)
+    }
+
+    /// Adds indirect jumps for exit sites; says the first one's index, the others follow.
+    pub fn add_jumps(&self, jumps: &[JumpTarget]) -> Result<u16, BpfError> {
+        self.jumps.lock().unwrap_or_else(PoisonError::into_inner).add(jumps)
+    }
+
+    /// Puts probes on the file that `path` opens, all or none. `path` may lead through /proc
+    /// (`/proc/PID/exe`, `/proc/PID/map_files/...`): what counts is the inode. With `pid`, only
+    /// that process is probed; while following children, all processes that map the file are, and
+    /// those count that are traced.
+    pub fn attach(
+        &self,
+        path: &Path,
+        pid: Option<Pid>,
+        role: Role,
+        sites: &[Site],
+        choice: LinkChoice,
+        force: bool,
+    ) -> Result<Attachment, BpfError> {
+        let pid = pid.map(|pid| pid.0).filter(|_| !self.filters_in_programs);
+        let request = Request { path, pid, role, sites, force };
+        link::attach(&self.programs, &self.known_links, &request, choice)
+    }
+
+    /// One ring for each CPU that is online.
+    pub fn ring_count(&self) -> usize {
+        self.ring_count
+    }
+
+    /// The rings' reading end; there is only one.
+    pub fn rings(&self) -> Result<Rings, BpfError> {
+        let fds = self.rings.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Rings::map(fds.ok_or(BpfError::RingsTaken)?, self.ring_bytes)
+    }
+
+    pub fn lost(&self) -> LostCounter {
+        self.lost.clone()
+    }
+
+    /// The programs' own messages; there is only one reader of them.
+    pub fn diagnostics(&mut self) -> Result<Diagnostics, BpfError> {
+        Diagnostics::new(&mut self.ebpf)
+    }
+}
+
+/// Lets aya read the object and create its maps.
+fn load_maps(
+    object: &[u8],
+    offsets: &Offsets,
+    cpus: &Cpus,
+    filter: bool,
+    follow: bool,
+) -> Result<aya::Ebpf, BpfError> {
+    /// As aya-log numbers its levels: warnings and errors.
+    const LOG_LEVEL: u8 = 2;
+    let (filter, follow) = (u32::from(filter), u32::from(follow));
+    let mut loader = EbpfLoader::new();
+    loader
+        .btf(None)
+        .map_max_entries("RINGS", cpus.possible)
+        .override_global("FILTER", &filter, true)
+        .override_global("FOLLOW", &follow, true)
+        .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
+    for (name, offset) in offsets.globals() {
+        loader.override_global(name, offset, true);
+    }
+    loader.load(object).map_err(|error| {
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            if let Some(source) = inner.downcast_ref::<io::Error>() {
+                let source = match source.raw_os_error() {
+                    Some(errno) => io::Error::from_raw_os_error(errno),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                };
+                return BpfError::permission("create eBPF maps", &source)
+                    .unwrap_or(BpfError::Create { what: "the eBPF maps".into(), source });
+            }
+            cause = inner.source();
+        }
+        BpfError::Object { reason: error.to_string() }
+    })
+}
+
+fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
+    match map {
+        Map::Array(data)
+        | Map::ArrayOfMaps(data)
+        | Map::HashMap(data)
+        | Map::PerCpuArray(data)
+        | Map::RingBuf(data) => Some(data.fd().as_fd()),
+        _ => None,
+    }
+}
+
+/// A descriptor of our own for one of the maps.
+fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>, BpfError> {
+    let fd = ebpf
+        .map(name)
+        .and_then(map_fd)
+        .ok_or_else(|| BpfError::Object { reason: format!("it has no map `{name}`") })?;
+    fd.try_clone_to_owned()
+        .map(Arc::new)
+        .map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
+}
+
+/// Which links the kernel knows, each found out when it is first asked for.
+#[derive(Default)]
+struct KnownLinks {
+    session: OnceLock<bool>,
+    multi: OnceLock<bool>,
+    perf: OnceLock<bool>,
+}
+
+impl link::Support for KnownLinks {
+    fn has(&self, kind: LinkKind) -> bool {
+        let known = match kind {
+            LinkKind::Session => &self.session,
+            LinkKind::Multi => &self.multi,
+            LinkKind::Perf => &self.perf,
+        };
+        *known.get_or_init(|| features::knows(kind))
+    }
+}

@@ -1,0 +1,278 @@
+//! Probes on the places of one file: the choice among the three kinds of links.
+//!
+//! | link | since | for entry and return | 5,000 places |
+//! |---|---|---|---|
+//! | session | 6.13 | one link | milliseconds |
+//! | multi | 6.6 | one link each | milliseconds |
+//! | perf | 5.15 | one link for each place, and each end | ten minutes to remove |
+
+use super::{
+    BpfError,
+    error::ENOTSUPP,
+    multi, perf,
+    programs::{Program, Programs},
+    sys::{self, AttachType},
+};
+use ctrace_common::Cookie;
+use serde::Serialize;
+use std::{
+    ffi::CString,
+    fmt, io,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Most places of one session or multi link, in the kernel.
+pub const SITES_LIMIT: usize = 1 << 20;
+/// Most places that are attached by perf links unless forced.
+pub const PERF_SITES_LIMIT: usize = 500;
+
+/// A place for a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Offset in the file.
+    pub offset: u64,
+    /// Offset in the file of the semaphore that the kernel raises while attached; 0: none.
+    pub ref_ctr_offset: u64,
+    pub cookie: Cookie,
+}
+
+/// What the probes of an attachment report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Entry and return.
+    Function,
+    Entry,
+    /// A way out of a function.
+    ExitSite,
+    /// A place without duration.
+    Point,
+}
+
+/// What the user asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkChoice {
+    /// The cheapest that the kernel has.
+    #[default]
+    Auto,
+    /// For roles other than [`Role::Function`] the same as `Multi`.
+    Session,
+    Multi,
+    Perf,
+}
+
+/// What was attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkKind {
+    Session,
+    Multi,
+    Perf,
+}
+
+impl LinkKind {
+    pub(super) const fn unsupported(self) -> BpfError {
+        match self {
+            Self::Session => BpfError::Unsupported {
+                what: "uprobe session links",
+                remedy: "they came with Linux 6.13; use --link multi, perf or auto",
+            },
+            Self::Multi => BpfError::Unsupported {
+                what: "uprobe multi links",
+                remedy: "they came with Linux 6.6; use --link perf or auto",
+            },
+            Self::Perf => BpfError::Unsupported {
+                what: "uprobes for eBPF programs",
+                remedy: "it needs CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS",
+            },
+        }
+    }
+}
+
+impl fmt::Display for LinkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session => "session",
+            Self::Multi => "multi",
+            Self::Perf => "perf",
+        })
+    }
+}
+
+/// What to attach where.
+pub(super) struct Request<'a> {
+    pub(super) path: &'a Path,
+    /// `None`: every process that maps the file.
+    pub(super) pid: Option<u32>,
+    pub(super) role: Role,
+    pub(super) sites: &'a [Site],
+    pub(super) force: bool,
+}
+
+impl Request<'_> {
+    pub(super) fn c_path(&self) -> Result<CString, BpfError> {
+        CString::new(self.path.as_os_str().as_bytes())
+            .map_err(|_| BpfError::NoFile { path: self.path.to_owned() })
+    }
+
+    /// The kernel's refusal, in terms of what was asked.
+    pub(super) fn refusal(&self, kind: LinkKind, source: io::Error) -> BpfError {
+        let path = || PathBuf::from(self.path);
+        let hint = match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => {
+                let action = format!("attach to {}", self.path.display());
+                return BpfError::permission(action, &source).expect("one of its errors");
+            }
+            Some(libc::ESRCH) => {
+                return match self.pid {
+                    Some(pid) => BpfError::NoProcess { pid },
+                    None => BpfError::NoFile { path: path() },
+                };
+            }
+            Some(libc::ENOENT) => return BpfError::NoFile { path: path() },
+            Some(libc::EBADF | libc::EISDIR) => return BpfError::NotAFile { path: path() },
+            Some(libc::E2BIG) => {
+                return BpfError::TooManySites { sites: self.sites.len(), limit: SITES_LIMIT };
+            }
+            Some(libc::EINVAL) => {
+                "a place lies outside the code, or another tracer uses it with another semaphore"
+            }
+            Some(libc::EOPNOTSUPP | ENOTSUPP | libc::ENOEXEC) => {
+                "a place holds an instruction that uprobes cannot replace; exclude its function"
+            }
+            Some(libc::ENOMEM | libc::ENOSPC) => "the kernel is out of memory for probes",
+            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+            Some(libc::EIO) => "the file cannot be read, or the place lies behind its end",
+            _ => "run `ctrace doctor` to see what this kernel can do",
+        };
+        BpfError::Refused { kind, path: path(), source, hint }
+    }
+}
+
+/// Which of the better links the kernel has; asked only when needed.
+pub(super) trait Support {
+    fn has(&self, kind: LinkKind) -> bool;
+}
+
+/// Attaches all of `request` or nothing.
+pub(super) fn attach(
+    programs: &Programs,
+    support: &impl Support,
+    request: &Request<'_>,
+    choice: LinkChoice,
+) -> Result<Attachment, BpfError> {
+    let sites = request.sites.len();
+    if sites > SITES_LIMIT {
+        return Err(BpfError::TooManySites { sites, limit: SITES_LIMIT });
+    }
+    let kind = choose(support, request.role, choice)?;
+    let links = match (kind, request.role) {
+        _ if sites == 0 => Vec::new(),
+        (LinkKind::Session, _) => {
+            let attach = AttachType::UprobeSession;
+            vec![multi::link(programs, Program::Session, attach, kind, request)?]
+        }
+        (LinkKind::Multi, role) => {
+            let attach = AttachType::UprobeMulti;
+            let mut links = Vec::new();
+            for &program in programs_of(role) {
+                links.push(multi::link(programs, program, attach, kind, request)?);
+            }
+            links
+        }
+        (LinkKind::Perf, role) => perf::link(programs, programs_of(role), request)?,
+    };
+    Ok(Attachment { kind, sites, links })
+}
+
+fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<LinkKind, BpfError> {
+    let has = |kind| if support.has(kind) { Ok(kind) } else { Err(kind.unsupported()) };
+    match (choice, role) {
+        (LinkChoice::Session, Role::Function) => has(LinkKind::Session),
+        (LinkChoice::Session | LinkChoice::Multi, _) => has(LinkKind::Multi),
+        (LinkChoice::Perf, _) => has(LinkKind::Perf),
+        (LinkChoice::Auto, Role::Function) => has(LinkKind::Session)
+            .or_else(|_| has(LinkKind::Multi))
+            .or_else(|_| has(LinkKind::Perf)),
+        (LinkChoice::Auto, _) => has(LinkKind::Multi).or_else(|_| has(LinkKind::Perf)),
+    }
+}
+
+/// In the order of attaching. Returns come first: a call that begins in between then has a return
+/// without an entry, which the reader can tell, rather than an entry whose return is never seen.
+const fn programs_of(role: Role) -> &'static [Program] {
+    match role {
+        Role::Function => &[Program::Return, Program::Entry],
+        Role::Entry => &[Program::Entry],
+        Role::ExitSite => &[Program::ExitSite],
+        Role::Point => &[Program::Point],
+    }
+}
+
+/// One link in the kernel and the program that it runs.
+pub(super) struct Link {
+    pub(super) fd: OwnedFd,
+    pub(super) _program: Arc<OwnedFd>,
+}
+
+/// Probes in place. Dropping it removes them, as does the end of this process.
+#[must_use = "dropping it removes the probes"]
+pub struct Attachment {
+    kind: LinkKind,
+    sites: usize,
+    /// In the order of attaching.
+    links: Vec<Link>,
+}
+
+impl Attachment {
+    pub fn kind(&self) -> LinkKind {
+        self.kind
+    }
+
+    /// How many places have probes.
+    pub fn sites(&self) -> usize {
+        self.sites
+    }
+
+    /// How many links there are to remove: with perf links, a tenth of a second each.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Removes the probes; says how long it took. The programs do not run any more afterwards.
+    pub fn detach(mut self) -> Result<Duration, BpfError> {
+        let start = Instant::now();
+        self.remove().map_err(|source| BpfError::Detach { source })?;
+        Ok(start.elapsed())
+    }
+
+    /// All of them, even if one fails.
+    fn remove(&mut self) -> io::Result<()> {
+        let mut result = Ok(());
+        // Entries before returns: the calls that are open still get theirs.
+        while let Some(link) = self.links.pop() {
+            result = result.and(sys::close(link.fd));
+        }
+        result
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        // There is nobody to tell, and the end of the process removes what is left.
+        let _ = self.remove();
+    }
+}
+
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, sites, links } = self;
+        write!(f, "{sites} sites by {} {kind} links", links.len())
+    }
+}
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+//! How many events did not make it into a ring.
+
+use super::{BpfError, sys};
+use ctrace_common::{LOST_EVENTS, LOST_UNATTRIBUTED};
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
+
+/// Totals since the kernel was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Events that found no room.
+    pub events: u64,
+    /// Those of them that no record's `lost_before` tells.
+    pub unattributed: u64,
+}
+
+/// Reads the totals; one system call each.
+#[derive(Clone)]
+pub struct LostCounter {
+    map: Arc<OwnedFd>,
+    cpus: usize,
+}
+
+impl LostCounter {
+    pub(super) fn new(map: Arc<OwnedFd>, cpus: usize) -> Self {
+        Self { map, cpus }
+    }
+
+    pub fn read(&self) -> Result<Lost, BpfError> {
+        Ok(Lost { events: self.sum(LOST_EVENTS)?, unattributed: self.sum(LOST_UNATTRIBUTED)? })
+    }
+
+    fn sum(&self, counter: u32) -> Result<u64, BpfError> {
+        let mut values = vec![0; self.cpus];
+        sys::map_lookup(self.map.as_fd(), counter, &mut values)
+            .map_err(|source| BpfError::Map { what: "losses", source })?;
+        Ok(values.iter().sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::sys::{Syscall, fake},
+        *,
+    };
+    use std::fs::File;
+
+    fn counter() -> LostCounter {
+        LostCounter::new(Arc::new(File::open("/dev/null").unwrap().into()), 3)
+    }
+
+    #[test]
+    fn the_cpus_are_summed_up() {
+        let _fake = fake::Fake::new(|call| {
+            let Syscall::Bpf { command: 1, attr } = call else { panic!("no look-up") };
+            let (key, values) = (attr.get_u64(8) as *const u32, attr.get_u64(16) as *mut u64);
+            // SAFETY: the caller's key and its three values.
+            unsafe {
+                for cpu in 0..3 {
+                    values.add(cpu).write(if *key == LOST_EVENTS { 10 + cpu as u64 } else { 1 });
+                }
+            }
+            Ok(0)
+        });
+        assert_eq!(counter().read().unwrap(), Lost { events: 33, unattributed: 3 });
+    }
+
+    #[test]
+    fn a_refusal_is_told() {
+        let _fake = fake::Fake::failing(libc::EPERM);
+        assert!(matches!(counter().read(), Err(BpfError::Map { what: "losses", .. })));
+    }
+}

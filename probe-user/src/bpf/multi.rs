@@ -1,0 +1,89 @@
+//! Session and multi links: one link for all places of a file.
+
+use super::{
+    BpfError,
+    link::{Link, LinkKind, Request},
+    programs::{Program, Programs},
+    sys::{self, AttachType, Insn, ProgramSpec, ProgramType, UprobeLink},
+};
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+};
+
+/// Attaches `program` to all places of the request.
+pub(super) fn link(
+    programs: &Programs,
+    program: Program,
+    attach: AttachType,
+    kind: LinkKind,
+    request: &Request<'_>,
+) -> Result<Link, BpfError> {
+    let path = request.c_path()?;
+    let sites = request.sites;
+    let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
+    let cookies: Vec<_> = sites.iter().map(|site| site.cookie.0).collect();
+    // The entry's link raises the semaphores; one raise is enough.
+    let counts = program != Program::Return && sites.iter().any(|site| site.ref_ctr_offset != 0);
+    let ref_ctr_offsets: Vec<_> =
+        if counts { sites.iter().map(|site| site.ref_ctr_offset).collect() } else { Vec::new() };
+    let loaded = programs.get(program, attach)?;
+    let link = UprobeLink {
+        attach,
+        path: &path,
+        offsets: &offsets,
+        cookies: &cookies,
+        ref_ctr_offsets: &ref_ctr_offsets,
+        at_return: program == Program::Return,
+        pid: request.pid.unwrap_or(0),
+    };
+    let fd =
+        sys::link_uprobes(loaded.as_fd(), &link).map_err(|source| request.refusal(kind, source))?;
+    Ok(Link { fd, _program: loaded })
+}
+
+/// A program that does nothing.
+pub(super) fn empty_program(attach: AttachType) -> io::Result<OwnedFd> {
+    let instructions = [insn(0xb7, 0), insn(0x95, 0)]; // r0 = 0; exit
+    sys::load_program(
+        &ProgramSpec {
+            name: "nothing",
+            kind: ProgramType::Kprobe,
+            attach,
+            instructions: &instructions,
+            license: c"Dual MIT/GPL",
+        },
+        None,
+    )
+}
+
+fn insn(code: u8, imm: i32) -> Insn {
+    Insn { code, _bitfield_align_1: [], _bitfield_1: Insn::new_bitfield_1(0, 0), off: 0, imm }
+}
+
+/// Asks the kernel for a link that it can only refuse: a folder cannot be probed. A kernel that
+/// does not know this type of link refuses it for that, with another error.
+pub(super) fn is_known(attach: AttachType) -> io::Result<bool> {
+    let program = match empty_program(attach) {
+        Ok(program) => program,
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let link = UprobeLink {
+        attach,
+        path: c"/",
+        offsets: &[0],
+        cookies: &[0],
+        ref_ctr_offsets: &[],
+        at_return: false,
+        pid: 0,
+    };
+    match sys::link_uprobes(program.as_fd(), &link) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EBADF) => Ok(true),
+            Some(libc::EPERM | libc::EACCES) => Err(error),
+            _ => Ok(false),
+        },
+    }
+}

@@ -1,0 +1,19 @@
+//! The eBPF object inside this binary.
+
+use super::BpfError;
+
+/// Empty if no toolchain was found when this binary was built.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ctrace.bpf.o"));
+
+/// What built the eBPF programs in this binary, or why there are none.
+pub fn toolchain() -> &'static str {
+    env!("CTRACE_BPF_TOOLCHAIN")
+}
+
+pub(super) fn is_there() -> bool {
+    !OBJECT.is_empty()
+}
+
+pub(super) fn bytes() -> Result<&'static [u8], BpfError> {
+    if is_there() { Ok(OBJECT) } else { Err(BpfError::NoProgram { reason: toolchain() }) }
+}

@@ -1,0 +1,151 @@
+//! The commands of bpf(2) that we use. Offsets are those of `union bpf_attr` in the kernel's
+//! `include/uapi/linux/bpf.h`, which only ever grows.
+
+use super::{Attr, Syscall};
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+};
+
+const MAP_CREATE: u32 = 0;
+const MAP_LOOKUP_ELEM: u32 = 1;
+const MAP_UPDATE_ELEM: u32 = 2;
+const MAP_DELETE_ELEM: u32 = 3;
+const PROG_LOAD: u32 = 5;
+const RAW_TRACEPOINT_OPEN: u32 = 17;
+const LINK_CREATE: u32 = 28;
+
+const MAP_TYPE_RINGBUF: u32 = 27;
+const UPROBE_MULTI_RETURN: u32 = 1;
+
+/// One instruction of a program.
+pub(crate) type Insn = aya_obj::generated::bpf_insn;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub(crate) enum ProgramType {
+    Kprobe = 2,
+    RawTracepoint = 17,
+}
+
+/// What kind of link a program is loaded for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub(crate) enum AttachType {
+    /// Perf event links and raw tracepoints.
+    Any = 0,
+    PerfEvent = 41,
+    UprobeMulti = 48,
+    UprobeSession = 57,
+}
+
+pub(crate) struct ProgramSpec<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: ProgramType,
+    pub(crate) attach: AttachType,
+    pub(crate) instructions: &'a [Insn],
+    pub(crate) license: &'a CStr,
+}
+
+/// Loads a program; with `log`, the verifier writes its reasons there.
+pub(crate) fn load_program(spec: &ProgramSpec<'_>, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new()
+        .u32(0, spec.kind as u32)
+        .u32(4, spec.instructions.len() as u32)
+        .pointer(8, spec.instructions.as_ptr())
+        .pointer(16, spec.license.as_ptr())
+        .name(48, spec.name)
+        .u32(68, spec.attach as u32);
+    if let Some(log) = log {
+        attr = attr.u32(24, 1).u32(28, log.len() as u32).pointer(32, log.as_mut_ptr());
+    }
+    let mut tries = 0;
+    loop {
+        match (Syscall::Bpf { command: PROG_LOAD, attr: &mut attr }).run_for_fd() {
+            // The verifier gives up when a signal is pending.
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && tries < 5 => tries += 1,
+            result => return result,
+        }
+    }
+}
+
+/// A link of one program to many places of one file.
+pub(crate) struct UprobeLink<'a> {
+    pub(crate) attach: AttachType,
+    pub(crate) path: &'a CStr,
+    pub(crate) offsets: &'a [u64],
+    pub(crate) cookies: &'a [u64],
+    /// Empty, or one for each offset.
+    pub(crate) ref_ctr_offsets: &'a [u64],
+    pub(crate) at_return: bool,
+    /// 0: all processes.
+    pub(crate) pid: u32,
+}
+
+pub(crate) fn link_uprobes(program: BorrowedFd<'_>, link: &UprobeLink<'_>) -> io::Result<OwnedFd> {
+    assert_eq!(link.offsets.len(), link.cookies.len());
+    let mut attr = Attr::new()
+        .u32(0, program.as_raw_fd() as u32)
+        .u32(8, link.attach as u32)
+        .pointer(16, link.path.as_ptr())
+        .pointer(24, link.offsets.as_ptr())
+        .pointer(40, link.cookies.as_ptr())
+        .u32(48, link.offsets.len() as u32)
+        .u32(52, if link.at_return { UPROBE_MULTI_RETURN } else { 0 })
+        .u32(56, link.pid);
+    if !link.ref_ctr_offsets.is_empty() {
+        assert_eq!(link.offsets.len(), link.ref_ctr_offsets.len());
+        attr = attr.pointer(32, link.ref_ctr_offsets.as_ptr());
+    }
+    Syscall::Bpf { command: LINK_CREATE, attr: &mut attr }.run_for_fd()
+}
+
+/// Links a program to a perf event; the link keeps the event.
+pub(crate) fn link_perf(
+    program: BorrowedFd<'_>,
+    event: BorrowedFd<'_>,
+    cookie: u64,
+) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new()
+        .u32(0, program.as_raw_fd() as u32)
+        .u32(4, event.as_raw_fd() as u32)
+        .u32(8, AttachType::PerfEvent as u32)
+        .u64(16, cookie);
+    Syscall::Bpf { command: LINK_CREATE, attr: &mut attr }.run_for_fd()
+}
+
+pub(crate) fn open_raw_tracepoint(name: &CStr, program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new().pointer(0, name.as_ptr()).u32(8, program.as_raw_fd() as u32);
+    Syscall::Bpf { command: RAW_TRACEPOINT_OPEN, attr: &mut attr }.run_for_fd()
+}
+
+/// Creates a ring buffer of `bytes`, a power of two and at least a page.
+pub(crate) fn create_ring(bytes: u32) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new().u32(0, MAP_TYPE_RINGBUF).u32(12, bytes).name(28, "ctrace_ring");
+    Syscall::Bpf { command: MAP_CREATE, attr: &mut attr }.run_for_fd()
+}
+
+fn map_attr(map: BorrowedFd<'_>, key: u32, value: *const u8) -> (Attr, Box<u32>) {
+    let key = Box::new(key);
+    let attr =
+        Attr::new().u32(0, map.as_raw_fd() as u32).pointer(8, &raw const *key).pointer(16, value);
+    (attr, key)
+}
+
+/// Sets `map[key]`; `value` must have the map's value size.
+pub(crate) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
+    let (mut attr, _key) = map_attr(map, key, value.as_ptr());
+    Syscall::Bpf { command: MAP_UPDATE_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+/// Reads `map[key]`; `value` must have the map's value size.
+pub(crate) fn map_lookup(map: BorrowedFd<'_>, key: u32, value: &mut [u64]) -> io::Result<()> {
+    let (mut attr, _key) = map_attr(map, key, value.as_mut_ptr().cast());
+    Syscall::Bpf { command: MAP_LOOKUP_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+pub(crate) fn map_delete(map: BorrowedFd<'_>, key: u32) -> io::Result<()> {
+    let (mut attr, _key) = map_attr(map, key, std::ptr::null());
+    Syscall::Bpf { command: MAP_DELETE_ELEM, attr: &mut attr }.run().map(drop)
+}

@@ -1,0 +1,133 @@
+//! Every system call of the kernel door, in one place.
+//!
+//! The wrappers in the files below build the arguments and are safe; [`Syscall::run`] is where the
+//! kernel, or in unit tests the fake, is called.
+
+mod attr;
+mod bpf;
+#[cfg(test)]
+pub(super) mod fake;
+mod perf;
+
+pub(super) use attr::Attr;
+pub(super) use bpf::{
+    AttachType, Insn, ProgramSpec, ProgramType, UprobeLink, create_ring, link_perf, link_uprobes,
+    load_program, map_delete, map_lookup, map_update, open_raw_tracepoint,
+};
+pub(super) use perf::{UprobeEvent, open_uprobe};
+
+use std::{
+    ffi::c_void,
+    io,
+    os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
+};
+
+/// `syscall(336)` tells apart what the kernel does with nops under uprobes.
+const NOP_QUESTION: libc::c_long = 336;
+
+/// Not in libc.
+const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+
+/// One call and its arguments.
+pub(super) enum Syscall<'a> {
+    Bpf { command: u32, attr: &'a mut Attr },
+    PerfEventOpen { attr: &'a Attr, pid: i32, cpu: i32 },
+    Map { fd: RawFd, len: usize, writable: bool, offset: usize },
+    Close { fd: RawFd },
+    NopQuestion,
+}
+
+impl Syscall<'_> {
+    /// Runs the call; what it answers is an fd, an address or 0.
+    fn run(self) -> io::Result<usize> {
+        #[cfg(test)]
+        let this = match fake::answer(self) {
+            Ok(answer) => return answer,
+            Err(this) => this,
+        };
+        #[cfg(not(test))]
+        let this = self;
+        let result = match this {
+            // SAFETY: `attr` is a whole, zero-padded `bpf_attr`; the wrappers keep alive what its
+            // pointers lead to.
+            Syscall::Bpf { command, attr } => unsafe {
+                libc::syscall(libc::SYS_bpf, command, attr.as_mut_ptr(), Attr::LEN)
+            },
+            // SAFETY: `attr` is a `perf_event_attr` that says its own length; as above.
+            Syscall::PerfEventOpen { attr, pid, cpu } => unsafe {
+                libc::syscall(
+                    libc::SYS_perf_event_open,
+                    attr.as_ptr(),
+                    pid,
+                    cpu,
+                    -1,
+                    PERF_FLAG_FD_CLOEXEC,
+                )
+            },
+            Syscall::Map { fd, len, writable, offset } => {
+                let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
+                // SAFETY: a new mapping at an address of the kernel's choice.
+                let address = unsafe {
+                    let offset = offset as libc::off_t;
+                    libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, offset)
+                };
+                if address == libc::MAP_FAILED { -1 } else { address as libc::c_long }
+            }
+            // SAFETY: `close` below owns the descriptor and gives it away.
+            Syscall::Close { fd } => libc::c_long::from(unsafe { libc::close(fd) }),
+            // SAFETY: it takes no arguments and only answers with an error.
+            Syscall::NopQuestion => unsafe { libc::syscall(NOP_QUESTION) },
+        };
+        if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
+    }
+
+    fn run_for_fd(self) -> io::Result<OwnedFd> {
+        let fd = self.run()?;
+        // SAFETY: the kernel has just made this fd for us alone.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    }
+}
+
+/// Closes the descriptor and tells what the kernel says to it, which dropping does not.
+pub(super) fn close(fd: OwnedFd) -> io::Result<()> {
+    Syscall::Close { fd: fd.into_raw_fd() }.run().map(drop)
+}
+
+/// What the kernel answers to the question about nops: always an error.
+pub(super) fn ask_about_nops() -> io::Error {
+    match Syscall::NopQuestion.run() {
+        Ok(_) => io::Error::from_raw_os_error(libc::ENOSYS),
+        Err(error) => error,
+    }
+}
+
+/// Memory shared with the kernel.
+pub(super) struct Mapping {
+    address: *mut c_void,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to no thread.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    pub(super) fn new(fd: RawFd, len: usize, writable: bool, offset: usize) -> io::Result<Self> {
+        let address = Syscall::Map { fd, len, writable, offset }.run()?;
+        Ok(Self { address: address as *mut c_void, len })
+    }
+
+    pub(super) fn address(&self) -> *mut u8 {
+        self.address.cast()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, and nothing borrows from it any more.
+        unsafe { libc::munmap(self.address, self.len) };
+    }
+}

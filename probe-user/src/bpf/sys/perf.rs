@@ -1,0 +1,36 @@
+//! perf_event_open(2) on the uprobe unit: one event for one place.
+
+use super::{Attr, Syscall};
+use std::{ffi::CStr, io, os::fd::OwnedFd};
+
+/// `sizeof(struct perf_event_attr)` up to `config2`'s neighbours, version 5.
+const ATTR_SIZE: u32 = 112;
+
+pub(crate) struct UprobeEvent<'a> {
+    /// The unit's number in /sys/bus/event_source/devices/uprobe/type.
+    pub(crate) unit: u32,
+    /// The bit of `config` that asks for the return.
+    pub(crate) return_bit: u32,
+    pub(crate) at_return: bool,
+    pub(crate) path: &'a CStr,
+    pub(crate) offset: u64,
+    pub(crate) ref_ctr_offset: u64,
+    pub(crate) pid: Option<u32>,
+}
+
+pub(crate) fn open_uprobe(event: &UprobeEvent<'_>) -> io::Result<OwnedFd> {
+    let at_return = if event.at_return { 1 << event.return_bit } else { 0 };
+    let attr = Attr::new()
+        .u32(0, event.unit)
+        .u32(4, ATTR_SIZE)
+        .u64(8, at_return | event.ref_ctr_offset << 32)
+        .u64(16, 1) // sample_period
+        .u32(48, 1) // wakeup_events
+        .pointer(56, event.path.as_ptr())
+        .u64(64, event.offset);
+    let (pid, cpu) = match event.pid {
+        Some(pid) => (pid as i32, -1),
+        None => (-1, 0),
+    };
+    Syscall::PerfEventOpen { attr: &attr, pid, cpu }.run_for_fd()
+}

@@ -1,0 +1,112 @@
+//! `ctrace list`: what can be traced, and with `-v` how, or why not.
+
+use super::Failure;
+use crate::{
+    cli::{ListArgs, SelectArgs},
+    session,
+    target::{
+        list::{Row, list_functions},
+        maps::MappedObject,
+        object::Object,
+        place::{Refusal, explain},
+        plan::Placement,
+        process::Process,
+    },
+    ui::{Style, listing, terminal},
+};
+use anyhow::Context;
+use serde_json::json;
+use std::io::Write;
+
+/// A row, and how it would be traced, where that was asked for.
+type Decided = (Row, Option<Result<Placement, Refusal>>);
+
+pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
+    let mapped = match (args.pid, &args.binary) {
+        (Some(pid), _) => Process::open(pid)?.objects()?,
+        (None, Some(path)) => vec![
+            MappedObject::from_file(path, true)
+                .with_context(|| format!("cannot read {}", path.display()))?,
+        ],
+        (None, None) => unreachable!("the command line asks for one of them"),
+    };
+    let mut planner = session::planner(&select(&args.select), args.returns)?;
+    let (objects, selection) = planner.select(&mapped)?;
+    let rows = list_functions(&objects, &selection, true);
+    let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
+    let text = if args.json { to_json(&decided) } else { listing::render(&lines(&decided), &style()) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(0),
+    }
+}
+
+/// Without a selection everything is listed.
+fn select(asked: &SelectArgs) -> SelectArgs {
+    let all = asked.functions.is_empty() && asked.usdt.is_empty();
+    let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
+    SelectArgs {
+        functions: or_all(&asked.functions),
+        usdt: or_all(&asked.usdt),
+        exclude: asked.exclude.clone(),
+        max_functions: if all { usize::MAX } else { asked.max_functions },
+    }
+}
+
+fn decide(
+    rows: Vec<Row>,
+    objects: &[Object],
+    planner: &session::plan::Planner,
+    wanted: bool,
+) -> anyhow::Result<Vec<Decided>> {
+    if !wanted {
+        return Ok(rows.into_iter().map(|row| (row, None)).collect());
+    }
+    let placers = objects.iter().map(|object| planner.placer(object)).collect::<Result<Vec<_>, _>>()?;
+    let decide = |row: Row| {
+        let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
+        let placement = function.map(|function| placers[row.object_index].place(function));
+        (row, placement)
+    };
+    Ok(rows.into_iter().map(decide).collect())
+}
+
+fn lines(decided: &[Decided]) -> Vec<listing::Line> {
+    let line = |(row, placement): &Decided| listing::Line {
+        kind: row.kind,
+        name: match &row.group {
+            Some(group) => format!("{group}:{}", row.name),
+            None => row.name.to_string(),
+        },
+        object: row.object.to_string(),
+        place: match (&row.file, row.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.to_string(),
+            _ => String::new(),
+        },
+        how: placement.as_ref().map(explain),
+    };
+    decided.iter().map(line).collect()
+}
+
+fn to_json(decided: &[Decided]) -> String {
+    let functions: Vec<_> = decided
+        .iter()
+        .map(|(row, placement)| {
+            json!({
+                "name": row.name, "kind": row.kind, "group": row.group, "aliases": row.aliases,
+                "object": row.object, "file": row.file, "line": row.line,
+                "address": row.address, "file_offset": row.file_offset, "size": row.size,
+                "traceable": placement.as_ref().is_none_or(Result::is_ok),
+                "entry_cost": placement.as_ref().and_then(|p| p.as_ref().ok()).map(|p| p.entry.cost.name()),
+                "how": placement.as_ref().map(explain),
+            })
+        })
+        .collect();
+    let list = json!({ "schema": "ctrace.list.v1", "functions": functions });
+    format!("{list:#}\n")
+}
+
+fn style() -> Style {
+    terminal::detect(std::io::stdout())
+}
