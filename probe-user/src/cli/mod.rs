@@ -90,7 +90,12 @@ pub struct RunArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
     /// The command and its arguments
-    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    #[arg(
+        value_name = "CMD",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
     pub command: Vec<OsString>,
 }
 

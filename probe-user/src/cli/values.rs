@@ -39,7 +39,8 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 fn time(text: &str, bare: Option<f64>) -> Result<f64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
     let unit = &text[digits.len()..];
-    let scale = if unit.is_empty() { bare } else { TIMES.iter().find(|t| t.0 == unit).map(|t| t.1) };
+    let scale =
+        if unit.is_empty() { bare } else { TIMES.iter().find(|t| t.0 == unit).map(|t| t.1) };
     let scale = scale.ok_or("give a number and a unit, such as 500ns, 10us, 1.5ms, 2s")?;
     let number: f64 = digits.parse().map_err(|_| format!("'{digits}' is not a number"))?;
     let ns = number * scale;

@@ -12,8 +12,7 @@ pub(super) fn main(args: &ExecArgs) -> Failure {
         Err(error) => Failure::new(125, anyhow!("cannot stop before the command starts: {error}")),
         Ok(()) => {
             let name = &args.command[0];
-            let error =
-                Command::new(&args.file).arg0(name).args(&args.command[1..]).exec();
+            let error = Command::new(&args.file).arg0(name).args(&args.command[1..]).exec();
             let code = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
             Failure::new(code, anyhow!("cannot execute {}: {error}", args.file.display()))
         }

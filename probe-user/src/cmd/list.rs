@@ -34,7 +34,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let (objects, selection) = planner.select(&mapped)?;
     let rows = list_functions(&objects, &selection, true);
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
-    let text = if args.json { to_json(&decided) } else { listing::render(&lines(&decided), &style()) };
+    let text =
+        if args.json { to_json(&decided) } else { listing::render(&lines(&decided), &style()) };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
@@ -62,7 +63,8 @@ fn decide(
     if !wanted {
         return Ok(rows.into_iter().map(|row| (row, None)).collect());
     }
-    let placers = objects.iter().map(|object| planner.placer(object)).collect::<Result<Vec<_>, _>>()?;
+    let placers =
+        objects.iter().map(|object| planner.placer(object)).collect::<Result<Vec<_>, _>>()?;
     let decide = |row: Row| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
         let placement = function.map(|function| placers[row.object_index].place(function));

@@ -16,10 +16,10 @@ use std::path::Path;
 /// How links are made.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkOptions {
-    pub choice: LinkChoice,
-    pub force_perf: bool,
+    pub(super) choice: LinkChoice,
+    pub(super) force_perf: bool,
     /// `None`: whatever process runs the file; the eBPF programs filter.
-    pub pid: Option<Pid>,
+    pub(super) pid: Option<Pid>,
 }
 
 /// The sites of one object by the program that goes there.
@@ -32,7 +32,7 @@ struct ByRole {
 }
 
 /// Attaches everything in `plan`, or nothing.
-pub fn arm(
+pub(super) fn arm(
     kernel: &Kernel,
     engine: &mut Engine,
     plan: &Plan,
@@ -67,11 +67,7 @@ fn attach_some(
     Ok(())
 }
 
-fn sites_of(
-    kernel: &Kernel,
-    engine: &mut Engine,
-    object: &ObjectPlan,
-) -> Result<ByRole, BpfError> {
+fn sites_of(kernel: &Kernel, engine: &mut Engine, object: &ObjectPlan) -> Result<ByRole, BpfError> {
     let mut sites = ByRole::default();
     for planned in &object.functions {
         let id = engine.add_function(planned.info.clone());

@@ -3,7 +3,7 @@
 
 use super::plan::{Planner, Sites};
 use crate::{
-    bpf::{Config, Kernel, LinkChoice, Role, Site, long_nop, Nop},
+    bpf::{Config, Kernel, LinkChoice, Nop, Role, Site, long_nop},
     target::{
         maps::MappedObject,
         place::Returns,

@@ -32,7 +32,9 @@ impl Costs {
     /// What so many events of each function cost together.
     pub fn of(&self, events: &[u64]) -> Nanos {
         let each = self.per_event.iter().zip(events);
-        Nanos(each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add))
+        Nanos(
+            each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add),
+        )
     }
 }
 

@@ -4,8 +4,8 @@ use anyhow::{Context, bail};
 use ctrace_core::units::Pid;
 use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
 use std::{
-    os::unix::process::CommandExt,
     ffi::OsString,
+    os::unix::process::CommandExt,
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{Child, Command, ExitStatus},

@@ -110,7 +110,8 @@ impl<'a> Setup<'a> {
 
 /// What is going to be attached and what each hit will cost: hits are unknown, classes not.
 pub fn describe(plan: &Plan) -> Vec<String> {
-    let mut classes = [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
+    let mut classes =
+        [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen, mut points) = (0, 0, 0, 0);
     let mut dearest = Nanos::ZERO;
     for planned in plan.planned() {
@@ -168,6 +169,6 @@ pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Plann
 }
 
 /// Whether this kernel rewrites a probed 5-byte nop into a call.
-pub fn nop5_optimised() -> bool {
+pub(super) fn nop5_optimised() -> bool {
     long_nop() == Nop::Nop5
 }

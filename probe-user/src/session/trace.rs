@@ -46,7 +46,12 @@ pub struct Ending<'a> {
 }
 
 /// Traces until the end and hands the last report to the sink.
-pub fn run(tracer: &mut Tracer, pid: Pid, ending: Ending<'_>, started: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<End> {
+pub fn run(
+    tracer: &mut Tracer,
+    pid: Pid,
+    ending: Ending<'_>,
+    started: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<End> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
