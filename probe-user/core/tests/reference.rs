@@ -140,7 +140,7 @@ fn run(steps: &[Step]) -> Program {
         {
             std::mem::swap(a, b);
         }
-        program.end = ts + 1;
+        program.end = program.end.max(ts + 1);
     }
     program
 }
@@ -155,7 +155,8 @@ fn steps(jumps: bool) -> impl Strategy<Value = Vec<Step>> {
         1 => func.prop_map(Op::Point),
     ];
     let step = (0..THREADS, op, prop_oneof![0u64..3, 0u64..200], 0..RINGS, any::<bool>());
-    let step = step.prop_map(|(thread, op, wait, ring, swap)| Step { thread, op, wait, ring, swap });
+    let step =
+        step.prop_map(|(thread, op, wait, ring, swap)| Step { thread, op, wait, ring, swap });
     prop::collection::vec(step, 1..300)
 }
 
@@ -225,8 +226,7 @@ fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
         }
     }
     let segments = |index: usize| innermost.get(&index).cloned().unwrap_or_default();
-    let mut own: Vec<u64> =
-        calls.iter().map(|c| c.end.saturating_sub(c.start)).collect();
+    let mut own: Vec<u64> = calls.iter().map(|c| c.end.saturating_sub(c.start)).collect();
     for c in calls.iter().filter(|c| c.end != u64::MAX) {
         if let Some(parent) = c.parent {
             own[parent] = own[parent].saturating_sub(c.end - c.start);
@@ -327,8 +327,16 @@ fn centers(report: &Report) -> Vec<Row> {
     let row = |f: &ctrace_core::report::FunctionReport| {
         let (a, c, z) = (&f.fastest, &f.center, &f.slowest);
         [
-            a.min_ns, a.mean_ns, c.min_ns, c.mean_ns, c.median_ns, c.max_ns, c.active_ns,
-            c.active_exclusive_ns, z.mean_ns, z.max_ns,
+            a.min_ns,
+            a.mean_ns,
+            c.min_ns,
+            c.mean_ns,
+            c.median_ns,
+            c.max_ns,
+            c.active_ns,
+            c.active_exclusive_ns,
+            z.mean_ns,
+            z.max_ns,
         ]
         .map(value)
         .to_vec()
@@ -367,7 +375,7 @@ fn report_with(program: &Program, config: EngineConfig) -> Report {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_report_is_as_defined(steps in steps(true), cut in prop_oneof![Just(0.0), Just(10.0), Just(34.0)]) {
@@ -403,11 +411,9 @@ proptest! {
         }
     }
 
-    /// Durations here are below 1,024, where histograms have a bucket for each.
     #[test]
     fn folding_the_spool_changes_no_sum_and_no_union(steps in steps(false), bytes in 0usize..6_000) {
-        let mut program = run(&steps);
-        program.calls.retain(|_| true);
+        let program = run(&steps);
         let whole = report_with(&program, EngineConfig::default());
         let folded = report_with(&program, EngineConfig { spool_bytes: bytes, ..EngineConfig::default() });
         for (whole, folded) in rows(&whole).iter().zip(rows(&folded)) {
