@@ -221,6 +221,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn ranks_are_those_of_the_sorted_durations(
             durations in prop::collection::vec(near_long(), 1..200),

@@ -130,15 +130,16 @@ impl<I: Iterator<Item = (Call, u64)>> Walk<I> {
         let floor = self.next.map_or(0, |(_, end)| end);
         if let Some(&top) = self.inside.last() {
             let low = top.start.max(floor);
+            let ends = top.start >= floor;
+            if ends {
+                self.inside.pop();
+            }
             if low < self.cursor {
                 covers.segment(top, low, self.cursor);
                 self.cursor = low;
-            }
-            if top.start >= floor {
-                self.inside.pop();
                 return;
             }
-            if floor < self.cursor {
+            if ends {
                 return;
             }
         }

@@ -1,0 +1,46 @@
+//! From ring bytes in memory to reports.
+
+mod trace;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use trace::Trace;
+
+const CALLS: usize = 1_200_000;
+
+fn main() {
+    divan::main();
+}
+
+/// Decode, order, stacks, spool and the final report.
+#[divan::bench(sample_count = 10)]
+fn everything(bencher: Bencher) {
+    let trace = Trace::new(CALLS);
+    bencher.counter(ItemsCount::new(trace.calls)).with_inputs(|| trace.engine()).bench_values(
+        |mut engine| {
+            trace.feed(&mut engine);
+            trace.report(&engine)
+        },
+    );
+}
+
+/// The same without the report.
+#[divan::bench(sample_count = 10)]
+fn processing(bencher: Bencher) {
+    let trace = Trace::new(CALLS);
+    bencher.counter(ItemsCount::new(trace.calls)).with_inputs(|| trace.engine()).bench_values(
+        |mut engine| {
+            trace.feed(&mut engine);
+            engine
+        },
+    );
+}
+
+/// The report alone.
+#[divan::bench(sample_count = 10)]
+fn report(bencher: Bencher) {
+    let trace = Trace::new(CALLS);
+    let mut engine = trace.engine();
+    trace.feed(&mut engine);
+    bencher.counter(ItemsCount::new(trace.calls)).bench(|| trace.report(&engine));
+}
