@@ -33,16 +33,23 @@ impl Binary {
     }
 }
 
+/// Names a target compiled before, for machines without a compiler.
+const COMPILED: &str = "CTRACE_TEST_TARGET";
+
 pub(crate) static BINARY: LazyLock<Binary> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("target");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_door");
-    let status = Command::new("gcc")
-        .args(["-O1", "-g", "-pthread", "-o"])
-        .args([&path, &source.join("target.c"), &source.join("jumps.S")])
-        .status()
-        .expect("gcc is installed");
-    assert!(status.success());
+    if let Some(compiled) = std::env::var_os(COMPILED) {
+        fs::copy(compiled, &path).unwrap();
+    } else {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_door");
+        let status = Command::new("gcc")
+            .args(["-O1", "-g", "-pthread", "-o"])
+            .args([&path, &source.join("target.c"), &source.join("jumps.S")])
+            .status()
+            .expect("gcc is installed");
+        assert!(status.success());
+    }
     let bytes = fs::read(&path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let offset = |address: u64| {
@@ -89,6 +96,22 @@ impl Target {
 
     pub(crate) fn pid(&self) -> Pid {
         Pid(self.child.id())
+    }
+
+    /// Where the symbol's place in the file is mapped.
+    pub(crate) fn address_of(&self, symbol: &str) -> u64 {
+        let place = BINARY.offset(symbol);
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid().0)).unwrap();
+        let hex = |text| u64::from_str_radix(text, 16).unwrap();
+        maps.lines()
+            .filter(|line| line.ends_with("/target"))
+            .find_map(|line| {
+                let fields: Vec<_> = line.split_ascii_whitespace().collect();
+                let (start, end) = fields[0].split_once('-').unwrap();
+                let (start, end, offset) = (hex(start), hex(end), hex(fields[2]));
+                (offset..offset + end - start).contains(&place).then(|| start + place - offset)
+            })
+            .unwrap()
     }
 
     pub(crate) fn go(&mut self) {
