@@ -11,18 +11,21 @@ use ctrace_common::{LOST_EVENTS, LOST_UNATTRIBUTED};
 
 const BPF_NOEXIST: u64 = 1;
 
+/// What fits into a record's `lost_before`.
+const MOST: u32 = u16::MAX as u32;
+
 /// One event of thread `tid` is lost.
 #[cold]
 #[inline(never)]
 pub fn note(tid: u32) -> u32 {
-    count(LOST_EVENTS);
+    add_to(LOST_EVENTS, 1);
     if let Some(missed) = MISSED.get_ptr_mut(tid) {
         // SAFETY: the entry is this thread's alone.
         unsafe { *missed = (*missed).saturating_add(1) };
     } else if MISSED.insert(tid, 1, BPF_NOEXIST).is_ok() {
         PENDING.add(1);
     } else {
-        count(LOST_UNATTRIBUTED);
+        add_to(LOST_UNATTRIBUTED, 1);
     }
     0
 }
@@ -35,27 +38,38 @@ pub fn take(tid: u32) -> u16 {
 
 /// Forgets what is noted for a thread that ends without a record.
 pub fn forget(tid: u32) {
-    if PENDING.get() != 0 && take_noted(tid) != 0 {
-        count(LOST_UNATTRIBUTED);
+    if PENDING.get() != 0 {
+        add_to(LOST_UNATTRIBUTED, take_all(tid));
     }
 }
 
 #[cold]
 #[inline(never)]
 fn take_noted(tid: u32) -> u32 {
+    let missed = take_all(tid);
+    if missed > MOST {
+        add_to(LOST_UNATTRIBUTED, missed - MOST);
+        return MOST;
+    }
+    missed
+}
+
+#[inline(always)]
+fn take_all(tid: u32) -> u32 {
     let Some(missed) = MISSED.get_ptr(tid) else { return 0 };
     // SAFETY: the entry is this thread's alone.
     let missed = unsafe { *missed };
     if MISSED.remove(tid).is_ok() {
         PENDING.add(-1);
     }
-    if missed > 0xffff { 0xffff } else { missed }
+    missed
 }
 
-pub fn count(counter: u32) {
+#[inline(always)]
+fn add_to(counter: u32, events: u32) {
     if let Some(value) = LOST.get_ptr_mut(counter) {
         // SAFETY: an element of a map, aligned to 8. Atomic, because a program can be preempted by
         // another one on the same CPU.
-        unsafe { add(value, 1) };
+        unsafe { add(value, events as i64) };
     }
 }

@@ -3,7 +3,7 @@
 /// Events that found no room in a ring, or could not be read.
 pub const LOST_EVENTS: u32 = 0;
 /// Those of them that no record's `lost_before` will ever tell: too many threads had losses at
-/// once, or the thread ended without another record.
+/// once, the thread ended without another record, or its losses were more than the field holds.
 pub const LOST_UNATTRIBUTED: u32 = 1;
 /// How many counters there are.
 pub const LOSS_COUNTERS: u32 = 2;

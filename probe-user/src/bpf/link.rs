@@ -17,7 +17,7 @@ use ctrace_common::Cookie;
 use serde::Serialize;
 use std::{
     ffi::CString,
-    fmt, io,
+    fmt, fs, io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
     sync::Arc,
@@ -135,6 +135,10 @@ impl Request<'_> {
             Some(libc::EBADF | libc::EISDIR) => return BpfError::NotAFile { path: path() },
             Some(libc::E2BIG) => {
                 return BpfError::TooManySites { sites: self.sites.len(), limit: SITES_LIMIT };
+            }
+            // What perf links say to a folder.
+            Some(libc::EINVAL) if fs::metadata(self.path).is_ok_and(|it| !it.is_file()) => {
+                return BpfError::NotAFile { path: path() };
             }
             Some(libc::EINVAL) => {
                 "a place lies outside the code, or another tracer uses it with another semaphore"

@@ -1,0 +1,252 @@
+//! The program under trace and the session that traces it.
+
+use ctrace_common::{CONTROL_LEN, Cookie, Kind, RECORD_LEN};
+use ctrace_core::units::Pid;
+use ctrace_user::bpf::{
+    Attachment, BpfError, Config, Kernel, LinkChoice, Lost, LostCounter, Rings, Role, Site,
+};
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
+use std::{
+    collections::HashMap,
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::LazyLock,
+};
+
+/// The compiled target and where its symbols are.
+pub(crate) struct Binary {
+    _folder: tempfile::TempDir,
+    pub(crate) path: PathBuf,
+    /// Address and offset in the file.
+    symbols: HashMap<String, (u64, u64)>,
+}
+
+impl Binary {
+    pub(crate) fn offset(&self, symbol: &str) -> u64 {
+        self.symbols[symbol].1
+    }
+
+    pub(crate) fn address(&self, symbol: &str) -> u64 {
+        self.symbols[symbol].0
+    }
+}
+
+/// Names a target compiled before, for machines without a compiler.
+const COMPILED: &str = "CTRACE_TEST_TARGET";
+
+pub(crate) static BINARY: LazyLock<Binary> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("target");
+    if let Some(compiled) = std::env::var_os(COMPILED) {
+        fs::copy(compiled, &path).unwrap();
+    } else {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_door");
+        let status = Command::new("gcc")
+            .args(["-O1", "-g", "-pthread", "-o"])
+            .args([&path, &source.join("target.c"), &source.join("jumps.S")])
+            .status()
+            .expect("gcc is installed");
+        assert!(status.success());
+    }
+    let bytes = fs::read(&path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let offset = |address: u64| {
+        file.segments().find_map(|segment| {
+            let (start, _) = segment.file_range();
+            let within = address.checked_sub(segment.address())?;
+            (within < segment.size()).then_some(start + within)
+        })
+    };
+    let symbols = file
+        .symbols()
+        .filter_map(|symbol| {
+            let place = (symbol.address(), offset(symbol.address())?);
+            Some((symbol.name().ok()?.to_owned(), place))
+        })
+        .collect();
+    Binary { _folder: folder, path, symbols }
+});
+
+/// The target, running.
+pub(crate) struct Target {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Target {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(&BINARY.path)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        // It has passed its exec and sits in its read: wait until it sleeps there.
+        let target = Self { child, stdin, stdout: BufReader::new(stdout) };
+        let stat = format!("/proc/{}/stat", target.pid().0);
+        while !fs::read_to_string(&stat).unwrap().contains("(target) S") {
+            std::thread::yield_now();
+        }
+        target
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid(self.child.id())
+    }
+
+    /// Where the symbol's place in the file is mapped.
+    pub(crate) fn address_of(&self, symbol: &str) -> u64 {
+        let place = BINARY.offset(symbol);
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid().0)).unwrap();
+        let hex = |text| u64::from_str_radix(text, 16).unwrap();
+        maps.lines()
+            .filter(|line| line.ends_with("/target"))
+            .find_map(|line| {
+                let fields: Vec<_> = line.split_ascii_whitespace().collect();
+                let (start, end) = fields[0].split_once('-').unwrap();
+                let (start, end, offset) = (hex(start), hex(end), hex(fields[2]));
+                (offset..offset + end - start).contains(&place).then(|| start + place - offset)
+            })
+            .unwrap()
+    }
+
+    pub(crate) fn go(&mut self) {
+        self.stdin.write_all(b"\n").unwrap();
+    }
+
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    /// Lets it run to its end; what it printed.
+    pub(crate) fn finish(mut self) -> String {
+        drop(self.stdin);
+        let mut output = String::new();
+        self.stdout.read_to_string(&mut output).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        output
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// A record, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) ts: u64,
+    pub(crate) sp: u64,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) probe: u32,
+    pub(crate) kind: Kind,
+    pub(crate) lost_before: u16,
+    pub(crate) comm: [u8; 16],
+    pub(crate) arg0: u64,
+    pub(crate) arg1: u64,
+}
+
+impl Event {
+    fn decode(bytes: &[u8]) -> Self {
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let kind = Kind::from_wire(bytes[28]).expect("a known kind");
+        let is_control = kind as u8 >= Kind::Fork as u8;
+        assert_eq!(bytes.len(), if is_control { CONTROL_LEN } else { RECORD_LEN });
+        assert_eq!(bytes[29], 0, "the reserved byte");
+        Self {
+            ts: u64_at(0),
+            sp: u64_at(8),
+            pid: u32_at(16),
+            tid: u32_at(20),
+            probe: u32_at(24),
+            kind,
+            lost_before: u16::from_le_bytes([bytes[30], bytes[31]]),
+            comm: if is_control { bytes[32..48].try_into().unwrap() } else { [0; 16] },
+            arg0: if is_control { u64_at(48) } else { 0 },
+            arg1: if is_control { u64_at(56) } else { 0 },
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        String::from_utf8_lossy(&self.comm).trim_end_matches('\0').to_owned()
+    }
+}
+
+/// A kernel with its rings and all that has come out of them.
+pub(crate) struct Session {
+    pub(crate) kernel: Kernel,
+    rings: Rings,
+    lost: LostCounter,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Session {
+    /// `None`, with the reason on stderr, where this machine cannot trace.
+    pub(crate) fn start(follow: bool) -> Option<Self> {
+        Self::with_rings(4 << 20, follow)
+    }
+
+    pub(crate) fn with_rings(ring_bytes: u32, follow: bool) -> Option<Self> {
+        match Kernel::load(&Config { ring_bytes, follow }) {
+            Ok(kernel) => {
+                let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());
+                Some(Self { kernel, rings, lost, events: Vec::new() })
+            }
+            Err(error @ (BpfError::NoProgram { .. } | BpfError::Permission { .. })) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Attaches to plain sites at the given symbols, numbered from 0.
+    pub(crate) fn attach(
+        &self,
+        pid: Option<Pid>,
+        role: Role,
+        symbols: &[&str],
+        choice: LinkChoice,
+    ) -> Result<Attachment, BpfError> {
+        let sites: Vec<_> = symbols
+            .iter()
+            .zip(0..)
+            .map(|(symbol, probe)| site(symbol, Cookie::plain(probe)))
+            .collect();
+        self.kernel.attach(&BINARY.path, pid, role, &sites, choice, false)
+    }
+
+    pub(crate) fn drain(&mut self) {
+        let events = &mut self.events;
+        self.rings.drain(|_, bytes| events.push(Event::decode(bytes)));
+    }
+
+    pub(crate) fn lost(&self) -> Lost {
+        self.lost.read().unwrap()
+    }
+
+    pub(crate) fn count(&self, kind: Kind, probe: u32) -> usize {
+        self.events.iter().filter(|e| e.kind == kind && e.probe == probe).count()
+    }
+
+    pub(crate) fn of(&self, kind: Kind) -> Vec<Event> {
+        self.events.iter().filter(|event| event.kind == kind).copied().collect()
+    }
+}
+
+pub(crate) fn site(symbol: &str, cookie: Cookie) -> Site {
+    Site { offset: BINARY.offset(symbol), ref_ctr_offset: 0, cookie }
+}

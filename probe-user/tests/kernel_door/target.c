@@ -1,0 +1,104 @@
+// The program under trace. It waits for a line on stdin, does what its argument says, and prints
+// what it counted.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noinline)) long g(long x) {
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+__attribute__((noinline)) long f(long x) {
+    long y = g(x);
+    __asm__ volatile("" : "+r"(y));
+    return y + 1;
+}
+
+static long calls(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; i++) sum += f(i);
+    return sum;
+}
+
+static void *thread(void *n) {
+    prctl(PR_SET_NAME, "worker");
+    calls((long)n);
+    return 0;
+}
+
+#define CONDITIONS(X) X(o) X(no) X(b) X(ae) X(e) X(ne) X(be) X(a) X(s) X(ns) X(p) X(np) X(l) X(ge) X(le) X(g)
+#define DECLARE(cc) extern long jump_##cc(unsigned long flags);
+CONDITIONS(DECLARE)
+
+static void conditions(void) {
+    static long (*const jumps[])(unsigned long) = {
+#define NAME(cc) jump_##cc,
+        CONDITIONS(NAME)
+    };
+    for (int j = 0; j < 16; j++) {
+        long taken = 0;
+        for (unsigned bits = 0; bits < 32; bits++)
+            taken += jumps[j]((bits & 1) | (bits & 2) << 1 | (bits & 4) << 4 | (bits & 8) << 4 | (bits & 16) << 7);
+        printf("%ld\n", taken);
+    }
+}
+
+extern long by_register(void *to), by_table(long index), by_pointer(void);
+extern char inside_register[], outside[];
+
+static void indirect(void) {
+    long out = 0;
+    for (int i = 0; i < 10; i++) out += by_register(inside_register);
+    for (int i = 0; i < 7; i++) out += by_register(outside);
+    printf("%ld\n", out), out = 0;
+    for (int i = 0; i < 30; i++) out += by_table(i % 3);
+    printf("%ld\n", out), out = 0;
+    for (int i = 0; i < 5; i++) out += by_pointer();
+    printf("%ld\n", out);
+}
+
+int main(int argc, char **argv) {
+    long n = argc > 2 ? atol(argv[2]) : 0;
+    const char *what = argv[1];
+    setvbuf(stdout, 0, _IOLBF, 0);
+    setvbuf(stdin, 0, _IONBF, 0);
+    if (getchar() == EOF) return 1;
+    if (!strcmp(what, "calls")) {
+        printf("%ld\n", calls(n));
+    } else if (!strcmp(what, "twice")) {
+        calls(n);
+        puts("half");
+        getchar();
+        calls(n);
+    } else if (!strcmp(what, "threads")) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, thread, (void *)n);
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    } else if (!strcmp(what, "fork")) {
+        for (int i = 0; i < 3; i++) {
+            pid_t child = fork();
+            if (!child) {
+                calls(n);
+                _exit(3);
+            }
+            waitpid(child, 0, 0);
+        }
+        calls(n);
+    } else if (!strcmp(what, "exec")) {
+        calls(n);
+        execl(argv[3], argv[3], "calls", argv[2], (char *)0);
+    } else if (!strcmp(what, "conditions")) {
+        conditions();
+    } else if (!strcmp(what, "indirect")) {
+        indirect();
+    } else if (!strcmp(what, "forever")) {
+        for (long i = 0;; i++)
+            if (f(i) != i + 2) return 2;
+    }
+    return 0;
+}
