@@ -45,6 +45,10 @@ impl Lines {
     }
 
     pub(super) fn find(&self, address: u64) -> Option<SourceLine> {
+        // addr2line adds one to it.
+        if address == u64::MAX {
+            return None;
+        }
         let location = self.context.find_location(address).ok()??;
         let path = location.file?;
         let file = self
@@ -86,4 +90,36 @@ fn load(
 
 fn empty() -> Reader {
     Reader::new(Arc::from([]), LittleEndian)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::compile;
+
+    const SOURCE: &str = "int helper(int x)\n{\n    return x * 7;\n}\n\nint main(int c, char **v)\n{\n    return helper(c);\n}\n";
+
+    #[test]
+    fn finds_lines() {
+        for flags in ["-gdwarf-4", "-gdwarf-5", "-g -gz=zlib", "-g -gsplit-dwarf", "-g -Os -fPIC"] {
+            let built = compile(&format!("gcc {flags}"), "c", SOURCE);
+            let object = built.object();
+            for (name, line) in [("helper", 2), ("main", 7)] {
+                let function = object.functions().iter().find(|f| f.raw() == name).unwrap();
+                let source = object.source_line(function.address).unwrap();
+                assert_eq!(&*source.file, "input.c", "{flags}");
+                assert!(source.path.ends_with("/input.c") && source.path.starts_with('/'));
+                // The compiler counts the brace or the line before it.
+                assert!(source.line == Some(line) || source.line == Some(line - 1), "{flags}");
+            }
+            assert_eq!(object.source_line(u64::MAX), None);
+        }
+    }
+
+    #[test]
+    fn nothing_without_debug_information() {
+        let built = compile("gcc", "c", SOURCE);
+        let object = built.object();
+        let main = object.functions().iter().find(|f| f.raw() == "main").unwrap();
+        assert_eq!(object.source_line(main.address), None);
+    }
 }
