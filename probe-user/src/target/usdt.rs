@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn counts_broken_notes() {
         let good = note(0x10, 0, b"a\0b\0\0");
-        check(&[good.clone()], 1, 0);
+        check(std::slice::from_ref(&good), 1, 0);
         check(&[good.clone(), good.clone()], 1, 0);
         check(&[note(0x10, 0, b""), good.clone()], 1, 1);
         check(&[note(0x10, 0, b"a\0"), good.clone()], 1, 1);
