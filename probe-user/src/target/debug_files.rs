@@ -128,3 +128,83 @@ fn take(layout: &Layout, path: &Path) -> Result<Arc<[u8]>, Rejected> {
     };
     if proved { Ok(bytes) } else { Err(Rejected::OtherObject) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{Built, compile};
+    use super::*;
+    use std::fs;
+
+    const SOURCE: &str = "__attribute__((noinline)) int helper(int x) { return x * 7; }\n\
+                          int main(int c, char **v) { return helper(c); }\n";
+
+    /// A stripped program, its debug file beside it as `program.debug`.
+    fn stripped(id: &str) -> Built {
+        let built = compile(&format!("gcc -g -Wl,--build-id={id}"), "c", SOURCE);
+        built.run("objcopy --only-keep-debug program program.debug");
+        built.run("objcopy --strip-all --add-gnu-debuglink=program.debug program");
+        built
+    }
+
+    fn helper_line(built: &Built) -> Option<Option<u32>> {
+        let object = built.object();
+        assert!(object.is_stripped());
+        let helper = object.functions().iter().find(|function| function.raw() == "helper")?;
+        Some(object.source_line(helper.address).and_then(|source| source.line))
+    }
+
+    #[test]
+    fn by_link() {
+        for id in ["sha1", "none"] {
+            let built = stripped(id);
+            assert_eq!(helper_line(&built), Some(Some(1)), "{id}");
+            built.run("mkdir .debug");
+            built.run("mv program.debug .debug");
+            assert_eq!(helper_line(&built), Some(Some(1)), "{id}");
+            built.run("rm .debug/program.debug");
+            assert_eq!(helper_line(&built), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn not_that_of_another_build() {
+        for id in ["sha1", "none"] {
+            let built = stripped(id);
+            let other = compile(&format!("gcc -g -O2 -Wl,--build-id={id}"), "c", SOURCE);
+            let file = built.dir().join("program.debug");
+            fs::copy(&other.program, &file).unwrap();
+            let object = built.object();
+            let rejected = object.debug_file().looked_at.iter().find(|(path, _)| *path == file);
+            assert_eq!(rejected.unwrap().1, Rejected::OtherObject, "{id}");
+            fs::write(&file, "no ELF").unwrap();
+            assert_eq!(helper_line(&built), None);
+        }
+    }
+
+    #[test]
+    fn names_the_places() {
+        let layout = Layout {
+            build_id: Some(vec![0xab, 0xcd, 0xef]),
+            debug_link: Some((b"tool.debug".to_vec(), 0)),
+            ..Layout::default()
+        };
+        let check = |link: &[u8], expected: &[&str]| {
+            let layout = Layout { debug_link: Some((link.to_vec(), 0)), ..layout.clone() };
+            let path = Path::new("/nowhere/bin/tool");
+            let paths = candidates(&layout, path, path);
+            let paths: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();
+            assert_eq!(paths, expected);
+        };
+        check(
+            b"tool.debug",
+            &[
+                "/usr/lib/debug/.build-id/ab/cdef.debug",
+                "/nowhere/bin/tool.debug",
+                "/nowhere/bin/.debug/tool.debug",
+                "/usr/lib/debug/nowhere/bin/tool.debug",
+            ],
+        );
+        check(b"../../etc/passwd", &["/usr/lib/debug/.build-id/ab/cdef.debug"]);
+        check(b"", &["/usr/lib/debug/.build-id/ab/cdef.debug"]);
+    }
+}

@@ -6,7 +6,6 @@
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
 
 /// Longer symbols are shown as they are.
 const LONGEST_RAW: usize = 16 << 10;
@@ -14,23 +13,16 @@ const LONGEST_RAW: usize = 16 << 10;
 const LONGEST_NAME: usize = 32 << 10;
 const DEEPEST: u32 = 96;
 
-/// A name in its two forms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Demangled {
-    /// Without hash, arguments and return type.
-    pub short: Arc<str>,
-    /// With arguments, where that makes a difference.
-    pub full: Option<Arc<str>>,
+/// The name with its arguments, which is the short form but for C++ functions.
+pub fn full(raw: &str) -> String {
+    if raw.len() > LONGEST_RAW || rustc_demangle::try_demangle(raw).is_ok() {
+        return short(raw);
+    }
+    cpp(raw, &DemangleOptions::new()).unwrap_or_else(|| raw.to_owned())
 }
 
-/// Demangles a symbol without version; names that are not mangled stay as they are.
-pub fn demangle(raw: &str) -> Demangled {
-    let short = short(raw);
-    let full = cpp(raw, &DemangleOptions::new()).filter(|full| **full != *short);
-    Demangled { short: short.into(), full: full.map(Into::into) }
-}
-
-/// The short form alone.
+/// The short form: without hash, arguments and return type. Names that are not mangled stay as they
+/// are.
 pub fn short(raw: &str) -> String {
     if raw.len() > LONGEST_RAW {
         return raw.to_owned();
@@ -141,5 +133,109 @@ impl fmt::Write for Bounded {
         }
         self.text.push_str(part);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(raw: &str, expected_short: &str, expected_full: &str) {
+        assert_eq!((&*short(raw), &*full(raw)), (expected_short, expected_full), "{raw}");
+    }
+
+    #[test]
+    fn demangles() {
+        check("main", "main", "main");
+        check("Zoo", "Zoo", "Zoo");
+        check("_ZN3foo3barEv", "foo::bar", "foo::bar()");
+        check("_ZN3foo3barEi.cold", "foo::bar.cold", "foo::bar(int).cold");
+        check(
+            "_ZNSt6vectorIiSaIiEE9push_backERKi",
+            "std::vector<int, std::allocator<int> >::push_back",
+            "std::vector<int, std::allocator<int> >::push_back(int const&)",
+        );
+        check("_ZN4main4work17h0123456789abcdefE", "main::work", "main::work");
+        check("_ZN4main4work17h0123456789abcdefE.llvm.123", "main::work", "main::work");
+        check(
+            "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE",
+            "<alloc::string::String as core::fmt::Display>::fmt",
+            "<alloc::string::String as core::fmt::Display>::fmt",
+        );
+        check("_RNvCs4fqI2P2rA04_4main4work", "main::work", "main::work");
+        check("_RINvCs4fqI2P2rA04_4main4workmE", "main::work::<u32>", "main::work::<u32>");
+        check("_ZN", "_ZN", "_ZN");
+        check("_R", "_R", "_R");
+        check("", "", "");
+    }
+
+    #[test]
+    fn strips_versions() {
+        for (name, bare) in
+            [("memcpy@@GLIBC_2.14", "memcpy"), ("a@B", "a"), ("a", "a"), ("@a", "@a")]
+        {
+            assert_eq!(without_version(name.as_bytes()), bare.as_bytes());
+        }
+    }
+
+    #[test]
+    fn strips_generics() {
+        let cases = [
+            ("max<int>", Some("max")),
+            ("std::vector<int, A<B> >::push_back", Some("std::vector::push_back")),
+            ("f::<u32>", Some("f")),
+            ("Foo::<u32>::bar", Some("Foo::bar")),
+            ("A::operator<", None),
+            ("A::operator<<", None),
+            ("A::operator->", None),
+            ("A<int>::operator->", Some("A::operator->")),
+            ("operator<< <char>", Some("operator<<")),
+            ("operator<<<char>", Some("operator<<")),
+            ("<T as U>::f", None),
+            ("plain", None),
+            ("broken<", None),
+        ];
+        for (name, bare) in cases {
+            assert_eq!(without_generics(name).as_deref(), bare, "{name}");
+        }
+    }
+
+    #[test]
+    fn hostile_names_stay_small() {
+        let doubled = format!("_Z1f{}", "St4pairI".repeat(4000));
+        assert_eq!(short(&doubled), doubled);
+        let long = format!("_ZN{}E", "1a".repeat(20_000));
+        assert_eq!(short(&long), long);
+        // Each substitution names the pair of the ones before it: exponential text.
+        let mut bomb = String::from("_Z1fSt4pairIiiE");
+        for step in 0..30 {
+            bomb.push_str(&match step {
+                0 => "St4pairIS_S_E".to_owned(),
+                _ => format!(
+                    "St4pairIS{0}_S{0}_E",
+                    char::from_digit(step - 1, 36).unwrap().to_ascii_uppercase()
+                ),
+            });
+        }
+        assert!(full(&bomb).len() <= LONGEST_NAME);
+        assert!(short(&bomb).len() <= LONGEST_NAME);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn never_panics(tail in "[A-Za-z0-9_$.]{0,60}", start in "_Z|_ZN|_R|__Z|_RNv|_ZNK|_ZTv") {
+            let raw = start + &tail;
+            let (short, full) = (short(&raw), full(&raw));
+            without_generics(&short);
+            without_generics(&full);
+            without_clone_suffix(&short);
+        }
+
+        #[test]
+        fn generics_of_anything(name in "\\PC{0,40}") {
+            without_generics(&name);
+            without_clone_suffix(&name);
+        }
     }
 }

@@ -92,6 +92,19 @@ struct Line {
 
 /// The executable files of a process, the main executable first.
 pub(super) fn objects(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
+    // In the middle of an exec a process has its new program, but has not mapped it yet.
+    const PATIENCE: u32 = 50;
+    for _ in 0..PATIENCE {
+        let objects = look(pid)?;
+        if objects.iter().any(|object| object.is_main) {
+            return Ok(objects);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    look(pid)
+}
+
+fn look(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
     let lines = read(pid)?;
     let exe_path = proc_path(pid, "exe");
     let exe = Exe {

@@ -71,11 +71,11 @@ mod tests {
     #[test]
     fn finds_what_was_meant() {
         check("compute", &["ns::compute", "compute_all"]);
-        check("other::compute", &["ns::compute"]);
+        check("other::compute", &["ns::compute", "compute_all"]);
         check("comptue", &["ns::compute"]);
         check("Main", &["main"]);
         check("parse_haeder", &["parse_header"]);
-        check("*parse*", &["parse_body", "parse_header"]);
+        check("*parse*", &["Parser::run", "parse_body", "parse_header"]);
         check("zzzzzz", &[]);
         check("*", &[]);
     }

@@ -112,6 +112,10 @@ impl Object {
         self.is_main
     }
 
+    pub fn set_main(&mut self, is_main: bool) {
+        self.is_main = is_main;
+    }
+
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -245,15 +249,21 @@ impl Traits {
     }
 }
 
+/// Whether a table of names has one that only code with exceptions or panics needs.
 fn names_unwinder(strings: &[u8]) -> bool {
-    const KIN: [&[u8]; 4] = [b"RaiseException", b"Resume", b"Resume_or_Rethrow", b"ForcedUnwind"];
-    const PREFIX: &[u8] = b"_Unwind_";
-    memchr::memmem::find_iter(strings, PREFIX).any(|at| {
-        let rest = &strings[at + PREFIX.len()..];
-        KIN.iter().any(|name| {
-            rest.strip_prefix(*name)
-                .is_some_and(|tail| matches!(tail.first(), Some(0 | b'@') | None))
-        })
+    const NAMES: [&[u8]; 8] = [
+        b"_Unwind_RaiseException",
+        b"_Unwind_Resume",
+        b"_Unwind_Resume_or_Rethrow",
+        b"_Unwind_ForcedUnwind",
+        b"__cxa_throw",
+        b"__cxa_rethrow",
+        b"__gxx_personality_v0",
+        b"rust_eh_personality",
+    ];
+    let ends = |tail: &[u8]| matches!(tail.first(), Some(0 | b'@') | None);
+    NAMES.iter().any(|name| {
+        memchr::memmem::find_iter(strings, name).any(|at| ends(&strings[at + name.len()..]))
     })
 }
 
@@ -266,4 +276,114 @@ pub(super) fn read_whole(mut file: &File) -> io::Result<Arc<[u8]>> {
         file.read_exact(buffer)?;
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{Built, compile};
+    use super::*;
+    use proptest::prelude::*;
+
+    const SOURCE: &str = "static int helper(int x) { return x * 7; }\n\
+                          int main(int c, char **v) { return helper(c); }\n";
+
+    #[test]
+    fn reads_identity() {
+        let built = compile("gcc -Wl,--build-id=0xabcdef12", "c", SOURCE);
+        let object = built.object();
+        assert_eq!(object.build_id(), Some(&[0xab, 0xcd, 0xef, 0x12][..]));
+        assert!(object.interpreter().unwrap().starts_with(b"/lib64/ld-linux"));
+        assert_eq!(object.function_at(object.entry()).map(Function::raw), Some("_start"));
+        assert_eq!(object.bytes(), fs::read(&built.program).unwrap());
+    }
+
+    #[test]
+    fn refuses_what_is_no_program() {
+        let built = compile("gcc -c", "c", SOURCE);
+        let object_file = fs::read(&built.program).unwrap();
+        let check = |bytes: &[u8], expected: &str| {
+            let path = built.dir().join("candidate");
+            fs::write(&path, bytes).unwrap();
+            let line = Object::open(&path, &path).unwrap_err().to_string();
+            assert!(line.contains(expected) && !line.contains('\n'), "{line}");
+        };
+        check(b"", "not an ELF file");
+        check(b"#!/bin/sh\n", "not an ELF file");
+        check(&object_file, "no program");
+        check(&object_file[..40], "broken");
+        let mut header = object_file.clone();
+        header[4] = 1;
+        check(&header, "32-bit");
+        header[4] = 7;
+        check(&header, "broken");
+        header[4] = 2;
+        header[18] = 183;
+        check(&header, "another machine");
+        let program = compile("gcc", "c", SOURCE);
+        let whole = fs::read(&program.program).unwrap();
+        check(&whole[..whole.len() / 2], "broken");
+        check(&whole[..whole.len() - 100], "broken");
+
+        let open = |path: &str| Object::open(path.as_ref(), path.as_ref()).unwrap_err();
+        assert!(matches!(open("/no/such/file"), ObjectError::Io { .. }));
+        assert!(matches!(open("/"), ObjectError::NotAFile { .. }));
+        assert!(matches!(open("/dev/null"), ObjectError::NotAFile { .. }));
+    }
+
+    /// Asks for everything an object can tell.
+    fn exhaust(path: &Path) {
+        let Ok(object) = Object::open(path, path) else { return };
+        for function in object.functions() {
+            let _ = (function.name(), function.full_name(), function.aliases());
+            assert!(object.layout().file_offset(function.address).is_some());
+        }
+        for function in object.functions().iter().take(3) {
+            object.source_line(function.address);
+        }
+        let _ = (object.usdt_probes(), object.build_id());
+    }
+
+    fn small() -> Built {
+        compile(
+            "gcc -g -nostdlib -static",
+            "c",
+            "int f(int x) { return x; }\nvoid _start(void) { f(1); }",
+        )
+    }
+
+    #[test]
+    fn survives_mutations() {
+        let built = small();
+        let original = fs::read(&built.program).unwrap();
+        let mutated = built.dir().join("mutated");
+        let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);
+        // Most bytes that steer a parser are in the headers, at both ends of the file.
+        let place = prop_oneof![
+            Just(0..64usize),
+            Just(64..1024),
+            Just(original.len() - 2048..original.len()),
+            Just(0..original.len())
+        ];
+        let cut = prop::option::weighted(0.1, any::<prop::sample::Index>());
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+            cases: 400,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        });
+        runner
+            .run(&(changes, place, cut), |(changes, place, cut)| {
+                let mut bytes = original.clone();
+                for (index, value) in changes {
+                    let at = place.start + index.index(place.len());
+                    bytes[at] = value;
+                }
+                if let Some(cut) = cut {
+                    bytes.truncate(cut.index(original.len()));
+                }
+                fs::write(&mutated, &bytes).unwrap();
+                exhaust(&mutated);
+                Ok(())
+            })
+            .unwrap();
+    }
 }

@@ -97,6 +97,11 @@ impl Pattern {
         self.object.is_some()
     }
 
+    /// Whether it can mean one name only.
+    pub fn is_literal(&self) -> bool {
+        matches!(&self.name, NameMatcher::Glob { globs, .. } if globs.is_empty())
+    }
+
     /// Whether an object is the one named; any is where none is named.
     pub fn matches_object(&self, object: &Object) -> bool {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())
@@ -119,7 +124,7 @@ impl Pattern {
     fn matches_short(&self, function: &Function) -> bool {
         self.name.matches_variants(function.name())
             || function.aliases().iter().any(|alias| self.name.matches_variants(alias))
-            || function.raws().any(|raw| self.name.matches(raw))
+            || function.raws().any(|raw| self.name.matches_raw(raw))
     }
 
     /// Whether a USDT probe matches, by its name or by `provider:name`.
@@ -154,7 +159,7 @@ impl NameMatcher {
             literal: body.to_owned(),
             globs,
             has_arguments: body.contains('('),
-            has_generics: body.contains('<'),
+            has_generics: without_generics(body).is_some(),
         })
     }
 
@@ -165,6 +170,16 @@ impl NameMatcher {
                 literal == name || globs.iter().any(|glob| glob.is_match(name))
             }
         }
+    }
+
+    /// Mangled names are matched only where mangling is what the user typed: `*add*` must not
+    /// find a hash.
+    fn matches_raw(&self, raw: &str) -> bool {
+        let typed = match self {
+            Self::Regex(regex) => regex.as_str(),
+            Self::Glob { literal, .. } => literal,
+        };
+        (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
 
     /// Also without template arguments, and without what the compiler appends to copies, unless
@@ -245,4 +260,117 @@ fn bracket_free(text: &str) -> String {
 
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, names: &[&str], others: &[&str]) {
+        let pattern = Pattern::parse(pattern).unwrap();
+        for name in names {
+            assert!(pattern.matches_name(name), "{} should match {name}", pattern.text);
+        }
+        for name in others {
+            assert!(!pattern.matches_name(name), "{} should not match {name}", pattern.text);
+        }
+    }
+
+    #[test]
+    fn matches_names() {
+        check("main", &["main"], &["domain", "main2", "Main"]);
+        check("*", &["a", "a::b", "<T as a::B>::c", "a/b"], &[]);
+        check("ns::*", &["ns::a", "ns::a::b"], &["ns", "other::ns::a"]);
+        check("h_?", &["h_1"], &["h_12", "h_"]);
+        check("h_[12]", &["h_1", "h_2", "h_[12]"], &["h_3"]);
+        check("{read,write}_all", &["read_all", "write_all"], &["all"]);
+        check("A::operator[]", &["A::operator[]"], &["A::operator"]);
+        check("*operator[]*", &["A::operator[]"], &["A::operator()"]);
+        check("<impl Foo for [T]>::f", &["<impl Foo for [T]>::f"], &[]);
+        // Brackets are read both ways.
+        check("<impl * for [T]>::*", &["<impl Foo for [T]>::f", "<impl Foo for T>::f"], &[]);
+        check("f::{{closure}}", &["f::{{closure}}"], &["f::{{closure}}::x"]);
+        check("*{{closure}}", &["f::{{closure}}"], &[]);
+        check("twice", &["twice<int>", "twice", "twice::<u32>"], &["thrice<int>"]);
+        check("twice<int>", &["twice<int>"], &["twice<long>"]);
+        check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);
+        check(
+            "f",
+            &["f", "f.constprop.0", "f.isra.0.constprop.1"],
+            &["f.cold", "f.part.0", "f.constprop.0.cold"],
+        );
+        check("/^a.*z$/", &["az", "abcz"], &["baz2"]);
+        check("/a|b/", &["xxbxx"], &["c"]);
+        check("memcpy@@GLIBC_2.14", &["memcpy"], &[]);
+        check("caf\u{e9}*", &["caf\u{e9}s"], &[]);
+    }
+
+    #[track_caller]
+    fn check_object(pattern: &str, stem: &str, matching: &[&str], others: &[&str]) {
+        let pattern = Pattern::parse(pattern).unwrap();
+        assert_eq!(pattern.stem, stem);
+        for name in matching {
+            assert!(pattern.matches_object_name(name, &format!("/usr/lib/{name}")), "{name}");
+        }
+        for name in others {
+            assert!(!pattern.matches_object_name(name, &format!("/usr/lib/{name}")), "{name}");
+        }
+    }
+
+    #[test]
+    fn splits_objects() {
+        check_object("malloc", "malloc", &["libc.so.6", "x"], &[]);
+        check_object("malloc@libc.so.6", "malloc", &["libc.so.6"], &["libc.so"]);
+        check_object("malloc@libc", "malloc", &["libc.so.6", "libc-2.31.so"], &["libcap.so.2"]);
+        check_object("*@lib*.so*", "*", &["libc.so.6"], &["prog"]);
+        check_object("f@/usr/lib/*.so", "f", &["a.so"], &["b"]);
+        check_object("memcpy@@GLIBC_2.14", "memcpy", &["x"], &[]);
+        check_object("memcpy@GLIBC_2.2.5", "memcpy", &["x"], &[]);
+        check_object("memcpy@@GLIBC_2.14@libc.so.6", "memcpy", &["libc.so.6"], &["x"]);
+        check_object("/^a@b/@x", "^a@b", &["x"], &["y"]);
+        check_object("/a/b/", "a/b", &["x"], &[]);
+        check_object("/a/@/usr/lib/x", "a", &["x"], &["y"]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_pattern() {
+        for text in ["", "@libc", "f@", "/abc", "//", "/(/", "/a/x", "f@[", "/[/@x"] {
+            let error = Pattern::parse(text).unwrap_err().to_string();
+            assert!(!error.contains('\n') && !error.is_empty(), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn matches_probes() {
+        let probe =
+            UsdtProbe { provider: "libc".into(), name: "memory_sbrk_more".into(), sites: vec![] };
+        let check = |text: &str, expected: bool| {
+            assert_eq!(Pattern::parse(text).unwrap().matches_usdt(&probe), expected, "{text}");
+        };
+        check("memory_*", true);
+        check("libc:memory_*", true);
+        check("lib*:*", true);
+        check("other:*", false);
+        check("libc", false);
+        check("/^libc:mem/", true);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn never_panics(text in "[a-z@/:*?{}()<>\\[\\]\\\\ ]{0,20}", name in "\\PC{0,20}") {
+            if let Ok(pattern) = Pattern::parse(&text) {
+                pattern.matches_name(&name);
+                pattern.matches_object_name(&name, &name);
+            }
+        }
+
+        /// Whatever a name looks like, typing it finds it.
+        #[test]
+        fn a_name_matches_itself(name in "[a-z:<>,&*\\[\\](){}~= ]{1,20}") {
+            if let Ok(pattern) = Pattern::parse(&name) {
+                proptest::prop_assert!(pattern.matches_name(&name));
+            }
+        }
+    }
 }

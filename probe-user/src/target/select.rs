@@ -74,6 +74,8 @@ pub struct Selection {
     pub usdt: Vec<Selected>,
     /// Patterns that matched nothing, while others did: worth a warning.
     pub unmatched: Vec<NotFound>,
+    /// What else the user should know, each a short sentence.
+    pub notes: Vec<String>,
     /// Functions and probes that -x took away.
     pub excluded: usize,
 }
@@ -132,6 +134,10 @@ impl Selector {
             let (found, searched) = search(pattern, objects, matching_functions);
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
+            } else if pattern.is_literal() {
+                // What was found is not all that goes by this name.
+                let found_in = searched.iter().map(|object| &objects[*object]);
+                selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
             }
             functions.extend(found);
         }
@@ -244,14 +250,7 @@ impl NotFound {
         });
         let mut hints = Vec::new();
         for object in &searched {
-            let chosen = object.symbols().chosen_at_load.iter();
-            for name in chosen.filter(|name| pattern.matches_name(name)) {
-                hints.push(format!(
-                    "{name} of {} is an IFUNC, its code is chosen at start: trace the \
-                     implementation, which has another name",
-                    object.name()
-                ));
-            }
+            hints.extend(chosen_at_load(pattern, object));
             if let Some(reason) = &object.symbols().broken {
                 hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
             }
@@ -347,6 +346,16 @@ fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> O
     Some(format!("no object has this name; there are {}", names.join(", ")))
 }
 
+/// A function whose code is chosen when the program starts, so that its name leads nowhere.
+fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<String> {
+    let name = object.symbols().chosen_at_load.iter().find(|name| pattern.matches_name(name))?;
+    Some(format!(
+        "{name} of {} is chosen among several implementations at start (IFUNC): trace these, \
+         they have other names, such as *{name}*",
+        object.name()
+    ))
+}
+
 fn stripped_hint(object: &Object) -> Option<String> {
     if !object.is_stripped() || object.debug_file().path().is_some() {
         return None;
@@ -362,4 +371,102 @@ fn stripped_hint(object: &Object) -> Option<String> {
          or -debuginfo package) or use an unstripped build; {looked}",
         object.name()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{Built, compile, system_libc};
+    use super::*;
+
+    const SOURCE: &str = r#"
+        #define F(name) __attribute__((noinline)) int name(int x) { return x + __LINE__; }
+        F(parse_header)
+        F(parse_body)
+        F(send_all)
+        F(malloc_like)
+        int main(int c, char **v) { return parse_header(c) + parse_body(c) + send_all(c) + malloc_like(c); }
+    "#;
+
+    fn objects() -> (Built, Vec<Object>) {
+        let built = compile("gcc -O1", "c", SOURCE);
+        let mut libc = system_libc();
+        libc.set_main(false);
+        let objects = vec![built.object(), libc];
+        (built, objects)
+    }
+
+    fn selector(functions: &[&str], usdt: &[&str], exclude: &[&str]) -> Selector {
+        let owned =
+            |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        Selector::parse(&owned(functions), &owned(usdt), &owned(exclude)).unwrap()
+    }
+
+    #[test]
+    fn selects() {
+        let (_built, objects) = objects();
+        let check = |functions: &[&str], exclude: &[&str], expected: &[&str]| {
+            let selection = selector(functions, &[], exclude).select(&objects, 100).unwrap();
+            let names: Vec<String> = selection
+                .functions(&objects)
+                .map(|(object, function)| match object.is_main() {
+                    true => function.name().to_string(),
+                    false => format!("{}@libc", function.name()),
+                })
+                .collect();
+            let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+            names.sort_unstable();
+            assert_eq!(names, expected, "{functions:?} {exclude:?}");
+        };
+        check(&["parse_*"], &[], &["parse_body", "parse_header"]);
+        check(&["parse_*", "*_all"], &[], &["parse_body", "parse_header", "send_all"]);
+        check(&["parse_*"], &["*_body"], &["parse_header"]);
+        check(&["parse_*", "parse_body"], &[], &["parse_body", "parse_header"]);
+        // In the libraries only when nothing matches in the program.
+        check(&["malloc"], &[], &["malloc@libc"]);
+        check(&["malloc*"], &[], &["malloc_like"]);
+        check(&["malloc@libc.so.6"], &[], &["malloc@libc"]);
+        check(&["malloc@libc", "main"], &[], &["main", "malloc@libc"]);
+        check(&["/^parse_/"], &["/body$/"], &["parse_header"]);
+        check(&["{main,malloc}@*"], &["main@libc*"], &["main", "malloc@libc"]);
+    }
+
+    #[test]
+    fn explains_what_it_did_not_find() {
+        let (_built, objects) = objects();
+        let error = |functions: &[&str], exclude: &[&str], limit| {
+            let error = selector(functions, &[], exclude).select(&objects, limit).unwrap_err();
+            let line = error.to_string();
+            assert!(!line.contains('\n'), "{line}");
+            line
+        };
+        let line = error(&["parse_haeder@program"], &[], 10);
+        assert!(line.contains("parse_header") && line.contains("in program"), "{line}");
+        let line = error(&["f@nosuch.so"], &[], 10);
+        assert!(line.contains("no object") && line.contains("libc.so.6"), "{line}");
+        let line = error(&["parse_*"], &["*"], 10);
+        assert!(line.contains("-x"), "{line}");
+        let line = error(&["*"], &[], 3);
+        assert!(line.contains("limit of 3") && line.contains("--max-functions"), "{line}");
+        assert!(selector(&[], &[], &[]).select(&objects, 10).is_err());
+        let line = error(&["memmove"], &[], 10);
+        assert!(line.contains("IFUNC"), "{line}");
+    }
+
+    #[test]
+    fn keeps_what_matched_beside_what_did_not() {
+        let (_built, objects) = objects();
+        let selection = selector(&["main", "mian"], &["no:such"], &[]).select(&objects, 9).unwrap();
+        assert_eq!(selection.functions.len(), 1);
+        let unmatched: Vec<&str> = selection.unmatched.iter().map(|n| n.pattern.as_str()).collect();
+        assert_eq!(unmatched, ["mian", "no:such"]);
+        assert!(selection.unmatched[0].nearest.contains(&"main".to_owned()));
+    }
+
+    #[test]
+    fn says_that_a_program_is_stripped() {
+        let built = compile("gcc -O1 -s", "c", SOURCE);
+        let objects = [built.object()];
+        let line = selector(&["parse_*"], &[], &[]).select(&objects, 9).unwrap_err().to_string();
+        assert!(line.contains("stripped") && line.contains(".build-id"), "{line}");
+    }
 }

@@ -4,11 +4,11 @@
 //! address, not at a name. Names are demangled when they are first asked for, because a C++
 //! program has hundreds of thousands and a user asks for a few.
 
-use super::demangle::{self, Demangled, without_version};
+use super::demangle::{self, without_version};
 use super::elf::{self, Layout};
 use object::elf as constants;
 use object::read::elf::SymbolTable;
-use object::{LittleEndian, elf::FileHeader64};
+use object::{LittleEndian, Object as _, ObjectSection as _, elf::FileHeader64};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -25,11 +25,12 @@ pub struct Function {
     /// All names at this address without versions, mangled, the best one first.
     raws: Box<[Box<str>]>,
     names: OnceLock<Names>,
+    full: OnceLock<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
 struct Names {
-    main: Demangled,
+    short: Arc<str>,
     aliases: Box<[Arc<str>]>,
 }
 
@@ -63,6 +64,7 @@ impl Function {
             size_is_guessed: false,
             raws: raws.into(),
             names: OnceLock::new(),
+            full: OnceLock::new(),
         }
     }
 
@@ -78,13 +80,16 @@ impl Function {
 
     /// Demangled, without hash, arguments and version: what globs match.
     pub fn name(&self) -> &Arc<str> {
-        &self.names().main.short
+        &self.names().short
     }
 
     /// Demangled with its arguments; the same as the name where it has none.
     pub fn full_name(&self) -> &Arc<str> {
-        let main = &self.names().main;
-        main.full.as_ref().unwrap_or(&main.short)
+        self.full.get_or_init(|| {
+            let full = demangle::full(self.raw());
+            let short = self.name();
+            if full == **short { Arc::clone(short) } else { full.into() }
+        })
     }
 
     /// Its other names, demangled.
@@ -98,15 +103,15 @@ impl Function {
 
     fn names(&self) -> &Names {
         self.names.get_or_init(|| {
-            let main = demangle::demangle(self.raw());
+            let short: Arc<str> = demangle::short(self.raw()).into();
             let mut aliases: Vec<Arc<str>> = Vec::new();
             for raw in self.raws.iter().skip(1) {
-                let name = demangle::demangle(raw).short;
-                if name != main.short && !aliases.contains(&name) {
-                    aliases.push(name);
+                let name = demangle::short(raw);
+                if name != *short && !aliases.iter().any(|alias| **alias == name) {
+                    aliases.push(name.into());
                 }
             }
-            Names { main, aliases: aliases.into() }
+            Names { short, aliases: aliases.into() }
         })
     }
 }
@@ -142,8 +147,10 @@ impl Symbols {
     ) {
         match elf::parse(bytes) {
             Ok(file) => {
-                self.collect_table(file.elf_symbol_table(), code, shift, entries);
-                self.collect_table(file.elf_dynamic_symbol_table(), code, shift, entries);
+                self.collect_table(file.elf_symbol_table(), &[], code, shift, entries);
+                let versions = file.section_by_name(".gnu.version").and_then(|s| s.data().ok());
+                let versions = versions.unwrap_or_default();
+                self.collect_table(file.elf_dynamic_symbol_table(), versions, code, shift, entries);
             }
             Err(error) => self.broken = Some(error.to_string()),
         }
@@ -152,13 +159,14 @@ impl Symbols {
     fn collect_table<'data>(
         &mut self,
         table: &SymbolTable<'data, FileHeader64<LittleEndian>>,
+        versions: &[u8],
         code: &Code,
         shift: u64,
         entries: &mut Vec<Entry<'data>>,
     ) {
         let endian = LittleEndian;
         entries.reserve(table.len() / 2);
-        for symbol in table.iter() {
+        for (number, symbol) in table.iter().enumerate() {
             let kind = symbol.st_type();
             let is_choice = kind == constants::STT_GNU_IFUNC;
             if !(kind == constants::STT_FUNC || is_choice)
@@ -174,7 +182,11 @@ impl Symbols {
                 self.broken = Some("a symbol's name lies outside the table of names".to_owned());
                 continue;
             };
+            // A version that new programs are not linked with: `memcpy@GLIBC_2.2.5`.
+            let mut is_old = versions.get(2 * number + 1).is_some_and(|high| high & 0x80 != 0);
+            let versioned = name;
             let name = without_version(name);
+            is_old |= versioned.len() > name.len() && !versioned[name.len()..].starts_with(b"@@");
             if name.is_empty() {
                 continue;
             }
@@ -183,9 +195,10 @@ impl Symbols {
                 continue;
             }
             let rank = match symbol.st_bind() {
-                constants::STB_GLOBAL => 0,
-                constants::STB_WEAK => 1,
-                _ => 2,
+                _ if is_old => 2,
+                // Weak names are as good: libc's `puts` is weak, beside a global `_IO_puts`.
+                constants::STB_GLOBAL | constants::STB_WEAK => 0,
+                _ => 1,
             };
             entries.push(Entry { address, size: symbol.st_size.get(endian), name, rank });
         }
@@ -242,7 +255,8 @@ fn merge(mut entries: Vec<Entry<'_>>, code: &Code, layout: &Layout) -> Vec<Funct
     functions
 }
 
-/// The best name first: global before weak before local, no leading underscores, short.
+/// The best name first: global before local before those for old programs only, then no leading
+/// underscores, then short.
 fn preference<'a>(entry: &Entry<'a>) -> (u8, usize, usize, &'a [u8]) {
     let name = entry.name;
     let is_mangled = name.starts_with(b"_Z") || name.starts_with(b"_R");
@@ -251,4 +265,132 @@ fn preference<'a>(entry: &Entry<'a>) -> (u8, usize, usize, &'a [u8]) {
         false => name.iter().take_while(|byte| **byte == b'_').count(),
     };
     (entry.rank, underscores, name.len(), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{Built, compile, system_libc};
+    use super::super::object::Object;
+
+    /// Name and aliases of the function that is called `wanted` in the symbol table.
+    #[track_caller]
+    fn check(built: &Built, wanted: &str, name: &str, full: &str, aliases: &[&str]) {
+        let object = built.object();
+        let function = object.functions().iter().find(|f| f.raws().any(|raw| raw == wanted));
+        let function = function.unwrap_or_else(|| panic!("{wanted} is missing"));
+        assert_eq!((&**function.name(), &**function.full_name()), (name, full));
+        let found: Vec<&str> = function.aliases().iter().map(|alias| &**alias).collect();
+        assert_eq!(found, aliases);
+        assert!(function.size > 0);
+        check_places(&object);
+    }
+
+    /// What must hold for the functions of any object.
+    fn check_places(object: &Object) {
+        let functions = object.functions();
+        assert!(functions.is_sorted_by(|a, b| a.address < b.address));
+        for function in functions {
+            assert_eq!(object.layout().file_offset(function.address), Some(function.file_offset));
+            assert_eq!(object.layout().code_address(function.file_offset), Some(function.address));
+            assert_eq!(
+                object.function_at(function.address).map(|f| f.address),
+                Some(function.address)
+            );
+            let section = object.layout().sections.iter().find(|section| {
+                section.executable && section.addresses.contains(&function.address)
+            });
+            assert!(!section.unwrap().name.contains("plt"), "{}", function.name());
+        }
+    }
+
+    #[test]
+    fn c_with_aliases() {
+        let built = compile(
+            "gcc -O1",
+            "c",
+            r#"
+            #include <stdio.h>
+            int __deep(int x) { printf("%d", x); return x; }
+            int deep(int x) __attribute__((alias("__deep")));
+            int weak_deep(int x) __attribute__((weak, alias("__deep")));
+            static __attribute__((noinline)) int local(int x) { return x * 3; }
+            __asm__(".text; .globl sizeless; .type sizeless,@function; sizeless: nop; nop; ret");
+            int main(int c, char **v) { return deep(local(c)); }
+            "#,
+        );
+        check(&built, "deep", "deep", "deep", &["weak_deep", "__deep"]);
+        check(&built, "local", "local", "local", &[]);
+        check(&built, "sizeless", "sizeless", "sizeless", &[]);
+        let object = built.object();
+        let sizeless = object.functions().iter().find(|f| f.raw() == "sizeless").unwrap();
+        assert!(sizeless.size_is_guessed && sizeless.size >= 3);
+        assert!(!object.functions().iter().any(|f| f.raw() == "printf"));
+        assert!(!object.is_stripped() && !object.is_go() && !object.uses_unwinder());
+    }
+
+    #[test]
+    fn cpp_names() {
+        let built = compile(
+            "g++ -O1",
+            "cpp",
+            r#"
+            namespace ns {
+                struct Thing { int v; Thing(int); int operator[](int i) const; };
+                Thing::Thing(int v) : v(v) {}
+                int Thing::operator[](int i) const { return v + i; }
+                template <class T> __attribute__((noinline)) T twice(T t) { return t + t; }
+            }
+            int main(int c, char **) { if (c > 9) throw c; return ns::Thing(c)[1] + ns::twice<long>(c); }
+            "#,
+        );
+        check(&built, "_ZN2ns5ThingC1Ei", "ns::Thing::Thing", "ns::Thing::Thing(int)", &[]);
+        check(
+            &built,
+            "_ZNK2ns5ThingixEi",
+            "ns::Thing::operator[]",
+            "ns::Thing::operator[](int) const",
+            &[],
+        );
+        check(
+            &built,
+            "_ZN2ns5twiceIlEET_S1_",
+            "ns::twice<long>",
+            "long ns::twice<long>(long)",
+            &[],
+        );
+        assert!(built.object().uses_unwinder());
+    }
+
+    #[test]
+    fn rust_names() {
+        let source = r#"
+            pub struct Thing(u32);
+            impl Thing { #[inline(never)] pub fn run(&self) -> u32 { std::process::id() + self.0 } }
+            fn main() { std::process::exit((std::hint::black_box(Thing(1)).run() & 0) as i32) }
+        "#;
+        for mangling in ["v0", "legacy"] {
+            let flags = format!("rustc -O -Zunstable-options -Csymbol-mangling-version={mangling}");
+            let built = compile(&flags, "rs", source);
+            let object = built.object();
+            let names: Vec<&str> = object.functions().iter().map(|f| &**f.name()).collect();
+            // An inherent method: v0 writes the type in brackets, and says so.
+            let wanted = ["input::Thing::run", "<input::Thing>::run"];
+            assert!(names.iter().any(|name| wanted.contains(name)), "{mangling}");
+            assert!(object.uses_unwinder());
+            check_places(&object);
+        }
+    }
+
+    #[test]
+    fn libc_as_it_is() {
+        let object = system_libc();
+        check_places(&object);
+        let named =
+            |name: &str| object.functions().iter().find(|f| f.raws().any(|raw| raw == name));
+        assert_eq!(&**named("malloc").unwrap().name(), "malloc");
+        assert_eq!(&**named("puts").unwrap().name(), "puts");
+        assert!(object.symbols().chosen_at_load.iter().any(|name| &**name == "memcpy"));
+        assert!(!object.functions().iter().any(|f| f.raws().any(|raw| raw.contains('@'))));
+        assert_eq!(object.symbols().broken, None);
+    }
 }

@@ -142,3 +142,120 @@ fn site(body: &[u8], layout: &Layout) -> Option<(String, String, UsdtSite)> {
     let arguments = arguments.into();
     Some((provider, name, UsdtSite { address, file_offset, semaphore, arguments }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::compile;
+    use super::*;
+
+    const SOURCE: &str = r#"
+        #include <sys/sdt.h>
+        __attribute__((section(".probes"))) unsigned short counter, other_counter;
+        /* A site with a semaphore, as sys/sdt.h writes it, without its macros. */
+        #define SITE(name, semaphore) __asm__ volatile( \
+            "990: nop\n.pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n" \
+            "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b, _.stapsdt.base, " #semaphore "\n" \
+            ".asciz \"own\"\n.asciz \"" #name "\"\n.asciz \"\"\n994: .balign 4\n.popsection")
+        static inline __attribute__((always_inline)) void step(int x) { DTRACE_PROBE1(app, step, x); }
+        int main(int c, char **v) {
+            step(c); step(c + 1); step(c + 2);
+            DTRACE_PROBE(app, done);
+            SITE(copy, counter);
+            SITE(copy, other_counter);
+            return 0;
+        }
+    "#;
+
+    #[test]
+    fn groups_the_sites_of_a_probe() {
+        if !["/usr/include/sys/sdt.h", "/usr/include/x86_64-linux-gnu/sys/sdt.h"]
+            .iter()
+            .any(|path| std::path::Path::new(path).exists())
+        {
+            eprintln!("skipped: sys/sdt.h is missing (systemtap-sdt-dev)");
+            return;
+        }
+        for flags in ["gcc -O1 -fno-pie -no-pie", "gcc -O1 -pie -fPIE"] {
+            let built = compile(flags, "c", SOURCE);
+            let object = built.object();
+            let probes: Vec<(String, usize)> =
+                object.usdt_probes().iter().map(|p| (p.full_name(), p.sites.len())).collect();
+            let expected = [("app:done", 1), ("app:step", 3), ("own:copy", 2)];
+            assert_eq!(probes, expected.map(|(name, sites)| (name.to_owned(), sites)));
+            assert_eq!(object.broken_usdt_notes(), 0);
+            const NOP: u8 = 0x90;
+            for site in object.usdt_probes().iter().flat_map(|probe| &probe.sites) {
+                assert_eq!(object.bytes()[site.file_offset as usize], NOP);
+            }
+            let step = &object.usdt_probes()[1];
+            assert!(step.sites.iter().all(|site| site.semaphore.is_none()));
+            assert!(step.sites.iter().all(|site| site.arguments.starts_with("-4@")));
+            let copy = &object.usdt_probes()[2].sites;
+            let semaphores: Vec<u64> = copy.iter().filter_map(|site| site.semaphore).collect();
+            assert_eq!(semaphores.len(), 2);
+            assert_eq!(semaphores[0].abs_diff(semaphores[1]), 2);
+        }
+    }
+
+    fn layout(size: usize) -> Layout {
+        let text = super::super::elf::Segment {
+            addresses: 0..0x1000,
+            offset: 0,
+            file_size: 0x1000,
+            executable: true,
+            writable: false,
+        };
+        let section = super::super::elf::Section {
+            name: ".note.stapsdt".to_owned(),
+            addresses: 0..size as u64,
+            offset: 0,
+            in_file: true,
+            executable: false,
+            writable: false,
+        };
+        Layout { segments: vec![text], sections: vec![section], ..Layout::default() }
+    }
+
+    fn note(pc: u64, semaphore: u64, strings: &[u8]) -> Vec<u8> {
+        let body_size = 24 + strings.len() as u32;
+        let mut bytes = [8, body_size, NOTE_TYPE].map(u32::to_le_bytes).concat();
+        bytes.extend(b"stapsdt\0");
+        bytes.extend([pc, 0, semaphore].map(u64::to_le_bytes).concat());
+        bytes.extend(strings);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[track_caller]
+    fn check(notes: &[Vec<u8>], probes: usize, broken: usize) {
+        let bytes = notes.concat();
+        let read = read(&bytes, &layout(bytes.len()));
+        assert_eq!((read.probes.len(), read.broken), (probes, broken));
+    }
+
+    #[test]
+    fn counts_broken_notes() {
+        let good = note(0x10, 0, b"a\0b\0\0");
+        check(std::slice::from_ref(&good), 1, 0);
+        check(&[good.clone(), good.clone()], 1, 0);
+        check(&[note(0x10, 0, b""), good.clone()], 1, 1);
+        check(&[note(0x10, 0, b"a\0"), good.clone()], 1, 1);
+        check(&[note(0x9999, 0, b"a\0b\0\0"), good.clone()], 1, 1);
+        // A semaphore that is not writable.
+        check(&[note(0x10, 0x20, b"a\0b\0\0"), good.clone()], 1, 1);
+        check(&[good.clone(), vec![0xff; 40]], 1, 1);
+        check(&[good, vec![1, 2, 3]], 1, 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn never_panics(mut bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), at in 0usize..200) {
+            read(&bytes, &layout(bytes.len()));
+            let mut good = note(0x10, 0, b"a\0b\0\0");
+            if let (Some(byte), Some(new)) = (good.get_mut(at), bytes.pop()) {
+                *byte = new;
+            }
+            read(&good, &layout(good.len() + at));
+        }
+    }
+}
