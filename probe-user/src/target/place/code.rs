@@ -262,7 +262,7 @@ struct Sections {
 
 impl Sections {
     fn read<'data>(file: &ElfFile64<'data, LittleEndian, &'data [u8]>) -> Self {
-        let code = u64::from(elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0);
+        let code = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
         let mut found = Self::default();
         for section in file.sections() {
             let Ok(name) = section.name() else { continue };
