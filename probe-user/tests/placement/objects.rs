@@ -75,3 +75,12 @@ fn return_address_readers() {
     }
     assert!(!map.has_unwinder());
 }
+
+/// Any objects, named in `CTRACE_SURVEY`, separated by colons.
+#[test]
+#[ignore = "for people: surveys the objects named in CTRACE_SURVEY"]
+fn named_objects() {
+    for path in std::env::var("CTRACE_SURVEY").unwrap_or_default().split(':') {
+        survey(path, 90.0);
+    }
+}
