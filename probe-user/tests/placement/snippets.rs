@@ -87,6 +87,13 @@ fn refused_instructions() {
     check(SITES, body, "", why);
     let why = "not traced: no probe fits its first instruction: the instruction cannot be replayed elsewhere";
     check(SITES, "syscall\nret", "", why);
+    check(SITES, "pushf\npop %rax\nret", "", why);
+    check(
+        SITES,
+        "xchg %r8, %rax\ntest %eax, %eax\nje 1f\nret\n1: ret",
+        "",
+        "not traced: no probe fits its first instruction: the kernel mistakes the exchange with r8 for a nop",
+    );
     check(SITES, "ud2", "", why);
 }
 

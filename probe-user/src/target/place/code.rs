@@ -91,7 +91,9 @@ impl<'data> CodeMap<'data> {
             let is_code = symbol.kind() == SymbolKind::Text && symbol.is_definition();
             is_code.then(|| (symbol.address(), symbol.size(), name))
         }));
-        map.has_unwinder = has_unwinder;
+        // A static program carries its unwinder without importing it, and may have lost its names.
+        let is_static = map.imports.is_empty() && map.frames.have_landing_pads();
+        map.has_unwinder = has_unwinder || is_static;
         Ok(map)
     }
 
@@ -102,7 +104,7 @@ impl<'data> CodeMap<'data> {
             end: address.saturating_add(size),
             is_part: super::deny::is_part_name(name),
         }));
-        self.symbols.sort_unstable_by_key(|known| (known.address, !known.is_part, known.end));
+        self.symbols.sort_unstable_by_key(|known| (known.address, known.end, known.is_part));
         self.symbols.dedup_by_key(|known| (known.address, known.end));
     }
 
@@ -262,7 +264,7 @@ struct Sections {
 
 impl Sections {
     fn read<'data>(file: &ElfFile64<'data, LittleEndian, &'data [u8]>) -> Self {
-        let code = u64::from(elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0);
+        let code = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
         let mut found = Self::default();
         for section in file.sections() {
             let Ok(name) = section.name() else { continue };

@@ -3,9 +3,10 @@
 //!
 //! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side: what an older
 //! or newer kernel treats otherwise is refused, since a refusal inside one link fails all its
-//! sites. Two rules keep targets right rather than links whole: the kernel takes the opcode byte
-//! of a VEX or EVEX instruction for one of the one-byte map, so `vpor` would be "emulated" as a
-//! jump and `vpcmpeqb` as `je`; and a `pushf` that is single-stepped pushes the trap flag.
+//! sites. Other rules keep targets right rather than links whole: the kernel takes the opcode byte
+//! of a VEX instruction for one of the one-byte map, so that a `vpor` under a probe is "emulated"
+//! as a jump to the next instruction and does nothing (seen on 6.18), and `xchg %r8,%rax` is taken
+//! for a nop; and a `pushf` that is single-stepped pushes the trap flag (seen on 6.18).
 
 use super::super::plan::CostClass;
 use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic};
@@ -46,7 +47,10 @@ pub(super) fn cost(
         && bytes.len() <= 2
         && prefixes.is_empty()
         && matches!(rex, None | Some(0x41));
-    let nop = matches!(opcode, [0x90]) && rex.is_none_or(|rex| rex & 1 == 0);
+    let nop = matches!(opcode, [0x90]);
+    if nop && rex.is_some_and(|rex| rex & 1 != 0) {
+        return Err("the kernel mistakes the exchange with r8 for a nop");
+    }
     Ok(if branch || plain_push || nop { CostClass::Emulated } else { CostClass::SingleStep })
 }
 

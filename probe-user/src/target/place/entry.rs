@@ -38,7 +38,7 @@ pub(super) fn entry_site(
         let at = instruction.ip();
         let first = at == address;
         let is_reached = flow.extent.mark(at) == Some(Mark::Instruction);
-        if !first && (!is_reached || may_be_jumped_to(flow, at) || is_way_out(flow, at)) {
+        if !first && (!is_reached || may_be_jumped_to(map, flow, at) || is_way_out(flow, at)) {
             break;
         }
         let skipped = u8::try_from(at - address).unwrap_or(u8::MAX);
@@ -63,8 +63,8 @@ pub(super) fn entry_site(
     best.ok_or(refusal)
 }
 
-fn may_be_jumped_to(flow: &Flow, at: u64) -> bool {
-    flow.targets_unknown || flow.targets.contains(&at)
+fn may_be_jumped_to(map: &CodeMap<'_>, flow: &Flow, at: u64) -> bool {
+    flow.targets_unknown || flow.targets.contains(&at) || map.symbols_at(at).next().is_some()
 }
 
 fn is_way_out(flow: &Flow, at: u64) -> bool {

@@ -91,6 +91,11 @@ impl<'data> FrameTable<'data> {
         (address < frame.end).then_some(frame)
     }
 
+    /// Whether any function has code that only an unwinder reaches.
+    pub(super) fn have_landing_pads(&self) -> bool {
+        self.frames.iter().any(|frame| frame.lsda.is_some())
+    }
+
     /// Where the frame's base is, instruction by instruction.
     pub(super) fn rows(&self, frame: &Frame) -> Vec<Row> {
         let parsed = self.section.fde_from_offset(
