@@ -67,13 +67,11 @@ impl Build {
             name.push_str("-rs");
         }
         for flag in &self.flags {
-            let word: String = flag
-                .replace("cf-protection=", "cf-")
-                .replace("no-omit-frame-pointer", "fp")
-                .trim_start_matches(['-', 'f'])
-                .chars()
-                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-                .collect();
+            let short =
+                flag.replace("cf-protection=", "cf-").replace("no-omit-frame-pointer", "fp");
+            let bare = short.strip_prefix("-f").or(short.strip_prefix('-')).unwrap_or(&short);
+            let word: String =
+                bare.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             name.push('-');
             name.push_str(&word);
         }
