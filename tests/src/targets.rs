@@ -1,6 +1,6 @@
 //! Builds the target programs in `tests/targets/`, once per set of flags.
 //!
-//! A built program's name tells its source and flags (`counts-O2-cf-full`), so a machine without a
+//! A built program's name tells its source and flags (`counts-O2-cf-full-fp`), so a machine without a
 //! compiler finds the same files in a directory prepared elsewhere.
 
 use crate::env::{target_dir, workspace};
@@ -26,11 +26,11 @@ pub struct Build {
     pub stripped: bool,
 }
 
-/// A C or C++ program at -O2 with CET and frame pointers, as distributions build them.
+/// A C or C++ program at -O2 with CET and frame pointers, so that entries are cheap to probe.
 pub fn program(source: &str) -> Build {
     Build {
         source: source.into(),
-        flags: vec!["-O2".into(), "-fcf-protection=full".into()],
+        flags: ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"].map(Into::into).into(),
         stripped: false,
     }
 }
@@ -67,12 +67,11 @@ impl Build {
             name.push_str("-rs");
         }
         for flag in &self.flags {
-            let word: String = flag
-                .replace("cf-protection=", "cf-")
-                .trim_start_matches(['-', 'f'])
-                .chars()
-                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-                .collect();
+            let short =
+                flag.replace("cf-protection=", "cf-").replace("no-omit-frame-pointer", "fp");
+            let bare = short.strip_prefix("-f").or(short.strip_prefix('-')).unwrap_or(&short);
+            let word: String =
+                bare.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             name.push('-');
             name.push_str(&word);
         }
@@ -212,7 +211,7 @@ mod tests {
 
     #[test]
     fn names_tell_source_and_flags() {
-        assert_eq!(program("counts.c").file_name(), "counts-O2-cf-full");
+        assert_eq!(program("counts.c").file_name(), "counts-O2-cf-full-fp");
         assert_eq!(
             program("cold.cpp").flags(["-Os", "-fcf-protection=none"]).stripped().file_name(),
             "cold-Os-cf-none-stripped"
@@ -234,6 +233,6 @@ mod tests {
         let error = Targets::prebuilt(Path::new("/nonexistent"))
             .get(&program("counts.c"))
             .expect_err("nothing there");
-        assert!(error.to_string().contains("/nonexistent/counts-O2-cf-full"), "{error}");
+        assert!(error.to_string().contains("/nonexistent/counts-O2-cf-full-fp"), "{error}");
     }
 }

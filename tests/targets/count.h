@@ -10,8 +10,14 @@
 
 #define FN __attribute__((noipa))
 #define COUNTER(name) static unsigned long calls_##name
-#define COUNT(name) __atomic_fetch_add(&calls_##name, 1, __ATOMIC_RELAXED)
+/* Not atomic where one thread counts: the kernel refuses probes on instructions with a `lock`
+ * prefix, and this is often a function's first. */
+#define COUNT(name) (calls_##name++)
+#define COUNT_SHARED(name) __atomic_fetch_add(&calls_##name, 1, __ATOMIC_RELAXED)
 #define SHOW(name) printf("calls %s %lu\n", #name, calls_##name)
+
+/* Keeps a compiler from turning a recursion into a loop, or a call into a jump. */
+#define KEEP(value) __asm__ volatile("" : "+r"(value))
 
 static inline long number(int argc, char **argv, int index, long fallback) {
     return index < argc ? strtol(argv[index], NULL, 10) : fallback;

@@ -31,7 +31,11 @@ FN unsigned long pong(unsigned depth) {
 
 FN unsigned long descend(unsigned depth) {
     COUNT(descend);
-    return depth == 0 ? 0 : descend(depth - 1) + depth;
+    if (depth == 0)
+        return 0;
+    unsigned long below = descend(depth - 1);
+    KEEP(below);
+    return below + depth;
 }
 
 /* At -O2 these end in jumps. */

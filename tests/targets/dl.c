@@ -1,8 +1,8 @@
-/* Calls into a library opened at run time.
- * Usage: dl LIBRARY [CALLS=1000] [DELAY_MS=0 before it is opened] */
+/* Calls into a library opened at run time. It prints `ready` when the library is open, and with
+ * `wait` goes on when SIGUSR1 comes. Usage: dl LIBRARY [CALLS=1000] [wait] */
 #include "count.h"
 #include <dlfcn.h>
-#include <unistd.h>
+#include <signal.h>
 
 COUNTER(host_work);
 
@@ -14,7 +14,10 @@ FN long host_work(long x) {
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
-    usleep((useconds_t)(number(argc, argv, 3, 0) * 1000));
+    sigset_t wake;
+    sigemptyset(&wake);
+    sigaddset(&wake, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &wake, NULL);
     void *library = dlopen(argv[1], RTLD_NOW);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
@@ -22,6 +25,11 @@ int main(int argc, char **argv) {
     }
     long (*work)(long) = (long (*)(long))dlsym(library, "plug_work");
     void (*show)(void) = (void (*)(void))dlsym(library, "plug_show");
+    printf("ready\n");
+    fflush(stdout);
+    int signal_number;
+    if (argc > 3)
+        sigwait(&wake, &signal_number);
     long sum = 0;
     for (long i = 0; i < number(argc, argv, 2, 1000); i++)
         sum += work(host_work(i));

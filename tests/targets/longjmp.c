@@ -19,7 +19,9 @@ FN int dive(int depth) {
     COUNT(dive);
     if (depth == 0)
         leap(42);
-    return dive(depth - 1) + 1;
+    int below = dive(depth - 1);
+    KEEP(below);
+    return below + 1;
 }
 
 FN int after(int x) {

@@ -8,18 +8,24 @@ COUNTER(inner);
 COUNTER(blink);
 
 FN unsigned long inner(unsigned long x) {
-    COUNT(inner);
-    return x * 31 + 7;
+    x = x * 31 + 7;
+    KEEP(x);
+    COUNT_SHARED(inner);
+    return x;
 }
 
 FN unsigned long work(unsigned long x) {
-    COUNT(work);
-    return inner(x) + inner(x + 1);
+    x = inner(x) + inner(x + 1);
+    KEEP(x);
+    COUNT_SHARED(work);
+    return x;
 }
 
 FN unsigned long blink(unsigned long x) {
-    COUNT(blink);
-    return x + 1;
+    x = x + 1;
+    KEEP(x);
+    COUNT_SHARED(blink);
+    return x;
 }
 
 static long per_thread;

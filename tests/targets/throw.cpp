@@ -29,7 +29,9 @@ FN int passer(int depth, int x) {
     if (depth == 0)
         return thrower(x);
     try {
-        return passer(depth - 1, x) + 1;
+        int below = passer(depth - 1, x);
+        KEEP(below);
+        return below + 1;
     } catch (int value) {
         if (depth == 3)
             throw value + 1000;

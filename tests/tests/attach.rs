@@ -1,5 +1,6 @@
 //! Attaching to and detaching from running programs, many times and under load.
 
+use ctrace_tests::cases::wait_until_armed;
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::probes::changed_bytes;
 use ctrace_tests::process::Running;
@@ -46,13 +47,7 @@ fn until_interrupted() {
         .and_then(|trace| trace.functions(["step", "mix"]).start())
         .expect("starts");
     let path = env.targets.get(&program("spin.c")).expect("built");
-    for _ in 0..500 {
-        if !changed_bytes(target.pid(), &path).expect("memory").is_empty() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until_armed(target.pid(), &path).expect("armed");
     started.running.signal(Signal::INT).expect("ctrace runs");
     let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
     assert!(traced.report().expect("a report").expect("step").expect("step").calls() > 0);

@@ -97,8 +97,15 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     if !packages.is_empty() {
         why.push(format!("{}: used by tests and benchmarks", packages.join(", ")));
     }
+    let compiler = machine::bpf_compiler();
+    // Debian's has its clippy in a package of its own.
+    let debians = matches!(compiler, None | Some(BpfCompiler::System(_)));
+    if needs.contains(&Need::Peers) && debians && !Path::new("/usr/bin/cargo-clippy").exists() {
+        packages.push("rust-web-clippy");
+        why.push("rust-web-clippy: lints the eBPF programs".into());
+    }
     if needs.contains(&Need::Bpf) {
-        if machine::bpf_compiler().is_none() {
+        if compiler.is_none() {
             packages.extend(BPF_PACKAGES);
             why.push("rustc-web and kin: a Rust compiler for eBPF programs, beside yours".into());
         }

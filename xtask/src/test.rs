@@ -112,34 +112,45 @@ fn clippy(_: &Options) -> Result<(Outcome, Counts)> {
     Ok(PASSED)
 }
 
-/// With rustup's nightly, which has clippy; Debian's compiler for eBPF comes without.
+/// With the clippy of the compiler that builds them.
 fn clippy_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
     if !ebpf_dir().join("Cargo.toml").exists() {
         return skipped("there is no probe-ebpf/Cargo.toml");
     }
-    let toolchain = match machine::bpf_compiler() {
-        Some(BpfCompiler::Rustup(name)) => name,
-        Some(other) => {
-            return skipped(format!("needs a rustup nightly with rust-src, not {other:?}"));
+    let mut command;
+    match machine::bpf_compiler() {
+        Some(BpfCompiler::Rustup(name)) => {
+            if machine::output_of("rustup", &["run", &name, "cargo", "clippy", "-V"]).is_none() {
+                return skipped(format!("{name} has no clippy"));
+            }
+            command = Command::new("rustup");
+            command.args(["run", &name, "cargo", "clippy", "-Z", "build-std=core"]);
+        }
+        Some(BpfCompiler::System(cargo)) => {
+            let bin = cargo.parent().unwrap_or(Path::new("/usr/bin"));
+            if !bin.join("cargo-clippy").is_file() {
+                return skipped(format!("{} has no clippy beside it", cargo.display()));
+            }
+            command = Command::new(&cargo);
+            command.arg("clippy").env("RUSTC_BOOTSTRAP", "1");
+            // Before rustup's shims, which would choose another compiler.
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let path = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(path)?);
+        }
+        Some(BpfCompiler::Given(cargo)) => {
+            return skipped(format!("CTRACE_BPF_CARGO names {}", cargo.display()));
         }
         None => return skipped("there is no compiler for eBPF programs"),
-    };
-    if !works("rustup", &["run", &toolchain, "cargo", "clippy", "--version"]) {
-        return skipped(format!("{toolchain} has no clippy"));
     }
-    let mut command = Command::new("rustup");
-    command.args(["run", &toolchain, "cargo", "clippy", "--locked", "--release"]);
-    command.args(["--target", "bpfel-unknown-none", "-Z", "build-std=core"]);
+    command.args(["--locked", "--release", "--target", "bpfel-unknown-none"]);
     command.args(["--", "-D", "warnings"]).current_dir(ebpf_dir());
-    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("LD_LIBRARY_PATH");
     command.env("CARGO_TARGET_DIR", paths::target().join("ebpf-clippy"));
     command.env("RUSTFLAGS", "--cfg=bpf_target_arch=\"x86_64\"");
     progress::must("clippy of the eBPF programs", &mut command)?;
     Ok(PASSED)
-}
-
-fn works(program: &str, arguments: &[&str]) -> bool {
-    machine::output_of(program, arguments).is_some()
 }
 
 /// Plain stable Rust must do, and the binary must say at once what it lacks.

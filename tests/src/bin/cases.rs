@@ -30,10 +30,17 @@ fn main() -> Result<ExitCode> {
 
 fn build(dir: &Path) -> Result<ExitCode> {
     let targets = Targets::in_dir(dir);
+    let mut wanted = vec![targets.many_functions(MANY)?];
     for build in builds() {
-        targets.get(&build)?;
+        wanted.push(targets.get(&build)?);
     }
-    targets.many_functions(MANY)?;
+    // What an older table wanted need not go into the machine.
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if !wanted.contains(&path) {
+            std::fs::remove_file(&path)?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn run(kernel: &str, cases: &[String]) -> Result<(Outcome, Counts)> {
 }
 
 fn smoke(kernel: &str) -> Result<(Outcome, Counts)> {
-    let script = "/targets/counts-O2-cf-full 1000 && /bin/cases list >/dev/null \
+    let script = "/targets/counts-O2-cf-full-fp 1000 && /bin/cases list >/dev/null \
                   && test -s /sys/kernel/btf/vmlinux && echo ok smoke";
     let ended = boot(kernel, script, None)?;
     let counts = Counts::of_cases(&ended.output);
