@@ -16,10 +16,10 @@ use std::path::Path;
 /// How links are made.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkOptions {
-    pub(super) choice: LinkChoice,
-    pub(super) force_perf: bool,
+    pub choice: LinkChoice,
+    pub force_perf: bool,
     /// `None`: whatever process runs the file; the eBPF programs filter.
-    pub(super) pid: Option<Pid>,
+    pub pid: Option<Pid>,
 }
 
 /// The sites of one object by the program that goes there.
@@ -32,7 +32,7 @@ struct ByRole {
 }
 
 /// Attaches everything in `plan`, or nothing.
-pub(super) fn arm(
+pub fn arm(
     kernel: &Kernel,
     engine: &mut Engine,
     plan: &Plan,

@@ -17,7 +17,7 @@ use std::{
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How long events wait for older ones from other CPUs.
-pub(super) const HOLD: Nanos = Nanos::from_millis(100);
+pub const HOLD: Nanos = Nanos::from_millis(100);
 
 /// Between passes that found something.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
@@ -29,10 +29,10 @@ const BATCH_BYTES: usize = 512 << 10;
 const BATCHES: usize = 64;
 
 /// Records of one or several rings, and how far the order is settled with them.
-pub(super) struct Batch {
+pub struct Batch {
     bytes: Vec<u8>,
     /// No older event is to be expected.
-    pub(super) settled: Option<Nanos>,
+    pub settled: Option<Nanos>,
 }
 
 impl Batch {
@@ -47,7 +47,7 @@ impl Batch {
     }
 
     /// Ring and bytes of each record, in the order of arrival.
-    pub(super) fn records(&self) -> impl Iterator<Item = (usize, &[u8])> {
+    pub fn records(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
             let (ring, tail) = rest.split_first_chunk::<2>()?;
@@ -60,13 +60,13 @@ impl Batch {
 }
 
 /// The thread that drains the rings.
-pub(super) struct Reader {
+pub struct Reader {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Reader {
-    pub(super) fn start(rings: Rings) -> std::io::Result<(Self, Receiver<Batch>)> {
+    pub fn start(rings: Rings) -> std::io::Result<(Self, Receiver<Batch>)> {
         let (sender, receiver) = channel(BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
@@ -77,7 +77,7 @@ impl Reader {
     }
 
     /// Asks for a last pass, after which the channel ends.
-    pub(super) fn finish(&self) {
+    pub fn finish(&self) {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
     }

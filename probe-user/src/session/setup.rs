@@ -169,6 +169,6 @@ pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Plann
 }
 
 /// Whether this kernel rewrites a probed 5-byte nop into a call.
-pub(super) fn nop5_optimised() -> bool {
+pub fn nop5_optimised() -> bool {
     long_nop() == Nop::Nop5
 }

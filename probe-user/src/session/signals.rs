@@ -10,14 +10,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A request to end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EndSignal {
+pub struct EndSignal {
     pub number: i32,
     /// Sent to ctrace alone, not by the terminal to the whole group.
     pub to_us_alone: bool,
 }
 
 /// Signals from now on; they no longer end ctrace by themselves.
-pub(super) fn listen() -> std::io::Result<UnboundedReceiver<EndSignal>> {
+pub fn listen() -> std::io::Result<UnboundedReceiver<EndSignal>> {
     let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = unbounded_channel();
     std::thread::Builder::new().name("signals".into()).spawn(move || {

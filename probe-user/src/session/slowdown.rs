@@ -10,14 +10,14 @@ const WARN_PERCENT: f64 = 50.0;
 
 /// What to do now.
 #[derive(Debug, PartialEq)]
-pub(super) enum Verdict {
+pub enum Verdict {
     Fine,
     Warn(f64),
     Stop(f64),
 }
 
 /// Compares the cost of the hits of each stretch with the CPU time the target had in it.
-pub(super) struct Watch {
+pub struct Watch {
     policy: SlowdownArg,
     warned: bool,
     spent: Nanos,
@@ -25,12 +25,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(policy: SlowdownArg) -> Self {
+    pub fn new(policy: SlowdownArg) -> Self {
         Self { policy, warned: false, spent: Nanos::ZERO, cpu: Nanos::ZERO }
     }
 
     /// Both arguments are totals since the start: what probes cost, what CPU time was used.
-    pub(super) fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
+    pub fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
         let cost = spent.since(self.spent).0 as f64;
         let used = cpu.since(self.cpu).0 as f64;
         (self.spent, self.cpu) = (spent, cpu);

@@ -150,7 +150,7 @@ impl Tracer {
             self.arm_new_objects(pid);
         }
         self.looks += 1;
-        if self.looks % LOOKS_PER_MAPS == 0 {
+        if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
         }
         self.check_slowdown()
