@@ -5,7 +5,12 @@ use super::{
     },
     *,
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::RefCell,
+    io::Read as _,
+    os::{fd::IntoRawFd as _, unix::net::UnixStream},
+    rc::Rc,
+};
 
 struct Knows(&'static [LinkKind]);
 
@@ -149,30 +154,43 @@ fn many_perf_links_need_force() {
     assert_eq!(link(&request).unwrap().len(), sites.len());
 }
 
+/// Attaches where the `failing`th link is refused; whether all links made before are gone.
+fn is_undone(
+    failing: usize,
+    attach: impl FnOnce(&Programs, &Request<'_>) -> Result<(), BpfError>,
+) -> bool {
+    // Every link is an end of this socket: when they are all closed, the other end sees it.
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut links = 0;
+    let fake = fake::Fake::new(move |call| match call {
+        Syscall::Bpf { command: 28, .. } => {
+            links += 1;
+            if links == failing {
+                return fake::error(libc::EINVAL);
+            }
+            Ok(theirs.try_clone()?.into_raw_fd() as usize)
+        }
+        Syscall::PerfEventOpen { .. } => Ok(theirs.try_clone()?.into_raw_fd() as usize),
+        _ => fake::fd(),
+    });
+    let sites = sites(3);
+    attach(&Programs::fake(), &request(Role::Function, &sites)).unwrap_err();
+    drop(fake);
+    ours.set_nonblocking(true).unwrap();
+    matches!(ours.read(&mut [0]), Ok(0))
+}
+
 #[test]
 fn nothing_stays_half_attached() {
-    let calls = Calls::default();
-    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let sites = sites(3);
-    let request = request(Role::Function, &sites);
-    let programs = Programs::fake();
     for failing in 1..=2 {
-        let _fake = calls.record(Some((failing, libc::EINVAL)));
-        programs.get(Program::Entry, AttachType::UprobeMulti).unwrap();
-        programs.get(Program::Return, AttachType::UprobeMulti).unwrap();
-        let before = open();
-        attach(&programs, &MULTI, &request, LinkChoice::Auto).unwrap_err();
-        assert_eq!(open(), before);
+        assert!(is_undone(failing, |programs, request| {
+            attach(programs, &MULTI, request, LinkChoice::Auto).map(drop)
+        }));
     }
     for failing in 1..=6 {
-        let _fake = calls.record(Some((failing, libc::EINVAL)));
-        programs.get(Program::Entry, AttachType::Any).unwrap();
-        programs.get(Program::Return, AttachType::Any).unwrap();
-        let before = open();
-        perf::link_on(&Unit::fake(), &programs, programs_of(Role::Function), &request)
-            .err()
-            .unwrap();
-        assert_eq!(open(), before);
+        assert!(is_undone(failing, |programs, request| {
+            perf::link_on(&Unit::fake(), programs, programs_of(Role::Function), request).map(drop)
+        }));
     }
 }
 
