@@ -14,6 +14,7 @@ pub mod nearest;
 pub mod object;
 pub mod pattern;
 pub mod plan;
+mod prefilter;
 pub mod process;
 pub mod select;
 pub mod symbols;
