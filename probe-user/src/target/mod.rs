@@ -15,6 +15,7 @@ pub mod object;
 pub mod pattern;
 pub mod place;
 pub mod plan;
+mod prefilter;
 pub mod process;
 pub mod select;
 pub mod symbols;

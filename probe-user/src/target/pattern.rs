@@ -6,6 +6,7 @@
 
 use super::demangle::{without_clone_suffix, without_generics, without_version};
 use super::object::Object;
+use super::prefilter::Prefilter;
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use globset::{GlobBuilder, GlobMatcher};
@@ -48,6 +49,7 @@ enum NameMatcher {
         /// Arguments typed along: the full name is to be matched.
         has_arguments: bool,
         has_generics: bool,
+        prefilter: Option<Prefilter>,
     },
 }
 
@@ -113,6 +115,17 @@ impl Pattern {
 
     /// Whether a function goes by a name that matches.
     pub fn matches_function(&self, function: &Function) -> bool {
+        if let NameMatcher::Glob { literal, prefilter, .. } = &self.name {
+            if literal == "*" {
+                return true;
+            }
+            // The names at one address are many; one that may match is enough to look closely.
+            if let Some(prefilter) = prefilter
+                && !function.raws().any(|raw| prefilter.may_match(raw))
+            {
+                return false;
+            }
+        }
         match &self.name {
             NameMatcher::Glob { has_arguments: true, .. } => {
                 self.name.matches(function.full_name()) || self.matches_short(function)
@@ -158,6 +171,7 @@ impl NameMatcher {
         Ok(Self::Glob {
             literal: body.to_owned(),
             globs,
+            prefilter: Prefilter::new(body),
             has_arguments: body.contains('('),
             has_generics: without_generics(body).is_some(),
         })

@@ -228,7 +228,9 @@ impl Code {
 }
 
 fn merge(mut entries: Vec<Entry<'_>>, code: &Code, layout: &Layout) -> Vec<Function> {
-    entries.sort_unstable_by(|a, b| (a.address, preference(a)).cmp(&(b.address, preference(b))));
+    entries.sort_unstable_by(|a, b| {
+        a.address.cmp(&b.address).then_with(|| preference(a).cmp(&preference(b)))
+    });
     let mut functions: Vec<Function> = Vec::new();
     let mut groups = entries.chunk_by(|a, b| a.address == b.address).peekable();
     while let Some(group) = groups.next() {
