@@ -467,6 +467,13 @@ fn a_killed_tracer_leaves_nothing_behind() {
 }
 
 #[test]
+fn diagnostics_have_one_reader() {
+    let Some(mut session) = Session::start(false) else { return };
+    session.kernel.diagnostics().unwrap().flush();
+    assert!(matches!(session.kernel.diagnostics(), Err(BpfError::Diagnostics { .. })));
+}
+
+#[test]
 fn this_machine_can_do_what_it_does() {
     let Some(session) = Session::start(false) else { return };
     let features = session.kernel.features();
