@@ -379,6 +379,14 @@ fn what_cannot_be_attached_says_why() {
     assert!(matches!(error, BpfError::NoProcess { pid: 4_194_000 }), "{error}");
     let error = attach(target, None, 1 << 40);
     assert!(matches!(error, BpfError::Refused { .. }), "{error}");
+    let sites = [f, 1 << 40, BINARY.offset("g")]
+        .map(|offset| ctrace_user::bpf::Site { offset, ..site("f", Cookie::plain(0)) });
+    let error = session
+        .kernel
+        .attach(&BINARY.path, None, Role::Entry, &sites, LinkChoice::Auto, false)
+        .unwrap_err();
+    let blamed = |place| place == 1 << 40;
+    assert!(matches!(error, BpfError::Refused { place: Some(at), .. } if blamed(at)), "{error}");
     assert!(matches!(session.kernel.rings(), Err(BpfError::RingsTaken)));
 }
 
