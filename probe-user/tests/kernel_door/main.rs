@@ -17,7 +17,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{BINARY, Session, Target, site};
+use support::{BINARY, Session, Target, site, spawn};
 
 /// Calls of `f`, each of which calls `g`, through one kind of link.
 fn count_calls(choice: LinkChoice, kind: LinkKind) {
@@ -396,12 +396,9 @@ fn a_deleted_program_is_reached_through_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
     fs::copy(&BINARY.path, &copy).unwrap();
-    let mut child = Command::new(&copy)
-        .args(["calls", "30"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(
+        Command::new(&copy).args(["calls", "30"]).stdin(Stdio::piped()).stdout(Stdio::null()),
+    );
     fs::remove_file(&copy).unwrap();
     let exe = format!("/proc/{}/exe", child.id());
     let sites = [site("f", Cookie::plain(0))];
