@@ -65,7 +65,7 @@ pub struct Counters<'a> {
 #[derive(Debug)]
 pub struct Engine {
     order: Order,
-    tracker: Tracker,
+    pub(crate) tracker: Tracker,
     lost_events: u64,
 }
 

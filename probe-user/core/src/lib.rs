@@ -16,6 +16,8 @@ mod grouped;
 mod hash;
 mod histogram;
 mod ledger;
+#[cfg(test)]
+mod loss_tests;
 mod merge;
 mod order;
 mod paths;
