@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn call(start: u64, duration: u64) -> Call {
-        Call { start, duration, node: start as u32 % 7, timed: start % 2 == 0 }
+        Call { start, duration, node: start as u32 % 7, timed: start.is_multiple_of(2) }
     }
 
     #[test]
