@@ -183,11 +183,15 @@ impl Order {
         self.owners.any_shared = false;
         for (index, ring) in self.rings.iter_mut().enumerate() {
             ring.until = ring.head;
+            let mut known = None;
             for record in &ring.queue[ring.head..] {
                 if record.ts_ns > to {
                     break;
                 }
-                self.owners.add(record.tid, index);
+                if known != Some(record.tid) {
+                    self.owners.add(record.tid, index);
+                    known = Some(record.tid);
+                }
                 ring.until += 1;
             }
         }

@@ -230,12 +230,12 @@ pub(crate) fn unions(
     while let Some(Head { source, .. }) = next {
         let walk = &mut walks[source];
         let rival = frontier.peek();
+        let bound = rival.map_or(0, |rival| rival.key);
         next = loop {
             walk.step(&mut covers);
             let Some(key) = walk.key() else { break frontier.pop() };
-            let head = Head { key, source };
-            if rival.is_some_and(|rival| rival > head) {
-                break Some(frontier.exchange(head));
+            if key <= bound && rival.is_some() {
+                break Some(frontier.exchange(Head { key, source }));
             }
         };
     }
