@@ -26,12 +26,23 @@ pub enum DecodeError {
 /// Decodes one record.
 #[inline]
 pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    if let Ok(bytes) = <&[u8; RECORD_LEN]>::try_from(bytes) {
-        let record = record(bytes);
-        return match Kind::from_wire(record.kind) {
-            Some(kind) if !is_control(kind) => Ok(Decoded::Event(record)),
-            _ => Err(DecodeError::Kind(record.kind)),
-        };
+    match event(bytes) {
+        Some(record) => Ok(Decoded::Event(record)),
+        None => decode_rare(bytes),
+    }
+}
+
+/// Decodes the record of a call's event: nearly all there is.
+#[inline]
+pub(crate) fn event(bytes: &[u8]) -> Option<Record> {
+    let record = record(<&[u8; RECORD_LEN]>::try_from(bytes).ok()?);
+    Kind::from_wire(record.kind).filter(|&kind| !is_control(kind)).map(|_| record)
+}
+
+#[cold]
+fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    if let Ok(event) = <&[u8; RECORD_LEN]>::try_from(bytes) {
+        return Err(DecodeError::Kind(event[28]));
     }
     let bytes =
         <&[u8; CONTROL_LEN]>::try_from(bytes).map_err(|_| DecodeError::Length(bytes.len()))?;

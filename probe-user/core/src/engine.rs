@@ -1,6 +1,6 @@
 //! The engine as a session sees it: records in, reports out.
 
-use crate::decode::{Decoded, decode};
+use crate::decode::{self, Decoded};
 use crate::filter::Filter;
 use crate::function::FunctionInfo;
 use crate::ledger::Ledger;
@@ -65,7 +65,7 @@ pub struct Counters<'a> {
 #[derive(Debug)]
 pub struct Engine {
     order: Order,
-    tracker: Tracker,
+    pub(crate) tracker: Tracker,
     lost_events: u64,
 }
 
@@ -104,8 +104,16 @@ impl Engine {
     /// One record of a ring. It is held until [`Self::advance`] passes it.
     #[inline]
     pub fn push(&mut self, ring: usize, record: &[u8]) {
-        match decode(record) {
-            Ok(Decoded::Event(record)) => self.order.push_event(ring, record),
+        match decode::event(record) {
+            Some(event) => self.order.push_event(ring, event),
+            None => self.push_rare(ring, record),
+        }
+    }
+
+    #[cold]
+    fn push_rare(&mut self, ring: usize, record: &[u8]) {
+        match decode::decode(record) {
+            Ok(Decoded::Event(event)) => self.order.push_event(ring, event),
             Ok(Decoded::Control(control)) => self.order.push_control(control),
             Err(_) => self.tracker.period.decode_errors += 1,
         }

@@ -3,7 +3,7 @@
 
 use crate::paths::Node;
 use crate::rank::Durations;
-use crate::spool::{LONG, Log, Spool};
+use crate::spool::{LONG, Spool};
 use crate::units::FuncId;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,12 +20,9 @@ pub(crate) struct Grouped {
 }
 
 impl Grouped {
-    pub(crate) fn new(spool: &Spool, nodes: &[Node]) -> Self {
-        let mut ends = vec![0; nodes.len()];
-        let timed = || spool.logs().iter().flat_map(Log::backward).filter(|call| call.timed);
-        for call in timed() {
-            ends[call.node as usize] += 1;
-        }
+    /// `counts`: by node, the timed calls in the spool.
+    pub(crate) fn new(spool: &Spool, nodes: &[Node], counts: impl Iterator<Item = u64>) -> Self {
+        let mut ends = counts.map(|count| count as usize).collect::<Vec<_>>();
         let mut order = (0..nodes.len() as u32).collect::<Vec<_>>();
         order.sort_by_key(|&node| nodes[node as usize].func);
         let mut ranges = vec![0..0; nodes.len()];
@@ -37,12 +34,14 @@ impl Grouped {
             ends[node as usize] = start;
         }
         let (mut durations, mut long) = (vec![0; count], HashMap::<u32, Vec<u64>>::new());
-        for call in timed() {
-            let place = &mut ends[call.node as usize];
-            durations[*place] = u32::try_from(call.duration).unwrap_or(LONG);
-            *place += 1;
-            if call.duration >= u64::from(LONG) {
-                long.entry(call.node).or_default().push(call.duration);
+        for log in spool.logs() {
+            for call in log.backward().filter(|call| call.timed) {
+                let place = &mut ends[call.node as usize];
+                durations[*place] = u32::try_from(call.duration).unwrap_or(LONG);
+                *place += 1;
+                if call.duration >= u64::from(LONG) {
+                    long.entry(call.node).or_default().push(call.duration);
+                }
             }
         }
         let functions = order.iter().map(|&node| nodes[node as usize].func).collect();

@@ -58,6 +58,11 @@ impl Histogram {
         self.used = merged;
     }
 
+    /// All durations in it.
+    pub(crate) fn count(&self) -> u64 {
+        self.used.iter().map(|used| used & COUNT_MASK).sum()
+    }
+
     /// The duration at `rank` (0 is the least), within 0.1 %.
     pub(crate) fn at(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;

@@ -3,8 +3,8 @@
 //! Nothing here touches a kernel, a clock, a file or a thread, so all of it is tested without a
 //! machine. Data that makes no sense becomes a counted diagnostic, never a panic.
 //!
-//! The way of an event: `decode` (bytes to records) → `order` (all rings to one stream in order of
-//! time) → `tracker` (finds its thread and stack) → `stack` (opens and ends frames) → `ledger`
+//! The way of an event: `decode` (bytes to records) → `order` (every thread's events from all rings,
+//! in order of time) → `tracker` (finds its thread and stack) → `stack` (opens and ends frames) → `ledger`
 //! (enters finished calls into `tally` and `spool`) → `snapshot` (ranks and unions to a report).
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,8 @@ mod grouped;
 mod hash;
 mod histogram;
 mod ledger;
+#[cfg(test)]
+mod loss_tests;
 mod merge;
 mod order;
 mod paths;

@@ -183,11 +183,15 @@ impl Order {
         self.owners.any_shared = false;
         for (index, ring) in self.rings.iter_mut().enumerate() {
             ring.until = ring.head;
+            let mut known = None;
             for record in &ring.queue[ring.head..] {
                 if record.ts_ns > to {
                     break;
                 }
-                self.owners.add(record.tid, index);
+                if known != Some(record.tid) {
+                    self.owners.add(record.tid, index);
+                    known = Some(record.tid);
+                }
                 ring.until += 1;
             }
         }
@@ -226,9 +230,12 @@ mod tests {
         fn caught_up(&mut self) {}
     }
 
-    /// Pushes (ring, thread, ts) numbered in order of arrival, releases at each watermark, and
+    /// Ring, thread, time.
+    type Pushed = (usize, u32, u64);
+
+    /// Pushes events numbered in order of arrival, releases at each watermark, and
     /// compares the numbers of thread 1 in order of release.
-    fn check(steps: &[(&[(usize, u32, u64)], u64)], expected: &[u32], late: &[u32]) {
+    fn check(steps: &[(&[Pushed], u64)], expected: &[u32], late: &[u32]) {
         let (mut order, mut seen, mut number) = (Order::new(1), Seen::default(), 0);
         for (events, watermark) in steps {
             for &(ring, tid, ts_ns) in *events {

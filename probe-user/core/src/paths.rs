@@ -7,6 +7,9 @@
 use crate::hash::{IntMap, pair};
 use crate::units::FuncId;
 
+/// Slots of the look-up cache.
+const CACHE: usize = 1_024;
+
 /// Parent of the first frames.
 pub(crate) const ROOT: u32 = 0;
 
@@ -17,8 +20,6 @@ pub(crate) struct Node {
     depth: u32,
     /// Out of the tree: see the module.
     pub(crate) other: bool,
-    /// The child looked up last, and its function.
-    recent: (FuncId, u32),
 }
 
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Paths {
     nodes: Vec<Node>,
     children: IntMap<u32>,
     others: IntMap<u32>,
+    /// Children looked up of late: parent and function, and the child.
+    cache: Vec<(u64, u32)>,
     max_nodes: usize,
     max_depth: u32,
 }
@@ -33,12 +36,12 @@ pub(crate) struct Paths {
 impl Paths {
     pub(crate) fn new(max_nodes: usize, max_depth: usize) -> Self {
         let nobody = FuncId(u32::MAX);
-        let root =
-            Node { func: nobody, parent: ROOT, depth: 0, other: false, recent: (nobody, ROOT) };
+        let root = Node { func: nobody, parent: ROOT, depth: 0, other: false };
         Self {
             nodes: vec![root],
             children: IntMap::default(),
             others: IntMap::default(),
+            cache: vec![(u64::MAX, ROOT); CACHE],
             max_nodes: max_nodes.min(1 << 24),
             max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX),
         }
@@ -51,8 +54,14 @@ impl Paths {
 
     #[inline]
     pub(crate) fn child(&mut self, parent: u32, func: FuncId) -> u32 {
-        let recent = self.nodes[parent as usize].recent;
-        if recent.0 == func { recent.1 } else { self.find_child(parent, func) }
+        let key = pair(parent, func.0);
+        let (cached, node) = self.cache[Self::slot(parent, func)];
+        if cached == key { node } else { self.find_child(parent, func) }
+    }
+
+    #[inline]
+    fn slot(parent: u32, func: FuncId) -> usize {
+        (parent.wrapping_mul(31) ^ func.0) as usize % CACHE
     }
 
     #[inline(never)]
@@ -69,10 +78,9 @@ impl Paths {
         };
         if node == next {
             let other = !self.children.contains_key(&key);
-            let recent = (FuncId(u32::MAX), ROOT);
-            self.nodes.push(Node { func, parent, depth: depth + 1, other, recent });
+            self.nodes.push(Node { func, parent, depth: depth + 1, other });
         }
-        self.nodes[parent as usize].recent = (func, node);
+        self.cache[Self::slot(parent, func)] = (key, node);
         node
     }
 }

@@ -31,7 +31,7 @@ struct Open {
 
 impl Tracker {
     pub(crate) fn report(&self, end: Nanos, lost_events: u64, meta: ReportMeta) -> Report {
-        let mut grouped = Grouped::new(&self.ledger.spool, self.ledger.paths.nodes());
+        let mut grouped = self.grouped();
         let ranks = if self.period.folded {
             self.approximate_ranks(&mut grouped)
         } else {

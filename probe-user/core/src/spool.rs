@@ -5,6 +5,8 @@
 //! descending end, parents before children, which is all that `unions` needs. Logs grow by chunks
 //! that double, so that thousands of short threads cost little.
 
+use std::slice::Iter;
+
 /// Calls in a log's first chunk, and in its largest.
 const CHUNK: std::ops::RangeInclusive<usize> = 8..=4096;
 
@@ -42,18 +44,41 @@ pub(crate) struct Log {
 
 impl Log {
     /// Latest first.
-    pub(crate) fn backward(&self) -> impl Iterator<Item = Call> {
-        let mut long = self.long.iter().rev();
-        self.full.iter().chain([&self.tail]).rev().flat_map(|chunk| chunk.iter().rev()).map(
-            move |entry| {
-                let duration = match entry.duration {
-                    LONG => long.next().copied().unwrap_or(u64::from(LONG)),
-                    short => u64::from(short),
-                };
-                let timed = entry.tag & 1 == 1;
-                Call { start: entry.start, duration, node: entry.tag >> 1, timed }
-            },
-        )
+    pub(crate) fn backward(&self) -> Backward<'_> {
+        Backward { chunk: self.tail.iter(), earlier: self.full.iter(), long: self.long.iter() }
+    }
+}
+
+/// The calls of a log, latest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Backward<'a> {
+    chunk: Iter<'a, Entry>,
+    earlier: Iter<'a, Vec<Entry>>,
+    long: Iter<'a, u64>,
+}
+
+impl Backward<'_> {
+    #[cold]
+    fn next_chunk(&mut self) -> Option<&Entry> {
+        self.chunk = self.earlier.next_back()?.iter();
+        self.chunk.next_back()
+    }
+}
+
+impl Iterator for Backward<'_> {
+    type Item = Call;
+
+    #[inline]
+    fn next(&mut self) -> Option<Call> {
+        let Entry { start, duration, tag } = match self.chunk.next_back() {
+            Some(entry) => *entry,
+            None => *self.next_chunk()?,
+        };
+        let duration = match duration {
+            LONG => self.long.next_back().copied().unwrap_or(u64::from(LONG)),
+            short => u64::from(short),
+        };
+        Some(Call { start, duration, node: tag >> 1, timed: tag & 1 == 1 })
     }
 }
 
@@ -142,7 +167,7 @@ mod tests {
     use super::*;
 
     fn call(start: u64, duration: u64) -> Call {
-        Call { start, duration, node: start as u32 % 7, timed: start % 2 == 0 }
+        Call { start, duration, node: start as u32 % 7, timed: start.is_multiple_of(2) }
     }
 
     #[test]

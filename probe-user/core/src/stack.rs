@@ -274,14 +274,18 @@ impl Stacks {
     #[inline]
     pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
-        while self.top_at(at.sp).is_some_and(|top| top.func != at.func) && self.is_open_at(at) {
-            self.end_top(self.current, ledger, self.last, false);
+        if self.top_at(at.sp).is_none_or(|top| top.func != at.func) {
+            if !self.is_open_at(at) {
+                if !by_jump && self.selected {
+                    ledger.headless(at.func);
+                }
+                return;
+            }
+            while self.top_at(at.sp).is_some_and(|top| top.func != at.func) {
+                self.end_top(self.current, ledger, self.last, false);
+            }
         }
-        if self.top_at(at.sp).is_some_and(|top| top.func == at.func) {
-            self.end_top(self.current, ledger, at.ts, true);
-        } else if !by_jump && self.selected {
-            ledger.headless(at.func);
-        }
+        self.end_top(self.current, ledger, at.ts, true);
         if self.stacks[self.current].frames.is_empty()
             && let Some(interrupted) = self.interrupted_by(self.current)
         {

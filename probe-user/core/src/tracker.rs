@@ -1,7 +1,8 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
 use crate::function::FunctionInfo;
-use crate::histogram::HistogramBuilder;
+use crate::grouped::Grouped;
+use crate::histogram::{Histogram, HistogramBuilder};
 use crate::ledger::Ledger;
 use crate::order::Sink;
 use crate::period::Period;
@@ -88,13 +89,21 @@ impl Tracker {
         unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
     }
 
+    /// The durations in the spool.
+    pub(crate) fn grouped(&self) -> Grouped {
+        let counts = self.ledger.tallies.iter().enumerate().map(|(node, tally)| {
+            tally.timed - self.period.histograms.get(node).map_or(0, Histogram::count)
+        });
+        Grouped::new(&self.ledger.spool, self.ledger.paths.nodes(), counts)
+    }
+
     /// Empties the full spool into sums and histograms.
     #[cold]
     fn fold(&mut self) {
         let unions = self.window_unions(self.now);
         let nodes = self.ledger.paths.nodes();
         let mut builder = HistogramBuilder::new();
-        let mut grouped = crate::grouped::Grouped::new(&self.ledger.spool, nodes);
+        let mut grouped = self.grouped();
         self.period.fold(self.now, &unions, nodes.len(), |node| {
             builder.build(grouped.node(node as u32).iter())
         });

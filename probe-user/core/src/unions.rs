@@ -8,7 +8,7 @@
 use crate::merge::{Frontier, Head};
 use crate::paths::Node;
 use crate::rank::Keep;
-use crate::spool::{Call, Log};
+use crate::spool::{Backward, Call, Log};
 
 /// A union of intervals that arrive by descending end.
 #[derive(Clone, Copy, Debug)]
@@ -104,18 +104,28 @@ struct Inside {
 }
 
 /// A thread on the way back.
-struct Walk<I> {
-    calls: I,
+struct Walk<'a> {
+    /// Still to come before `finished`, outermost first.
+    open: std::vec::IntoIter<OpenCall>,
+    finished: Option<Backward<'a>>,
+    /// The next call, and its end.
     next: Option<(Call, u64)>,
     inside: Vec<Inside>,
     /// Everything after this is done.
     cursor: u64,
 }
 
-impl<I: Iterator<Item = (Call, u64)>> Walk<I> {
+impl Walk<'_> {
+    #[inline]
     fn load(&mut self, window: Window) {
-        self.next =
-            self.calls.next().map(|(call, end)| (call, end.min(window.end).min(self.cursor)));
+        let limit = window.end.min(self.cursor);
+        if let Some(OpenCall { start, node }) = self.open.next() {
+            let duration = window.end.saturating_sub(start);
+            self.next = Some((Call { start, duration, node, timed: false }, limit));
+            return;
+        }
+        let call = self.finished.as_mut().and_then(Iterator::next);
+        self.next = call.map(|call| (call, call.start.saturating_add(call.duration).min(limit)));
     }
 
     /// When the next item ends, or none is left.
@@ -200,15 +210,13 @@ pub(crate) fn unions(
     let mut walks = threads
         .into_iter()
         .map(|thread| {
-            let open = thread.open.into_iter().map(move |open| {
-                let duration = window.end.saturating_sub(open.start);
-                let call = Call { start: open.start, duration, node: open.node, timed: false };
-                (call, window.end)
-            });
-            let finished = thread.log.into_iter().flat_map(Log::backward);
-            let finished = finished.map(|call| (call, call.start.saturating_add(call.duration)));
-            let calls = open.chain(finished);
-            let mut walk = Walk { calls, next: None, inside: Vec::new(), cursor: u64::MAX };
+            let mut walk = Walk {
+                open: thread.open.into_iter(),
+                finished: thread.log.map(Log::backward),
+                next: None,
+                inside: Vec::new(),
+                cursor: u64::MAX,
+            };
             walk.load(window);
             walk
         })
@@ -222,12 +230,12 @@ pub(crate) fn unions(
     while let Some(Head { source, .. }) = next {
         let walk = &mut walks[source];
         let rival = frontier.peek();
+        let bound = rival.map_or(0, |rival| rival.key);
         next = loop {
             walk.step(&mut covers);
             let Some(key) = walk.key() else { break frontier.pop() };
-            let head = Head { key, source };
-            if rival.is_some_and(|rival| rival > head) {
-                break Some(frontier.exchange(head));
+            if key <= bound && rival.is_some() {
+                break Some(frontier.exchange(Head { key, source }));
             }
         };
     }

@@ -68,9 +68,16 @@ pub enum BpfError {
     TooManyPerfSites { sites: usize, limit: usize, seconds: usize },
 
     #[error(
-        "{kind} links to {} are refused: {source}; {hint}", .path.display()
+        "{kind} links to {}{} are refused: {source}; {hint}", .path.display(), at(.place)
     )]
-    Refused { kind: LinkKind, path: PathBuf, source: io::Error, hint: &'static str },
+    Refused {
+        kind: LinkKind,
+        path: PathBuf,
+        /// Offset in the file of the place to blame, if it is known.
+        place: Option<u64>,
+        source: io::Error,
+        hint: &'static str,
+    },
 
     #[error("the kernel did not remove the probes: {source}; they go when ctrace ends")]
     Detach { source: io::Error },
@@ -105,6 +112,10 @@ fn rights(missing: &[Capability], lockdown: &Option<String>) -> String {
         ([], Some(mode)) => format!(": the kernel is locked down ({mode})"),
         ([], None) => ": a security module or a container's filter forbids it".into(),
     }
+}
+
+fn at(place: &Option<u64>) -> String {
+    place.map_or(String::new(), |offset| format!(" at offset {offset:#x}"))
 }
 
 fn creation_hint(source: &io::Error) -> &'static str {

@@ -105,8 +105,8 @@ impl Kernel {
 
     /// Puts probes on the file that `path` opens, all or none. `path` may lead through /proc
     /// (`/proc/PID/exe`, `/proc/PID/map_files/...`): what counts is the inode. With `pid`, only
-    /// that process is probed; while following children, all processes that map the file are, and
-    /// those count that are traced.
+    /// that process is probed; while following children, and on Linux 6.6 to 6.9, all processes
+    /// that map the file are, and those count that [`Self::trace_process`] has named.
     pub fn attach(
         &self,
         path: &Path,

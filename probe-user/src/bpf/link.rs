@@ -117,8 +117,13 @@ impl Request<'_> {
             .map_err(|_| BpfError::NoFile { path: self.path.to_owned() })
     }
 
-    /// The kernel's refusal, in terms of what was asked.
-    pub(super) fn refusal(&self, kind: LinkKind, source: io::Error) -> BpfError {
+    /// The kernel's refusal, in terms of what was asked, and of the place to blame if it is known.
+    pub(super) fn refusal(
+        &self,
+        kind: LinkKind,
+        place: Option<u64>,
+        source: io::Error,
+    ) -> BpfError {
         let path = || PathBuf::from(self.path);
         let hint = match source.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => {
@@ -151,7 +156,7 @@ impl Request<'_> {
             Some(libc::EIO) => "the file cannot be read, or the place lies behind its end",
             _ => "run `ctrace doctor` to see what this kernel can do",
         };
-        BpfError::Refused { kind, path: path(), source, hint }
+        BpfError::Refused { kind, path: path(), place, source, hint }
     }
 }
 

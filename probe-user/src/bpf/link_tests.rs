@@ -252,3 +252,23 @@ fn refusals_are_told_in_terms_of_what_was_asked() {
         assert!(!text.contains('\n'), "{text}");
     }
 }
+
+#[test]
+fn the_place_to_blame_is_found() {
+    for bad in [0, 1, 37, 98, 99] {
+        let _fake = fake::Fake::new(move |call| match call {
+            Syscall::Bpf { command: 28, attr } => {
+                let (offsets, count) = (attr.get_u64(24) as *const u64, attr.get_u32(48));
+                // SAFETY: the caller's offsets and their number.
+                let offsets = unsafe { std::slice::from_raw_parts(offsets, count as usize) };
+                if offsets.contains(&bad) { fake::error(libc::EINVAL) } else { fake::fd() }
+            }
+            _ => fake::fd(),
+        });
+        let sites = sites(100);
+        let request = request(Role::Function, &sites);
+        let error = attach(&Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err();
+        assert!(matches!(error, BpfError::Refused { place: Some(at), .. } if at == bad), "{error}");
+        assert!(error.to_string().contains(&format!("/bin/true at offset {bad:#x} ")), "{error}");
+    }
+}

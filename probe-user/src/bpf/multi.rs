@@ -2,12 +2,14 @@
 
 use super::{
     BpfError,
+    error::ENOTSUPP,
     link::{Link, LinkKind, Request},
     programs::{Program, Programs},
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType, UprobeLink},
 };
 use std::{
     io,
+    ops::Range,
     os::fd::{AsFd as _, OwnedFd},
 };
 
@@ -37,9 +39,42 @@ pub(super) fn link(
         at_return: program == Program::Return,
         pid: request.pid.unwrap_or(0),
     };
-    let fd =
-        sys::link_uprobes(loaded.as_fd(), &link).map_err(|source| request.refusal(kind, source))?;
+    let fd = sys::link_uprobes(loaded.as_fd(), &link)
+        .map_err(|source| request.refusal(kind, culprit(&link, &source), source))?;
     Ok(Link { fd, _program: loaded })
+}
+
+/// The first place that is to blame. The kernel does not say, so halves are tried, with a program
+/// that does nothing.
+fn culprit(link: &UprobeLink<'_>, source: &io::Error) -> Option<u64> {
+    let blames_a_place = [libc::EINVAL, libc::EIO, libc::ENOEXEC, libc::EOPNOTSUPP, ENOTSUPP];
+    if !blames_a_place.contains(&source.raw_os_error()?) {
+        return None;
+    }
+    let program = empty_program(link.attach).ok()?;
+    let refuses = |places: Range<usize>| {
+        let counts = if link.ref_ctr_offsets.is_empty() { 0..0 } else { places.clone() };
+        let half = UprobeLink {
+            offsets: &link.offsets[places.clone()],
+            cookies: &link.cookies[places],
+            ref_ctr_offsets: &link.ref_ctr_offsets[counts],
+            ..*link
+        };
+        sys::link_uprobes(program.as_fd(), &half).is_err()
+    };
+    let mut places = 0..link.offsets.len();
+    if !refuses(places.clone()) {
+        return None;
+    }
+    while places.len() > 1 {
+        let middle = places.start + places.len() / 2;
+        if refuses(places.start..middle) {
+            places.end = middle;
+        } else {
+            places.start = middle;
+        }
+    }
+    Some(link.offsets[places.start])
 }
 
 /// A program that does nothing.

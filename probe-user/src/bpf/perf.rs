@@ -71,7 +71,7 @@ pub(super) fn link_on(
     for &program in roles {
         let loaded = programs.get(program, AttachType::Any)?;
         for site in request.sites {
-            let refused = |source| request.refusal(LinkKind::Perf, source);
+            let refused = |source| request.refusal(LinkKind::Perf, Some(site.offset), source);
             let at_return = program == Program::Return;
             let event = sys::open_uprobe(&UprobeEvent {
                 unit: unit.number,

@@ -49,7 +49,7 @@ enum NameMatcher {
         /// Arguments typed along: the full name is to be matched.
         has_arguments: bool,
         has_generics: bool,
-        prefilter: Option<Prefilter>,
+        prefilter: Option<Box<Prefilter>>,
     },
 }
 
@@ -171,7 +171,7 @@ impl NameMatcher {
         Ok(Self::Glob {
             literal: body.to_owned(),
             globs,
-            prefilter: Prefilter::new(body),
+            prefilter: Prefilter::new(body).map(Box::new),
             has_arguments: body.contains('('),
             has_generics: without_generics(body).is_some(),
         })

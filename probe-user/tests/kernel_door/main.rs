@@ -17,7 +17,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{BINARY, Session, Target, site};
+use support::{BINARY, Session, Target, site, spawn};
 
 /// Calls of `f`, each of which calls `g`, through one kind of link.
 fn count_calls(choice: LinkChoice, kind: LinkKind) {
@@ -379,6 +379,14 @@ fn what_cannot_be_attached_says_why() {
     assert!(matches!(error, BpfError::NoProcess { pid: 4_194_000 }), "{error}");
     let error = attach(target, None, 1 << 40);
     assert!(matches!(error, BpfError::Refused { .. }), "{error}");
+    let sites = [f, 1 << 40, BINARY.offset("g")]
+        .map(|offset| ctrace_user::bpf::Site { offset, ..site("f", Cookie::plain(0)) });
+    let error = session
+        .kernel
+        .attach(&BINARY.path, None, Role::Entry, &sites, LinkChoice::Auto, false)
+        .unwrap_err();
+    let blamed = |place| place == 1 << 40;
+    assert!(matches!(error, BpfError::Refused { place: Some(at), .. } if blamed(at)), "{error}");
     assert!(matches!(session.kernel.rings(), Err(BpfError::RingsTaken)));
 }
 
@@ -388,12 +396,9 @@ fn a_deleted_program_is_reached_through_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
     fs::copy(&BINARY.path, &copy).unwrap();
-    let mut child = Command::new(&copy)
-        .args(["calls", "30"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(
+        Command::new(&copy).args(["calls", "30"]).stdin(Stdio::piped()).stdout(Stdio::null()),
+    );
     fs::remove_file(&copy).unwrap();
     let exe = format!("/proc/{}/exe", child.id());
     let sites = [site("f", Cookie::plain(0))];
@@ -464,6 +469,13 @@ fn a_killed_tracer_leaves_nothing_behind() {
     assert_eq!(first_byte(), original);
     assert!(target.is_running());
     target.kill();
+}
+
+#[test]
+fn diagnostics_have_one_reader() {
+    let Some(mut session) = Session::start(false) else { return };
+    session.kernel.diagnostics().unwrap().flush();
+    assert!(matches!(session.kernel.diagnostics(), Err(BpfError::Diagnostics { .. })));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 use std::{
     collections::HashMap,
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::LazyLock,
@@ -69,6 +69,19 @@ pub(crate) static BINARY: LazyLock<Binary> = LazyLock::new(|| {
     Binary { _folder: folder, path, symbols }
 });
 
+/// Starts a program that has just been written. Another test's child, between its fork and its
+/// exec, may hold the file open for writing for a moment.
+pub(crate) fn spawn(command: &mut Command) -> Child {
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now();
+            }
+            result => return result.unwrap(),
+        }
+    }
+}
+
 /// The target, running.
 pub(crate) struct Target {
     child: Child,
@@ -78,12 +91,9 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(&BINARY.path)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn(
+            Command::new(&BINARY.path).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()),
+        );
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         // It has passed its exec and sits in its read: wait until it sleeps there.
         let target = Self { child, stdin, stdout: BufReader::new(stdout) };

@@ -174,6 +174,7 @@ int main(int argc, char **argv) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ready[1]);
         if (!hold && read(ready[0], &byte, 1) != 1) _exit(97);
+        alarm(120); // a target that a probe makes hang ends
         execvp(argv[3], argv + 3);
         _exit(97);
     }

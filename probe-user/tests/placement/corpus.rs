@@ -40,7 +40,7 @@ impl Build {
         let source =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/placement/corpus").join(self.source);
         let compiler = match self.source {
-            "c.c" => "gcc",
+            "c.c" | "coroutine.c" => "gcc",
             "cpp.cpp" => "g++",
             _ => "rustc",
         };

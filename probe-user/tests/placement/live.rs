@@ -105,7 +105,7 @@ fn same(bench: &Bench, program: &Path, sites: &str, what: &str) {
     assert_eq!(traced.status.code(), plain.status.code(), "{}: {what}", program.display());
     let counts = bench.counts();
     println!("{}: {what}: {counts:?} at {} sites", program.display(), sites.lines().count());
-    assert!(counts.hits > 100, "{}: {what}: no probe fires", program.display());
+    assert!(counts.hits > 10, "{}: {what}: no probe fires", program.display());
 }
 
 fn check(builds: Vec<Build>, unwinds: bool, libraries: &[&str]) {
@@ -269,4 +269,11 @@ fn every_end_is_seen() {
         let counts = bench.counts();
         assert_eq!(counts.calls - counts.ended, 4, "{:?}: {counts:?}", build.arguments);
     }
+}
+
+/// Return probes on both sides of a coroutine make the target hang: there must be none.
+#[test]
+fn coroutines() {
+    let build = Build { source: "coroutine.c", arguments: vec!["-O1"] };
+    check(vec![build], false, &[]);
 }

@@ -9,12 +9,14 @@ const SITES: Policy = Policy {
     unwinding_possible: true,
     nop5_optimised: true,
     is_go: false,
+    switches_stacks: false,
 };
 const AUTO: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: false,
     nop5_optimised: true,
     is_go: false,
+    switches_stacks: false,
 };
 
 /// The bodies of `f` and of what else there is, assembled and placed.

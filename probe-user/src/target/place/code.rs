@@ -56,6 +56,7 @@ pub struct CodeMap<'data> {
     imports: HashMap<u64, &'data str>,
     is_go: bool,
     has_unwinder: bool,
+    switches_stacks: bool,
 }
 
 impl<'data> CodeMap<'data> {
@@ -82,18 +83,22 @@ impl<'data> CodeMap<'data> {
             imports: imports(&file),
             is_go: sections.is_go,
             has_unwinder: false,
+            switches_stacks: false,
         };
         let names = file.symbols().chain(file.dynamic_symbols());
-        let mut has_unwinder = false;
+        let is_static = map.imports.is_empty();
+        let (mut has_unwinder, mut switches_stacks) = (false, false);
         map.learn(names.filter_map(|symbol| {
             let name = symbol.name().unwrap_or_default();
             has_unwinder |= is_unwinder(name);
+            // The C library defines these and does not use them.
+            switches_stacks |= (is_static || symbol.is_undefined()) && switches_stack(name);
             let is_code = symbol.kind() == SymbolKind::Text && symbol.is_definition();
             is_code.then(|| (symbol.address(), symbol.size(), name))
         }));
         // A static program carries its unwinder without importing it, and may have lost its names.
-        let is_static = map.imports.is_empty() && map.frames.have_landing_pads();
-        map.has_unwinder = has_unwinder || is_static;
+        map.has_unwinder = has_unwinder || (is_static && map.frames.have_landing_pads());
+        map.switches_stacks = switches_stacks;
         Ok(map)
     }
 
@@ -118,6 +123,14 @@ impl<'data> CodeMap<'data> {
     #[must_use]
     pub fn has_unwinder(&self) -> bool {
         self.has_unwinder
+    }
+
+    /// Whether the object uses coroutines on stacks of their own. The kernel keeps the return
+    /// addresses of return probes in one pile per thread; two stacks that take turns mix it up,
+    /// and the target hangs or dies.
+    #[must_use]
+    pub fn switches_stacks(&self) -> bool {
+        self.switches_stacks
     }
 
     /// Where in the file the byte at `address` lies.
@@ -294,6 +307,20 @@ fn imports<'data>(file: &ElfFile64<'data, LittleEndian, &'data [u8]>) -> HashMap
             Some((slot, symbol.name().ok()?))
         })
         .collect()
+}
+
+fn switches_stack(name: &str) -> bool {
+    const SWITCHES: [&str; 8] = [
+        "swapcontext",
+        "setcontext",
+        "makecontext",
+        "jump_fcontext",
+        "make_fcontext",
+        "ontop_fcontext",
+        "co_switch",
+        "coro_transfer",
+    ];
+    SWITCHES.contains(&name.split_once('@').map_or(name, |(name, _)| name))
 }
 
 fn is_unwinder(name: &str) -> bool {

@@ -44,6 +44,8 @@ pub struct Policy {
     /// The kernel rewrites probed 5-byte nops into calls.
     pub nop5_optimised: bool,
     pub is_go: bool,
+    /// An object of the process switches stacks ([`CodeMap::switches_stacks`]).
+    pub switches_stacks: bool,
 }
 
 /// A function to trace, as its symbol describes it.
@@ -142,6 +144,9 @@ fn no_return_probe(
 ) -> Option<&'static str> {
     if policy.is_go || map.is_go() {
         return Some("Go moves its stacks");
+    }
+    if policy.switches_stacks || map.switches_stacks() {
+        return Some("coroutines and return probes do not go together");
     }
     if frame.is_none() {
         return Some("nothing shows that it is entered by calls");
