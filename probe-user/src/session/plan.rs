@@ -26,8 +26,8 @@ pub fn identity(object: &MappedObject) -> Identity {
 pub struct Plan {
     pub objects: Vec<ObjectPlan>,
     pub refused: Vec<Refused>,
-    /// Patterns that matched nothing, each as a line for the user.
-    pub unmatched: Vec<String>,
+    /// What the user should know of the selection, a line each.
+    pub remarks: Vec<String>,
 }
 
 impl Plan {
@@ -72,13 +72,14 @@ pub struct Planner {
     limit: usize,
     returns: Returns,
     nop5_optimised: bool,
-    /// An unwinder was seen in the process: no return probes from then on.
+    /// Seen in an object of the process so far: no return probes from then on.
     unwinder: bool,
+    switches_stacks: bool,
 }
 
 impl Planner {
     pub fn new(selector: Selector, limit: usize, returns: Returns, nop5_optimised: bool) -> Self {
-        Self { selector, limit, returns, nop5_optimised, unwinder: false }
+        Self { selector, limit, returns, nop5_optimised, unwinder: false, switches_stacks: false }
     }
 
     /// The plan for a whole target.
@@ -116,6 +117,8 @@ impl Planner {
             }
         }
         self.unwinder |= objects.iter().any(Object::uses_unwinder);
+        self.switches_stacks |=
+            objects.iter().any(|object| CodeMap::data_switches_stacks(object.bytes()));
         Ok(objects)
     }
 
@@ -126,7 +129,12 @@ impl Planner {
         selection: &Selection,
     ) -> anyhow::Result<Plan> {
         let mut plan = Plan {
-            unmatched: selection.unmatched.iter().map(ToString::to_string).collect(),
+            remarks: selection
+                .unmatched
+                .iter()
+                .map(ToString::to_string)
+                .chain(selection.notes.iter().cloned())
+                .collect(),
             ..Plan::default()
         };
         for (index, object) in objects.iter().enumerate() {
@@ -181,7 +189,8 @@ impl Planner {
         map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
         let policy = Policy {
             returns: self.returns,
-            unwinding_possible: self.unwinder,
+            unwinding_possible: self.unwinder || map.has_unwinder(),
+            switches_stacks: self.switches_stacks,
             nop5_optimised: self.nop5_optimised,
             is_go: object.is_go(),
         };

@@ -50,7 +50,7 @@ impl<'a> Setup<'a> {
                 ),
             }
         }
-        for line in &plan.unmatched {
+        for line in &plan.remarks {
             eprintln!("ctrace: {line}");
         }
         Ok(Self { args, planner, plan })

@@ -102,6 +102,18 @@ impl<'data> CodeMap<'data> {
         Ok(map)
     }
 
+    /// [`Self::switches_stacks`] of an object whose functions are not placed: reads its symbols
+    /// only. What cannot be read does not run either.
+    #[must_use]
+    pub fn data_switches_stacks(data: &[u8]) -> bool {
+        let Ok(file) = ElfFile64::<LittleEndian, &[u8]>::parse(data) else { return false };
+        let is_static = file.dynamic_symbol_table().is_none();
+        let mut names = file.symbols().chain(file.dynamic_symbols());
+        names.any(|symbol| {
+            (is_static || symbol.is_undefined()) && symbol.name().is_ok_and(switches_stack)
+        })
+    }
+
     /// Adds function symbols found elsewhere, in a separate debug file for instance.
     pub fn learn<'name>(&mut self, symbols: impl IntoIterator<Item = (u64, u64, &'name str)>) {
         self.symbols.extend(symbols.into_iter().map(|(address, size, name)| Known {
