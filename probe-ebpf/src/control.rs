@@ -11,15 +11,17 @@ use crate::{
 };
 use aya_ebpf::{
     Global,
-    helpers::{bpf_get_current_comm, bpf_probe_read_kernel, bpf_probe_read_kernel_str_bytes},
+    helpers::{generated::bpf_send_signal, bpf_get_current_comm, bpf_probe_read_kernel, bpf_probe_read_kernel_str_bytes},
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::Kind;
+use ctrace_common::{Kind, TRACED_HELD, TRACED_LAUNCHED};
 
 /// `SIGNAL_GROUP_EXIT`: the whole process was told to exit, with one status for all threads.
 const SIGNAL_GROUP_EXIT: u32 = 4;
+
+const SIGSTOP: u32 = 19;
 
 /// A structure in kernel memory.
 #[derive(Clone, Copy)]
@@ -62,12 +64,28 @@ pub fn on_fork(ctx: RawTracePointContext) -> i32 {
     };
     if settings::FOLLOW.load() != 0
         && child.pid != parent.pid
-        && TRACED.insert(child.pid, 1, 0).is_err()
+        && TRACED.insert(child.pid, ctrace_common::TRACED, 0).is_err()
     {
         warn!(&ctx, "too many processes: process {} is not traced", child.pid);
     }
     control(parent, Kind::Fork, current_comm(), child.pid as u64, child.tid as u64);
     0
+}
+
+/// Stops a process that is to be held before its new program runs; says whether it will stop.
+#[inline(always)]
+fn hold(task: Task) -> bool {
+    let Some(mode) = TRACED.get_ptr_mut(task.pid) else { return false };
+    // SAFETY: the map's values live as long as the map, a byte is written whole, and the helper
+    // takes a number.
+    unsafe {
+        match *mode {
+            TRACED_LAUNCHED => *mode = TRACED_HELD,
+            TRACED_HELD => return bpf_send_signal(SIGSTOP) == 0,
+            _ => {}
+        }
+    }
+    false
 }
 
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
@@ -76,7 +94,8 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     if task.is_traced() {
         // The thread that calls exec becomes the process's only one, under the process's id.
         let old_tid: u32 = ctx.arg(1);
-        control(task, Kind::Exec, current_comm(), old_tid as u64, 0);
+        let held = hold(task);
+        control(task, Kind::Exec, current_comm(), old_tid as u64, held as u64);
     }
     0
 }

@@ -21,8 +21,7 @@ fn fail(failure: &Failure) -> ExitCode {
     ExitCode::from(failure.code())
 }
 
-/// Help and version as clap prints them; a mistake as one line, with the exit status of `run`
-/// (125, as `env` and `timeout` have it) or of a usage error elsewhere (2).
+/// Help and version as clap prints them; a mistake as one line.
 fn usage(error: &clap::Error) -> ExitCode {
     let help = [
         ErrorKind::DisplayHelp,
@@ -32,10 +31,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     if help.contains(&error.kind()) {
         // A closed pipe (`ctrace --help | head`) is no failure.
         let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        return if error.use_stderr() { ExitCode::from(Failure::OWN) } else { ExitCode::SUCCESS };
     }
-    let is_run = std::env::args().nth(1).is_some_and(|word| word == "run");
-    fail(&Failure::usage(error, if is_run { 125 } else { 2 }))
+    fail(&Failure::usage(error))
 }
 
 fn start_log(verbose: u8) {

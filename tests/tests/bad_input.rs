@@ -95,7 +95,7 @@ fn more_functions_than_the_limit() {
         &env.ctrace,
         &["run", "-f", "f*", "--", text(&path), "0"],
         125,
-        &["100000", "--max-functions"],
+        &["limit of 10000", "--max-functions"],
     );
 }
 

@@ -8,11 +8,14 @@ mod cookie;
 mod jump;
 mod loss;
 mod record;
+mod traced;
 
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_UNATTRIBUTED};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
+
+pub use traced::{TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
 pub const WIRE_VERSION: u32 = 1;

@@ -42,8 +42,9 @@ impl Control {
         Ok(Self { _links: links, traced })
     }
 
-    pub(super) fn trace(&self, pid: u32) -> Result<(), BpfError> {
-        sys::map_update(self.traced.as_fd(), pid, &[1]).map_err(|source| {
+    /// `mode` is one of `ctrace_common::TRACED` and kin.
+    pub(super) fn trace(&self, pid: u32, mode: u8) -> Result<(), BpfError> {
+        sys::map_update(self.traced.as_fd(), pid, &[mode]).map_err(|source| {
             match source.raw_os_error() {
                 Some(libc::E2BIG) => BpfError::TooManyProcesses { limit: PROCESSES_LIMIT },
                 _ => map_error(source),
@@ -102,14 +103,14 @@ mod tests {
     #[test]
     fn a_full_set_is_told() {
         let _fake = fake::Fake::failing(libc::E2BIG);
-        let error = control().trace(1).unwrap_err();
+        let error = control().trace(1, 1).unwrap_err();
         assert!(matches!(error, BpfError::TooManyProcesses { .. }), "{error}");
     }
 
     #[test]
     fn other_refusals_are_told() {
         let _fake = fake::Fake::failing(libc::ENOMEM);
-        assert!(matches!(control().trace(1), Err(BpfError::Map { .. })));
+        assert!(matches!(control().trace(1, 1), Err(BpfError::Map { .. })));
         assert!(matches!(control().untrace(1), Err(BpfError::Map { .. })));
     }
 

@@ -13,7 +13,7 @@ use super::{
     rings,
 };
 use aya::{EbpfLoader, maps::Map};
-use ctrace_common::JumpTarget;
+use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};
 use ctrace_core::units::Pid;
 use std::{
     error::Error as _,
@@ -91,7 +91,13 @@ impl Kernel {
 
     /// Events of this process count, and its forks, execs and exits are reported.
     pub fn trace_process(&self, pid: Pid) -> Result<(), BpfError> {
-        self.control.trace(pid.0)
+        self.control.trace(pid.0, TRACED)
+    }
+
+    /// The same for a process that is about to execute the command whose probes are in place. From
+    /// its next exec on it stops before each new program, until it gets SIGCONT.
+    pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
+        self.control.trace(pid.0, TRACED_LAUNCHED)
     }
 
     pub fn untrace_process(&self, pid: Pid) -> Result<(), BpfError> {

@@ -42,6 +42,8 @@ pub enum Command {
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]
     Exec(ExecArgs),
+    #[command(hide = true, name = "__guard")]
+    Guard(GuardArgs),
 }
 
 /// What this kernel and this user can do, and what ctrace will therefore use
@@ -150,4 +152,10 @@ pub struct ExecArgs {
     pub file: PathBuf,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub command: Vec<OsString>,
+}
+
+/// Waits for the end of ctrace, then continues the command should it be stopped.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    pub pid: u32,
 }

@@ -4,7 +4,7 @@ use super::Failure;
 use crate::{
     cli::AttachArgs,
     session::{
-        Setup,
+        Origin, Setup,
         sink::{self, Sink},
         trace::{self, Ending},
     },
@@ -25,7 +25,7 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
         command: process.command().to_vec(),
         ..TargetReport::default()
     };
-    let mut tracer = setup.tracer(pid, target, sink)?;
+    let mut tracer = setup.tracer(pid, Origin::Running, target, sink)?;
     tracer.introduce(&process);
     super::announce(verbose, &plan, pid);
     tracer.arm(&plan, &objects)?;

@@ -4,6 +4,7 @@ mod attach;
 mod completions;
 mod doctor;
 mod exec;
+mod guard;
 mod list;
 mod man;
 mod run;
@@ -25,6 +26,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::Exec(args) => Err(exec::main(&args)),
+        Command::Guard(args) => guard::main(&args),
     }
 }
 
@@ -48,13 +50,16 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Any failure of ctrace itself, as `env` and `timeout` have it.
+    pub const OWN: u8 = 125;
+
     /// `error` with an exit status of its own.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into() }
     }
 
     /// What clap found wrong, without its usage block.
-    pub fn usage(error: &clap::Error, code: u8) -> Self {
+    pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let first = text.split("\n\nUsage").next().unwrap_or_default();
         let mut line = String::new();
@@ -65,7 +70,7 @@ impl Failure {
             line.push_str(word);
         }
         let line = line.replace(" For more information, try '--help'.", "");
-        Self::new(code, anyhow::anyhow!("{line}; --help tells more"))
+        Self::new(Self::OWN, anyhow::anyhow!("{line}; --help tells more"))
     }
 
     pub fn code(&self) -> u8 {
@@ -80,6 +85,6 @@ impl Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::new(1, error)
+        Self::new(Self::OWN, error)
     }
 }

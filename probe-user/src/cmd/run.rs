@@ -4,7 +4,7 @@ use super::Failure;
 use crate::{
     cli::RunArgs,
     session::{
-        Setup,
+        Origin, Setup,
         launch::{Launched, exit_code},
         sink::{self, Sink},
         trace::{self, Ending},
@@ -14,13 +14,10 @@ use crate::{
 use ctrace_core::report::TargetReport;
 use rustix::process::Signal;
 
-/// Any failure of ctrace itself, as `env` and `timeout` have it.
-const OWN_FAILURE: u8 = 125;
-
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
     let resolved = launch::resolve(&args.command[0])
         .map_err(|error| Failure::new(error.exit_code(), error))?;
-    trace_command(args, &resolved, verbose).map_err(|error| Failure::new(OWN_FAILURE, error))
+    Ok(trace_command(args, &resolved, verbose)?)
 }
 
 fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Result<u8> {
@@ -36,7 +33,7 @@ fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Resu
         command: words.collect(),
         ..TargetReport::default()
     };
-    let mut tracer = setup.tracer(pid, target, sink)?;
+    let mut tracer = setup.tracer(pid, Origin::Launched, target, sink)?;
     tracer.arm(&plan, &resolved.objects)?;
     super::announce(verbose, &plan, pid);
     drop(plan);

@@ -8,12 +8,14 @@ use std::{
     os::unix::process::CommandExt,
     os::unix::process::ExitStatusExt,
     path::Path,
-    process::{Child, Command, ExitStatus},
+    process::{Child, Command, ExitStatus, Stdio},
 };
 
 /// A child of ours that runs the command once [`Launched::start`] is called.
 pub struct Launched {
     child: Child,
+    /// Continues the child should ctrace be killed while it is stopped; ends with ctrace.
+    _guard: Child,
 }
 
 impl Launched {
@@ -27,7 +29,16 @@ impl Launched {
             .args(command)
             .spawn()
             .context("cannot start a child process")?;
-        let launched = Self { child };
+        let guard = Command::new("/proc/self/exe")
+            .arg0("ctrace")
+            .args(["__guard", &child.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot start a child process")?;
+        let launched = Self { child, _guard: guard };
         match waitpid(Some(launched.raw_pid()), WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => Ok(launched),
             Ok(_) => bail!("the child ended before it could be traced"),
@@ -45,7 +56,7 @@ impl Launched {
 
     /// Lets the child execute the command.
     pub fn start(&self) -> anyhow::Result<()> {
-        kill_process(self.raw_pid(), Signal::CONT).context("cannot continue the child")
+        go_on(self.pid()).context("cannot continue the child")
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -57,6 +68,12 @@ impl Launched {
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
         self.child.wait().context("cannot wait for the command")
     }
+}
+
+/// Continues a process that stopped at the start of a new program.
+pub fn go_on(pid: Pid) -> rustix::io::Result<()> {
+    let raw = process::Pid::from_raw(pid.0 as i32).ok_or(rustix::io::Errno::SRCH)?;
+    kill_process(raw, Signal::CONT)
 }
 
 /// A child that never became the command must not stay behind stopped.

@@ -13,4 +13,4 @@ pub mod slowdown;
 pub mod trace;
 pub mod tracer;
 
-pub use setup::{Setup, describe, planner};
+pub use setup::{Origin, Setup, describe, planner};

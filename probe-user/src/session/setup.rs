@@ -26,6 +26,15 @@ use ctrace_core::{
     units::{Nanos, Pid, Tid},
 };
 
+/// Where the target comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It runs already, and is not to be stopped ever.
+    Running,
+    /// Our own child, stopped short of executing the command.
+    Launched,
+}
+
 /// A command's options and the plan made from them.
 pub struct Setup<'a> {
     args: &'a TraceArgs,
@@ -57,12 +66,21 @@ impl<'a> Setup<'a> {
     }
 
     /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
-    pub fn tracer(self, pid: Pid, target: TargetReport, sink: Sink) -> anyhow::Result<Tracer> {
+    pub fn tracer(
+        self,
+        pid: Pid,
+        origin: Origin,
+        target: TargetReport,
+        sink: Sink,
+    ) -> anyhow::Result<Tracer> {
         let (probes, output) = (&self.args.probes, &self.args.output);
         let ring_bytes = u32::try_from(probes.ring_size.max(4096).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 2 GiB") };
         let kernel = Kernel::load(&Config { ring_bytes, follow: probes.follow })?;
-        kernel.trace_process(pid)?;
+        match origin {
+            Origin::Running => kernel.trace_process(pid)?,
+            Origin::Launched => kernel.trace_launched(pid)?,
+        }
         let engine = Engine::new(EngineConfig {
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: self.filter(),

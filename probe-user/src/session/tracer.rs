@@ -3,6 +3,7 @@
 use super::{
     arm::{self, LinkOptions},
     costs::Costs,
+    launch,
     plan::{Identity, Plan, Planner, identity},
     reader::Batch,
     sink::Sink,
@@ -10,10 +11,12 @@ use super::{
 };
 use crate::{
     bpf::{self, Attachment, Kernel, LinkKind, Rings},
-    target::{maps::MappedObject, process::Process},
+    target::{launch::resolve, maps::MappedObject, process::Process},
 };
+use ctrace_common::{CONTROL_LEN, Kind};
 use ctrace_core::{
     ProcessChange,
+    decode::{Decoded, decode},
     engine::{Engine, ReportMeta},
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
@@ -107,6 +110,9 @@ impl Tracer {
     /// reports any more.
     pub fn feed(&mut self, batch: &Batch) -> anyhow::Result<bool> {
         for (ring, record) in batch.records() {
+            if record.len() == CONTROL_LEN {
+                self.release_if_held(record);
+            }
             self.parts.engine.push(ring, record);
         }
         let Some(settled) = batch.settled else { return Ok(true) };
@@ -118,6 +124,19 @@ impl Tracer {
         }
         self.parts.engine.advance(settled);
         Ok(read)
+    }
+
+    /// A process that was stopped at the start of a new program goes on once that has its probes.
+    fn release_if_held(&mut self, record: &[u8]) {
+        let Ok(Decoded::Control(control)) = decode(record) else { return };
+        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) || control.arg1 != 1 {
+            return;
+        }
+        let pid = Pid(control.record.pid);
+        self.arm_new_program(pid);
+        if let Err(error) = launch::go_on(pid) {
+            self.notes.push(format!("process {} could not be continued: {error}", pid.0));
+        }
     }
 
     /// The last report, up to `end`.
@@ -182,7 +201,22 @@ impl Tracer {
     fn arm_new_objects(&mut self, pid: Pid) {
         let Ok(process) = Process::open(pid.0) else { return };
         self.map_stacks(&process);
-        let Ok(objects) = process.objects() else { return };
+        let Ok(mapped) = process.objects() else { return };
+        self.arm_new(mapped);
+    }
+
+    /// The same before the first instruction: the loader has not mapped the libraries yet.
+    fn arm_new_program(&mut self, pid: Pid) {
+        let Ok(process) = Process::open(pid.0) else { return };
+        self.map_stacks(&process);
+        let Ok(mut objects) = process.objects() else { return };
+        if let Ok(launch) = resolve(process.exe().as_os_str()) {
+            objects.extend(launch.objects.into_iter().filter(|object| !object.is_main));
+        }
+        self.arm_new(objects);
+    }
+
+    fn arm_new(&mut self, objects: Vec<MappedObject>) {
         let new: Vec<MappedObject> =
             objects.into_iter().filter(|o| !self.armed.contains(&identity(o))).collect();
         if new.is_empty() {

@@ -126,6 +126,11 @@ impl Process {
         self.start_time
     }
 
+    /// Whether a process is stopped by a signal.
+    pub fn is_stopped(pid: u32) -> bool {
+        read_stat(pid).is_ok_and(|stat| stat.state == b'T')
+    }
+
     /// CPU time that a process has used, if it is still there.
     pub fn cpu_time(pid: u32) -> Option<Nanos> {
         let ticks = read_stat(pid).ok()?.cpu_ticks;

@@ -1,0 +1,16 @@
+//! The companion of `run`: a command that is held at the start of a new program must go on even
+//! if ctrace is killed in that moment.
+
+use super::Failure;
+use crate::{cli::GuardArgs, session::launch, target::process::Process};
+use ctrace_core::units::Pid;
+use std::io::Read;
+
+pub(super) fn main(args: &GuardArgs) -> Result<u8, Failure> {
+    // The pipe ends when ctrace does, however it does.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    if Process::is_stopped(args.pid) {
+        launch::go_on(Pid(args.pid))?;
+    }
+    Ok(0)
+}
