@@ -43,7 +43,7 @@ fn start_log(verbose: u8) {
         _ => "debug",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("CTRACE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("ctrace_user={level}")));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("ctrace_user={level},ebpf={level}")));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

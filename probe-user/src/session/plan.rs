@@ -9,7 +9,7 @@ use crate::target::{
     symbols::Function,
     usdt::{UsdtProbe, UsdtSite},
 };
-use anyhow::Context;
+use anyhow::{Context, bail};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use std::{path::PathBuf, sync::Arc};
 
@@ -85,6 +85,9 @@ impl Planner {
     /// The plan for a whole target.
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
+        if self.selector.is_empty() {
+            bail!("{}", what_could_be_traced(&objects));
+        }
         let selection = self.selector.select(&objects, self.limit)?;
         self.place_all(mapped, &objects, &selection)
     }
@@ -230,6 +233,35 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
     }
+}
+
+/// For a user who chose nothing: what there is, and an option that would trace some of it.
+fn what_could_be_traced(objects: &[Object]) -> String {
+    const SHOWN: usize = 4;
+    let Some(main) = objects.iter().find(|object| object.is_main()) else {
+        return "nothing was chosen: say which functions with -f GLOB".into();
+    };
+    let functions = main.functions();
+    let probes: usize = objects.iter().map(|object| object.usdt_probes().len()).sum();
+    if functions.is_empty() {
+        let library = objects.iter().find(|object| !object.functions().is_empty());
+        let library = library.map_or("libc.so.6", |object| object.name());
+        return format!(
+            "nothing was chosen, and {} has no symbols; its libraries have: try -f 'GLOB@{library}'",
+            main.name()
+        );
+    }
+    let mut largest: Vec<&Function> = functions.iter().collect();
+    largest.sort_by_key(|function| std::cmp::Reverse(function.size));
+    let names: Vec<&str> = largest.iter().take(SHOWN).map(|f| &**f.name()).collect();
+    format!(
+        "nothing was chosen: {} has {} functions ({}, …) and {probes} USDT probes are there; try \
+         -f '{}', or -f '*' for all functions; `ctrace list` shows them",
+        main.name(),
+        functions.len(),
+        names.join(", "),
+        names[0],
+    )
 }
 
 fn usdt(object: &Object, probe: &UsdtProbe) -> Planned {

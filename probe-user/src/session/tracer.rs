@@ -10,7 +10,7 @@ use super::{
     slowdown::{Verdict, Watch},
 };
 use crate::{
-    bpf::{self, Attachment, Kernel, LinkKind, Rings},
+    bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings},
     target::{launch::resolve, maps::MappedObject, process::Process},
 };
 use ctrace_common::{CONTROL_LEN, Kind};
@@ -21,7 +21,7 @@ use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, ops::Range, time::Duration};
 
 /// What a session is made of; see [`Tracer::new`].
 pub struct Parts {
@@ -48,13 +48,20 @@ pub struct Tracer {
     next_report: Option<Nanos>,
     children: HashSet<Pid>,
     looks: u32,
+    diagnostics: Option<Diagnostics>,
 }
+
+/// The kernel keeps this much free below the main stack for it to grow.
+const MAIN_STACK_ROOM: u64 = 128 << 20;
 
 /// The mappings are read on each so many looks around: new libraries and stacks.
 const LOOKS_PER_MAPS: u32 = 5;
 
 impl Tracer {
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(mut parts: Parts) -> Self {
+        // Without them tracing works as well.
+        let diagnostics = parts.kernel.diagnostics();
+        let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
         Self {
             parts,
             attachments: Vec::new(),
@@ -65,6 +72,7 @@ impl Tracer {
             next_report: None,
             children: HashSet::new(),
             looks: 0,
+            diagnostics,
         }
     }
 
@@ -97,7 +105,10 @@ impl Tracer {
 
     fn map_stacks(&mut self, process: &Process) {
         for region in process.stack_regions().unwrap_or_default() {
-            let std::ops::Range { start, end } = region.addresses;
+            let Range { mut start, end } = region.addresses;
+            if region.name == "[stack]" {
+                start = start.min(end.saturating_sub(MAIN_STACK_ROOM));
+            }
             self.parts.engine.add_stack_region(Pid(process.pid()), start, end);
         }
     }
@@ -164,6 +175,9 @@ impl Tracer {
 
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
     pub fn look_around(&mut self) -> anyhow::Result<bool> {
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.flush();
+        }
         let execed = self.take_changes();
         for pid in execed {
             self.arm_new_objects(pid);
