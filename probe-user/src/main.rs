@@ -42,8 +42,9 @@ fn start_log(verbose: u8) {
         1 => "info",
         _ => "debug",
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("CTRACE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("ctrace_user={level},ebpf={level}")));
+    let filter = tracing_subscriber::EnvFilter::try_from_env("CTRACE_LOG").unwrap_or_else(|_| {
+        tracing_subscriber::EnvFilter::new(format!("ctrace_user={level},ebpf={level}"))
+    });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

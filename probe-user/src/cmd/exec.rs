@@ -9,7 +9,9 @@ use std::{io::ErrorKind, os::unix::process::CommandExt, process::Command};
 /// Returns only when the command could not be executed.
 pub(super) fn main(args: &ExecArgs) -> Failure {
     match stop_until_armed() {
-        Err(error) => Failure::new(Failure::OWN, anyhow!("cannot stop before the command starts: {error}")),
+        Err(error) => {
+            Failure::new(Failure::OWN, anyhow!("cannot stop before the command starts: {error}"))
+        }
         Ok(()) => {
             let name = &args.command[0];
             let error = Command::new(&args.file).arg0(name).args(&args.command[1..]).exec();

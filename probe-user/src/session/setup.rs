@@ -6,6 +6,7 @@ use super::{
     plan::{Plan, Planner, Sites},
     sink::Sink,
     slowdown::Watch,
+    status::Status,
     tracer::{Parts, Tracer},
 };
 use crate::{
@@ -104,6 +105,10 @@ impl<'a> Setup<'a> {
             links,
             sink,
             watch: Watch::new(probes.max_slowdown),
+            status: match origin {
+                Origin::Running => Status::visible(),
+                Origin::Launched => Status::hidden(),
+            },
             pid,
             target,
             center_cut: output.center,

@@ -8,6 +8,7 @@ use super::{
     reader::Batch,
     sink::Sink,
     slowdown::{Verdict, Watch},
+    status::Status,
 };
 use crate::{
     bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings},
@@ -31,6 +32,7 @@ pub struct Parts {
     pub links: LinkOptions,
     pub sink: Sink,
     pub watch: Watch,
+    pub status: Status,
     pub pid: Pid,
     pub target: TargetReport,
     pub center_cut: f64,
@@ -152,6 +154,7 @@ impl Tracer {
 
     /// The last report, up to `end`.
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.parts.status.finish();
         self.take_changes();
         let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
         self.report(end, own_interval).map(|_| ())
@@ -170,7 +173,7 @@ impl Tracer {
         } else {
             parts.engine.report(end, meta)
         };
-        parts.sink.write(&report)
+        parts.status.suspend(|| parts.sink.write(&report))
     }
 
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
@@ -186,6 +189,8 @@ impl Tracer {
         if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
         }
+        let lost = self.parts.kernel.lost().read()?.events;
+        self.parts.status.show(self.parts.engine.counters().calls, lost);
         self.check_slowdown()
     }
 
@@ -258,10 +263,10 @@ impl Tracer {
         match self.parts.watch.check(spent, cpu) {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
-                eprintln!(
-                    "ctrace: the probes slow the target by about {percent:.0} %; trace fewer \
+                self.warn(&format!(
+                    "the probes slow the target by about {percent:.0} %; trace fewer \
                      functions, or stop on such a slowdown with --max-slowdown {percent:.0}%"
-                );
+                ));
                 Ok(true)
             }
             Verdict::Stop(percent) => {
@@ -269,11 +274,15 @@ impl Tracer {
                     "tracing stopped early: the probes slowed the target by about {percent:.0} %, \
                      more than --max-slowdown allows"
                 );
-                eprintln!("ctrace: {note}");
+                self.warn(&note);
                 self.notes.push(note);
                 Ok(false)
             }
         }
+    }
+
+    fn warn(&self, text: &str) {
+        self.parts.status.suspend(|| eprintln!("ctrace: {text}"));
     }
 
     pub fn detaches_fast(&self) -> bool {

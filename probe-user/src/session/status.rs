@@ -1,0 +1,40 @@
+//! The line that shows that a trace is going on: on a terminal only, and gone before a report.
+
+use crate::ui::units;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::Duration;
+
+/// A line on stderr, or nothing when that is no terminal.
+pub struct Status(ProgressBar);
+
+impl Status {
+    /// For `attach`; the command of `run` owns the terminal itself.
+    pub fn visible() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    pub fn hidden() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
+    pub fn show(&self, calls: u64, lost: u64) {
+        let calls = units::count(calls);
+        let lost =
+            if lost == 0 { String::new() } else { format!(" · {} lost", units::count(lost)) };
+        self.0.set_message(format!("tracing · {calls} calls{lost} · Ctrl-C ends and reports"));
+    }
+
+    /// Writes something without the line in its way.
+    pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
