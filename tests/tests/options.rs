@@ -1,0 +1,130 @@
+//! What the options change in a report, on the running kernel.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::report::Report;
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::Trace;
+use ctrace_tests::{gate, or_skip};
+use serde_json::Value;
+
+/// Runs a target with options; gives its report.
+#[track_caller]
+fn report(
+    env: &Env,
+    target: &str,
+    arguments: &[&str],
+    functions: &[&str],
+    options: &[&str],
+) -> Report {
+    let path = env.targets.get(&program(target)).expect("builds");
+    let traced = Trace::run(env)
+        .expect("starts")
+        .functions(functions.iter().copied())
+        .args(options.iter().copied())
+        .program(&path, arguments.iter().copied())
+        .finish()
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    report.check_sums().expect("the sums are right");
+    Report(report.0.clone())
+}
+
+fn calls(report: &Report, name: &str) -> u64 {
+    report.function(name).map_or(0, |function| function.calls())
+}
+
+#[test]
+fn children_are_followed_when_asked() {
+    let env = or_skip!(gate::live(Link::Session));
+    // 3 children: the parent calls `work` 3 + 50 times, each forked child 100 times and each of
+    // the two that exec once more.
+    let alone = report(&env, "forker.c", &["3"], &["work", "in_child"], &[]);
+    assert_eq!((calls(&alone, "work"), calls(&alone, "in_child")), (53, 0));
+    assert_eq!(alone.0["target"]["untraced_children"], 5);
+    let followed = report(&env, "forker.c", &["3"], &["work", "in_child"], &["--follow"]);
+    assert_eq!((calls(&followed, "work"), calls(&followed, "in_child")), (53 + 302, 302));
+    assert_eq!(followed.0["target"]["untraced_children"], 0);
+}
+
+#[test]
+fn short_calls_are_their_callers_time() {
+    let env = or_skip!(gate::live(Link::Session));
+    let functions = ["outer", "nap_short", "nap_long"];
+    let all = report(&env, "sleeps.c", &[], &functions, &[]);
+    let long = report(&env, "sleeps.c", &[], &functions, &["--min-duration", "20ms"]);
+    assert_eq!(calls(&long, "nap_short"), 0);
+    assert_eq!(calls(&long, "nap_long"), calls(&all, "nap_long"));
+    assert_eq!(long.0["filtered_calls"], calls(&all, "nap_short"));
+    let own = |report: &Report| report.expect("outer").unwrap().integer("self_ns").unwrap() as f64;
+    // outer sleeps 20 ms itself; the 10 ms of nap_short come on top when that is filtered.
+    let ratio = own(&long) / own(&all);
+    assert!((1.2..1.9).contains(&ratio), "self time of outer grew {ratio} times");
+}
+
+#[test]
+fn depth_leaves_out_what_is_deeper() {
+    let env = or_skip!(gate::live(Link::Session));
+    let functions = ["outer", "nap_short", "nap_long"];
+    let top = report(&env, "sleeps.c", &[], &functions, &["--depth", "1"]);
+    assert!(calls(&top, "outer") > 0);
+    assert_eq!((calls(&top, "nap_short"), calls(&top, "nap_long")), (0, 0));
+}
+
+#[test]
+fn full_rings_are_told() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let traced = Trace::run(&env)
+        .expect("starts")
+        .function("leaf")
+        .args(["--ring-size", "4096"])
+        .program(&path, ["1000000"])
+        .finish()
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    let leaf = report.expect("leaf").expect("seen");
+    assert!(report.loss("events") > 0, "{}", report.losses());
+    assert!(leaf.calls() < 1_000_000);
+    // An entry that was lost is no call; an exit that was lost is untimed.
+    assert!(leaf.calls() + report.loss("events") >= 1_000_000, "{}", report.losses());
+}
+
+#[test]
+fn a_full_spool_makes_percentiles_approximate_and_nothing_else() {
+    let env = or_skip!(gate::live(Link::Session));
+    let exact = report(&env, "counts.c", &["20000"], &["leaf"], &[]);
+    let folded = report(&env, "counts.c", &["20000"], &["leaf"], &["--spool", "64KiB"]);
+    assert_eq!((&exact.0["approximate"], &folded.0["approximate"]), (&false.into(), &true.into()));
+    assert_eq!(calls(&exact, "leaf"), calls(&folded, "leaf"));
+    let folded = folded.expect("leaf").unwrap();
+    assert_eq!(folded.0["center"]["active_ns"], Value::Null);
+    assert!(folded.0["p99_ns"].is_u64() && folded.0["active_ns"].as_u64() > Some(0));
+}
+
+#[test]
+fn intervals_add_up() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("sleeps.c")).expect("builds");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let output = std::process::Command::new(&env.ctrace)
+        .args(["run", "-f", "nap_*", "--format", "json", "--interval", "100ms", "-o"])
+        .arg(file.path())
+        .arg("--")
+        .arg(&path)
+        .output()
+        .expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(file.path()).expect("a report");
+    let reports: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
+    assert!(reports.len() >= 3, "{} reports of 100 ms", reports.len());
+    for pair in reports.windows(2) {
+        assert_eq!(pair[0]["end_ns"], pair[1]["start_ns"], "no gap and no overlap");
+    }
+    let timed = |report: &Value| -> u64 {
+        let functions = report["functions"].as_array().expect("functions");
+        functions.iter().map(|function| function["timed"].as_u64().expect("a count")).sum()
+    };
+    let whole = self::report(&env, "sleeps.c", &[], &["nap_*"], &[]);
+    assert_eq!(reports.iter().map(timed).sum::<u64>(), timed(&whole.0));
+}
