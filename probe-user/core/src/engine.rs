@@ -12,6 +12,7 @@ use crate::report::{Report, TargetReport};
 use crate::spool::Spool;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, Pid, Tid};
+use std::ops::Range;
 
 /// Bounds and choices, fixed for a trace.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct EngineConfig {
     /// Frames of a path told apart.
     pub max_path_depth: usize,
     pub filter: Filter,
+    /// Children of traced processes are traced, too.
+    pub follow: bool,
     /// Ring buffers that records come from.
     pub rings: usize,
     /// When tracing was armed.
@@ -36,6 +39,7 @@ impl Default for EngineConfig {
             max_paths: 16_384,
             max_path_depth: 512,
             filter: Filter::default(),
+            follow: false,
             rings: 1,
             start: Nanos::ZERO,
         }
@@ -75,7 +79,7 @@ impl Engine {
         let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
         Self {
             order: Order::new(config.rings),
-            tracker: Tracker::new(ledger, config.start.0),
+            tracker: Tracker::new(ledger, config.start.0, config.follow),
             lost_events: 0,
         }
     }
@@ -96,9 +100,9 @@ impl Engine {
         threads.get(pid, tid, ledger).rename(name, ledger);
     }
 
-    /// A stack of the process: `low` is as far as it may grow.
-    pub fn add_stack_region(&mut self, pid: Pid, low: u64, high: u64) {
-        self.tracker.regions.add(pid, low..high);
+    /// The stacks of a process, each from as far as it may grow; in place of those known before.
+    pub fn set_stack_regions(&mut self, pid: Pid, stacks: impl IntoIterator<Item = Range<u64>>) {
+        self.tracker.regions.set(pid, stacks);
     }
 
     /// One record of a ring. It is held until [`Self::advance`] passes it.

@@ -23,6 +23,10 @@ impl Tracker {
         match Kind::from_wire(control.record.kind) {
             Some(Kind::Fork) => {
                 let (child, child_tid) = (Pid(control.arg0 as u32), Tid(control.arg1 as u32));
+                if child != pid && !self.follow {
+                    self.changes.push(ProcessChange::Fork { parent: pid, child });
+                    return;
+                }
                 let inherited = threads.get(pid, tid, ledger).name.clone();
                 threads.end(child, child_tid, ledger);
                 let name = if name.is_empty() { &inherited } else { name.as_str() };

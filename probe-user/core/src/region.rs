@@ -11,10 +11,10 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    pub(crate) fn add(&mut self, pid: Pid, stack: Range<u64>) {
-        if !stack.is_empty() {
-            self.processes.entry(pid).or_default().insert(stack.start, stack.end);
-        }
+    /// What was known before is out of date.
+    pub(crate) fn set(&mut self, pid: Pid, stacks: impl IntoIterator<Item = Range<u64>>) {
+        let stacks = stacks.into_iter().filter(|stack| !stack.is_empty());
+        self.processes.insert(pid, stacks.map(|stack| (stack.start, stack.end)).collect());
     }
 
     /// A new program, or none: its old stacks are gone.
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn a_pointer_is_in_one_stack_or_between() {
         let (mut regions, pid) = (Regions::default(), Pid(1));
-        regions.add(pid, 100..200);
-        regions.add(pid, 300..400);
+        regions.set(pid, [1..2]);
+        regions.set(pid, [100..200, 300..400]);
         regions.copy(pid, Pid(2));
         for (pid, sp, stack, space) in [
             (pid, 100, Some(100..200), None),

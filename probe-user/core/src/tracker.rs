@@ -28,12 +28,14 @@ pub(crate) struct Tracker {
     pub(crate) changes: Vec<ProcessChange>,
     /// When tracing was armed; earlier events are not of this trace.
     armed: u64,
+    /// Forked processes send events, and tell when they end.
+    pub(crate) follow: bool,
     /// Time of the latest event.
     pub(crate) now: u64,
 }
 
 impl Tracker {
-    pub(crate) fn new(ledger: Ledger, armed: u64) -> Self {
+    pub(crate) fn new(ledger: Ledger, armed: u64, follow: bool) -> Self {
         Self {
             functions: Vec::new(),
             facts: Vec::new(),
@@ -45,6 +47,7 @@ impl Tracker {
             period: Period::new(armed),
             changes: Vec::new(),
             armed,
+            follow,
             now: armed,
         }
     }

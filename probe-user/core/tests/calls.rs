@@ -235,8 +235,7 @@ fn known_stacks_are_told_apart_however_near() {
     let timed = |known: bool| {
         let mut engine = engine(&functions(), EngineConfig::default());
         if known {
-            engine.add_stack_region(Pid(PID), 0x1000, 0xa000);
-            engine.add_stack_region(Pid(PID), 0x2_0000, 0x2_1000);
+            engine.set_stack_regions(Pid(PID), [0x1000..0xa000, 0x2_0000..0x2_1000]);
         }
         events.iter().for_each(|event| engine.push(0, &event.bytes()));
         engine.advance(end(50));

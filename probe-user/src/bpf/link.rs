@@ -193,7 +193,7 @@ pub(super) fn attach(
         }
         (LinkKind::Perf, role) => perf::link(programs, programs_of(role), request)?,
     };
-    Ok(Attachment { kind, sites, links })
+    Ok(Attachment { role: request.role, kind, sites, links })
 }
 
 fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<LinkKind, BpfError> {
@@ -229,6 +229,7 @@ pub(super) struct Link {
 /// Probes in place. Dropping it removes them, as does the end of this process.
 #[must_use = "dropping it removes the probes"]
 pub struct Attachment {
+    role: Role,
     kind: LinkKind,
     sites: usize,
     /// In the order of attaching.
@@ -236,6 +237,10 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
     pub fn kind(&self) -> LinkKind {
         self.kind
     }
@@ -243,11 +248,6 @@ impl Attachment {
     /// How many places have probes.
     pub fn sites(&self) -> usize {
         self.sites
-    }
-
-    /// How many links there are to remove: with perf links, a tenth of a second each.
-    pub fn links(&self) -> usize {
-        self.links.len()
     }
 
     /// Removes the probes; says how long it took. The programs do not run any more afterwards.
@@ -277,7 +277,7 @@ impl Drop for Attachment {
 
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, sites, links } = self;
+        let Self { role: _, kind, sites, links } = self;
         write!(f, "{sites} sites by {} {kind} links", links.len())
     }
 }

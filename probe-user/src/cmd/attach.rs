@@ -5,6 +5,7 @@ use crate::{
     cli::AttachArgs,
     session::{
         Origin, Setup,
+        signals::Signals,
         sink::{self, Sink},
         trace::{self, Ending},
     },
@@ -14,6 +15,7 @@ use ctrace_core::{report::TargetReport, units::Pid};
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let process = Process::open(args.pid)?;
+    let watched = trace::watch(Pid(args.pid))?;
     let sink = Sink::open(&args.trace.output, sink::Default::Stdout)?;
     let objects = process.objects()?;
     let mut setup = Setup::plan(&args.trace, &objects)?;
@@ -30,7 +32,7 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     super::announce(verbose, &plan, pid);
     tracer.arm(&plan, &objects)?;
     drop(plan);
-    let ending = Ending { after: args.duration, on_signal: Box::new(|_| true) };
-    trace::run(&mut tracer, pid, ending, || Ok(()))?;
+    let ending = Ending { after: args.duration, signals: Signals::End };
+    trace::run(&mut tracer, watched, &ending, || Ok(()))?;
     Ok(0)
 }

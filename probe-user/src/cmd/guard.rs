@@ -4,13 +4,20 @@
 use super::Failure;
 use crate::{cli::GuardArgs, session::launch, target::process::Process};
 use ctrace_core::units::Pid;
-use std::io::Read;
+use std::{io::Read, thread::sleep, time::Duration};
+
+/// A stop that the kernel has begun is complete after this much.
+const LOOKS: u32 = 20;
 
 pub(super) fn main(args: &GuardArgs) -> Result<u8, Failure> {
     // The pipe ends when ctrace does, however it does.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    if Process::is_stopped(args.pid) {
-        launch::go_on(Pid(args.pid))?;
+    for _ in 0..LOOKS {
+        if Process::is_held_at_start(args.pid) {
+            launch::go_on(Pid(args.pid))?;
+            break;
+        }
+        sleep(Duration::from_millis(50));
     }
     Ok(0)
 }

@@ -6,13 +6,13 @@ use crate::{
     session::{
         Origin, Setup,
         launch::{Launched, exit_code},
+        signals::Signals,
         sink::{self, Sink},
         trace::{self, Ending},
     },
     target::launch::{self, Launch},
 };
 use ctrace_core::report::TargetReport;
-use rustix::process::Signal;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
     let resolved = launch::resolve(&args.command[0])
@@ -34,18 +34,12 @@ fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Resu
         ..TargetReport::default()
     };
     let mut tracer = setup.tracer(pid, Origin::Launched, target, sink)?;
-    tracer.arm(&plan, &resolved.objects)?;
     super::announce(verbose, &plan, pid);
+    tracer.arm(&plan, &resolved.objects)?;
     drop(plan);
-    let ending = Ending {
-        after: None,
-        on_signal: Box::new(|signal| {
-            if signal.to_us_alone {
-                launched.signal(Signal::from_named_raw(signal.number).unwrap_or(Signal::TERM));
-            }
-            false
-        }),
-    };
-    trace::run(&mut tracer, pid, ending, || launched.start())?;
+    let ending = Ending { after: None, signals: Signals::Forward(pid) };
+    trace::run(&mut tracer, trace::watch(pid)?, &ending, || launched.start())?;
+    drop(tracer);
+    launched.let_go()?;
     Ok(exit_code(launched.wait()?))
 }

@@ -1,7 +1,7 @@
 //! Puts a plan's probes in place: a few links for each object, exits before entries, so that no
 //! entry is seen whose exit is not.
 
-use super::plan::{ObjectPlan, Plan, Planned, Sites};
+use super::plan::{ObjectPlan, Planned, Sites};
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
     target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
@@ -31,24 +31,23 @@ struct ByRole {
     points: Vec<Site>,
 }
 
-/// Attaches everything in `plan`, or nothing.
+/// Attaches the probes of one object, all or none. Its functions are known to the engine before, so
+/// that no record comes of a function that is not.
 pub fn arm(
     kernel: &Kernel,
     engine: &mut Engine,
-    plan: &Plan,
+    object: &ObjectPlan,
     options: LinkOptions,
 ) -> Result<Vec<Attachment>, BpfError> {
     let mut attachments = Vec::new();
-    for object in &plan.objects {
-        let sites = sites_of(kernel, engine, object)?;
-        let mut attach = |role, sites: &[Site]| {
-            attach_some(kernel, &object.open_path, role, sites, options, &mut attachments)
-        };
-        attach(Role::ExitSite, &sites.exits)?;
-        attach(Role::Function, &sites.functions)?;
-        attach(Role::Entry, &sites.entries)?;
-        attach(Role::Point, &sites.points)?;
-    }
+    let sites = sites_of(kernel, engine, object)?;
+    let mut attach = |role, sites: &[Site]| {
+        attach_some(kernel, &object.open_path, role, sites, options, &mut attachments)
+    };
+    attach(Role::ExitSite, &sites.exits)?;
+    attach(Role::Function, &sites.functions)?;
+    attach(Role::Entry, &sites.entries)?;
+    attach(Role::Point, &sites.points)?;
     Ok(attachments)
 }
 

@@ -1,17 +1,28 @@
 //! What the probes of a session cost the target, by the classes of their places.
 
-use super::plan::{Plan, Planned, Sites};
+use super::plan::{Planned, Sites};
 use crate::target::plan::{CostClass, ExitPlacement};
 use ctrace_core::units::Nanos;
+use std::sync::OnceLock;
 
-/// What one hit costs, in the middle of the range seen on one virtual machine; single steps cost
-/// about a tenth of this on bare metal. docs/overhead.md has the figures.
-pub const fn hit_cost(class: CostClass) -> Nanos {
+/// What one hit costs, in the middle of the range that docs/overhead.md has. A single step is a
+/// trap, which costs ten times as much in a virtual machine.
+pub fn hit_cost(class: CostClass) -> Nanos {
     match class {
         CostClass::Optimised => Nanos(370),
         CostClass::Emulated => Nanos(530),
-        CostClass::SingleStep => Nanos(10_000),
+        CostClass::SingleStep if in_virtual_machine() => Nanos(10_000),
+        CostClass::SingleStep => Nanos(1_000),
     }
+}
+
+fn in_virtual_machine() -> bool {
+    static FLAG: OnceLock<bool> = OnceLock::new();
+    *FLAG.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        flags.split_whitespace().any(|flag| flag == "hypervisor")
+    })
 }
 
 /// What a return probe adds to an entry probe.
@@ -25,8 +36,8 @@ pub struct Costs {
 
 impl Costs {
     /// In the order in which the engine numbers the functions.
-    pub fn add(&mut self, plan: &Plan) {
-        self.per_event.extend(plan.planned().map(event_cost));
+    pub fn add(&mut self, functions: &[Planned]) {
+        self.per_event.extend(functions.iter().map(event_cost));
     }
 
     /// What so many events of each function cost together.

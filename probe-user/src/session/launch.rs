@@ -1,5 +1,6 @@
 //! Starting a command so that probes are in place before its first instruction.
 
+use crate::target::process::Process;
 use anyhow::{Context, bail};
 use ctrace_core::units::Pid;
 use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
@@ -14,8 +15,8 @@ use std::{
 /// A child of ours that runs the command once [`Launched::start`] is called.
 pub struct Launched {
     child: Child,
-    /// Continues the child should ctrace be killed while it is stopped; ends with ctrace.
-    _guard: Child,
+    /// Continues the command should ctrace be killed while holding it; ends with ctrace.
+    guard: Option<Child>,
 }
 
 impl Launched {
@@ -29,16 +30,7 @@ impl Launched {
             .args(command)
             .spawn()
             .context("cannot start a child process")?;
-        let guard = Command::new("/proc/self/exe")
-            .arg0("ctrace")
-            .args(["__guard", &child.id().to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .context("cannot start a child process")?;
-        let launched = Self { child, _guard: guard };
+        let launched = Self { child, guard: None };
         match waitpid(Some(launched.raw_pid()), WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => Ok(launched),
             Ok(_) => bail!("the child ended before it could be traced"),
@@ -55,13 +47,26 @@ impl Launched {
     }
 
     /// Lets the child execute the command.
-    pub fn start(&self) -> anyhow::Result<()> {
+    pub fn start(&mut self) -> anyhow::Result<()> {
+        let guard = Command::new("/proc/self/exe")
+            .arg0("ctrace")
+            .args(["__guard", &self.child.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot start a child process")?;
+        self.guard = Some(guard);
         go_on(self.pid()).context("cannot continue the child")
     }
 
-    pub fn signal(&self, signal: Signal) {
-        // A child that is gone meanwhile needs no signal.
-        let _ = kill_process(self.raw_pid(), signal);
+    /// The end of ctrace's part: nothing is held any more.
+    pub fn let_go(&mut self) -> anyhow::Result<()> {
+        if Process::is_held_at_start(self.child.id()) {
+            go_on(self.pid()).context("cannot continue the command")?;
+        }
+        Ok(())
     }
 
     /// Its status, once it has ended.
@@ -74,6 +79,15 @@ impl Launched {
 pub fn go_on(pid: Pid) -> rustix::io::Result<()> {
     let raw = process::Pid::from_raw(pid.0 as i32).ok_or(rustix::io::Errno::SRCH)?;
     kill_process(raw, Signal::CONT)
+}
+
+/// Hands a signal on. A process that is gone meanwhile needs none.
+pub fn forward(pid: Pid, signal: i32) {
+    if let (Some(pid), Some(signal)) =
+        (process::Pid::from_raw(pid.0 as i32), Signal::from_named_raw(signal))
+    {
+        let _ = kill_process(pid, signal);
+    }
 }
 
 /// A child that never became the command must not stay behind stopped.

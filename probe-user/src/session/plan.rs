@@ -45,6 +45,8 @@ impl Plan {
 pub struct ObjectPlan {
     /// A path that opens the very inode that is mapped.
     pub open_path: PathBuf,
+    /// Its file name.
+    pub name: Arc<str>,
     pub functions: Vec<Planned>,
 }
 
@@ -89,17 +91,22 @@ impl Planner {
             bail!("{}", what_could_be_traced(&objects));
         }
         let selection = self.selector.select(&objects, self.limit)?;
-        self.place_all(mapped, &objects, &selection)
+        self.place_all(&objects, &selection)
     }
 
     /// The plan for objects that came later; that nothing matches there is no error.
     pub fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
         match self.selector.select(&objects, self.limit) {
-            Ok(selection) => self.place_all(mapped, &objects, &selection),
+            Ok(selection) => self.place_all(&objects, &selection),
             Err(SelectError::NothingFound(_)) => Ok(Plan::default()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Nothing seen so far would make a return probe kill the target, or the user wants them.
+    pub fn allows_return_probes(&self) -> bool {
+        !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
     }
 
     /// What is selected, without placing it.
@@ -125,12 +132,7 @@ impl Planner {
         Ok(objects)
     }
 
-    fn place_all(
-        &self,
-        mapped: &[MappedObject],
-        objects: &[Object],
-        selection: &Selection,
-    ) -> anyhow::Result<Plan> {
+    fn place_all(&self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
         let mut plan = Plan {
             remarks: selection
                 .unmatched
@@ -151,11 +153,12 @@ impl Planner {
             }
             planned.extend(probes.map(|s| usdt(object, &object.usdt_probes()[s.index])));
             if !planned.is_empty() {
-                let open_path = mapped
-                    .iter()
-                    .find(|one| one.path == object.path())
-                    .map_or_else(|| object.open_path().to_owned(), |one| one.open_path.clone());
-                plan.objects.push(ObjectPlan { open_path, functions: planned });
+                let open_path = object.open_path().to_owned();
+                plan.objects.push(ObjectPlan {
+                    open_path,
+                    name: Arc::clone(object.name()),
+                    functions: planned,
+                });
             }
         }
         Ok(plan)

@@ -76,13 +76,14 @@ impl<'a> Setup<'a> {
     ) -> anyhow::Result<Tracer> {
         let (probes, output) = (&self.args.probes, &self.args.output);
         let ring_bytes = u32::try_from(probes.ring_size.max(4096).next_power_of_two());
-        let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 2 GiB") };
+        let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
         let kernel = Kernel::load(&Config { ring_bytes, follow: probes.follow })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
             Origin::Launched => kernel.trace_launched(pid)?,
         }
         let engine = Engine::new(EngineConfig {
+            follow: probes.follow,
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: self.filter(),
             rings: kernel.ring_count(),
@@ -98,7 +99,9 @@ impl<'a> Setup<'a> {
             force_perf: probes.force_perf,
             pid: (!probes.follow).then_some(pid),
         };
+        let launched = origin == Origin::Launched;
         Ok(Tracer::new(Parts {
+            launched,
             kernel,
             engine,
             planner: self.planner,

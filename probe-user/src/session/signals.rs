@@ -1,36 +1,44 @@
 //! SIGINT and SIGTERM, with who sent them: a Ctrl-C reaches the whole foreground group from the
 //! kernel, so the command already has it; a `kill` reaches ctrace alone and must be forwarded.
 
+use super::launch;
+use ctrace_core::units::Pid;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::{SignalsInfo, exfiltrator::origin::WithOrigin},
-    low_level::siginfo::{Cause, Origin},
+    low_level::siginfo::Cause,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A request to end.
+/// To whom the signals go.
 #[derive(Clone, Copy, Debug)]
-pub struct EndSignal {
-    pub number: i32,
-    /// Sent to ctrace alone, not by the terminal to the whole group.
-    pub to_us_alone: bool,
+pub enum Signals {
+    /// The first one ends the trace, the next one ctrace, whatever it is doing.
+    End,
+    /// The command decides; ctrace waits for it.
+    Forward(Pid),
 }
 
-/// Signals from now on; they no longer end ctrace by themselves.
-pub fn listen() -> std::io::Result<UnboundedReceiver<EndSignal>> {
-    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
+/// Signals from now on; they no longer end ctrace by themselves. A message asks to end the trace.
+pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
+    let mut arriving = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = unbounded_channel();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for origin in &mut signals {
-            let end = EndSignal { number: origin.signal, to_us_alone: !from_terminal(&origin) };
-            if sender.send(end).is_err() {
-                return;
+        let mut asked = false;
+        for origin in &mut arriving {
+            match signals {
+                Signals::End if asked => std::process::exit(128 + origin.signal),
+                Signals::End => {
+                    asked = true;
+                    // Nobody listens any more when the trace is over.
+                    let _ = sender.send(());
+                }
+                Signals::Forward(pid) if !matches!(origin.cause, Cause::Kernel) => {
+                    launch::forward(pid, origin.signal);
+                }
+                Signals::Forward(_) => {}
             }
         }
     })?;
     Ok(receiver)
-}
-
-fn from_terminal(origin: &Origin) -> bool {
-    matches!(origin.cause, Cause::Kernel)
 }

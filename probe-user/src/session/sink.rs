@@ -36,9 +36,7 @@ impl Sink {
         let path = args.output.as_deref();
         let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
             (Some(path), _) if path != Path::new("-") => {
-                let file = File::create(path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                (Box::new(file), path.display().to_string(), Style::default())
+                (Box::new(open(path)?), path.display().to_string(), Style::default())
             }
             (None, Default::Stderr) => {
                 (Box::new(io::stderr()), "stderr".into(), terminal::detect(io::stderr()))
@@ -73,14 +71,42 @@ impl Sink {
     }
 }
 
+/// Opens a file for writing; what is in it stays until there is a report to replace it.
+fn open(path: &Path) -> anyhow::Result<Replaced> {
+    let file = File::options().write(true).create(true).truncate(false).open(path);
+    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Replaced { file, begun: false })
+}
+
+struct Replaced {
+    file: File,
+    begun: bool,
+}
+
+impl Write for Replaced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.begun && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.begun = true;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {
     let views = args.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
-    Ok(ViewOptions {
+    let options = ViewOptions {
         views,
         sort: args.sort.clone(),
         top: args.top,
         min_percent: args.min_percent,
         epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
         show_zero: false,
-    })
+    };
+    options.check(args.format == ReportFormat::Csv)?;
+    Ok(options)
 }

@@ -1,12 +1,16 @@
-//! How much the probes slow the target: hits seen times what a hit costs here, against the time
-//! that passed. An estimate, and told as one; the cost figures are those of docs/overhead.md
-//! unless this machine was calibrated.
+//! How much the probes slow the target: hits seen times what a hit costs by its class, against the
+//! CPU time that the target used. An estimate, and told as one; `ctrace doctor --calibrate` measures
+//! the costs.
 
 use crate::cli::SlowdownArg;
 use ctrace_core::units::Nanos;
 
-/// Warn beyond this much of the time of the target's busiest stretch.
+/// Warn beyond this much of the target's own CPU time.
 const WARN_PERCENT: f64 = 50.0;
+/// Stretches with less CPU time say nothing: hits become known a little later than the time.
+const LEAST_CPU: Nanos = Nanos::from_millis(1_000);
+/// So many stretches in a row must be bad.
+const BAD_STRETCHES: u32 = 2;
 
 /// What to do now.
 #[derive(Debug, PartialEq)]
@@ -20,33 +24,40 @@ pub enum Verdict {
 pub struct Watch {
     policy: SlowdownArg,
     warned: bool,
+    bad: u32,
     spent: Nanos,
     cpu: Nanos,
 }
 
 impl Watch {
     pub fn new(policy: SlowdownArg) -> Self {
-        Self { policy, warned: false, spent: Nanos::ZERO, cpu: Nanos::ZERO }
+        Self { policy, warned: false, bad: 0, spent: Nanos::ZERO, cpu: Nanos::ZERO }
     }
 
     /// Both arguments are totals since the start: what probes cost, what CPU time was used.
     pub fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
-        let cost = spent.since(self.spent).0 as f64;
-        let used = cpu.since(self.cpu).0 as f64;
-        (self.spent, self.cpu) = (spent, cpu);
-        // The target's own work is what the probes left of its CPU time.
-        let own = (used - cost).max(used * 0.01);
-        if own <= 0.0 || cost <= 0.0 {
+        let used = cpu.since(self.cpu);
+        if used < LEAST_CPU {
             return Verdict::Fine;
         }
-        let percent = 100.0 * cost / own;
+        let (cost, used) = (spent.since(self.spent).0 as f64, used.0 as f64);
+        (self.spent, self.cpu) = (spent, cpu);
+        // The target's own work is what the probes left of its CPU time.
+        let percent = 100.0 * cost / (used - cost).max(used * 0.01);
+        let limit = match self.policy {
+            SlowdownArg::Off => f64::INFINITY,
+            SlowdownArg::Warn => WARN_PERCENT,
+            SlowdownArg::StopBeyond(limit) => limit,
+        };
+        self.bad = if percent > limit { self.bad + 1 } else { 0 };
         match self.policy {
-            SlowdownArg::StopBeyond(limit) if percent > limit => Verdict::Stop(percent),
-            SlowdownArg::Warn if percent > WARN_PERCENT && !self.warned => {
+            _ if self.bad < BAD_STRETCHES => Verdict::Fine,
+            SlowdownArg::StopBeyond(_) => Verdict::Stop(percent),
+            _ if self.warned => Verdict::Fine,
+            _ => {
                 self.warned = true;
                 Verdict::Warn(percent)
             }
-            _ => Verdict::Fine,
         }
     }
 }
@@ -56,28 +67,32 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(policy: SlowdownArg, steps: &[(u64, u64)], want: &[Verdict]) {
+    fn check(policy: SlowdownArg, millis: &[(u64, u64)], want: &[Verdict]) {
         let mut watch = Watch::new(policy);
+        let nanos = Nanos::from_millis;
         let got: Vec<_> =
-            steps.iter().map(|(spent, cpu)| watch.check(Nanos(*spent), Nanos(*cpu))).collect();
+            millis.iter().map(|(spent, cpu)| watch.check(nanos(*spent), nanos(*cpu))).collect();
         assert_eq!(got, want);
     }
 
     #[test]
-    fn a_slow_stretch_is_told_once() {
-        let steps = [(10, 1000), (510, 2000), (1010, 3000)];
-        check(SlowdownArg::Warn, &steps, &[Verdict::Fine, Verdict::Warn(100.0), Verdict::Fine]);
-        check(SlowdownArg::Off, &steps, &[Verdict::Fine, Verdict::Fine, Verdict::Fine]);
+    fn a_slow_target_is_told_once() {
+        let steps = [(10, 1000), (510, 2000), (1010, 3000), (1510, 4000)];
+        let warned = [Verdict::Fine, Verdict::Fine, Verdict::Warn(100.0), Verdict::Fine];
+        check(SlowdownArg::Warn, &steps, &warned);
+        check(SlowdownArg::Off, &steps, &[const { Verdict::Fine }; 4]);
     }
 
     #[test]
-    fn a_limit_stops() {
+    fn a_limit_stops_after_two_bad_stretches() {
         let limit = SlowdownArg::StopBeyond(20.0);
-        check(limit, &[(100, 1000), (400, 1600)], &[Verdict::Fine, Verdict::Stop(100.0)]);
+        let steps = [(500, 1000), (510, 2000), (1010, 3000), (1510, 4000)];
+        let stopped = [Verdict::Fine, Verdict::Fine, Verdict::Fine, Verdict::Stop(100.0)];
+        check(limit, &steps, &stopped);
     }
 
     #[test]
-    fn an_idle_target_is_not_slowed() {
-        check(SlowdownArg::Warn, &[(0, 0), (0, 0)], &[Verdict::Fine, Verdict::Fine]);
+    fn a_burst_in_an_idle_target_is_none() {
+        check(SlowdownArg::Warn, &[(50, 60), (90, 100)], &[Verdict::Fine, Verdict::Fine]);
     }
 }

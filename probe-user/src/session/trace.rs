@@ -2,18 +2,18 @@
 
 use super::{
     reader::{Batch, Reader},
-    signals::{self, EndSignal},
-    tracer::Tracer,
+    signals::{self, Signals},
+    tracer::{Tracer, nanos},
 };
 use crate::bpf;
 use anyhow::Context;
-use ctrace_core::units::Pid;
+use ctrace_core::units::{Nanos, Pid};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
     process::{PidfdFlags, pidfd_open},
 };
-use std::time::Duration;
+use std::{os::fd::OwnedFd, time::Duration};
 use tokio::{
     sync::{
         mpsc::{Receiver, UnboundedReceiver},
@@ -27,75 +27,74 @@ const LOOK_AROUND: Duration = Duration::from_millis(200);
 /// "For ever", for a sleep that is not wanted.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Why the loop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Time, Ctrl-C, or nobody reads the reports any more.
-    Asked,
-    TargetGone,
+/// When and how a session ends, but for the target's end.
+pub struct Ending {
+    pub after: Option<Duration>,
+    pub signals: Signals,
 }
 
-/// What a signal means to this session.
-pub type OnSignal<'a> = Box<dyn FnMut(EndSignal) -> bool + 'a>;
+/// The end of a process, however it comes.
+pub struct Watched(OwnedFd);
 
-/// When and how a session ends.
-pub struct Ending<'a> {
-    pub after: Option<Duration>,
-    /// Whether to end at once; `run` forwards the signal and waits for the target instead.
-    pub on_signal: OnSignal<'a>,
+/// Watches a process from here on: another one that gets its id is not taken for it.
+pub fn watch(pid: Pid) -> anyhow::Result<Watched> {
+    let raw = rustix::process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
+    pidfd_open(raw, PidfdFlags::empty())
+        .map(Watched)
+        .with_context(|| format!("process {} ended before it could be traced", pid.0))
 }
 
 /// Traces until the end and hands the last report to the sink.
 pub fn run(
     tracer: &mut Tracer,
-    pid: Pid,
-    ending: Ending<'_>,
+    watched: Watched,
+    ending: &Ending,
     started: impl FnOnce() -> anyhow::Result<()>,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
+        .enable_time()
         .build()
         .context("cannot start the event loop")?;
     runtime.block_on(async {
         let (reader, batches) = Reader::start(tracer.rings()?).context("cannot start a thread")?;
-        let signals = signals::listen().context("cannot listen for signals")?;
-        let gone = watch_end(pid)?;
+        let signals = signals::listen(ending.signals).context("cannot listen for signals")?;
+        let gone = tell_end(watched)?;
         started()?;
         let mut sources = Sources { batches, signals, gone };
-        let end = collect(tracer, &mut sources, ending).await?;
-        finish(tracer, &reader, &mut sources.batches).await?;
-        Ok(end)
+        let time_up = ending.after.map(|after| tracer.start().saturating_add(nanos(after)));
+        collect(tracer, &mut sources, time_up).await?;
+        finish(tracer, &reader, &mut sources.batches, time_up).await
     })
 }
 
 /// What the loop waits for.
 struct Sources {
     batches: Receiver<Batch>,
-    signals: UnboundedReceiver<EndSignal>,
+    signals: UnboundedReceiver<()>,
     gone: oneshot::Receiver<()>,
 }
 
 async fn collect(
     tracer: &mut Tracer,
     sources: &mut Sources,
-    mut ending: Ending<'_>,
-) -> anyhow::Result<End> {
-    let time_up = Instant::now() + ending.after.unwrap_or(FOR_EVER);
+    time_up: Option<Nanos>,
+) -> anyhow::Result<()> {
+    let left = time_up.map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
+    let time_up = Instant::now() + left;
     let mut look = tokio::time::interval(LOOK_AROUND);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let go_on = tokio::select! {
-            batch = sources.batches.recv() => match batch {
-                Some(batch) => tracer.feed(&batch)?,
-                None => false,
-            },
-            Some(signal) = sources.signals.recv() => !(ending.on_signal)(signal),
-            _ = &mut sources.gone => return Ok(End::TargetGone),
+            batch = sources.batches.recv() => {
+                tracer.feed(&batch.context("the thread that reads the ring buffers ended")?)?
+            }
+            Some(()) = sources.signals.recv() => false,
+            _ = &mut sources.gone => false,
             () = sleep_until(time_up) => false,
             _ = look.tick() => tracer.look_around()?,
         };
         if !go_on {
-            return Ok(End::Asked);
+            return Ok(());
         }
     }
 }
@@ -106,8 +105,11 @@ async fn finish(
     tracer: &mut Tracer,
     reader: &Reader,
     batches: &mut Receiver<Batch>,
+    time_up: Option<Nanos>,
 ) -> anyhow::Result<()> {
-    let end = bpf::now();
+    tracer.stop_holding()?;
+    let now = bpf::now();
+    let end = time_up.map_or(now, |time_up| time_up.min(now));
     if tracer.detaches_fast() {
         tracer.detach();
     }
@@ -122,13 +124,10 @@ async fn finish(
 }
 
 /// A thread waits for the process to end.
-fn watch_end(pid: Pid) -> anyhow::Result<oneshot::Receiver<()>> {
-    let raw = rustix::process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
-    let process = pidfd_open(raw, PidfdFlags::empty())
-        .with_context(|| format!("process {} ended before it could be traced", pid.0))?;
+fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<()>> {
     let (sender, receiver) = oneshot::channel();
     std::thread::Builder::new().name("target".into()).spawn(move || {
-        while let Err(Errno::INTR) = poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {}
+        while let Err(Errno::INTR) = poll(&mut [PollFd::new(&watched.0, PollFlags::IN)], None) {}
         // Nobody listens any more when the session ended first.
         let _ = sender.send(());
     })?;

@@ -4,14 +4,14 @@ use super::{
     arm::{self, LinkOptions},
     costs::Costs,
     launch,
-    plan::{Identity, Plan, Planner, identity},
+    plan::{Identity, ObjectPlan, Plan, Planner, identity},
     reader::Batch,
     sink::Sink,
     slowdown::{Verdict, Watch},
     status::Status,
 };
 use crate::{
-    bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings},
+    bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings, Role},
     target::{launch::resolve, maps::MappedObject, process::Process},
 };
 use ctrace_common::{CONTROL_LEN, Kind};
@@ -33,6 +33,8 @@ pub struct Parts {
     pub sink: Sink,
     pub watch: Watch,
     pub status: Status,
+    /// Our own child, which may be held at the start of a program.
+    pub launched: bool,
     pub pid: Pid,
     pub target: TargetReport,
     pub center_cut: f64,
@@ -48,8 +50,9 @@ pub struct Tracer {
     notes: Vec<String>,
     start: Nanos,
     next_report: Option<Nanos>,
-    children: HashSet<Pid>,
+    reported: Option<Nanos>,
     looks: u32,
+    finishing: bool,
     diagnostics: Option<Diagnostics>,
 }
 
@@ -72,8 +75,9 @@ impl Tracer {
             notes: Vec::new(),
             start: Nanos::ZERO,
             next_report: None,
-            children: HashSet::new(),
+            reported: None,
             looks: 0,
+            finishing: false,
             diagnostics,
         }
     }
@@ -81,19 +85,20 @@ impl Tracer {
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));
-        self.attach(plan)?;
+        for object in &plan.objects {
+            self.attach(object)?;
+        }
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
         self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));
         Ok(())
     }
 
-    /// Nothing stays attached if one probe fails.
-    fn attach(&mut self, plan: &Plan) -> anyhow::Result<()> {
+    fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
         let parts = &mut self.parts;
-        let attachments = arm::arm(&parts.kernel, &mut parts.engine, plan, parts.links)?;
-        self.attachments.extend(attachments);
-        self.costs.add(plan);
+        self.costs.add(&object.functions);
+        let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
+        self.attachments.extend(attached);
         Ok(())
     }
 
@@ -106,13 +111,29 @@ impl Tracer {
     }
 
     fn map_stacks(&mut self, process: &Process) {
-        for region in process.stack_regions().unwrap_or_default() {
+        let regions = process.stack_regions().unwrap_or_default();
+        let stacks = regions.into_iter().map(|region| {
             let Range { mut start, end } = region.addresses;
             if region.name == "[stack]" {
                 start = start.min(end.saturating_sub(MAIN_STACK_ROOM));
             }
-            self.parts.engine.add_stack_region(Pid(process.pid()), start, end);
+            start..end
+        });
+        self.parts.engine.set_stack_regions(Pid(process.pid()), stacks);
+    }
+
+    /// When calls began to count.
+    pub fn start(&self) -> Nanos {
+        self.start
+    }
+
+    /// The end is near: new programs of a launched command start at once, without probes.
+    pub fn stop_holding(&mut self) -> anyhow::Result<()> {
+        self.finishing = true;
+        if self.parts.launched {
+            self.parts.kernel.trace_process(self.parts.pid)?;
         }
+        Ok(())
     }
 
     pub fn rings(&mut self) -> anyhow::Result<Rings> {
@@ -145,10 +166,15 @@ impl Tracer {
         if Kind::from_wire(control.record.kind) != Some(Kind::Exec) || control.arg1 != 1 {
             return;
         }
-        let pid = Pid(control.record.pid);
-        self.arm_new_program(pid);
+        self.release(Pid(control.record.pid));
+    }
+
+    fn release(&mut self, pid: Pid) {
+        if !self.finishing {
+            self.arm_new_program(pid);
+        }
         if let Err(error) = launch::go_on(pid) {
-            self.notes.push(format!("process {} could not be continued: {error}", pid.0));
+            self.note(format!("process {} could not be continued: {error}", pid.0));
         }
     }
 
@@ -157,10 +183,15 @@ impl Tracer {
         self.parts.status.finish();
         self.take_changes();
         let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
-        self.report(end, own_interval).map(|_| ())
+        // The last interval may have ended just now.
+        if self.reported != Some(end) {
+            self.report(end, own_interval)?;
+        }
+        Ok(())
     }
 
     fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
+        self.reported = Some(end);
         let parts = &mut self.parts;
         parts.engine.set_lost_events(parts.kernel.lost().read()?.events);
         let meta = ReportMeta {
@@ -186,6 +217,10 @@ impl Tracer {
             self.arm_new_objects(pid);
         }
         self.looks += 1;
+        if self.parts.launched && Process::is_held_at_start(self.parts.pid.0) {
+            // The record that tells it is still on its way, or was lost.
+            self.release(self.parts.pid);
+        }
         if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
         }
@@ -200,10 +235,9 @@ impl Tracer {
         for change in self.parts.engine.take_process_changes() {
             match change {
                 ProcessChange::Exec { pid, .. } => execed.push(pid),
-                ProcessChange::Fork { child, .. } => {
-                    if self.parts.links.pid.is_some() && self.children.insert(child) {
-                        self.parts.target.untraced_children += 1;
-                    }
+                ProcessChange::Fork { .. } => {
+                    let untraced = self.parts.links.pid.is_some();
+                    self.parts.target.untraced_children += u64::from(untraced);
                 }
                 ProcessChange::Exit { pid, status } => {
                     if pid == self.parts.pid && self.parts.target.exit.is_none() {
@@ -242,22 +276,34 @@ impl Tracer {
             return;
         }
         self.armed.extend(new.iter().map(identity));
-        let armed = match self.parts.planner.plan_more(&new) {
-            Ok(plan) if plan.objects.is_empty() => return,
-            Ok(plan) => self.attach(&plan).map(|()| plan.functions()),
-            Err(error) => Err(error),
+        let planned = self.parts.planner.plan_more(&new);
+        self.drop_return_probes_if_deadly();
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => {
+                let why = format!("functions of {} are not traced: {error:#}", names(&new));
+                return self.note(why);
+            }
         };
-        self.notes.push(match armed {
-            Ok(count) => format!(
-                "{count} functions of {} were armed {:.3} s after the start, when they were mapped",
-                names(&new),
-                bpf::now().since(self.start).0 as f64 / 1e9,
-            ),
-            Err(error) => format!("functions of {} are not traced: {error:#}", names(&new)),
-        });
+        for object in &plan.objects {
+            let attached = self.attach(object);
+            let after = bpf::now().since(self.start).0 as f64 / 1e9;
+            let (count, name) = (object.functions.len(), &object.name);
+            self.note(match attached {
+                Ok(()) => format!(
+                    "{count} functions of {name} were armed {after:.3} s after the start; earlier \
+                     calls are not counted"
+                ),
+                Err(error) => format!("{count} functions of {name} are not traced: {error:#}"),
+            });
+        }
     }
 
     fn check_slowdown(&mut self) -> anyhow::Result<bool> {
+        // The hits are those of all followed processes, the CPU time that of one.
+        if self.parts.links.pid.is_none() {
+            return Ok(true);
+        }
         let spent = self.costs.of(self.parts.engine.counters().hits);
         let Some(cpu) = Process::cpu_time(self.parts.pid.0) else { return Ok(true) };
         match self.parts.watch.check(spent, cpu) {
@@ -275,9 +321,37 @@ impl Tracer {
                      more than --max-slowdown allows"
                 );
                 self.warn(&note);
-                self.notes.push(note);
+                self.note(note);
                 Ok(false)
             }
+        }
+    }
+
+    /// A library that unwinds or switches stacks came while return probes are in place: through
+    /// them the target would die.
+    fn drop_return_probes_if_deadly(&mut self) {
+        if self.parts.planner.allows_return_probes() {
+            return;
+        }
+        let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
+        let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
+        if deadly.is_empty() {
+            return;
+        }
+        let functions: usize = deadly.iter().map(Attachment::sites).sum();
+        drop(deadly);
+        self.note(format!(
+            "{functions} functions were traced up to {:.3} s after the start only: a library was \
+             loaded that their return probes would have made crash (--returns ret-sites avoids it)",
+            bpf::now().since(self.start).0 as f64 / 1e9,
+        ));
+    }
+
+    /// For the reports; of a flood of notes the first ones.
+    fn note(&mut self, text: String) {
+        const MOST: usize = 20;
+        if self.notes.len() < MOST {
+            self.notes.push(text);
         }
     }
 
@@ -297,13 +371,9 @@ impl Tracer {
             }
         }
     }
-
-    pub fn set_exit(&mut self, exit: TargetExit) {
-        self.parts.target.exit = Some(exit);
-    }
 }
 
-fn nanos(duration: Duration) -> Nanos {
+pub fn nanos(duration: Duration) -> Nanos {
     Nanos(duration.as_nanos() as u64)
 }
 

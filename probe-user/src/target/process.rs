@@ -67,6 +67,7 @@ struct Stat {
     flags: u64,
     start_time: u64,
     cpu_ticks: u64,
+    start_stack: u64,
 }
 
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -126,9 +127,16 @@ impl Process {
         self.start_time
     }
 
-    /// Whether a process is stopped by a signal.
-    pub fn is_stopped(pid: u32) -> bool {
-        read_stat(pid).is_ok_and(|stat| stat.state == b'T')
+    /// Whether a process is stopped short of the first instruction of its program: its stack
+    /// pointer is where the kernel put it.
+    pub fn is_held_at_start(pid: u32) -> bool {
+        let Ok(stat) = read_stat(pid) else { return false };
+        let registers = fs::read_to_string(proc_path(pid, "syscall")).unwrap_or_default();
+        let stack_pointer = registers
+            .split_whitespace()
+            .nth_back(1)
+            .and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
+        stat.state == b'T' && stack_pointer.is_some_and(|pointer| pointer == stat.start_stack)
     }
 
     /// CPU time that a process has used, if it is still there.
@@ -241,6 +249,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         state: *fields.first()?.as_bytes().first()?,
         flags: fields.get(6)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
+        start_stack: fields.get(25).and_then(|field| field.parse().ok()).unwrap_or_default(),
         cpu_ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
     })
 }

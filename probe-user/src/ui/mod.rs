@@ -24,7 +24,7 @@ pub use loss::{loss_line, warnings};
 pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
 
-use ctrace_core::export::{columns, csv};
+use ctrace_core::export::csv;
 use ctrace_core::report::Report;
 use style::Tone;
 use views::Context;
@@ -35,11 +35,8 @@ pub fn render_table(
     options: &ViewOptions,
     style: &Style,
 ) -> Result<String, ViewError> {
+    options.check(false)?;
     let views = options.views_or_default();
-    if let Some(sort) = &options.sort {
-        let tables: Vec<_> = views.iter().map(|view| view.view().table).collect();
-        columns::check(sort, &tables)?;
-    }
     let mut out = String::new();
     for warning in warnings(report) {
         out += &text::paragraph(&warning, Tone::Warning, style);

@@ -1,7 +1,7 @@
 //! What the reader asked to see.
 
 use super::views::{self, View};
-use ctrace_core::export::columns::UnknownColumn;
+use ctrace_core::export::columns::{self, UnknownColumn};
 use ctrace_core::export::rows::Selection;
 use std::fmt;
 use std::str::FromStr;
@@ -74,6 +74,17 @@ pub struct ViewOptions {
 }
 
 impl ViewOptions {
+    /// Finds out before there is a report whether one can be shown so.
+    pub fn check(&self, as_csv: bool) -> Result<(), ViewError> {
+        if as_csv && self.views.len() > 1 {
+            return Err(ViewError::OneViewForCsv { given: self.views.len() });
+        }
+        let Some(sort) = &self.sort else { return Ok(()) };
+        let views = self.views_or_default();
+        let tables: Vec<_> = views.iter().map(|view| view.view().table).collect();
+        Ok(columns::check(sort, &tables)?)
+    }
+
     pub(super) fn selection(&self) -> Selection {
         Selection {
             sort: self.sort.clone(),
