@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_pointer_is_in_one_stack_or_between() {
         let (mut regions, pid) = (Regions::default(), Pid(1));
-        regions.set(pid, [1..2]);
+        regions.set(pid, [1..2, 5..6]);
         regions.set(pid, [100..200, 300..400]);
         regions.copy(pid, Pid(2));
         for (pid, sp, stack, space) in [
