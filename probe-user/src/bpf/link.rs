@@ -193,7 +193,7 @@ pub(super) fn attach(
         }
         (LinkKind::Perf, role) => perf::link(programs, programs_of(role), request)?,
     };
-    Ok(Attachment { kind, sites, links })
+    Ok(Attachment::new(kind, sites, links))
 }
 
 fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<LinkKind, BpfError> {
@@ -236,6 +236,10 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    pub(super) fn new(kind: LinkKind, sites: usize, links: Vec<Link>) -> Self {
+        Self { kind, sites, links }
+    }
+
     pub fn kind(&self) -> LinkKind {
         self.kind
     }
