@@ -18,7 +18,10 @@ use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 /// What a session is made of; see [`Tracer::new`].
 pub struct Parts {
@@ -68,7 +71,10 @@ impl Tracer {
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));
+        let begun = Instant::now();
         self.attach(plan)?;
+        let places: usize = self.attachments.iter().map(Attachment::sites).sum();
+        tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
         self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));
@@ -234,11 +240,17 @@ impl Tracer {
 
     /// Takes all probes away; the kernel does the same when ctrace ends in any other way.
     pub fn detach(&mut self) {
-        for attachment in self.attachments.drain(..) {
+        if self.attachments.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        // Last come, first gone: entries go before the probes on the ways out.
+        for attachment in self.attachments.drain(..).rev() {
             if let Err(error) = attachment.detach() {
                 tracing::warn!("{error}");
             }
         }
+        tracing::info!("all probes taken away in {:.1} ms", millis(begun));
     }
 
     pub fn set_exit(&mut self, exit: TargetExit) {
@@ -248,6 +260,10 @@ impl Tracer {
 
 fn nanos(duration: Duration) -> Nanos {
     Nanos(duration.as_nanos() as u64)
+}
+
+fn millis(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
 }
 
 fn names(objects: &[MappedObject]) -> String {
