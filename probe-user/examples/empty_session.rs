@@ -43,8 +43,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let Some(Sites::Function(placement)) = object.functions.first().map(|one| &one.sites) else {
         bail!("{function} is no function");
     };
-    let site =
-        Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) };
+    let site = Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) };
     let mut launched = Launched::stopped(&resolved.command, command)?;
     let attachment = bpf::attach_nothing(&object.open_path, launched.pid(), &[site])?;
     launched.start()?;

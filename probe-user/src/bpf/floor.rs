@@ -13,8 +13,7 @@ use std::{path::Path, sync::Arc};
 /// benchmarks: nothing is reported.
 pub fn attach_nothing(path: &Path, pid: Pid, sites: &[Site]) -> Result<Attachment, BpfError> {
     let (attach, kind) = (AttachType::UprobeSession, LinkKind::Session);
-    let request =
-        Request { path, pid: Some(pid.0), role: Role::Function, sites, force: false };
+    let request = Request { path, pid: Some(pid.0), role: Role::Function, sites, force: false };
     let program = multi::empty_program(attach).map_err(|source| {
         BpfError::permission("load an empty program", &source).unwrap_or_else(|| kind.unsupported())
     })?;

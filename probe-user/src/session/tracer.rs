@@ -129,6 +129,9 @@ impl Tracer {
     /// The last report, up to `end`.
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.take_changes();
+        let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
+        let lost = self.parts.kernel.lost().read()?.events;
+        tracing::info!("events: {delivered} delivered, {lost} lost");
         let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
         self.report(end, own_interval).map(|_| ())
     }
