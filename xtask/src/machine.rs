@@ -97,6 +97,12 @@ pub(crate) fn no_live_tests() -> Option<&'static str> {
     }
 }
 
+/// How many tasks wanted a processor in the last minute.
+pub(crate) fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().unwrap_or("unknown").to_owned()
+}
+
 /// The machine in a line, for tables of measurements.
 pub(crate) fn description() -> String {
     let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -193,7 +193,7 @@ pub(super) fn attach(
         }
         (LinkKind::Perf, role) => perf::link(programs, programs_of(role), request)?,
     };
-    Ok(Attachment { role: request.role, kind, sites, links })
+    Ok(Attachment::new(request.role, kind, sites, links))
 }
 
 fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<LinkKind, BpfError> {
@@ -237,6 +237,10 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    pub(super) fn new(role: Role, kind: LinkKind, sites: usize, links: Vec<Link>) -> Self {
+        Self { role, kind, sites, links }
+    }
+
     pub fn role(&self) -> Role {
         self.role
     }

@@ -11,6 +11,7 @@ use std::{
     io,
     ops::Range,
     os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
 };
 
 /// Attaches `program` to all places of the request.
@@ -21,22 +22,33 @@ pub(super) fn link(
     kind: LinkKind,
     request: &Request<'_>,
 ) -> Result<Link, BpfError> {
+    let loaded = programs.get(program, attach)?;
+    link_loaded(loaded, program == Program::Return, attach, kind, request)
+}
+
+/// Attaches a program that is loaded already.
+pub(super) fn link_loaded(
+    loaded: Arc<OwnedFd>,
+    at_return: bool,
+    attach: AttachType,
+    kind: LinkKind,
+    request: &Request<'_>,
+) -> Result<Link, BpfError> {
     let path = request.c_path()?;
     let sites = request.sites;
     let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
     let cookies: Vec<_> = sites.iter().map(|site| site.cookie.0).collect();
     // The entry's link raises the semaphores; one raise is enough.
-    let counts = program != Program::Return && sites.iter().any(|site| site.ref_ctr_offset != 0);
+    let counts = !at_return && sites.iter().any(|site| site.ref_ctr_offset != 0);
     let ref_ctr_offsets: Vec<_> =
         if counts { sites.iter().map(|site| site.ref_ctr_offset).collect() } else { Vec::new() };
-    let loaded = programs.get(program, attach)?;
     let link = UprobeLink {
         attach,
         path: &path,
         offsets: &offsets,
         cookies: &cookies,
         ref_ctr_offsets: &ref_ctr_offsets,
-        at_return: program == Program::Return,
+        at_return,
         pid: request.pid.unwrap_or(0),
     };
     let fd = sys::link_uprobes(loaded.as_fd(), &link)

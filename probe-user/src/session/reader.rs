@@ -19,10 +19,12 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// How long events wait for older ones from other CPUs.
 pub const HOLD: Nanos = Nanos::from_millis(100);
 
-/// Between passes that found something.
+/// Between passes when much happens.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
-/// The longest pause when nothing happens.
+/// The longest pause, when little or nothing happens: each pass wakes two threads.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
+/// A ring filled beyond this since the last pass is much.
+const BUSY_FILL: f64 = 1.0 / 32.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches in flight: bounds what waits for a slow report.
@@ -87,23 +89,26 @@ fn run(mut rings: Rings, sender: &Sender<Batch>, stop: &AtomicBool) {
     let mut pause = BUSY_PAUSE;
     loop {
         let last = stop.load(Ordering::Acquire);
-        let Some(found) = pass(&mut rings, sender, last) else { return };
-        if last {
+        let fill = rings.fill();
+        if !pass(&mut rings, sender, last) || last {
             return;
         }
-        pause = if found { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) };
+        pause = next_pause(pause, fill);
         std::thread::park_timeout(pause);
     }
 }
 
-/// One pass over all rings; `None` when nobody listens any more.
-fn pass(rings: &mut Rings, sender: &Sender<Batch>, last: bool) -> Option<bool> {
+/// Short as soon as a ring fills, and longer step by step while all are nearly empty.
+fn next_pause(pause: Duration, fill: f64) -> Duration {
+    if fill > BUSY_FILL { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) }
+}
+
+/// One pass over all rings; `false` when nobody listens any more.
+fn pass(rings: &mut Rings, sender: &Sender<Batch>, last: bool) -> bool {
     let begun = bpf::now();
-    let mut found = false;
     let mut batch = Batch::new();
     let mut listening = true;
     rings.drain(|ring, record| {
-        found = true;
         batch.push(ring, record);
         if batch.bytes.len() >= BATCH_BYTES {
             let full = std::mem::replace(&mut batch, Batch::new());
@@ -111,13 +116,22 @@ fn pass(rings: &mut Rings, sender: &Sender<Batch>, last: bool) -> Option<bool> {
         }
     });
     batch.settled = Some(if last { Nanos::MAX } else { begun.since(HOLD) });
-    listening &= sender.blocking_send(batch).is_ok();
-    listening.then_some(found)
+    listening & sender.blocking_send(batch).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Batch;
+    use super::*;
+
+    #[test]
+    fn passes_are_frequent_only_while_a_ring_fills() {
+        let mut pause = BUSY_PAUSE;
+        for _ in 0..10 {
+            pause = next_pause(pause, 0.001);
+        }
+        assert_eq!(pause, IDLE_PAUSE);
+        assert_eq!(next_pause(pause, 0.1), BUSY_PAUSE);
+    }
 
     #[test]
     fn a_batch_gives_back_what_was_put_in() {

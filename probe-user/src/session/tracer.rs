@@ -22,7 +22,11 @@ use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
-use std::{collections::HashSet, ops::Range, time::Duration};
+use std::{
+    collections::HashSet,
+    ops::Range,
+    time::{Duration, Instant},
+};
 
 /// What a session is made of; see [`Tracer::new`].
 pub struct Parts {
@@ -85,9 +89,12 @@ impl Tracer {
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));
+        let begun = Instant::now();
         for object in &plan.objects {
             self.attach(object)?;
         }
+        let places: usize = self.attachments.iter().map(Attachment::sites).sum();
+        tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
         self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));
@@ -182,6 +189,9 @@ impl Tracer {
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();
         self.take_changes();
+        let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
+        let lost = self.parts.kernel.lost().read()?.events;
+        tracing::info!("events: {delivered} delivered, {lost} lost");
         let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
         // The last interval may have ended just now.
         if self.reported != Some(end) {
@@ -365,16 +375,26 @@ impl Tracer {
 
     /// Takes all probes away; the kernel does the same when ctrace ends in any other way.
     pub fn detach(&mut self) {
-        for attachment in self.attachments.drain(..) {
+        if self.attachments.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        // Last come, first gone: entries go before the probes on the ways out.
+        for attachment in self.attachments.drain(..).rev() {
             if let Err(error) = attachment.detach() {
                 tracing::warn!("{error}");
             }
         }
+        tracing::info!("all probes taken away in {:.1} ms", millis(begun));
     }
 }
 
 pub fn nanos(duration: Duration) -> Nanos {
     Nanos(duration.as_nanos() as u64)
+}
+
+fn millis(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
 }
 
 fn names(objects: &[MappedObject]) -> String {

@@ -30,7 +30,8 @@ pub(super) fn run() -> Result<Vec<Row>> {
     if machine::which("bpftrace").is_some() {
         let process = target::start(&program, &["300"])?;
         let path = program.display();
-        let script = format!("uprobe:{path}:f?, uprobe:{path}:f?? {{ @[probe] = count(); }}");
+        let probes: Vec<String> = (0..100).map(|i| format!("uprobe:{path}:f{i}")).collect();
+        let script = format!("{} {{ @[probe] = count(); }}", probes.join(", "));
         let mut command = Command::new("bpftrace");
         command.args(["-p", &process.0.id().to_string(), "-e", &script]);
         let (up, down) = time(&mut command, process.0.id(), &program, 100)?;
@@ -52,10 +53,11 @@ fn time(
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let mut tracer = target::Running(tracer);
     // A return probe changes no byte; a few functions may be refused.
-    let up = text.until(start, |changed| changed >= probes * 99 / 100)?;
+    let up = text.until(start, Some(&mut tracer.0), |changed| changed >= probes * 99 / 100)?;
     std::thread::sleep(Duration::from_millis(300));
+    let asked = Instant::now();
     watch::interrupt(tracer.0.id())?;
-    let down = text.until(Instant::now(), |changed| changed == 0)?;
+    let down = text.until(asked, None, |changed| changed == 0)?;
     tracer.0.wait()?;
     Ok((up, down))
 }

@@ -23,7 +23,7 @@ fn processor() -> Result<Row> {
     let process = target::start(&program, &["60", "1000"])?;
     let text = watch::Text::of(process.0.id(), &program)?;
     let mut tracer = attach(process.0.id(), "step")?;
-    text.until(Instant::now(), |changed| changed > 0)?;
+    text.until(Instant::now(), Some(&mut tracer.0), |changed| changed > 0)?;
     std::thread::sleep(Duration::from_secs(1));
     let (start, before) = (Instant::now(), watch::cpu_time(tracer.0.id())?);
     std::thread::sleep(WATCHED);
@@ -40,7 +40,7 @@ fn memory() -> Result<Row> {
     let process = target::start(&program, &["300"])?;
     let text = watch::Text::of(process.0.id(), &program)?;
     let mut tracer = attach(process.0.id(), "f*")?;
-    text.until(Instant::now(), |changed| changed > 4900)?;
+    text.until(Instant::now(), Some(&mut tracer.0), |changed| changed > 4900)?;
     std::thread::sleep(Duration::from_secs(1));
     let (all, rings) = watch::resident(tracer.0.id())?;
     watch::interrupt(tracer.0.id())?;

@@ -68,7 +68,8 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     if let Some(why) = machine::no_live_tests() {
         bail!("benchmarks trace with eBPF and cannot do so here: {why}");
     }
-    let mut text = format!("Measured on {}.\n\n", machine::description());
+    let load = machine::load();
+    let mut text = String::new();
     text.push_str("| what | measured | goal | |\n|---|---|---|---|\n");
     let mut missed = Vec::new();
     for (name, bench) in BENCHES {
@@ -88,6 +89,12 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             }
         }
     }
+    let date = machine::output_of("date", &["-u", "+%F"]).unwrap_or_default();
+    let text = format!(
+        "Measured on {date} on {}; load average {load} before and {} after.\n\n{text}",
+        machine::description(),
+        machine::load(),
+    );
     println!("{text}");
     if options.write {
         write_document(&text)?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// The executable mapping of a program in a process, and what it is like without probes.
@@ -38,11 +38,20 @@ impl Text {
     pub(super) fn changed(&self) -> Result<usize> {
         let mut now = vec![0; self.pristine.len()];
         self.memory.read_exact_at(&mut now, self.start)?;
+        // Comparing as a whole is fast, and this runs beside what it watches.
+        if now == self.pristine {
+            return Ok(0);
+        }
         Ok(now.iter().zip(&self.pristine).filter(|(now, then)| now != then).count())
     }
 
-    /// Time until `wanted` says yes to the number of changed bytes.
-    pub(super) fn until(&self, start: Instant, wanted: impl Fn(usize) -> bool) -> Result<Duration> {
+    /// Time until `wanted` says yes to the number of changed bytes; `tracer` must not end before.
+    pub(super) fn until(
+        &self,
+        start: Instant,
+        mut tracer: Option<&mut Child>,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Duration> {
         loop {
             if wanted(self.changed()?) {
                 return Ok(start.elapsed());
@@ -50,7 +59,12 @@ impl Text {
             if start.elapsed() > Duration::from_secs(300) {
                 bail!("probes did not change within five minutes");
             }
-            std::thread::sleep(Duration::from_micros(500));
+            if let Some(tracer) = &mut tracer
+                && let Some(status) = tracer.try_wait()?
+            {
+                bail!("the tracer ended before its probes were there: {status}");
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 }
