@@ -228,8 +228,49 @@ impl Stacks {
         }
     }
 
-    /// A function was entered.
+    /// A function was entered, if its caller is plainly the innermost frame: nearly always.
     #[inline]
+    pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
+        let Some(caller) = stack.frames.last() else { return false };
+        let plain = at.sp < caller.sp
+            && at.sp >= stack.covers.start
+            && stack.frames.len() < MAX_FRAMES
+            && self.selected
+            && ledger.filter.selects_depth(caller.depth);
+        if plain {
+            let (node, depth) = (ledger.node(caller.node, at.func), caller.depth + 1);
+            stack.reach(at.sp);
+            stack.frames.push(Frame {
+                sp: at.sp,
+                start: at.ts,
+                callees: 0,
+                func: at.func,
+                node,
+                depth,
+                chain: 0,
+                filtered: false,
+                damaged: false,
+            });
+        }
+        plain
+    }
+
+    /// A function was left, if it is the innermost frame's: nearly always.
+    #[inline]
+    pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
+        let [.., caller, top] = &mut stack.frames[..] else { return false };
+        let plain = top.sp == at.sp && top.func == at.func && !top.damaged;
+        if plain {
+            let spent = ledger.finish(&mut self.account, top, at.ts, true);
+            caller.callees = caller.callees.saturating_add(spent);
+            stack.frames.pop();
+        }
+        plain
+    }
+
+    /// A function was entered on the current stack.
     pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         let mut chain = 0;
@@ -270,8 +311,8 @@ impl Stacks {
         }
     }
 
-    /// A function was left: by a return, or by a jump, which counts only where a frame fits.
-    #[inline]
+    /// A function was left on the current stack: by a return, or by a jump, which counts only where
+    /// a frame fits.
     pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         if self.top_at(at.sp).is_none_or(|top| top.func != at.func) {

@@ -118,19 +118,21 @@ impl Tracker {
         let pid = Pid(pid);
         let thread = self.threads.get(pid, Tid(tid), &self.ledger);
         let stacks = &mut thread.stacks;
+        let in_time = self.armed.max(late_before);
         for record in records {
             let (func, ts) = (FuncId(record.probe), record.ts_ns);
-            if ts < self.armed {
-                continue;
+            if ts < in_time {
+                if ts < self.armed {
+                    continue;
+                }
+                self.period.late += 1;
             }
             self.events += 1;
-            self.period.late += u64::from(ts < late_before);
             let Some(hits) = self.hits.get_mut(func.index()) else {
                 self.period.decode_errors += 1;
                 continue;
             };
             *hits += 1;
-            self.now = self.now.max(ts);
             if record.lost_before > 0 {
                 stacks.damage();
             }
@@ -140,17 +142,26 @@ impl Tracker {
                 continue;
             }
             thread.first.get_or_insert(ts);
-            stacks.turn_to(pid, record.sp, &self.regions, &mut self.ledger);
             let at = Place { func, sp: record.sp, ts };
-            match Kind::from_wire(record.kind) {
-                Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
-                Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
-                Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
-                Some(Kind::Point) => stacks.point(at, &mut self.ledger),
-                _ => {}
+            let kind = Kind::from_wire(record.kind);
+            let plain = match kind {
+                Some(Kind::Enter) => stacks.enter_plainly(at, &mut self.ledger),
+                Some(Kind::Point) | None => false,
+                Some(_) => stacks.exit_plainly(at, &mut self.ledger),
+            };
+            if !plain {
+                stacks.turn_to(pid, record.sp, &self.regions, &mut self.ledger);
+                match kind {
+                    Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
+                    Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
+                    Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
+                    Some(Kind::Point) => stacks.point(at, &mut self.ledger),
+                    _ => {}
+                }
             }
             stacks.last = ts;
         }
+        self.now = self.now.max(stacks.last);
     }
 }
 
