@@ -19,7 +19,6 @@ mod histogram;
 mod ledger;
 #[cfg(test)]
 mod loss_tests;
-mod merge;
 mod order;
 mod paths;
 mod period;
@@ -35,5 +34,6 @@ mod threads;
 mod tracker;
 mod unions;
 pub mod units;
+mod walk;
 
 pub use process::ProcessChange;

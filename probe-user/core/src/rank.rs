@@ -7,6 +7,7 @@ use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::spool::LONG;
 use crate::tally::mean;
 use crate::units::Nanos;
+use crate::walk::Kept;
 use std::ops::Range;
 
 /// Percentiles as fractions of 1,000: p50, p90, p95, p99, p99.9.
@@ -29,13 +30,25 @@ pub(crate) fn cut(count: u64, percent: f64) -> u64 {
 /// in the center are cut as slowest, and the earliest of those as short as the shortest as fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Keep {
-    shortest: u64,
-    longest: u64,
+    pub(crate) shortest: u64,
+    pub(crate) longest: u64,
     longest_to_cut: u64,
     shortest_to_keep: u64,
 }
 
 impl Keep {
+    /// What the duration alone tells.
+    #[inline]
+    pub(crate) fn kept(&self, duration: u64) -> Kept {
+        if duration > self.shortest && duration < self.longest {
+            Kept::Yes
+        } else if duration == self.shortest || duration == self.longest {
+            Kept::Open { longest: duration == self.longest }
+        } else {
+            Kept::No
+        }
+    }
+
     #[inline]
     pub(crate) fn keeps(&mut self, duration: u64) -> bool {
         if duration > self.shortest && duration < self.longest {
