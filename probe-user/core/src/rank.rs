@@ -37,6 +37,10 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
+    /// All calls.
+    pub(crate) const ALL: Self =
+        Self { shortest: 0, longest: u64::MAX, longest_to_cut: 0, shortest_to_keep: u64::MAX };
+
     /// What the duration alone tells.
     #[inline]
     pub(crate) fn kept(&self, duration: u64) -> Kept {

@@ -122,7 +122,8 @@ impl Tracker {
         let nodes = nodes.collect();
         let functions = by_function.iter().enumerate().map(|(index, histogram)| {
             let of_function = grouped.nodes_of(FuncId(index as u32));
-            (percentiles(histogram, &self.sum(of_function)), Center::default())
+            let center = Center { keep: Keep::ALL, ..Center::default() };
+            (percentiles(histogram, &self.sum(of_function)), center)
         });
         Ranks { functions: functions.collect(), nodes }
     }

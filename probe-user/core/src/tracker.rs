@@ -7,6 +7,7 @@ use crate::ledger::Ledger;
 use crate::order::Sink;
 use crate::period::Period;
 use crate::process::ProcessChange;
+use crate::rank::Keep;
 use crate::region::Regions;
 use crate::stack::{Place, StackFacts};
 use crate::threads::Threads;
@@ -85,7 +86,7 @@ impl Tracker {
     /// The unions from the last fold to `end`, without centers.
     fn window_unions(&self, end: u64) -> Unions {
         let window = Window { start: self.period.folded_to, end };
-        let mut keep = vec![Default::default(); self.functions.len()];
+        let mut keep = vec![Keep::ALL; self.functions.len()];
         unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
     }
 
@@ -112,14 +113,22 @@ impl Tracker {
 }
 
 impl Tracker {
-    /// Events of one thread.
-    fn run(&mut self, records: &[Record], late_before: u64) {
-        let Some(&Record { pid, tid, .. }) = records.first() else { return };
-        let pid = Pid(pid);
-        let thread = self.threads.get(pid, Tid(tid), &self.ledger);
+    /// Events of one thread, as many as come first. Gives the others.
+    fn run<'a>(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        records: &'a [Record],
+        late_before: u64,
+    ) -> &'a [Record] {
+        let thread = self.threads.get(Pid(pid), Tid(tid), &self.ledger);
         let stacks = &mut thread.stacks;
         let in_time = self.armed.max(late_before);
-        for record in records {
+        let mut rest = records;
+        while let [record, after @ ..] = rest
+            && (record.pid, record.tid) == (pid, tid)
+        {
+            rest = after;
             let (func, ts) = (FuncId(record.probe), record.ts_ns);
             if ts < in_time {
                 if ts < self.armed {
@@ -150,7 +159,7 @@ impl Tracker {
                 Some(_) => stacks.exit_plainly(at, &mut self.ledger),
             };
             if !plain {
-                stacks.turn_to(pid, record.sp, &self.regions, &mut self.ledger);
+                stacks.turn_to(Pid(pid), record.sp, &self.regions, &mut self.ledger);
                 match kind {
                     Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
                     Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
@@ -162,13 +171,15 @@ impl Tracker {
             stacks.last = ts;
         }
         self.now = self.now.max(stacks.last);
+        rest
     }
 }
 
 impl Sink for Tracker {
     fn events(&mut self, records: &[Record], late_before: u64) {
-        for run in records.chunk_by(|a, b| (a.pid, a.tid) == (b.pid, b.tid)) {
-            self.run(run, late_before);
+        let mut rest = records;
+        while let Some(first) = rest.first() {
+            rest = self.run(first.pid, first.tid, rest, late_before);
         }
     }
 

@@ -87,8 +87,45 @@ impl Unions {
 struct FunctionCovers {
     active: Cover,
     exclusive: Cover,
-    center_active: Cover,
-    center_exclusive: Cover,
+    /// Of the center, while it is covered otherwise than all: since a call that was cut off.
+    center: Option<(Cover, Cover)>,
+    /// By how much the center's unions are shorter.
+    missing: (u64, u64),
+}
+
+impl FunctionCovers {
+    const EMPTY: Self =
+        Self { active: Cover::EMPTY, exclusive: Cover::EMPTY, center: None, missing: (0, 0) };
+
+    #[inline]
+    fn add(&mut self, piece: &Piece) {
+        self.active.add(piece.start, piece.end);
+        self.exclusive.add(piece.low, piece.end);
+    }
+
+    /// The covers of the center.
+    fn center(&self) -> (Cover, Cover) {
+        let less = |cover: Cover, by| Cover { length: cover.length - by, ..cover };
+        let (active, exclusive) = self.missing;
+        self.center.unwrap_or((less(self.active, active), less(self.exclusive, exclusive)))
+    }
+
+    /// The same where the center's covers differ, or begin to.
+    #[inline(never)]
+    fn add_apart(&mut self, piece: &Piece, kept: bool) {
+        let (mut active, mut exclusive) = self.center();
+        if kept {
+            active.add(piece.start, piece.end);
+            exclusive.add(piece.low, piece.end);
+        }
+        self.add(piece);
+        self.center = Some((active, exclusive));
+        if (active.down_to, exclusive.down_to) == (self.active.down_to, self.exclusive.down_to) {
+            self.missing.0 = self.active.length - active.length;
+            self.missing.1 = self.exclusive.length - exclusive.length;
+            self.center = None;
+        }
+    }
 }
 
 struct Covers<'a> {
@@ -103,18 +140,22 @@ struct Covers<'a> {
 impl Covers<'_> {
     #[inline]
     fn add(&mut self, piece: &Piece) {
-        let &Piece { end, start, low, function, .. } = piece;
+        let covers = &mut self.functions[piece.function as usize];
+        if piece.kept == Kept::Yes && covers.center.is_none() {
+            covers.add(piece);
+        } else {
+            self.add_rare(piece);
+        }
+    }
+
+    #[inline(never)]
+    fn add_rare(&mut self, piece: &Piece) {
         let kept = match piece.kept {
             Kept::Yes => true,
             Kept::No => false,
             Kept::Open { .. } => self.decide(piece),
         };
-        self.tracked.add(start, end);
-        let covers = &mut self.functions[function as usize];
-        covers.active.add(start, end);
-        covers.exclusive.add(low, end);
-        covers.center_active.add(if kept { start } else { end }, end);
-        covers.center_exclusive.add(if kept { low } else { end }, end);
+        self.functions[piece.function as usize].add_apart(piece, kept);
     }
 
     /// Whether a call as long as the shortest or longest of the center belongs to it.
@@ -132,14 +173,20 @@ impl Covers<'_> {
 
     /// Adds two descending lists.
     fn add_both(&mut self, a: &[Piece], b: &[Piece]) {
-        let (mut i, mut j) = (0, 0);
+        let (mut i, mut j, mut tracked) = (0, 0, self.tracked);
+        let mut add = |piece: &Piece| {
+            tracked.add(piece.start, piece.end);
+            self.add(piece);
+        };
         while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
             let first = x.end >= y.end;
-            self.add(select_unpredictable(first, x, y));
+            add(select_unpredictable(first, x, y));
             i += usize::from(first);
             j += usize::from(!first);
         }
-        a[i..].iter().chain(&b[j..]).for_each(|piece| self.add(piece));
+        a[i..].iter().for_each(&mut add);
+        b[j..].iter().for_each(&mut add);
+        self.tracked = tracked;
     }
 }
 
@@ -181,13 +228,7 @@ pub(crate) fn unions(
     nodes: &[Node],
     keep: &mut [Keep],
 ) -> Unions {
-    let none = FunctionCovers {
-        active: Cover::EMPTY,
-        exclusive: Cover::EMPTY,
-        center_active: Cover::EMPTY,
-        center_exclusive: Cover::EMPTY,
-    };
-    let functions = vec![none; keep.len()];
+    let functions = vec![FunctionCovers::EMPTY; keep.len()];
     let mut covers = Covers { tracked: Cover::EMPTY, functions, keep, decided: IntMap::default() };
     // Threads whose last call is not reached yet; that of the last one is the latest.
     let walks = threads.into_iter().enumerate();
@@ -224,8 +265,8 @@ pub(crate) fn unions(
     let functions = covers.functions.iter().map(|function| FunctionUnions {
         active: function.active.length,
         exclusive: function.exclusive.length,
-        center_active: function.center_active.length,
-        center_exclusive: function.center_exclusive.length,
+        center_active: function.center().0.length,
+        center_exclusive: function.center().1.length,
     });
     Unions { tracked: covers.tracked.length, functions: functions.collect() }
 }
