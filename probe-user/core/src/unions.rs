@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::hint::select_unpredictable;
 
 /// Pieces of all threads that are held at a time, and the least of one thread.
-const BLOCK: usize = 8_192;
+const BLOCK: usize = 1_024;
 const LEAST: usize = 64;
 
 /// A union of intervals that arrive by descending end.
