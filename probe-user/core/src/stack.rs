@@ -197,7 +197,7 @@ impl Stacks {
     }
 
     /// Ends the innermost frame of a stack.
-    #[inline]
+    #[cold]
     fn end_top(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
         let Some(frame) = self.stacks[stack].frames.pop() else { return };
         let timed = timed && !frame.damaged;
@@ -228,18 +228,21 @@ impl Stacks {
         }
     }
 
-    /// A function was entered, if its caller is plainly the innermost frame: nearly always.
+    /// A function was entered, if it is plain what its caller is: nearly always.
     #[inline]
     pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         let Some(stack) = self.stacks.get_mut(self.current) else { return false };
-        let Some(caller) = stack.frames.last() else { return false };
-        let plain = at.sp < caller.sp
-            && at.sp >= stack.covers.start
+        let (parent, above, below_caller) = match stack.frames.last() {
+            Some(caller) => (caller.node, caller.depth, at.sp < caller.sp),
+            None => (ROOT, 0, stack.below.is_none()),
+        };
+        let plain = below_caller
+            && stack.covers.contains(&at.sp)
             && stack.frames.len() < MAX_FRAMES
             && self.selected
-            && ledger.filter.selects_depth(caller.depth);
+            && ledger.filter.selects_depth(above);
         if plain {
-            let (node, depth) = (ledger.node(caller.node, at.func), caller.depth + 1);
+            let node = ledger.node(parent, at.func);
             stack.reach(at.sp);
             stack.frames.push(Frame {
                 sp: at.sp,
@@ -247,7 +250,7 @@ impl Stacks {
                 callees: 0,
                 func: at.func,
                 node,
-                depth,
+                depth: above + 1,
                 chain: 0,
                 filtered: false,
                 damaged: false,
@@ -260,11 +263,17 @@ impl Stacks {
     #[inline]
     pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         let Some(stack) = self.stacks.get_mut(self.current) else { return false };
-        let [.., caller, top] = &mut stack.frames[..] else { return false };
-        let plain = top.sp == at.sp && top.func == at.func && !top.damaged;
+        let [callers @ .., top] = &mut stack.frames[..] else { return false };
+        let caller = callers.last_mut();
+        let plain = top.sp == at.sp
+            && top.func == at.func
+            && !top.damaged
+            && (caller.is_some() || stack.below.is_none());
         if plain {
             let spent = ledger.finish(&mut self.account, top, at.ts, true);
-            caller.callees = caller.callees.saturating_add(spent);
+            if let Some(caller) = caller {
+                caller.callees = caller.callees.saturating_add(spent);
+            }
             stack.frames.pop();
         }
         plain
