@@ -19,6 +19,7 @@ mod histogram;
 mod ledger;
 #[cfg(test)]
 mod loss_tests;
+mod merge;
 mod order;
 mod paths;
 mod period;
@@ -34,6 +35,5 @@ mod threads;
 mod tracker;
 mod unions;
 pub mod units;
-mod walk;
 
 pub use process::ProcessChange;

@@ -7,7 +7,6 @@ use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::spool::LONG;
 use crate::tally::mean;
 use crate::units::Nanos;
-use crate::walk::Kept;
 use std::ops::Range;
 
 /// Percentiles as fractions of 1,000: p50, p90, p95, p99, p99.9.
@@ -30,29 +29,13 @@ pub(crate) fn cut(count: u64, percent: f64) -> u64 {
 /// in the center are cut as slowest, and the earliest of those as short as the shortest as fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Keep {
-    pub(crate) shortest: u64,
-    pub(crate) longest: u64,
+    shortest: u64,
+    longest: u64,
     longest_to_cut: u64,
     shortest_to_keep: u64,
 }
 
 impl Keep {
-    /// All calls.
-    pub(crate) const ALL: Self =
-        Self { shortest: 0, longest: u64::MAX, longest_to_cut: 0, shortest_to_keep: u64::MAX };
-
-    /// What the duration alone tells.
-    #[inline]
-    pub(crate) fn kept(&self, duration: u64) -> Kept {
-        if duration > self.shortest && duration < self.longest {
-            Kept::Yes
-        } else if duration == self.shortest || duration == self.longest {
-            Kept::Open { longest: duration == self.longest }
-        } else {
-            Kept::No
-        }
-    }
-
     #[inline]
     pub(crate) fn keeps(&mut self, duration: u64) -> bool {
         if duration > self.shortest && duration < self.longest {

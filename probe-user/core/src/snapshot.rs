@@ -122,8 +122,7 @@ impl Tracker {
         let nodes = nodes.collect();
         let functions = by_function.iter().enumerate().map(|(index, histogram)| {
             let of_function = grouped.nodes_of(FuncId(index as u32));
-            let center = Center { keep: Keep::ALL, ..Center::default() };
-            (percentiles(histogram, &self.sum(of_function)), center)
+            (percentiles(histogram, &self.sum(of_function)), Center::default())
         });
         Ranks { functions: functions.collect(), nodes }
     }

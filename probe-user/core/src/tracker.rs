@@ -7,7 +7,6 @@ use crate::ledger::Ledger;
 use crate::order::Sink;
 use crate::period::Period;
 use crate::process::ProcessChange;
-use crate::rank::Keep;
 use crate::region::Regions;
 use crate::stack::{Place, StackFacts};
 use crate::threads::Threads;
@@ -86,7 +85,7 @@ impl Tracker {
     /// The unions from the last fold to `end`, without centers.
     fn window_unions(&self, end: u64) -> Unions {
         let window = Window { start: self.period.folded_to, end };
-        let mut keep = vec![Keep::ALL; self.functions.len()];
+        let mut keep = vec![Default::default(); self.functions.len()];
         unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
     }
 

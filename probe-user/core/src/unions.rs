@@ -1,22 +1,14 @@
 //! Lengths of unions of intervals over all threads: active, active-exclusive, tracked.
 //!
-//! A thread's log, read backwards, gives calls by descending end, parents before children; a small
-//! stack (`walk`) turns that into pieces by descending end. The pieces of all threads are merged,
-//! by blocks and without branches, as which thread comes next cannot be predicted. A union of
-//! intervals that arrive by descending end needs two words: how far down it is covered, and its
-//! length.
+//! One algorithm: walk all threads backwards in time together. A thread's log, read backwards,
+//! gives calls by descending end, parents before children; a small stack turns that into *segments*,
+//! the stretches in which a call is the innermost one. Both streams descend, so a union needs two
+//! words: how far down it is covered, and its length.
 
-use crate::hash::{IntMap, pair};
+use crate::merge::{Frontier, Head};
 use crate::paths::Node;
 use crate::rank::Keep;
-use crate::spool::Log;
-use crate::walk::{Kept, Piece, Walk};
-use std::cmp::Reverse;
-use std::hint::select_unpredictable;
-
-/// Pieces of all threads that are held at a time, and the least of one thread.
-const BLOCK: usize = 1_024;
-const LEAST: usize = 64;
+use crate::spool::{Backward, Call, Log};
 
 /// A union of intervals that arrive by descending end.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +22,11 @@ impl Cover {
 
     #[inline]
     fn add(&mut self, start: u64, end: u64) {
-        self.length += end.min(self.down_to).saturating_sub(start);
-        self.down_to = self.down_to.min(start);
+        let end = end.min(self.down_to);
+        if start < end {
+            self.length += end - start;
+            self.down_to = start;
+        }
     }
 }
 
@@ -87,137 +82,112 @@ impl Unions {
 struct FunctionCovers {
     active: Cover,
     exclusive: Cover,
-    /// Of the center, while it is covered otherwise than all: since a call that was cut off.
-    center: Option<(Cover, Cover)>,
-    /// By how much the center's unions are shorter.
-    missing: (u64, u64),
-}
-
-impl FunctionCovers {
-    const EMPTY: Self =
-        Self { active: Cover::EMPTY, exclusive: Cover::EMPTY, center: None, missing: (0, 0) };
-
-    #[inline]
-    fn add(&mut self, piece: &Piece) {
-        self.active.add(piece.start, piece.end);
-        self.exclusive.add(piece.low, piece.end);
-    }
-
-    /// The covers of the center.
-    fn center(&self) -> (Cover, Cover) {
-        let less = |cover: Cover, by| Cover { length: cover.length - by, ..cover };
-        let (active, exclusive) = self.missing;
-        self.center.unwrap_or((less(self.active, active), less(self.exclusive, exclusive)))
-    }
-
-    /// The same where the center's covers differ, or begin to.
-    #[inline(never)]
-    fn add_apart(&mut self, piece: &Piece, kept: bool) {
-        let (mut active, mut exclusive) = self.center();
-        if kept {
-            active.add(piece.start, piece.end);
-            exclusive.add(piece.low, piece.end);
-        }
-        self.add(piece);
-        self.center = Some((active, exclusive));
-        if (active.down_to, exclusive.down_to) == (self.active.down_to, self.exclusive.down_to) {
-            self.missing.0 = self.active.length - active.length;
-            self.missing.1 = self.exclusive.length - exclusive.length;
-            self.center = None;
-        }
-    }
+    center_active: Cover,
+    center_exclusive: Cover,
 }
 
 struct Covers<'a> {
+    nodes: &'a [Node],
+    window: Window,
     tracked: Cover,
     functions: Vec<FunctionCovers>,
     /// Per function: which calls belong to the center.
     keep: &'a mut [Keep],
-    /// By thread and depth: what was decided for the latest call there.
-    decided: IntMap<bool>,
+}
+
+/// A call on the backward stack.
+#[derive(Clone, Copy)]
+struct Inside {
+    start: u64,
+    function: usize,
+    kept: bool,
+}
+
+/// A thread on the way back.
+struct Walk<'a> {
+    /// Still to come before `finished`, outermost first.
+    open: std::vec::IntoIter<OpenCall>,
+    finished: Option<Backward<'a>>,
+    /// The next call, and its end.
+    next: Option<(Call, u64)>,
+    inside: Vec<Inside>,
+    /// Everything after this is done.
+    cursor: u64,
+}
+
+impl Walk<'_> {
+    #[inline]
+    fn load(&mut self, window: Window) {
+        let limit = window.end.min(self.cursor);
+        if let Some(OpenCall { start, node }) = self.open.next() {
+            let duration = window.end.saturating_sub(start);
+            self.next = Some((Call { start, duration, node, timed: false }, limit));
+            return;
+        }
+        let call = self.finished.as_mut().and_then(Iterator::next);
+        self.next = call.map(|call| (call, call.start.saturating_add(call.duration).min(limit)));
+    }
+
+    /// When the next item ends, or none is left.
+    #[inline]
+    fn key(&self) -> Option<u64> {
+        if self.inside.is_empty() { self.next.map(|(_, end)| end) } else { Some(self.cursor) }
+    }
+
+    /// Takes one item: a segment of the innermost call, or the next call.
+    #[inline]
+    fn step(&mut self, covers: &mut Covers) {
+        let floor = self.next.map_or(0, |(_, end)| end);
+        if let Some(&top) = self.inside.last() {
+            let low = top.start.max(floor);
+            let ends = top.start >= floor;
+            if ends {
+                self.inside.pop();
+            }
+            if low < self.cursor {
+                covers.segment(top, low, self.cursor);
+                self.cursor = low;
+                return;
+            }
+            if ends {
+                return;
+            }
+        }
+        if let Some((call, end)) = self.next {
+            self.cursor = end;
+            if let Some(inside) = covers.call(call, end) {
+                self.inside.push(inside);
+            }
+            self.load(covers.window);
+        }
+    }
 }
 
 impl Covers<'_> {
     #[inline]
-    fn add(&mut self, piece: &Piece) {
-        let covers = &mut self.functions[piece.function as usize];
-        if piece.kept == Kept::Yes && covers.center.is_none() {
-            covers.add(piece);
-        } else {
-            self.add_rare(piece);
+    fn call(&mut self, call: Call, end: u64) -> Option<Inside> {
+        let function = self.nodes[call.node as usize].func.index();
+        let kept = call.timed && self.keep[function].keeps(call.duration);
+        let start = call.start.max(self.window.start);
+        if start >= end {
+            return None;
         }
-    }
-
-    #[inline(never)]
-    fn add_rare(&mut self, piece: &Piece) {
-        let kept = match piece.kept {
-            Kept::Yes => true,
-            Kept::No => false,
-            Kept::Open { .. } => self.decide(piece),
-        };
-        self.functions[piece.function as usize].add_apart(piece, kept);
-    }
-
-    /// Whether a call as long as the shortest or longest of the center belongs to it.
-    #[cold]
-    fn decide(&mut self, piece: &Piece) -> bool {
-        let Kept::Open { longest } = piece.kept else { return false };
-        let place = pair(piece.thread, piece.depth);
-        if piece.is_call {
-            let keep = &mut self.keep[piece.function as usize];
-            let duration = if longest { keep.longest } else { keep.shortest };
-            self.decided.insert(place, keep.keeps(duration));
+        let covers = &mut self.functions[function];
+        covers.active.add(start, end);
+        if kept {
+            covers.center_active.add(start, end);
         }
-        self.decided.get(&place).copied().unwrap_or_default()
+        Some(Inside { start, function, kept })
     }
 
-    /// Adds two descending lists.
-    fn add_both(&mut self, a: &[Piece], b: &[Piece]) {
-        let (mut i, mut j, mut tracked) = (0, 0, self.tracked);
-        let mut add = |piece: &Piece| {
-            tracked.add(piece.start, piece.end);
-            self.add(piece);
-        };
-        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-            let first = x.end >= y.end;
-            add(select_unpredictable(first, x, y));
-            i += usize::from(first);
-            j += usize::from(!first);
+    #[inline]
+    fn segment(&mut self, of: Inside, start: u64, end: u64) {
+        self.tracked.add(start, end);
+        let covers = &mut self.functions[of.function];
+        covers.exclusive.add(start, end);
+        if of.kept {
+            covers.center_exclusive.add(start, end);
         }
-        a[i..].iter().for_each(&mut add);
-        b[j..].iter().for_each(&mut add);
-        self.tracked = tracked;
-    }
-}
-
-/// A thread that has come into view, and its next pieces.
-struct Source<'a> {
-    walk: Walk<'a>,
-    pieces: Vec<Piece>,
-    /// Pieces before this one are done, and those before `until` are of this block.
-    from: usize,
-    until: usize,
-}
-
-impl Source<'_> {
-    /// Makes sure that a piece is there unless all are done. Gives the end above which all are.
-    fn fill(&mut self, count: usize, nodes: &[Node], keep: &[Keep]) -> u64 {
-        if self.from == self.pieces.len() {
-            self.pieces.clear();
-            self.from = 0;
-            self.walk.fill(count, nodes, keep, &mut self.pieces);
-        }
-        let last = self.pieces.last().filter(|_| !self.walk.is_done());
-        last.map_or(0, |piece| piece.end)
-    }
-
-    fn take(&mut self, down_to: u64) {
-        let rest = &self.pieces[self.from..];
-        self.until = self.from + rest.partition_point(|piece| piece.end >= down_to);
-    }
-
-    fn block(&self) -> &[Piece] {
-        &self.pieces[self.from..self.until]
     }
 }
 
@@ -228,45 +198,52 @@ pub(crate) fn unions(
     nodes: &[Node],
     keep: &mut [Keep],
 ) -> Unions {
-    let functions = vec![FunctionCovers::EMPTY; keep.len()];
-    let mut covers = Covers { tracked: Cover::EMPTY, functions, keep, decided: IntMap::default() };
-    // Threads whose last call is not reached yet; that of the last one is the latest.
-    let walks = threads.into_iter().enumerate();
-    let mut waiting = walks.map(|(i, t)| Walk::new(window, i, t)).collect::<Vec<_>>();
-    waiting.sort_by_key(Walk::end);
-    let mut sources = Vec::<Source>::new();
-    let mut others = Vec::new();
-    loop {
-        let count = (BLOCK / (sources.len() + 1)).max(LEAST);
-        let mut down_to = 0;
-        for source in &mut sources {
-            down_to = source.fill(count, nodes, covers.keep).max(down_to);
+    let none = FunctionCovers {
+        active: Cover::EMPTY,
+        exclusive: Cover::EMPTY,
+        center_active: Cover::EMPTY,
+        center_exclusive: Cover::EMPTY,
+    };
+    let functions = vec![none; keep.len()];
+    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, keep };
+    let mut frontier = Frontier::default();
+    let mut walks = threads
+        .into_iter()
+        .map(|thread| {
+            let mut walk = Walk {
+                open: thread.open.into_iter(),
+                finished: thread.log.map(Log::backward),
+                next: None,
+                inside: Vec::new(),
+                cursor: u64::MAX,
+            };
+            walk.load(window);
+            walk
+        })
+        .collect::<Vec<_>>();
+    for (source, walk) in walks.iter().enumerate() {
+        if let Some(key) = walk.key() {
+            frontier.push(Head { key, source });
         }
-        while let Some(walk) = waiting.pop_if(|walk| walk.end() >= down_to) {
-            let mut source = Source { walk, pieces: Vec::new(), from: 0, until: 0 };
-            down_to = source.fill(count, nodes, covers.keep).max(down_to);
-            sources.push(source);
-        }
-        sources.iter_mut().for_each(|source| source.take(down_to));
-        match &sources[..] {
-            [] => break,
-            [only] => covers.add_both(only.block(), &[]),
-            [one, other] => covers.add_both(one.block(), other.block()),
-            [one, rest @ ..] => {
-                others.clear();
-                rest.iter().for_each(|source| others.extend_from_slice(source.block()));
-                others.sort_by_key(|piece: &Piece| Reverse(piece.end));
-                covers.add_both(one.block(), &others);
+    }
+    let mut next = frontier.pop();
+    while let Some(Head { source, .. }) = next {
+        let walk = &mut walks[source];
+        let rival = frontier.peek();
+        let bound = rival.map_or(0, |rival| rival.key);
+        next = loop {
+            walk.step(&mut covers);
+            let Some(key) = walk.key() else { break frontier.pop() };
+            if key <= bound && rival.is_some() {
+                break Some(frontier.exchange(Head { key, source }));
             }
-        }
-        sources.iter_mut().for_each(|source| source.from = source.until);
-        sources.retain(|source| source.from < source.pieces.len() || !source.walk.is_done());
+        };
     }
     let functions = covers.functions.iter().map(|function| FunctionUnions {
         active: function.active.length,
         exclusive: function.exclusive.length,
-        center_active: function.center().0.length,
-        center_exclusive: function.center().1.length,
+        center_active: function.center_active.length,
+        center_exclusive: function.center_exclusive.length,
     });
     Unions { tracked: covers.tracked.length, functions: functions.collect() }
 }
