@@ -3,8 +3,8 @@
 //!
 //! Each thread has its own log, in order of completion. Backwards, a log is therefore in order of
 //! descending end, parents before children, which is all that `unions` needs. An end is kept as
-//! its distance from the end before; calls that do not fit are kept aside, and are few: a thread
-//! can make no more than 250 a second. Logs grow by chunks that double, so that thousands of short
+//! its distance from the end before; calls that do not fit (longer than 67 ms,
+//! or more than 4 ms after the one before) are kept aside, and are few for that reason. Logs grow by chunks that double, so that thousands of short
 //! threads cost little.
 
 use std::slice::Iter;
