@@ -35,8 +35,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
 /// Decodes the record of a call's event: nearly all there is.
 #[inline]
 pub(crate) fn event(bytes: &[u8]) -> Option<Record> {
-    let record = record(<&[u8; RECORD_LEN]>::try_from(bytes).ok()?);
-    Kind::from_wire(record.kind).filter(|&kind| !is_control(kind)).map(|_| record)
+    let bytes = <&[u8; RECORD_LEN]>::try_from(bytes).ok()?;
+    (Kind::Enter as u8..=Kind::Point as u8).contains(&bytes[28]).then(|| record(bytes))
 }
 
 #[cold]

@@ -70,10 +70,13 @@ impl Ledger {
 
     #[inline]
     pub(crate) fn node(&mut self, parent: u32, func: FuncId) -> u32 {
+        self.paths.cached_child(parent, func).unwrap_or_else(|| self.find_node(parent, func))
+    }
+
+    #[inline(never)]
+    fn find_node(&mut self, parent: u32, func: FuncId) -> u32 {
         let node = self.paths.child(parent, func);
-        if node as usize >= self.tallies.len() {
-            self.tallies.resize(node as usize + 1, Tally::default());
-        }
+        self.tallies.resize(self.paths.nodes().len(), Tally::default());
         node
     }
 

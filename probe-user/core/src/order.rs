@@ -14,7 +14,7 @@
 //! out of order is sorted as a whole when it is released.
 
 use ctrace_common::{Control, Record};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
 const NEAR: usize = 32;
@@ -25,29 +25,32 @@ const PLACES: usize = 1_024;
 /// In place of a ring: more than one.
 const SHARED: u64 = 0xffff;
 
-/// Takes the released events. `late`: older than what was released before.
+/// Takes the released events. What is older than `late_before` comes late: something newer was
+/// released in an earlier call.
 pub(crate) trait Sink {
-    fn event(&mut self, record: &Record, late: bool);
-    fn control(&mut self, control: &Control, late: bool);
+    fn events(&mut self, records: &[Record], late_before: u64);
+    fn control(&mut self, control: &Control, late_before: u64);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
 }
 
 #[derive(Debug)]
 struct Ring {
-    /// Held events; those before `head` are released.
-    queue: Vec<Record>,
-    head: usize,
-    /// The end of the present slice.
-    until: usize,
+    /// Held events.
+    queue: VecDeque<Record>,
+    /// Those in the present slice: the first so many.
+    slice: usize,
     sorted: bool,
+    /// Time of the latest event pushed.
+    newest: u64,
 }
 
 impl Ring {
     #[inline]
     fn push(&mut self, record: Record) {
-        let out_of_order = self.queue.last().is_some_and(|last| last.ts_ns > record.ts_ns);
-        self.queue.push(record);
+        let out_of_order = self.newest > record.ts_ns;
+        self.newest = record.ts_ns;
+        self.queue.push_back(record);
         if out_of_order {
             self.sink_back();
         }
@@ -55,7 +58,7 @@ impl Ring {
 
     #[cold]
     fn sink_back(&mut self) {
-        let held = &mut self.queue[self.head..];
+        let held = self.queue.make_contiguous();
         let last = held.len() - 1;
         let ts = held[last].ts_ns;
         let near = last.saturating_sub(NEAR);
@@ -64,21 +67,21 @@ impl Ring {
             None if near == 0 => held.rotate_right(1),
             None => self.sorted = false,
         }
+        self.newest = held[last].ts_ns;
     }
 
     fn sort(&mut self) {
         if !self.sorted {
-            self.queue[self.head..].sort_by_key(|record| record.ts_ns);
+            self.queue.make_contiguous().sort_by_key(|record| record.ts_ns);
             self.sorted = true;
         }
     }
 
-    /// Frees the room of released events, at a cost of at most one move per event.
-    fn compact(&mut self) {
-        if self.head * 2 >= self.queue.len() {
-            self.queue.drain(..self.head);
-            self.head = 0;
-        }
+    /// The slice, in up to two parts.
+    fn slice(&self) -> [&[Record]; 2] {
+        let (front, back) = self.queue.as_slices();
+        let in_front = self.slice.min(front.len());
+        [&front[..in_front], &back[..self.slice - in_front]]
     }
 }
 
@@ -106,7 +109,7 @@ impl Owners {
 
     #[inline]
     fn is_shared(&self, tid: u32) -> bool {
-        self.any_shared && self.places[tid as usize % PLACES] & SHARED == SHARED
+        self.places[tid as usize % PLACES] & SHARED == SHARED
     }
 }
 
@@ -138,7 +141,7 @@ impl Order {
     }
 
     fn grow(&mut self, rings: usize) {
-        let ring = || Ring { queue: Vec::new(), head: 0, until: 0, sorted: true };
+        let ring = || Ring { queue: VecDeque::new(), slice: 0, sorted: true, newest: 0 };
         self.rings.resize_with(rings, ring);
     }
 
@@ -164,51 +167,49 @@ impl Order {
         loop {
             let control = self.controls.first_entry().filter(|c| c.key().0 <= self.released);
             let change_at = control.as_ref().map_or(self.released, |control| control.key().0);
-            let ends = self.rings.iter().filter_map(|ring| ring.queue.get(ring.head + SLICE - 1));
+            let ends = self.rings.iter().filter_map(|ring| ring.queue.get(SLICE - 1));
             let to = ends.map(|record| record.ts_ns).fold(change_at, u64::min);
             let control = control.filter(|_| to == change_at).map(|control| control.remove());
             self.release_slice(to, late_before, sink);
             sink.caught_up();
             match control {
-                Some(control) => sink.control(&control, control.record.ts_ns < late_before),
+                Some(control) => sink.control(&control, late_before),
                 None if to == self.released => break,
                 None => {}
             }
         }
-        self.rings.iter_mut().for_each(Ring::compact);
     }
 
     fn release_slice(&mut self, to: u64, late_before: u64, sink: &mut impl Sink) {
         self.owners.slice += 1;
         self.owners.any_shared = false;
         for (index, ring) in self.rings.iter_mut().enumerate() {
-            ring.until = ring.head;
-            let mut known = None;
-            for record in &ring.queue[ring.head..] {
-                if record.ts_ns > to {
-                    break;
+            ring.slice = ring.queue.partition_point(|record| record.ts_ns <= to);
+            for part in ring.slice() {
+                for run in part.chunk_by(|a, b| a.tid == b.tid) {
+                    self.owners.add(run[0].tid, index);
                 }
-                if known != Some(record.tid) {
-                    self.owners.add(record.tid, index);
-                    known = Some(record.tid);
-                }
-                ring.until += 1;
             }
         }
         for ring in &mut self.rings {
-            for record in &ring.queue[ring.head..ring.until] {
-                if self.owners.is_shared(record.tid) {
-                    self.aside.push(*record);
+            for part in ring.slice() {
+                if self.owners.any_shared {
+                    for run in part.chunk_by(|a, b| a.tid == b.tid) {
+                        if self.owners.is_shared(run[0].tid) {
+                            self.aside.extend_from_slice(run);
+                        } else {
+                            sink.events(run, late_before);
+                        }
+                    }
                 } else {
-                    sink.event(record, record.ts_ns < late_before);
+                    sink.events(part, late_before);
                 }
             }
-            ring.head = ring.until;
+            ring.queue.drain(..ring.slice);
         }
         self.aside.sort_by_key(|record| record.ts_ns);
-        for record in self.aside.drain(..) {
-            sink.event(&record, record.ts_ns < late_before);
-        }
+        sink.events(&self.aside, late_before);
+        self.aside.clear();
     }
 }
 
@@ -221,11 +222,13 @@ mod tests {
     struct Seen(Vec<(u32, u32, bool)>);
 
     impl Sink for Seen {
-        fn event(&mut self, record: &Record, late: bool) {
-            self.0.push((record.tid, record.probe, late));
+        fn events(&mut self, records: &[Record], late_before: u64) {
+            let seen = records.iter().map(|r| (r.tid, r.probe, r.ts_ns < late_before));
+            self.0.extend(seen);
         }
-        fn control(&mut self, control: &Control, late: bool) {
-            self.0.push((control.record.tid, control.arg0 as u32, late));
+        fn control(&mut self, control: &Control, late_before: u64) {
+            let Record { tid, ts_ns, .. } = control.record;
+            self.0.push((tid, control.arg0 as u32, ts_ns < late_before));
         }
         fn caught_up(&mut self) {}
     }

@@ -28,7 +28,7 @@ pub(crate) struct Paths {
     children: IntMap<u32>,
     others: IntMap<u32>,
     /// Children looked up of late: parent and function, and the child.
-    cache: Vec<(u64, u32)>,
+    cache: Box<[(u64, u32); CACHE]>,
     max_nodes: usize,
     max_depth: u32,
 }
@@ -41,7 +41,7 @@ impl Paths {
             nodes: vec![root],
             children: IntMap::default(),
             others: IntMap::default(),
-            cache: vec![(u64::MAX, ROOT); CACHE],
+            cache: Box::new([(u64::MAX, ROOT); CACHE]),
             max_nodes: max_nodes.min(1 << 24),
             max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX),
         }
@@ -52,11 +52,11 @@ impl Paths {
         &self.nodes
     }
 
+    /// The child, if it was looked up of late.
     #[inline]
-    pub(crate) fn child(&mut self, parent: u32, func: FuncId) -> u32 {
-        let key = pair(parent, func.0);
+    pub(crate) fn cached_child(&self, parent: u32, func: FuncId) -> Option<u32> {
         let (cached, node) = self.cache[Self::slot(parent, func)];
-        if cached == key { node } else { self.find_child(parent, func) }
+        (cached == pair(parent, func.0)).then_some(node)
     }
 
     #[inline]
@@ -64,8 +64,7 @@ impl Paths {
         (parent.wrapping_mul(31) ^ func.0) as usize % CACHE
     }
 
-    #[inline(never)]
-    fn find_child(&mut self, parent: u32, func: FuncId) -> u32 {
+    pub(crate) fn child(&mut self, parent: u32, func: FuncId) -> u32 {
         let Node { depth, other, .. } = self.nodes[parent as usize];
         let key = pair(parent, func.0);
         let next = self.nodes.len() as u32;

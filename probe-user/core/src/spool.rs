@@ -1,28 +1,30 @@
-//! Every finished call of the present window, in 16 bytes: what exact percentiles, center values
+//! Every finished call of the present window, in 8 bytes: what exact percentiles, center values
 //! and unions are computed from.
 //!
 //! Each thread has its own log, in order of completion. Backwards, a log is therefore in order of
-//! descending end, parents before children, which is all that `unions` needs. Logs grow by chunks
-//! that double, so that thousands of short threads cost little.
+//! descending end, parents before children, which is all that `unions` needs. An end is kept as
+//! its distance from the end before; calls that do not fit (longer than 67 ms,
+//! or more than 4 ms after the one before) are kept aside, and are few for that reason. Logs grow by chunks that double, so that thousands of short
+//! threads cost little.
 
 use std::slice::Iter;
 
 /// Calls in a log's first chunk, and in its largest.
-const CHUNK: std::ops::RangeInclusive<usize> = 8..=4096;
+const CHUNK: std::ops::RangeInclusive<usize> = 8..=8192;
 
-/// In place of a duration that does not fit; the duration itself is in `Log::long`.
+/// From this duration on, durations are not kept in 32 bits by a report.
 pub(crate) const LONG: u32 = u32::MAX;
 
 /// Of bytes a call, those a report needs besides: durations, grouped.
 const REPORT_BYTES: usize = 4;
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    start: u64,
-    duration: u32,
-    /// Path node, shifted up by the timed bit.
-    tag: u32,
-}
+/// From the least significant: timed bit, path node, duration, distance from the end before.
+const NODE_BITS: u32 = 15;
+const DURATION_BITS: u32 = 26;
+const DURATION_SHIFT: u32 = 1 + NODE_BITS;
+const DISTANCE_SHIFT: u32 = DURATION_SHIFT + DURATION_BITS;
+/// The call is in `Log::aside`.
+const ASIDE: u64 = u64::MAX;
 
 /// One finished call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,35 +35,60 @@ pub(crate) struct Call {
     pub(crate) timed: bool,
 }
 
+impl Call {
+    /// In one word, if it fits. `before`: the end of the call before.
+    #[inline]
+    fn pack(&self, before: u64) -> Option<u64> {
+        let distance = self.start.wrapping_add(self.duration).wrapping_sub(before);
+        let fits = distance >> (u64::BITS - DISTANCE_SHIFT) == 0
+            && self.duration >> DURATION_BITS == 0
+            && self.node >> NODE_BITS == 0;
+        let tag = u64::from(self.node) << 1 | u64::from(self.timed);
+        let word = distance << DISTANCE_SHIFT | self.duration << DURATION_SHIFT | tag;
+        (fits && word != ASIDE).then_some(word)
+    }
+}
+
 /// The calls of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    full: Vec<Vec<Entry>>,
-    tail: Vec<Entry>,
-    /// Durations that do not fit an entry, in order of completion.
-    long: Vec<u64>,
+    full: Vec<Vec<u64>>,
+    tail: Vec<u64>,
+    /// When the latest call ended.
+    end: u64,
+    /// Calls that do not fit, each with the end of the call before it.
+    aside: Vec<(Call, u64)>,
 }
 
 impl Log {
     /// Latest first.
     pub(crate) fn backward(&self) -> Backward<'_> {
-        Backward { chunk: self.tail.iter(), earlier: self.full.iter(), long: self.long.iter() }
+        let (chunk, earlier) = (self.tail.iter(), self.full.iter());
+        Backward { chunk, earlier, end: self.end, aside: self.aside.iter() }
     }
 }
 
 /// The calls of a log, latest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Backward<'a> {
-    chunk: Iter<'a, Entry>,
-    earlier: Iter<'a, Vec<Entry>>,
-    long: Iter<'a, u64>,
+    chunk: Iter<'a, u64>,
+    earlier: Iter<'a, Vec<u64>>,
+    end: u64,
+    aside: Iter<'a, (Call, u64)>,
 }
 
 impl Backward<'_> {
     #[cold]
-    fn next_chunk(&mut self) -> Option<&Entry> {
+    fn next_chunk(&mut self) -> Option<&u64> {
         self.chunk = self.earlier.next_back()?.iter();
         self.chunk.next_back()
+    }
+
+    #[cold]
+    fn next_aside(&mut self) -> Option<Call> {
+        let (call, before) = *self.aside.next_back()?;
+        self.end = before;
+        Some(call)
     }
 }
 
@@ -70,15 +97,18 @@ impl Iterator for Backward<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Call> {
-        let Entry { start, duration, tag } = match self.chunk.next_back() {
-            Some(entry) => *entry,
+        let word = match self.chunk.next_back() {
+            Some(word) => *word,
             None => *self.next_chunk()?,
         };
-        let duration = match duration {
-            LONG => self.long.next_back().copied().unwrap_or(u64::from(LONG)),
-            short => u64::from(short),
-        };
-        Some(Call { start, duration, node: tag >> 1, timed: tag & 1 == 1 })
+        if word == ASIDE {
+            return self.next_aside();
+        }
+        let duration = word >> DURATION_SHIFT & ((1 << DURATION_BITS) - 1);
+        let node = (word as u32 & ((1 << DURATION_SHIFT) - 1)) >> 1;
+        let start = self.end.wrapping_sub(duration);
+        self.end = self.end.wrapping_sub(word >> DISTANCE_SHIFT);
+        Some(Call { start, duration, node, timed: word & 1 == 1 })
     }
 }
 
@@ -123,24 +153,30 @@ impl Spool {
     #[inline]
     pub(crate) fn push(&mut self, id: &mut LogId, call: Call) {
         if id.generation != self.generation {
-            *id = self.open_log();
+            *id = self.open_log(call);
         }
         let log = &mut self.logs[id.log as usize];
         if log.tail.len() == log.tail.capacity() {
             self.bytes += Self::open_chunk(log);
         }
-        let short = u32::try_from(call.duration).ok().filter(|&short| short != LONG);
-        let tag = call.node << 1 | u32::from(call.timed);
-        log.tail.push(Entry { start: call.start, duration: short.unwrap_or(LONG), tag });
-        if short.is_none() {
-            log.long.push(call.duration);
-            self.bytes += size_of::<u64>();
-        }
+        let word = call.pack(log.end).unwrap_or_else(|| {
+            self.bytes += size_of::<(Call, u64)>();
+            Self::put_aside(log, call)
+        });
+        log.tail.push(word);
+        log.end = call.start.wrapping_add(call.duration);
     }
 
     #[cold]
-    fn open_log(&mut self) -> LogId {
-        self.logs.push(Log::default());
+    fn put_aside(log: &mut Log, call: Call) -> u64 {
+        log.aside.push((call, log.end));
+        ASIDE
+    }
+
+    #[cold]
+    fn open_log(&mut self, first: Call) -> LogId {
+        let end = first.start.wrapping_add(first.duration);
+        self.logs.push(Log { end, ..Log::default() });
         self.bytes += size_of::<Log>();
         LogId { log: self.logs.len() as u32 - 1, generation: self.generation }
     }
@@ -152,7 +188,7 @@ impl Spool {
         if !chunk.is_empty() {
             log.full.push(chunk);
         }
-        calls * (size_of::<Entry>() + REPORT_BYTES)
+        calls * (size_of::<u64>() + REPORT_BYTES)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -173,9 +209,20 @@ mod tests {
     #[test]
     fn a_log_gives_back_its_calls_latest_first() {
         let (mut spool, mut id) = (Spool::new(usize::MAX), LogId::default());
-        let longs = [u64::from(LONG), u64::from(LONG) - 1, u64::from(LONG) + 1, u64::MAX];
+        let long = 1 << DURATION_BITS;
+        let durations = [long - 1, long, u64::from(LONG), u64::from(LONG) + 1, u64::MAX, 0];
+        let steps = [1, 0, (1 << 22) - 1, 1 << 22, 1 << 40];
+        let nodes = [1, (1 << NODE_BITS) - 1, 1 << NODE_BITS, u32::MAX];
+        let mut end = 1u64 << 50;
         let calls = (0..20_000)
-            .map(|i| call(i, if i % 1_000 == 0 { longs[i as usize / 1_000 % 4] } else { i * 3 }))
+            .map(|i| {
+                let odd = i % 100 == 0;
+                end += if odd { steps[i / 100 % 5] } else { 700 };
+                let duration = if odd { durations[i / 500 % 6] } else { i as u64 * 3 };
+                let node = if odd { nodes[i / 300 % 4] } else { i as u32 % 7 };
+                let start = end.saturating_sub(duration);
+                Call { start, duration, node, timed: i % 2 == 0 }
+            })
             .collect::<Vec<_>>();
         for &call in &calls {
             spool.push(&mut id, call);
@@ -192,8 +239,8 @@ mod tests {
             spool.push(&mut ids[count % 3], call(count as u64, 1));
             count += 1;
         }
-        assert!(spool.bytes < 100_000 + 4096 * 20, "{}", spool.bytes);
-        assert!((2_000..=5_000).contains(&count), "{count} calls of 20 bytes in 100,000 bytes");
+        assert!(spool.bytes < 100_000 + 8192 * 12, "{}", spool.bytes);
+        assert!((3_000..=8_400).contains(&count), "{count} calls of 12 bytes in 100,000 bytes");
         assert_eq!(spool.index(ids[2]), Some(2));
         spool.clear();
         assert_eq!((spool.index(ids[2]), spool.is_full()), (None, false));

@@ -197,7 +197,7 @@ impl Stacks {
     }
 
     /// Ends the innermost frame of a stack.
-    #[inline]
+    #[cold]
     fn end_top(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
         let Some(frame) = self.stacks[stack].frames.pop() else { return };
         let timed = timed && !frame.damaged;
@@ -228,8 +228,58 @@ impl Stacks {
         }
     }
 
-    /// A function was entered.
+    /// A function was entered, if it is plain what its caller is: nearly always.
     #[inline]
+    pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
+        let (parent, above, below_caller) = match stack.frames.last() {
+            Some(caller) => (caller.node, caller.depth, at.sp < caller.sp),
+            None => (ROOT, 0, stack.below.is_none()),
+        };
+        let plain = below_caller
+            && stack.covers.contains(&at.sp)
+            && stack.frames.len() < MAX_FRAMES
+            && self.selected
+            && ledger.filter.selects_depth(above);
+        if plain {
+            let node = ledger.node(parent, at.func);
+            stack.reach(at.sp);
+            stack.frames.push(Frame {
+                sp: at.sp,
+                start: at.ts,
+                callees: 0,
+                func: at.func,
+                node,
+                depth: above + 1,
+                chain: 0,
+                filtered: false,
+                damaged: false,
+            });
+        }
+        plain
+    }
+
+    /// A function was left, if it is the innermost frame's: nearly always.
+    #[inline]
+    pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
+        let [callers @ .., top] = &mut stack.frames[..] else { return false };
+        let caller = callers.last_mut();
+        let plain = top.sp == at.sp
+            && top.func == at.func
+            && !top.damaged
+            && (caller.is_some() || stack.below.is_none());
+        if plain {
+            let spent = ledger.finish(&mut self.account, top, at.ts, true);
+            if let Some(caller) = caller {
+                caller.callees = caller.callees.saturating_add(spent);
+            }
+            stack.frames.pop();
+        }
+        plain
+    }
+
+    /// A function was entered on the current stack.
     pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         let mut chain = 0;
@@ -270,8 +320,8 @@ impl Stacks {
         }
     }
 
-    /// A function was left: by a return, or by a jump, which counts only where a frame fits.
-    #[inline]
+    /// A function was left on the current stack: by a return, or by a jump, which counts only where
+    /// a frame fits.
     pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         if self.top_at(at.sp).is_none_or(|top| top.func != at.func) {

@@ -114,43 +114,75 @@ impl Tracker {
     }
 }
 
-impl Sink for Tracker {
-    #[inline]
-    fn event(&mut self, record: &Record, late: bool) {
-        if record.ts_ns < self.armed {
-            return;
-        }
-        self.events += 1;
-        self.period.late += u64::from(late);
-        let (func, ts) = (FuncId(record.probe), record.ts_ns);
-        let Some(hits) = self.hits.get_mut(func.index()) else {
-            self.period.decode_errors += 1;
-            return;
-        };
-        *hits += 1;
-        self.now = self.now.max(ts);
-        let pid = Pid(record.pid);
-        let thread = self.threads.get(pid, Tid(record.tid), &self.ledger);
+impl Tracker {
+    /// Events of one thread, as many as come first. Gives the others.
+    fn run<'a>(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        records: &'a [Record],
+        late_before: u64,
+    ) -> &'a [Record] {
+        let thread = self.threads.get(Pid(pid), Tid(tid), &self.ledger);
         let stacks = &mut thread.stacks;
-        if record.lost_before > 0 {
-            stacks.damage();
+        let in_time = self.armed.max(late_before);
+        let mut rest = records;
+        while let [record, after @ ..] = rest
+            && (record.pid, record.tid) == (pid, tid)
+        {
+            rest = after;
+            let (func, ts) = (FuncId(record.probe), record.ts_ns);
+            if ts < in_time {
+                if ts < self.armed {
+                    continue;
+                }
+                self.period.late += 1;
+            }
+            self.events += 1;
+            let Some(hits) = self.hits.get_mut(func.index()) else {
+                self.period.decode_errors += 1;
+                continue;
+            };
+            *hits += 1;
+            if record.lost_before > 0 {
+                stacks.damage();
+            }
+            if ts < stacks.last {
+                // It cannot be placed any more: as good as lost. Only a late event gets here.
+                stacks.damage();
+                continue;
+            }
+            thread.first.get_or_insert(ts);
+            let at = Place { func, sp: record.sp, ts };
+            let kind = Kind::from_wire(record.kind);
+            let plain = match kind {
+                Some(Kind::Enter) => stacks.enter_plainly(at, &mut self.ledger),
+                Some(Kind::Point) | None => false,
+                Some(_) => stacks.exit_plainly(at, &mut self.ledger),
+            };
+            if !plain {
+                stacks.turn_to(Pid(pid), record.sp, &self.regions, &mut self.ledger);
+                match kind {
+                    Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
+                    Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
+                    Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
+                    Some(Kind::Point) => stacks.point(at, &mut self.ledger),
+                    _ => {}
+                }
+            }
+            stacks.last = ts;
         }
-        if ts < stacks.last {
-            // It cannot be placed any more: as good as lost. Only a late event gets here.
-            stacks.damage();
-            return;
+        self.now = self.now.max(stacks.last);
+        rest
+    }
+}
+
+impl Sink for Tracker {
+    fn events(&mut self, records: &[Record], late_before: u64) {
+        let mut rest = records;
+        while let Some(first) = rest.first() {
+            rest = self.run(first.pid, first.tid, rest, late_before);
         }
-        thread.first.get_or_insert(ts);
-        stacks.turn_to(pid, record.sp, &self.regions, &mut self.ledger);
-        let at = Place { func, sp: record.sp, ts };
-        match Kind::from_wire(record.kind) {
-            Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
-            Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
-            Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
-            Some(Kind::Point) => stacks.point(at, &mut self.ledger),
-            _ => {}
-        }
-        stacks.last = ts;
     }
 
     fn caught_up(&mut self) {
@@ -159,13 +191,13 @@ impl Sink for Tracker {
         }
     }
 
-    fn control(&mut self, control: &Control, late: bool) {
+    fn control(&mut self, control: &Control, late_before: u64) {
         let record = &control.record;
         if record.ts_ns < self.armed {
             return;
         }
         self.events += 1;
-        self.period.late += u64::from(late);
+        self.period.late += u64::from(record.ts_ns < late_before);
         self.now = self.now.max(record.ts_ns);
         let thread = self.threads.get(Pid(record.pid), Tid(record.tid), &self.ledger);
         if record.lost_before > 0 {

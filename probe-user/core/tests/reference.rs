@@ -10,6 +10,7 @@ use ctrace_core::function::FunctionInfo;
 use ctrace_core::report::Report;
 use ctrace_core::units::{Nanos, Tid};
 use proptest::prelude::*;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use support::*;
 
@@ -256,7 +257,8 @@ fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
         let mine = || inside().filter(|(_, c)| c.func == func);
         let ended = || mine().filter(|(_, c)| !is_open(c));
         let mut timed: Vec<(usize, &Call)> = ended().filter(|(_, c)| c.timed).collect();
-        timed.sort_by_key(|(_, c)| (c.end - c.start, c.known));
+        // Of two that end together in one thread, the inner one ends first.
+        timed.sort_by_key(|(_, c)| (c.end - c.start, c.known, Reverse(c.depth)));
         let durations: Vec<u64> = timed.iter().map(|(_, c)| c.end - c.start).collect();
         let mut threads: Vec<u64> = mine().map(|(_, c)| c.thread).collect();
         threads.sort_unstable();
