@@ -26,7 +26,11 @@ pub(super) fn run() -> Result<Vec<Row>> {
             "10 M calls, 1 M/s asked",
             format!("{:.2} M/s, {lost} events lost, {timed} of {calls} timed", rate / 1e6),
         )
-        .goal("nothing lost", lost == 0 && calls == CALLS && timed == CALLS),
+        .goal(
+            "1 M/s reached, nothing lost",
+            // A slower target proves nothing about this rate.
+            rate >= 0.95e6 && lost == 0 && calls == CALLS && timed == CALLS,
+        ),
         small_rings(&program)?,
     ])
 }
