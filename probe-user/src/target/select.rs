@@ -54,6 +54,14 @@ pub struct Selection {
     pub notes: Vec<String>,
     /// Functions and probes that -x took away.
     pub excluded: usize,
+    /// Patterns without an object that the program itself satisfied, by their places.
+    settled: Settled,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Settled {
+    functions: Vec<usize>,
+    usdt: Vec<usize>,
 }
 
 impl Selection {
@@ -98,6 +106,21 @@ impl Selector {
         self.functions.is_empty() && self.usdt.is_empty()
     }
 
+    /// What is left to look for in libraries that come after `selection` was made from this: a
+    /// pattern without an object is done once the program itself has matched it.
+    pub fn for_late_objects(&self, selection: &Selection) -> Self {
+        let open = |patterns: &[Pattern], settled: &[usize]| -> Vec<Pattern> {
+            let places = patterns.iter().enumerate();
+            let open = places.filter(|(place, _)| !settled.contains(place));
+            open.map(|(_, pattern)| pattern.clone()).collect()
+        };
+        Self {
+            functions: open(&self.functions, &selection.settled.functions),
+            usdt: open(&self.usdt, &selection.settled.usdt),
+            exclude: self.exclude.clone(),
+        }
+    }
+
     /// Looks everything up. `objects` are those of one process, with the program itself marked
     /// as main; at most `limit` functions and probe sites are taken.
     pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
@@ -106,7 +129,7 @@ impl Selector {
         }
         let mut selection = Selection::default();
         let mut functions = BTreeSet::new();
-        for pattern in &self.functions {
+        for (place, pattern) in self.functions.iter().enumerate() {
             let (found, searched) = search(pattern, objects, matching_functions);
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
@@ -115,15 +138,21 @@ impl Selector {
                 let found_in = searched.iter().map(|object| &objects[*object]);
                 selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
             }
+            if is_settled(pattern, objects, &found) {
+                selection.settled.functions.push(place);
+            }
             functions.extend(found);
         }
         let mut usdt = BTreeSet::new();
-        for pattern in &self.usdt {
+        for (place, pattern) in self.usdt.iter().enumerate() {
             let (found, searched) = search(pattern, objects, |pattern, object| {
                 matching(object.usdt_probes(), |probe| pattern.matches_usdt(probe))
             });
             if found.is_empty() {
                 selection.unmatched.push(NotFound::usdt(pattern, objects, &searched));
+            }
+            if is_settled(pattern, objects, &found) {
+                selection.settled.usdt.push(place);
             }
             usdt.extend(found);
         }
@@ -157,6 +186,10 @@ impl Selector {
         selection.usdt = usdt.into_iter().collect();
         Ok(selection)
     }
+}
+
+fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Selected]) -> bool {
+    !pattern.names_object() && found.iter().any(|selected| objects[selected.object].is_main())
 }
 
 /// Where a pattern matches, and the objects that were searched: those it names, else the main

@@ -53,6 +53,28 @@ fn selects() {
 }
 
 #[test]
+fn looks_in_late_libraries_for_what_the_program_has_not() {
+    let (_built, mut objects) = objects();
+    let late = objects.split_off(1);
+    let check = |functions: &[&str], expected: &[&str]| {
+        let selector = selector(functions, &[], &[]);
+        let selection = selector.select(&objects, 100).unwrap();
+        let selected = selector.for_late_objects(&selection).select(&late, 100);
+        let selected = selected.unwrap_or_default();
+        let names: Vec<&str> =
+            selected.functions(&late).map(|(_, function)| &**function.name()).collect();
+        assert_eq!(names, expected, "{functions:?}");
+    };
+    // `m*` would match in libc, too.
+    check(&["m*"], &[]);
+    check(&["main", "malloc"], &["malloc"]);
+    check(&["m*", "malloc@libc*"], &["malloc"]);
+    let selector = selector(&["main"], &[], &[]);
+    let selection = selector.select(&objects, 100).unwrap();
+    assert!(selector.for_late_objects(&selection).is_empty());
+}
+
+#[test]
 fn explains_what_it_did_not_find() {
     let (_built, objects) = objects();
     let error = |functions: &[&str], exclude: &[&str], limit| {
