@@ -4,7 +4,7 @@ use super::nearest::nearest;
 use super::object::Object;
 use super::pattern::Pattern;
 use super::usdt::UsdtProbe;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// A pattern that matched nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,12 +106,7 @@ impl fmt::Display for NotFound {
         };
         write!(f, "no {kind} matches `{}`", self.pattern)?;
         if !self.searched.is_empty() {
-            const SHOWN: usize = 5;
-            let mut shown =
-                self.searched.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-            if self.searched.len() > SHOWN {
-                write!(shown, " and {} more", self.searched.len() - SHOWN)?;
-            }
+            let shown = first(5, &self.searched);
             write!(f, " (searched {} in {shown})", count(self.candidates, kind))?;
         }
         if !self.nearest.is_empty() {
@@ -128,13 +123,22 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// The first of some names, and how many more there are.
+fn first(shown: usize, names: &[String]) -> String {
+    let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > shown {
+        text += &format!(" and {} more", names.len() - shown);
+    }
+    text
+}
+
 /// A pattern that names an object which is not there.
 fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> Option<String> {
     if !(pattern.names_object() && searched.is_empty()) {
         return None;
     }
-    let names: Vec<&str> = objects.iter().map(|object| &**object.name()).collect();
-    Some(format!("no object has this name; there are {}", names.join(", ")))
+    let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
+    Some(format!("no object has this name; there are {}", first(10, &names)))
 }
 
 /// A function whose code is chosen when the program starts, so that its name leads nowhere.
@@ -155,7 +159,7 @@ fn stripped_hint(object: &Object) -> Option<String> {
         object.debug_file().looked_at.iter().map(|(path, _)| path.display().to_string()).collect();
     let looked = match paths.as_slice() {
         [] => "it names no debug file".to_owned(),
-        paths => format!("looked for its debug file at {}", paths.join(", ")),
+        paths => format!("looked for its debug file at {}", first(2, paths)),
     };
     Some(format!(
         "{} is stripped, its own functions have no names left: install its debug symbols (-dbgsym \
