@@ -54,9 +54,9 @@ pub struct Thread {
 #[derive(Clone, Debug)]
 pub struct Process {
     pid: u32,
-    comm: String,
     exe: PathBuf,
     command: Vec<String>,
+    /// Clock ticks after boot: with the pid, it tells this process from a later one.
     start_time: u64,
 }
 
@@ -96,7 +96,6 @@ impl Process {
         Ok(Self {
             pid,
             command: read_command(pid),
-            comm: stat.comm,
             exe: maps::without_deleted(&exe).0,
             start_time: stat.start_time,
         })
@@ -104,11 +103,6 @@ impl Process {
 
     pub fn pid(&self) -> u32 {
         self.pid
-    }
-
-    /// The name the kernel shows for the main thread, at most 15 bytes.
-    pub fn comm(&self) -> &str {
-        &self.comm
     }
 
     /// The program's path as the process sees it, also when the file is deleted since.
@@ -119,11 +113,6 @@ impl Process {
     /// The command line, one string an argument; empty when the process erased it.
     pub fn command(&self) -> &[String] {
         &self.command
-    }
-
-    /// Clock ticks after boot: with the pid, it tells this process from a later one.
-    pub fn start_time(&self) -> u64 {
-        self.start_time
     }
 
     /// Whether a process is stopped by a signal.
@@ -142,16 +131,6 @@ impl Process {
         read_stat(self.pid).is_ok_and(|stat| {
             stat.start_time == self.start_time && !matches!(stat.state, b'Z' | b'X')
         })
-    }
-
-    /// The root of the file system as the process sees it.
-    pub fn root(&self) -> PathBuf {
-        proc_path(self.pid, "root")
-    }
-
-    /// Whether its paths mean other files than ours: a container, or a chroot.
-    pub fn has_own_root(&self) -> bool {
-        has_own_root(self.pid)
     }
 
     /// Its threads with their names, in the order of their ids.

@@ -6,7 +6,7 @@ fn opens_itself() {
     assert_eq!(process.exe(), std::env::current_exe().unwrap());
     assert!(!process.command().is_empty());
     assert!(process.is_alive());
-    assert!(!process.has_own_root());
+    assert!(!has_own_root(process.pid()));
     assert!(process.threads().iter().any(|thread| thread.tid == process.pid()));
 }
 
@@ -108,7 +108,7 @@ fn sees_into_another_root() {
     let mapped = process.objects().unwrap();
     let object = Object::open_mapped(&mapped[0]).unwrap();
     let waits = object.functions().iter().find(|function| function.raw() == "waits").cloned();
-    let own_root = process.has_own_root();
+    let own_root = has_own_root(child.id());
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(own_root && mapped[0].is_main);
