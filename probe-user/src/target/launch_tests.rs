@@ -16,6 +16,8 @@ fn finds_program_and_libraries() {
     assert!(launch.objects[1..].iter().all(|object| !object.is_main));
     assert!(launch.objects.iter().any(|object| object.name == "libc.so.6"));
     assert!(launch.objects.iter().any(|object| object.name.starts_with("ld-linux")));
+    assert!(launch.objects.iter().all(|object| !object.path.starts_with("/proc")));
+    assert!(launch.remarks().is_empty());
 }
 
 #[test]
@@ -27,6 +29,7 @@ fn follows_scripts() {
     let launch = resolve(second.as_os_str()).unwrap();
     assert_eq!(launch.scripts, [second, first]);
     assert_eq!(launch.exe, Path::new("/bin/sh"));
+    assert!(launch.remarks()[0].contains("is a script"), "{:?}", launch.remarks());
 }
 
 #[test]
@@ -70,7 +73,8 @@ fn parses_what_loaders_print() {
     let loaded = parse_list(
         b"\tlinux-vdso.so.1 (0x00007ffc)\n\tliba b.so => /opt/a b/liba b.so (0x00007f)\n\
           \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\
-          \t/lib/ld-musl-x86_64.so.1 (0x7f)\nlibz.so => /lib/libz.so (0x7f)\n\n",
+          \t/lib/ld-musl-x86_64.so.1 (0x7f)\nlibz.so => /lib/libz.so (0x7f)\n\n\
+          Error loading shared library libm.so: No such file (needed by x)\n",
     );
     let paths: Vec<&str> = loaded.paths.iter().filter_map(|path| path.to_str()).collect();
     assert_eq!(
@@ -82,5 +86,67 @@ fn parses_what_loaders_print() {
             "/lib/libz.so"
         ]
     );
-    assert_eq!(loaded.missing, ["libgone.so"]);
+    assert_eq!(loaded.missing, ["libgone.so", "libm.so"]);
+}
+
+#[test]
+fn runs_no_loader_that_others_can_change() {
+    const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+    const EXE: &str = "/bin/ls";
+    let dir = tempfile::tempdir().unwrap();
+    let loaded = libraries(Path::new(LOADER), Path::new(EXE));
+    assert!(loaded.paths.len() > 1 && loaded.unasked.is_none(), "{loaded:?}");
+    let check = |loader: &Path, why: &str| {
+        let loaded = libraries(loader, Path::new(EXE));
+        assert!(loaded.paths.is_empty(), "{loaded:?}");
+        assert!(loaded.unasked.as_ref().is_some_and(|told| told.contains(why)), "{loaded:?}");
+    };
+    let copy = dir.path().join("ld-linux-x86-64.so.2");
+    fs::copy(LOADER, &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o757)).unwrap();
+    check(&copy, "others than root");
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    if std::os::unix::fs::chown(&copy, Some(65534), None).is_err() {
+        assert_ne!(fs::metadata(&copy).unwrap().uid(), 0);
+    }
+    check(&copy, "others than root");
+    let link = dir.path().join("ld-linux.so");
+    std::os::unix::fs::symlink("/bin/ls", &link).unwrap();
+    check(&link, "none that ctrace knows");
+    check(Path::new("/bin/ls"), "none that ctrace knows");
+    check(&dir.path().join("ld-linux-none"), "cannot be opened");
+}
+
+#[test]
+fn asks_no_loader_that_would_run_code_of_the_program() {
+    for flag in ["--audit", "--depaudit"] {
+        let compiler = format!("gcc -Wl,{flag}=/nonexistent/audit.so");
+        let built = super::super::fixtures::compile(&compiler, "c", "int main() { return 0; }");
+        let launch = resolve(built.program.as_os_str()).unwrap();
+        assert_eq!(launch.objects.len(), 1);
+        assert!(launch.remarks()[0].contains("DT_AUDIT"), "{:?}", launch.remarks());
+    }
+}
+
+#[test]
+fn tells_of_a_missing_library() {
+    let built = super::super::fixtures::compile("gcc", "c", "int main() { return 0; }");
+    built.run("gcc -shared -o libgone.so input.c");
+    built.run("gcc -Wl,--no-as-needed -o program input.c libgone.so");
+    built.run("rm libgone.so");
+    let launch = resolve(built.program.as_os_str()).unwrap();
+    assert!(launch.remarks()[0].contains("does not find libgone.so"), "{:?}", launch.remarks());
+}
+
+#[test]
+fn does_not_wait_for_ever() {
+    let start = std::time::Instant::now();
+    let command = |name: &str, argument: &str| {
+        let mut command = Command::new(name);
+        command.arg(argument);
+        command
+    };
+    assert_eq!(output(command("sleep", "1000"), Duration::from_millis(50)), None);
+    assert!(start.elapsed() < Duration::from_secs(100));
+    assert_eq!(output(command("echo", "x"), PATIENCE).unwrap(), b"x\n");
 }
