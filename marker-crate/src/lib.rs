@@ -1,2 +1,2 @@
-//! Markers for programs that ctrace profiles; see the README for what is there.
+//! Markers for programs that ctrace profiles. Nothing is here yet.
 #![no_std]

@@ -39,9 +39,11 @@ pub struct Control {
     pub record: Record,
     /// The thread's name, zero-padded: the new one for `Rename` and `Exec`.
     pub comm: [u8; 16],
-    /// `Fork`: the child's process id. `ProcessExit`: the wait status.
+    /// `Fork`: the child's process id. `Exec`: the id that the calling thread had before.
+    /// `ProcessExit`: the wait status.
     pub arg0: u64,
-    /// `Fork`: the child's thread id.
+    /// `Fork`: the child's thread id. `Exec`: 1 if the process is stopped before its first
+    /// instruction.
     pub arg1: u64,
 }
 
@@ -61,7 +63,8 @@ pub enum Kind {
     Point = 5,
     /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
     Fork = 16,
-    /// The process runs a new program.
+    /// The process runs a new program (`arg0` the old id of the thread that called exec, `arg1` 1
+    /// if it is stopped).
     Exec = 17,
     /// The thread is gone.
     ThreadExit = 18,

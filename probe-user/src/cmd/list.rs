@@ -5,18 +5,20 @@ use crate::{
     cli::{ListArgs, SelectArgs},
     session,
     target::{
+        launch::resolve,
         list::{Row, list_functions},
         maps::MappedObject,
         object::Object,
         place::{Refusal, explain},
         plan::Placement,
         process::Process,
+        select::Selection,
     },
     ui::{Style, listing, terminal},
 };
 use anyhow::Context;
 use serde_json::json;
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 /// A row, and how it would be traced, where that was asked for.
 type Decided = (Row, Option<Result<Placement, Refusal>>);
@@ -24,14 +26,18 @@ type Decided = (Row, Option<Result<Placement, Refusal>>);
 pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let mapped = match (args.pid, &args.binary) {
         (Some(pid), _) => Process::open(pid)?.objects()?,
-        (None, Some(path)) => vec![
-            MappedObject::from_file(path, true)
-                .with_context(|| format!("cannot read {}", path.display()))?,
-        ],
+        (None, Some(path)) => with_libraries(path)?,
         (None, None) => unreachable!("the command line asks for one of them"),
     };
     let mut planner = session::planner(&select(&args.select), args.returns)?;
-    let (objects, selection) = planner.select(&mapped)?;
+    let found = planner.select(&mapped);
+    let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
+        true => match found.ok().and_then(main_alone) {
+            Some(found) => found,
+            None => planner.select(&mapped[..1])?,
+        },
+        false => found?,
+    };
     let rows = list_functions(&objects, &selection, true);
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
     let text =
@@ -42,9 +48,34 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     }
 }
 
+/// A program with the libraries that `run` would find, as they decide how ends of calls are seen;
+/// a library, or what cannot be run, alone.
+fn with_libraries(path: &Path) -> anyhow::Result<Vec<MappedObject>> {
+    let main = MappedObject::from_file(path, true)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    // A name without a slash is meant as a file, and not to be looked up in PATH.
+    let launch = std::path::absolute(path).ok().and_then(|path| resolve(path.as_os_str()).ok());
+    let loaded = launch.filter(|launch| launch.scripts.is_empty()).map(|launch| launch.objects);
+    let libraries = loaded.into_iter().flatten().filter(|object| !object.is_main);
+    Ok(std::iter::once(main).chain(libraries).collect())
+}
+
+/// All of a file means: not what its libraries have. Nothing if it has nothing.
+fn main_alone(found: (Vec<Object>, Selection)) -> Option<(Vec<Object>, Selection)> {
+    let (objects, mut selection) = found;
+    selection.functions.retain(|selected| objects[selected.object].is_main());
+    selection.usdt.retain(|selected| objects[selected.object].is_main());
+    let none = selection.functions.is_empty() && selection.usdt.is_empty();
+    (!none).then_some((objects, selection))
+}
+
+fn is_all(asked: &SelectArgs) -> bool {
+    asked.functions.is_empty() && asked.usdt.is_empty()
+}
+
 /// Without a selection everything is listed.
 fn select(asked: &SelectArgs) -> SelectArgs {
-    let all = asked.functions.is_empty() && asked.usdt.is_empty();
+    let all = is_all(asked);
     let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
     SelectArgs {
         functions: or_all(&asked.functions),

@@ -24,6 +24,9 @@ fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Resu
     let sink = Sink::open(&args.trace.output, sink::Default::Stderr)?;
     let mut setup = Setup::plan(&args.trace, &resolved.objects)?;
     let plan = std::mem::take(&mut setup.plan);
+    for remark in resolved.remarks() {
+        eprintln!("ctrace: {remark}");
+    }
     let mut launched = Launched::stopped(&resolved.command, &args.command)?;
     let pid = launched.pid();
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());

@@ -71,6 +71,8 @@ pub struct Refused {
 /// Makes plans for the objects of one target.
 pub struct Planner {
     selector: Selector,
+    /// What is to be looked for in libraries that come later.
+    late: Selector,
     limit: usize,
     returns: Returns,
     nop5_optimised: bool,
@@ -81,7 +83,15 @@ pub struct Planner {
 
 impl Planner {
     pub fn new(selector: Selector, limit: usize, returns: Returns, nop5_optimised: bool) -> Self {
-        Self { selector, limit, returns, nop5_optimised, unwinder: false, switches_stacks: false }
+        Self {
+            late: selector.clone(),
+            selector,
+            limit,
+            returns,
+            nop5_optimised,
+            unwinder: false,
+            switches_stacks: false,
+        }
     }
 
     /// The plan for a whole target.
@@ -91,17 +101,25 @@ impl Planner {
             bail!("{}", what_could_be_traced(&objects));
         }
         let selection = self.selector.select(&objects, self.limit)?;
+        self.late = self.selector.for_late_objects(&selection);
         self.place_all(&objects, &selection)
     }
 
-    /// The plan for objects that came later; that nothing matches there is no error.
+    /// The plan for objects that came later, a new program or libraries; that nothing matches
+    /// there is no error.
     pub fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
-        match self.selector.select(&objects, self.limit) {
-            Ok(selection) => self.place_all(&objects, &selection),
-            Err(SelectError::NothingFound(_)) => Ok(Plan::default()),
-            Err(error) => Err(error.into()),
+        let new_program = objects.iter().any(Object::is_main);
+        let selector = if new_program { &self.selector } else { &self.late };
+        let selection = match selector.select(&objects, self.limit) {
+            Ok(selection) => selection,
+            Err(SelectError::NothingFound(_) | SelectError::NothingAsked) => Selection::default(),
+            Err(error) => return Err(error.into()),
+        };
+        if new_program {
+            self.late = self.selector.for_late_objects(&selection);
         }
+        self.place_all(&objects, &selection)
     }
 
     /// Nothing seen so far would make a return probe kill the target, or the user wants them.

@@ -4,7 +4,7 @@
 //! hundred libraries costs little until a library's symbols are asked for.
 
 use object::elf as constants;
-use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
+use object::read::elf::{Dyn as _, ElfFile64, ProgramHeader as _, SectionHeader as _};
 use object::{LittleEndian, Object as _, ReadRef};
 use std::ops::Range;
 
@@ -61,6 +61,8 @@ pub struct Layout {
     pub entry: u64,
     /// The dynamic loader the program asks for.
     pub interpreter: Option<Vec<u8>>,
+    /// Its dynamic loader runs code that the program names (DT_AUDIT), even to list libraries.
+    pub auditors: bool,
     pub build_id: Option<Vec<u8>>,
     /// File name and CRC of a separate debug file.
     pub debug_link: Option<(Vec<u8>, u32)>,
@@ -117,6 +119,17 @@ impl Layout {
                 writable: flags & constants::SHF_WRITE.0 != 0,
             });
         }
+        if layout.interpreter.is_some() {
+            layout.auditors = elf
+                .elf_program_headers()
+                .iter()
+                .filter(|program| program.p_type(endian) == constants::PT_DYNAMIC)
+                .any(|program| {
+                    // By address, as the loader reads it.
+                    let at = layout.file_offset(program.p_vaddr(endian));
+                    at.is_none_or(|at| may_name_auditors(data, at, program.p_filesz(endian)))
+                });
+        }
         // Broken notes and links take nothing away from the symbols.
         layout.build_id = elf.build_id().ok().flatten().map(<[u8]>::to_owned);
         layout.debug_link =
@@ -144,6 +157,21 @@ impl Layout {
             (within < segment.file_size).then(|| segment.addresses.start.checked_add(within))?
         })
     }
+}
+
+/// Whether the dynamic section names auditors; one without an end may.
+fn may_name_auditors<'data, R: ReadRef<'data>>(data: R, offset: u64, size: u64) -> bool {
+    type Entry = constants::Dyn64<LittleEndian>;
+    let count = size as usize / size_of::<Entry>();
+    let Ok(entries) = data.read_slice_at::<Entry>(offset, count) else { return true };
+    for entry in entries {
+        match entry.d_tag(LittleEndian) {
+            constants::DT_NULL => return false,
+            constants::DT_AUDIT | constants::DT_DEPAUDIT => return true,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// Checks class, byte order and machine before anything else is read.

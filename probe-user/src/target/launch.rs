@@ -7,10 +7,14 @@ use super::object::{Object, ObjectError};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Why a command cannot be launched; each is one line.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +56,31 @@ pub struct Launch {
     pub objects: Vec<MappedObject>,
     /// Libraries the loader will not find.
     pub missing: Vec<String>,
+    /// Why the loader was not asked for the libraries.
+    unasked: Option<String>,
+}
+
+impl Launch {
+    /// What the user should know before the start, a line each.
+    pub fn remarks(&self) -> Vec<String> {
+        let exe = self.exe.display();
+        let script = (!self.scripts.is_empty()).then(|| {
+            format!(
+                "{} is a script: what is traced is {exe}, which runs it",
+                self.command.display()
+            )
+        });
+        let missing = (!self.missing.is_empty()).then(|| {
+            format!("the dynamic loader of {exe} does not find {}", self.missing.join(", "))
+        });
+        let unasked = self.unasked.as_ref().map(|why| {
+            format!(
+                "the libraries of {exe} are not known before it runs, and are traced from when \
+                 they are mapped: {why}"
+            )
+        });
+        [script, missing, unasked].into_iter().flatten().collect()
+    }
 }
 
 /// As many as the kernel follows.
@@ -77,6 +106,10 @@ pub fn resolve(command: &OsStr) -> Result<Launch, LaunchError> {
         error => error.into(),
     })?;
     let loaded = match object.interpreter() {
+        Some(_) if object.layout().auditors => Loaded {
+            unasked: Some("it has its loader run code of its own (DT_AUDIT)".to_owned()),
+            ..Loaded::default()
+        },
         Some(loader) => libraries(Path::new(OsStr::from_bytes(loader)), &exe),
         None => Loaded::default(),
     };
@@ -88,7 +121,14 @@ pub fn resolve(command: &OsStr) -> Result<Launch, LaunchError> {
             objects.push(mapped);
         }
     }
-    Ok(Launch { command: found, exe, scripts, objects, missing: loaded.missing })
+    Ok(Launch {
+        command: found,
+        exe,
+        scripts,
+        objects,
+        missing: loaded.missing,
+        unasked: loaded.unasked,
+    })
 }
 
 /// Looks a command up as execvp does.
@@ -164,39 +204,106 @@ fn interpreter(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
 struct Loaded {
     paths: Vec<PathBuf>,
     missing: Vec<String>,
+    unasked: Option<String>,
 }
 
-/// Asks the program's own dynamic loader what it would load, as ldd does. The loader comes from
-/// the program, which is about to be run with it anyway; a loader we do not know is not asked,
-/// because it might just run the program.
+/// Asks the program's dynamic loader what it would load, as ldd does. We may have more rights than
+/// the program will: only a loader that root alone can change is run, and one whose name we do not
+/// know is not, because it might just run the program.
 fn libraries(loader: &Path, exe: &Path) -> Loaded {
-    let name = loader.file_name().unwrap_or_default().as_bytes();
-    if !(name.starts_with(b"ld-linux")
-        || name.starts_with(b"ld-musl")
-        || name.starts_with(b"ld.so"))
-    {
-        return Loaded::default();
-    }
+    let unasked = |why: String| Loaded { unasked: Some(why), ..Loaded::default() };
+    let file = match trusted(loader) {
+        Ok(file) => file,
+        Err(why) => return unasked(format!("its loader {} {why}", loader.display())),
+    };
     let path = std::path::absolute(exe).unwrap_or_else(|_| exe.to_owned());
-    let output = Command::new(loader)
-        .arg("--list")
-        .arg(path)
-        .env("LD_TRACE_LOADED_OBJECTS", "1")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
-    let mut loaded = output.map(|output| parse_list(&output.stdout)).unwrap_or_default();
+    // By descriptor: the path could by now be another file.
+    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command.arg0(loader).arg("--list").arg(path).env("LD_TRACE_LOADED_OBJECTS", "1");
+    // LD_PRELOAD and LD_LIBRARY_PATH stay: the program will get them, too. These would run code,
+    // or add to what is printed.
+    for name in [
+        "LD_AUDIT",
+        "LD_DEBUG",
+        "LD_DEBUG_OUTPUT",
+        "LD_VERBOSE",
+        "LD_WARN",
+        "LD_BIND_NOW",
+        "LD_PROFILE",
+    ] {
+        command.env_remove(name);
+    }
+    let Some(output) = output(command, PATIENCE) else {
+        return unasked(format!("its loader {} does not answer", loader.display()));
+    };
+    let mut loaded = parse_list(&output);
     if !loaded.paths.iter().any(|path| path == loader) {
         loaded.paths.push(loader.to_owned());
     }
     loaded
 }
 
-/// Lines such as `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`.
+/// A dynamic loader as systems install it, opened; or what is wrong with it.
+fn trusted(loader: &Path) -> Result<File, String> {
+    let is_known = |path: &Path, names: &[&str]| {
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        names.iter().any(|known| name.starts_with(known.as_bytes()))
+    };
+    if !is_known(loader, &["ld-linux", "ld-musl", "ld.so"]) {
+        return Err("is none that ctrace knows".to_owned());
+    }
+    let cannot_open = |error: io::Error| format!("cannot be opened: {error}");
+    let real = loader.canonicalize().map_err(cannot_open)?;
+    // Its link may lead to another program of root's. Old glibc has ld-2.31.so, musl libc.so.
+    if !is_known(&real, &["ld-", "ld.so", "libc.so", "libc.musl"]) {
+        return Err(format!("is {}, none that ctrace knows", real.display()));
+    }
+    // Asked before opening: opening a fifo would wait for a writer.
+    if !real.is_file() {
+        return Err("is not a regular file".to_owned());
+    }
+    let file = File::open(&real).map_err(cannot_open)?;
+    let meta = file.metadata().map_err(cannot_open)?;
+    if meta.uid() != 0 || meta.mode() & 0o022 != 0 {
+        return Err("can be changed by others than root".to_owned());
+    }
+    Ok(file)
+}
+
+/// How long a loader may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a command prints, errors too, unless it takes too long.
+fn output(mut command: Command, patience: Duration) -> Option<Vec<u8>> {
+    let (mut pipe, writer) = io::pipe().ok()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone().ok()?).stderr(writer);
+    let mut child = command.spawn().ok()?;
+    // Our own ends of the pipe would keep it open.
+    drop(command);
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = pipe.read_to_end(&mut bytes);
+        // Nobody waits for it any more when that took too long.
+        let _ = send.send(read.ok().map(|_| bytes));
+    });
+    let bytes = receive.recv_timeout(patience).ok().flatten();
+    // It has ended, or is to.
+    let _ = child.kill();
+    let _ = child.wait();
+    bytes
+}
+
+/// Lines such as `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`. When a library is
+/// missing, glibc complains instead of listing, musl beside it.
 fn parse_list(output: &[u8]) -> Loaded {
     let mut loaded = Loaded::default();
     for line in output.split(|byte| *byte == b'\n') {
         let line = line.trim_ascii();
+        if let Some(name) = complaint(line) {
+            loaded.missing.push(String::from_utf8_lossy(name).into_owned());
+            continue;
+        }
         let (name, place) = match memchr::memmem::find(line, b" => ") {
             Some(at) => (&line[..at], &line[at + 4..]),
             None => (line, line),
@@ -214,92 +321,16 @@ fn parse_list(output: &[u8]) -> Loaded {
     loaded
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn script(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
-        let path = dir.join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        path
-    }
-
-    #[test]
-    fn finds_program_and_libraries() {
-        let launch = resolve(OsStr::new("ls")).unwrap();
-        assert!(launch.command.is_absolute());
-        assert!(launch.scripts.is_empty());
-        assert!(launch.objects[0].is_main);
-        assert!(launch.objects[1..].iter().all(|object| !object.is_main));
-        assert!(launch.objects.iter().any(|object| object.name == "libc.so.6"));
-        assert!(launch.objects.iter().any(|object| object.name.starts_with("ld-linux")));
-    }
-
-    #[test]
-    fn follows_scripts() {
-        let dir = tempfile::tempdir().unwrap();
-        let first = script(dir.path(), "first", "#! /bin/sh -e\necho\n", 0o755);
-        let text = format!("#!{} arg\n", first.display());
-        let second = script(dir.path(), "second", &text, 0o755);
-        let launch = resolve(second.as_os_str()).unwrap();
-        assert_eq!(launch.scripts, [second, first]);
-        assert_eq!(launch.exe, Path::new("/bin/sh"));
-    }
-
-    #[test]
-    fn refuses_what_cannot_run() {
-        let dir = tempfile::tempdir().unwrap();
-        let looped = dir.path().join("loop");
-        let text = format!("#!{}\n", looped.display());
-        let cases: [(PathBuf, u8); 8] = [
-            ("surely-no-such-command".into(), 127),
-            ("".into(), 127),
-            ("/no/such/file".into(), 127),
-            (dir.path().to_owned(), 126),
-            (script(dir.path(), "noexec", "#!/bin/sh\n", 0o644), 126),
-            (script(dir.path(), "text", "hello\n", 0o755), 126),
-            (script(dir.path(), "lost", "#!/no/such/interpreter\n", 0o755), 127),
-            (script(dir.path(), "loop", &text, 0o755), 126),
-        ];
-        for (command, code) in cases {
-            let error = resolve(command.as_os_str()).unwrap_err();
-            assert_eq!(error.exit_code(), code, "{}: {error}", command.display());
-            assert!(!error.to_string().contains('\n'));
-        }
-    }
-
-    #[test]
-    fn looks_in_path_in_order() {
-        let dir = tempfile::tempdir().unwrap();
-        let (one, two) = (dir.path().join("one"), dir.path().join("two"));
-        fs::create_dir(&one).unwrap();
-        fs::create_dir(&two).unwrap();
-        let refused = script(&one, "tool", "#!/bin/sh\n", 0o644);
-        let path = Some(std::env::join_paths([&one, &two]).unwrap());
-        let error = find(OsStr::new("tool"), path.clone()).unwrap_err();
-        assert!(matches!(error, LaunchError::NotExecutable { path, .. } if path == refused));
-        let good = script(&two, "tool", "#!/bin/sh\n", 0o755);
-        assert_eq!(find(OsStr::new("tool"), path).unwrap(), good);
-    }
-
-    #[test]
-    fn parses_what_loaders_print() {
-        let loaded = parse_list(
-            b"\tlinux-vdso.so.1 (0x00007ffc)\n\tliba b.so => /opt/a b/liba b.so (0x00007f)\n\
-              \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\
-              \t/lib/ld-musl-x86_64.so.1 (0x7f)\nlibz.so => /lib/libz.so (0x7f)\n\n",
-        );
-        let paths: Vec<&str> = loaded.paths.iter().filter_map(|path| path.to_str()).collect();
-        assert_eq!(
-            paths,
-            [
-                "/opt/a b/liba b.so",
-                "/lib64/ld-linux-x86-64.so.2",
-                "/lib/ld-musl-x86_64.so.1",
-                "/lib/libz.so"
-            ]
-        );
-        assert_eq!(loaded.missing, ["libgone.so"]);
-    }
+/// The library that a line of glibc or musl complains of.
+fn complaint(line: &[u8]) -> Option<&[u8]> {
+    const MARKS: [&[u8]; 2] =
+        [b"error while loading shared libraries: ", b"Error loading shared library "];
+    let names = MARKS
+        .iter()
+        .find_map(|mark| memchr::memmem::find(line, mark).map(|at| &line[at + mark.len()..]))?;
+    names.split(|byte| *byte == b':').next()
 }
+
+#[cfg(test)]
+#[path = "launch_tests.rs"]
+mod tests;

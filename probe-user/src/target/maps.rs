@@ -1,6 +1,7 @@
 //! What a process has mapped: its executable files by inode, and the memory its stacks live in.
 //!
-//! Identity is the inode, since that is what a uprobe is attached to. The path in
+//! Identity is the inode, since that is what a uprobe is attached to, as stat tells it: on overlay
+//! and btrfs /proc/PID/maps gives another device for the same file. The path in
 //! /proc/PID/maps may by now name another file, or one in another container; the path to open
 //! never does.
 
@@ -47,15 +48,15 @@ pub struct MappedObject {
 impl MappedObject {
     /// An object that is a plain file, of a program that does not run yet.
     pub fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
-        let meta = fs::metadata(path)?;
+        let (dev, inode) = stat(path)?;
         Ok(Self {
             path: path.to_owned(),
             open_path: path.to_owned(),
             name: file_name(path),
             is_main,
             is_deleted: false,
-            dev: meta.dev(),
-            inode: meta.ino(),
+            dev,
+            inode,
             code: Vec::new(),
         })
     }
@@ -108,21 +109,23 @@ fn look(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
     let lines = read(pid)?;
     let exe_path = proc_path(pid, "exe");
     let exe = Exe {
-        meta: fs::metadata(&exe_path).ok().map(|meta| (meta.dev(), meta.ino())),
+        identity: stat(&exe_path).ok(),
         link: fs::read_link(&exe_path).unwrap_or_default().into_os_string(),
         path: exe_path,
     };
     let own_root = has_own_root(pid);
-    let mut found: Vec<MappedObject> = Vec::new();
+    // By what the map says: asking once for each file is enough.
+    let mut found: Vec<((u64, u64), MappedObject)> = Vec::new();
     for line in lines.iter().filter(|line| line.executable && line.inode != 0) {
         let code = CodeMapping { addresses: line.addresses.clone(), offset: line.offset };
-        match found.iter_mut().find(|o| (o.dev, o.inode) == (line.dev, line.inode)) {
-            Some(object) => object.code.push(code),
-            None => found.push(object(pid, line, code, &exe, own_root)),
+        let key = (line.dev, line.inode);
+        match found.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, object)) => object.code.push(code),
+            None => found.push((key, object(pid, line, code, &exe, own_root))),
         }
     }
-    // File systems exist (overlay, btrfs) on which maps and stat differ in the device; the path
-    // decides then.
+    let mut found: Vec<MappedObject> = found.into_iter().map(|(_, object)| object).collect();
+    // Without the right to ask for the file that is mapped, the path decides.
     if !found.iter().any(|object| object.is_main) {
         let link = without_deleted(Path::new(&exe.link)).0;
         if let Some(object) = found.iter_mut().find(|object| object.path == link) {
@@ -136,39 +139,44 @@ fn look(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
 struct Exe {
     path: PathBuf,
     link: OsString,
-    meta: Option<(u64, u64)>,
+    identity: Option<(u64, u64)>,
 }
 
 fn object(pid: u32, line: &Line, code: CodeMapping, exe: &Exe, own_root: bool) -> MappedObject {
-    let is_main = exe.meta == Some((line.dev, line.inode));
+    let is_exe = exe.identity == Some((line.dev, line.inode));
     let (path, marked_deleted) = without_deleted(Path::new(&line.path));
     let in_root = if own_root { rooted(pid, &path) } else { path.clone() };
-    let same = |candidate: &Path| {
-        fs::metadata(candidate).is_ok_and(|meta| (meta.dev(), meta.ino()) == (line.dev, line.inode))
-    };
+    let same = |candidate: &Path| stat(candidate).is_ok_and(|it| it == (line.dev, line.inode));
     let is_deleted = marked_deleted || !in_root.exists();
     let Range { start, end } = line.addresses;
     let link = proc_path(pid, &format!("map_files/{start:x}-{end:x}"));
     // map_files wants CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; the others do not.
     let open_path = if fs::metadata(&link).is_ok() {
         link
-    } else if is_main {
+    } else if is_exe {
         exe.path.clone()
     } else {
         // A path that cannot be proved to be the file is better than none: opening it will
         // tell, and the build-id shows.
         [in_root.clone(), rooted(pid, &path)].into_iter().find(|c| same(c)).unwrap_or(in_root)
     };
+    // What will be opened is what is armed, so that is asked.
+    let (dev, inode) = stat(&open_path).unwrap_or((line.dev, line.inode));
     MappedObject {
         name: file_name(&path),
         path,
         open_path,
-        is_main,
+        is_main: is_exe || exe.identity == Some((dev, inode)),
         is_deleted,
-        dev: line.dev,
-        inode: line.inode,
+        dev,
+        inode,
         code: vec![code],
     }
+}
+
+/// Device and inode of a file.
+fn stat(path: &Path) -> io::Result<(u64, u64)> {
+    fs::metadata(path).map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// The path as seen from our own root.
@@ -272,7 +280,7 @@ fn unescape(path: &[u8]) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
 
     #[test]
     fn parses_lines() {
@@ -347,6 +355,34 @@ mod tests {
         let object = sleeper.main();
         assert_eq!(object.path, program);
         assert_eq!(fs::read(&object.open_path).unwrap(), original);
+    }
+
+    /// On overlay the map and stat differ in the device. The mount is in a namespace of its own.
+    #[test]
+    fn a_file_is_the_same_before_and_while_it_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        for part in ["lower", "upper", "merged"] {
+            fs::create_dir(dir.path().join(part)).unwrap();
+        }
+        fs::copy("/bin/sleep", dir.path().join("lower/sleeper")).unwrap();
+        let script = "mount -t overlay overlay -o lowerdir=upper:lower merged && \
+                      exec merged/sleeper 1000";
+        let mut unshare = Command::new("unshare");
+        unshare.args(["-m", "sh", "-c", script]).current_dir(dir.path()).stderr(Stdio::null());
+        let Ok(child) = unshare.spawn() else { return eprintln!("skipped: no unshare") };
+        let mut sleeper = Sleeper(child);
+        let pid = sleeper.0.id();
+        while !fs::read_link(proc_path(pid, "exe")).is_ok_and(|exe| exe.ends_with("sleeper")) {
+            if sleeper.0.try_wait().unwrap().is_some() {
+                return eprintln!("skipped: no right to mount an overlay, or no such file system");
+            }
+            std::thread::yield_now();
+        }
+        let mapped = sleeper.main();
+        let path = rooted(pid, &dir.path().join("merged/sleeper"));
+        let file = MappedObject::from_file(&path, true).unwrap();
+        assert_eq!((mapped.dev, mapped.inode), (file.dev, file.inode));
+        assert_eq!(mapped.name, "sleeper");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod lines;
 pub mod list;
 pub mod maps;
 pub mod nearest;
+pub mod not_found;
 pub mod object;
 pub mod pattern;
 pub mod place;

@@ -1,0 +1,169 @@
+//! What is told of a pattern that matched nothing: where was searched, what comes close, and why.
+
+use super::nearest::nearest;
+use super::object::Object;
+use super::pattern::Pattern;
+use super::usdt::UsdtProbe;
+use std::fmt;
+
+/// A pattern that matched nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotFound {
+    /// As the user typed it.
+    pub pattern: String,
+    pub kind: Wanted,
+    /// File names of the objects that were searched.
+    pub searched: Vec<String>,
+    /// How many functions, or USDT probes, these have.
+    pub candidates: usize,
+    /// The closest names.
+    pub nearest: Vec<String>,
+    /// What may explain it, each a short sentence.
+    pub hints: Vec<String>,
+}
+
+/// What a pattern is to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Function,
+    Usdt,
+}
+
+const NEAREST: usize = 5;
+
+impl NotFound {
+    pub(super) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+        let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let names = searched.iter().flat_map(|object| {
+            object.functions().iter().flat_map(|function| {
+                std::iter::once(&**function.name()).chain(function.aliases().iter().map(|a| &**a))
+            })
+        });
+        let mut hints = Vec::new();
+        for object in &searched {
+            hints.extend(chosen_at_load(pattern, object));
+            if let Some(reason) = &object.symbols().broken {
+                hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
+            }
+            hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
+        }
+        Self {
+            pattern: pattern.text.clone(),
+            kind: Wanted::Function,
+            nearest: nearest(&pattern.stem, names, NEAREST),
+            candidates: searched.iter().map(|object| object.functions().len()).sum(),
+            searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            hints: hints.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
+        }
+    }
+
+    pub(super) fn usdt(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+        let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let probes: Vec<&UsdtProbe> =
+            searched.iter().flat_map(|object| object.usdt_probes()).collect();
+        let names: Vec<String> = probes.iter().map(|probe| probe.full_name()).collect();
+        let broken: usize = searched.iter().map(|object| object.broken_usdt_notes()).sum();
+        let broken = (broken > 0).then(|| format!("{broken} notes of probes are broken"));
+        let wanted = pattern.stem.rsplit(':').next().unwrap_or_default();
+        let mut close = nearest(wanted, probes.iter().map(|probe| &*probe.name), NEAREST);
+        for name in &mut close {
+            if let Some(full) = names.iter().find(|full| full.ends_with(&format!(":{name}"))) {
+                name.clone_from(full);
+            }
+        }
+        Self {
+            pattern: pattern.text.clone(),
+            kind: Wanted::Usdt,
+            nearest: close,
+            candidates: probes.len(),
+            searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            hints: broken.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
+        }
+    }
+
+    pub(super) fn all_excluded(functions: &[Pattern], usdt: &[Pattern], candidates: usize) -> Self {
+        let texts: Vec<&str> = functions.iter().chain(usdt).map(|p| p.text.as_str()).collect();
+        Self {
+            pattern: texts.join("`, `"),
+            kind: if functions.is_empty() { Wanted::Usdt } else { Wanted::Function },
+            searched: Vec::new(),
+            candidates,
+            nearest: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub(super) fn line(all: &[Self]) -> String {
+        all.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Wanted::Function => "function",
+            Wanted::Usdt => "USDT probe",
+        };
+        write!(f, "no {kind} matches `{}`", self.pattern)?;
+        if !self.searched.is_empty() {
+            let shown = first(5, &self.searched);
+            write!(f, " (searched {} in {shown})", count(self.candidates, kind))?;
+        }
+        if !self.nearest.is_empty() {
+            write!(f, "; close to it: {}", self.nearest.join(", "))?;
+        }
+        for hint in &self.hints {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The first of some names, and how many more there are.
+fn first(shown: usize, names: &[String]) -> String {
+    let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > shown {
+        text += &format!(" and {} more", names.len() - shown);
+    }
+    text
+}
+
+/// A pattern that names an object which is not there.
+fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> Option<String> {
+    if !(pattern.names_object() && searched.is_empty()) {
+        return None;
+    }
+    let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
+    Some(format!("no object has this name; there are {}", first(10, &names)))
+}
+
+/// A function whose code is chosen when the program starts, so that its name leads nowhere.
+pub(super) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<String> {
+    let name = object.symbols().chosen_at_load.iter().find(|name| pattern.matches_name(name))?;
+    Some(format!(
+        "{name} of {} is chosen among several implementations at start (IFUNC): trace these, \
+         they have other names, such as *{name}*",
+        object.name()
+    ))
+}
+
+fn stripped_hint(object: &Object) -> Option<String> {
+    if !object.is_stripped() || object.debug_file().path().is_some() {
+        return None;
+    }
+    let paths: Vec<String> =
+        object.debug_file().looked_at.iter().map(|(path, _)| path.display().to_string()).collect();
+    let looked = match paths.as_slice() {
+        [] => "it names no debug file".to_owned(),
+        paths => format!("looked for its debug file at {}", first(2, paths)),
+    };
+    Some(format!(
+        "{} is stripped, its own functions have no names left: install its debug symbols (-dbgsym \
+         or -debuginfo package) or use an unstripped build; {looked}",
+        object.name()
+    ))
+}

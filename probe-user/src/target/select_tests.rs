@@ -1,0 +1,116 @@
+use super::super::fixtures::{Built, compile, system_libc};
+use super::*;
+
+const SOURCE: &str = r#"
+    #define F(name) __attribute__((noinline)) int name(int x) { return x + __LINE__; }
+    F(parse_header)
+    F(parse_body)
+    F(send_all)
+    F(malloc_like)
+    int main(int c, char **v) { return parse_header(c) + parse_body(c) + send_all(c) + malloc_like(c); }
+"#;
+
+fn objects() -> (Built, Vec<Object>) {
+    let built = compile("gcc -O1", "c", SOURCE);
+    let mut libc = system_libc();
+    libc.set_main(false);
+    let objects = vec![built.object(), libc];
+    (built, objects)
+}
+
+fn selector(functions: &[&str], usdt: &[&str], exclude: &[&str]) -> Selector {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    Selector::parse(&owned(functions), &owned(usdt), &owned(exclude)).unwrap()
+}
+
+#[test]
+fn selects() {
+    let (_built, objects) = objects();
+    let check = |functions: &[&str], exclude: &[&str], expected: &[&str]| {
+        let selection = selector(functions, &[], exclude).select(&objects, 100).unwrap();
+        let names: Vec<String> = selection
+            .functions(&objects)
+            .map(|(object, function)| match object.is_main() {
+                true => function.name().to_string(),
+                false => format!("{}@libc", function.name()),
+            })
+            .collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{functions:?} {exclude:?}");
+    };
+    check(&["parse_*"], &[], &["parse_body", "parse_header"]);
+    check(&["parse_*", "*_all"], &[], &["parse_body", "parse_header", "send_all"]);
+    check(&["parse_*"], &["*_body"], &["parse_header"]);
+    check(&["parse_*", "parse_body"], &[], &["parse_body", "parse_header"]);
+    // In the libraries only when nothing matches in the program.
+    check(&["malloc"], &[], &["malloc@libc"]);
+    check(&["malloc*"], &[], &["malloc_like"]);
+    check(&["malloc@libc.so.6"], &[], &["malloc@libc"]);
+    check(&["malloc@libc", "main"], &[], &["main", "malloc@libc"]);
+    check(&["/^parse_/"], &["/body$/"], &["parse_header"]);
+    check(&["{main,malloc}@*"], &["main@libc*"], &["main", "malloc@libc"]);
+}
+
+#[test]
+fn looks_in_late_libraries_for_what_the_program_has_not() {
+    let (_built, mut objects) = objects();
+    let late = objects.split_off(1);
+    let check = |functions: &[&str], expected: &[&str]| {
+        let selector = selector(functions, &[], &[]);
+        let selection = selector.select(&objects, 100).unwrap();
+        let selected = selector.for_late_objects(&selection).select(&late, 100);
+        let selected = selected.unwrap_or_default();
+        let names: Vec<&str> =
+            selected.functions(&late).map(|(_, function)| &**function.name()).collect();
+        assert_eq!(names, expected, "{functions:?}");
+    };
+    // `m*` would match in libc, too.
+    check(&["m*"], &[]);
+    check(&["main", "malloc"], &["malloc"]);
+    check(&["m*", "malloc@libc*"], &["malloc"]);
+    let selector = selector(&["main"], &[], &[]);
+    let selection = selector.select(&objects, 100).unwrap();
+    assert!(selector.for_late_objects(&selection).is_empty());
+}
+
+#[test]
+fn explains_what_it_did_not_find() {
+    let (_built, objects) = objects();
+    let error = |functions: &[&str], exclude: &[&str], limit| {
+        let error = selector(functions, &[], exclude).select(&objects, limit).unwrap_err();
+        let line = error.to_string();
+        assert!(!line.contains('\n'), "{line}");
+        line
+    };
+    let line = error(&["parse_haeder@program"], &[], 10);
+    assert!(line.contains("parse_header") && line.contains("in program"), "{line}");
+    let line = error(&["f@nosuch.so"], &[], 10);
+    assert!(line.contains("no object") && line.contains("libc.so.6"), "{line}");
+    let line = error(&["parse_*"], &["*"], 10);
+    assert!(line.contains("-x"), "{line}");
+    let line = error(&["*"], &[], 3);
+    assert!(line.contains("limit of 3") && line.contains("--max-functions"), "{line}");
+    assert!(selector(&[], &[], &[]).select(&objects, 10).is_err());
+    let line = error(&["memmove"], &[], 10);
+    assert!(line.contains("IFUNC"), "{line}");
+}
+
+#[test]
+fn keeps_what_matched_beside_what_did_not() {
+    let (_built, objects) = objects();
+    let selection = selector(&["main", "mian"], &["no:such"], &[]).select(&objects, 9).unwrap();
+    assert_eq!(selection.functions.len(), 1);
+    let unmatched: Vec<&str> = selection.unmatched.iter().map(|n| n.pattern.as_str()).collect();
+    assert_eq!(unmatched, ["mian", "no:such"]);
+    assert!(selection.unmatched[0].nearest.contains(&"main".to_owned()));
+}
+
+#[test]
+fn says_that_a_program_is_stripped() {
+    let built = compile("gcc -O1 -s", "c", SOURCE);
+    let objects = [built.object()];
+    let line = selector(&["parse_*"], &[], &[]).select(&objects, 9).unwrap_err().to_string();
+    assert!(line.len() < 600, "{line}");
+    assert!(line.contains("stripped") && line.contains(".build-id"), "{line}");
+}
