@@ -11,7 +11,10 @@ use crate::{
 };
 use aya_ebpf::{
     Global,
-    helpers::{generated::bpf_send_signal, bpf_get_current_comm, bpf_probe_read_kernel, bpf_probe_read_kernel_str_bytes},
+    helpers::{
+        bpf_get_current_comm, bpf_probe_read_kernel, bpf_probe_read_kernel_str_bytes,
+        generated::bpf_send_signal,
+    },
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };

@@ -1,7 +1,7 @@
 //! Parse and dispatch; every failure is one line on stderr.
 
 use clap::{Parser, error::ErrorKind};
-use ctrace_user::{cli::Cli, cmd, cmd::Failure};
+use ctrace_user::{cli::Cli, cmd, cmd::Failure, ui};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(failure: &Failure) -> ExitCode {
-    eprintln!("ctrace: {}", failure.message());
+    ui::say(&failure.message());
     ExitCode::from(failure.code())
 }
 

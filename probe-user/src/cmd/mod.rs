@@ -12,6 +12,7 @@ mod run;
 use crate::{
     cli::{Cli, Command},
     session::{self, plan::Plan},
+    ui,
 };
 use ctrace_core::units::Pid;
 
@@ -30,15 +31,15 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
     }
 }
 
-/// Says what is going to be traced: on a terminal or when asked.
+/// Says what is going to be traced, when asked.
 fn announce(verbose: u8, plan: &Plan, pid: Pid) {
     if verbose == 0 {
         return;
     }
     let count = plan.functions();
-    eprintln!("ctrace: tracing {count} functions and probes of process {}", pid.0);
+    ui::say(&format!("tracing {count} functions and probes of process {}", pid.0));
     for line in session::describe(plan) {
-        eprintln!("ctrace: {line}");
+        ui::say(&line);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
         trace::{self, Ending},
     },
     target::launch::{self, Launch},
+    ui,
 };
 use ctrace_core::report::TargetReport;
 
@@ -25,7 +26,7 @@ fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Resu
     let mut setup = Setup::plan(&args.trace, &resolved.objects)?;
     let plan = std::mem::take(&mut setup.plan);
     for remark in resolved.remarks() {
-        eprintln!("ctrace: {remark}");
+        ui::say(&remark);
     }
     let mut launched = Launched::stopped(&resolved.command, &args.command)?;
     let pid = launched.pid();

@@ -45,9 +45,11 @@ pub fn arm(
         attach_some(kernel, &object.open_path, role, sites, options, &mut attachments)
     };
     attach(Role::ExitSite, &sites.exits)?;
-    attach(Role::Function, &sites.functions)?;
     attach(Role::Entry, &sites.entries)?;
     attach(Role::Point, &sites.points)?;
+    // The return probes come last: should ctrace be killed, the kernel closes the last link first,
+    // and waits there until no return probe is being taken any more.
+    attach(Role::Function, &sites.functions)?;
     Ok(attachments)
 }
 

@@ -9,6 +9,7 @@ use super::{
     status::Status,
     tracer::{Parts, Tracer},
 };
+use crate::ui;
 use crate::{
     bpf::{Config, Kernel, LinkChoice, Nop, long_nop},
     cli::{LinkArg, ReturnsArg, SelectArgs, TraceArgs},
@@ -61,7 +62,7 @@ impl<'a> Setup<'a> {
             }
         }
         for line in &plan.remarks {
-            eprintln!("ctrace: {line}");
+            ui::say(line);
         }
         Ok(Self { args, planner, plan })
     }

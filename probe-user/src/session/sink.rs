@@ -55,9 +55,9 @@ impl Sink {
             ReportFormat::Json => json::to_pretty(report),
             ReportFormat::Csv => {
                 for warning in ui::warnings(report) {
-                    eprintln!("{warning}");
+                    ui::say(&warning);
                 }
-                eprintln!("{}", ui::loss_line(report));
+                ui::say(&ui::loss_line(report));
                 ui::render_csv(report, &self.views)?
             }
         };

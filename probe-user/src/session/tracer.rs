@@ -13,6 +13,7 @@ use super::{
 use crate::{
     bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings, Role},
     target::{launch::resolve, maps::MappedObject, process::Process},
+    ui,
 };
 use ctrace_common::{CONTROL_LEN, Kind};
 use ctrace_core::{
@@ -366,7 +367,7 @@ impl Tracer {
     }
 
     fn warn(&self, text: &str) {
-        self.parts.status.suspend(|| eprintln!("ctrace: {text}"));
+        self.parts.status.suspend(|| ui::say(text));
     }
 
     pub fn detaches_fast(&self) -> bool {
@@ -379,12 +380,17 @@ impl Tracer {
             return;
         }
         let begun = Instant::now();
-        // Last come, first gone: entries go before the probes on the ways out.
-        for attachment in self.attachments.drain(..).rev() {
-            if let Err(error) = attachment.detach() {
-                tracing::warn!("{error}");
+        // All at once: while a link is closed the kernel waits until no return probe is being
+        // taken, which may never come while another link still has some.
+        std::thread::scope(|scope| {
+            for attachment in self.attachments.drain(..) {
+                scope.spawn(move || {
+                    if let Err(error) = attachment.detach() {
+                        tracing::warn!("{error}");
+                    }
+                });
             }
-        }
+        });
         tracing::info!("all probes taken away in {:.1} ms", millis(begun));
     }
 }

@@ -26,8 +26,14 @@ pub use style::Style;
 
 use ctrace_core::export::csv;
 use ctrace_core::report::Report;
+use std::io::Write as _;
 use style::Tone;
 use views::Context;
+
+/// A line for the user on stderr. That nobody reads it is no reason to fail.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "ctrace: {line}");
+}
 
 /// The views in `options`, one below the other.
 pub fn render_table(

@@ -116,7 +116,7 @@ impl Walk<'_, '_> {
             }
             // Code that no known path reaches can matter only if unknown paths exist.
             let unknown = self.pads_unknown || unresolved.iter().any(|&may| may);
-            if !unknown || !self.adopt() {
+            if !unknown || self.flow.trouble.is_some() || !self.adopt() {
                 return;
             }
         }
