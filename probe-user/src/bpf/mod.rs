@@ -35,6 +35,6 @@ pub use floor::attach_nothing;
 pub use kernel::{Config, Kernel};
 pub use link::{Attachment, LinkChoice, LinkKind, PERF_SITES_LIMIT, Role, SITES_LIMIT, Site};
 pub use loss::{Lost, LostCounter};
-pub use object::toolchain;
+pub use object::{require, toolchain};
 pub use release::Release;
 pub use rings::{Drained, Rings};

@@ -14,6 +14,11 @@ pub(super) fn is_there() -> bool {
     !OBJECT.is_empty()
 }
 
+/// Whether tracing can be thought of at all: a binary built without the programs says so at once.
+pub fn require() -> Result<(), BpfError> {
+    bytes().map(|_| ())
+}
+
 pub(super) fn bytes() -> Result<&'static [u8], BpfError> {
     if is_there() { Ok(OBJECT) } else { Err(BpfError::NoProgram { reason: toolchain() }) }
 }

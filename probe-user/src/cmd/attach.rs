@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::{
+    bpf,
     cli::AttachArgs,
     session::{
         Origin, Setup,
@@ -14,6 +15,7 @@ use crate::{
 use ctrace_core::{report::TargetReport, units::Pid};
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
+    bpf::require()?;
     let process = Process::open(args.pid)?;
     let watched = trace::watch(Pid(args.pid))?;
     let sink = Sink::open(&args.trace.output, sink::Default::Stdout)?;

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::{
+    bpf,
     cli::RunArgs,
     session::{
         Origin, Setup,
@@ -22,6 +23,7 @@ pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
 }
 
 fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Result<u8> {
+    bpf::require()?;
     let sink = Sink::open(&args.trace.output, sink::Default::Stderr)?;
     let mut setup = Setup::plan(&args.trace, &resolved.objects)?;
     let plan = std::mem::take(&mut setup.plan);
