@@ -67,3 +67,40 @@ fn run_forwards_signals() {
     assert!(traced.finished.stdout.contains("\nok "), "{}", traced.finished.stdout);
     assert!(traced.report().expect("a report").expect("step").expect("step").calls() > 0);
 }
+
+/// A killed ctrace takes its probes along even while a traced call is open and others go on in it:
+/// the kernel must not have to wait for that call.
+#[test]
+fn a_killed_run_under_an_open_call() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("longcall.c")).expect("builds");
+    let started = Trace::run(&env)
+        .and_then(|trace| trace.function("*").program(&path, []).start())
+        .expect("starts");
+    let target = (0..100)
+        .find_map(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            running(&path)
+        })
+        .expect("the target runs");
+    // Well into the open call.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_ne!(changed_bytes(target, &path).expect("memory"), Vec::<u64>::new());
+    started.running.signal(Signal::KILL).expect("ctrace runs");
+    let left = (0..100).find(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        changed_bytes(target, &path).is_ok_and(|left| left.is_empty())
+    });
+    let pid = rustix::process::Pid::from_raw(target).expect("a process");
+    rustix::process::kill_process(pid, Signal::TERM).expect("the target is alive");
+    assert!(left.is_some(), "the probes were still there after five seconds");
+}
+
+/// The process that runs this program.
+fn running(path: &std::path::Path) -> Option<i32> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut runs = processes.filter(|process| {
+        std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == path)
+    });
+    runs.next()?.file_name().to_str()?.parse().ok()
+}

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Why a process cannot be traced. Each message is one line: what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    #[error("there is no process with pid {pid}; `pgrep -a NAME` finds pids by name")]
+    #[error("no such process: {pid}; `pgrep -a NAME` finds pids by name")]
     NoSuchProcess { pid: u32 },
     #[error(
         "{tid} is a thread of process {pid} ({comm}); attach to {pid} and choose the thread with --thread {tid}"
