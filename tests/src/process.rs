@@ -36,16 +36,22 @@ pub fn shell_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
+/// Its name, and the child with both outputs piped.
+fn spawn(command: &mut Command) -> Result<(String, Child)> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("starting {command:?}"))?;
+    Ok((name, child))
+}
+
 impl Running {
     /// Starts it with both outputs collected in the background.
     pub fn start(command: &mut Command) -> Result<Running> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("starting {command:?}"))?;
+        let (name, mut child) = spawn(command)?;
         let stdout = child.stdout.take().map(collect);
         let stderr = child.stderr.take().map(collect);
         Ok(Running { child, name, stdout, stderr })
@@ -53,13 +59,7 @@ impl Running {
 
     /// Starts a target and returns when it has printed its first line (`ready`).
     pub fn start_ready(command: &mut Command) -> Result<Running> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("starting {command:?}"))?;
+        let (name, mut child) = spawn(command)?;
         let stderr = child.stderr.take().map(collect);
         let mut reader = BufReader::new(child.stdout.take().context("stdout is piped")?);
         let mut line = String::new();

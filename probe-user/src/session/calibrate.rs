@@ -1,9 +1,12 @@
 //! What a probe costs on this machine: ctrace calls a function of its own in a loop, untraced and
 //! traced in each way, and takes the difference.
 
-use super::plan::{Planner, Sites};
+use super::{
+    plan::{Planner, Sites},
+    setup::nop5_optimised,
+};
 use crate::{
-    bpf::{Config, Kernel, LinkChoice, Nop, Role, Site, long_nop},
+    bpf::{Config, Kernel, LinkChoice, Role, Site},
     target::{
         maps::MappedObject,
         place::Returns,
@@ -81,7 +84,7 @@ fn place_spun() -> anyhow::Result<Placement> {
         .context("cannot read the own program")?;
     let pattern = ["*::ctrace_calibration_spun".to_owned()];
     let selector = Selector::parse(&pattern, &[], &[])?;
-    let mut planner = Planner::new(selector, 1, Returns::RetSites, long_nop() == Nop::Nop5);
+    let mut planner = Planner::new(selector, 1, Returns::RetSites, nop5_optimised());
     let plan = planner.plan(&[exe])?;
     let planned = plan.objects.into_iter().flat_map(|object| object.functions).next();
     match planned.map(|planned| planned.sites) {

@@ -263,21 +263,26 @@ impl Tracer {
     /// Functions of programs and libraries that came later. What cannot be read any more (the
     /// process may be gone) is left alone; what cannot be attached is a note in the report.
     fn arm_new_objects(&mut self, pid: Pid) {
-        let Ok(process) = Process::open(pid.0) else { return };
-        self.map_stacks(&process);
-        let Ok(mapped) = process.objects() else { return };
-        self.arm_new(mapped);
+        if let Some((_, mapped)) = self.mapped(pid) {
+            self.arm_new(mapped);
+        }
     }
 
     /// The same before the first instruction: the loader has not mapped the libraries yet.
     fn arm_new_program(&mut self, pid: Pid) {
-        let Ok(process) = Process::open(pid.0) else { return };
-        self.map_stacks(&process);
-        let Ok(mut objects) = process.objects() else { return };
+        let Some((process, mut objects)) = self.mapped(pid) else { return };
         if let Ok(launch) = resolve(process.exe().as_os_str()) {
             objects.extend(launch.objects.into_iter().filter(|object| !object.is_main));
         }
         self.arm_new(objects);
+    }
+
+    /// The process as it is mapped now; its stacks are noted on the way.
+    fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
+        let process = Process::open(pid.0).ok()?;
+        self.map_stacks(&process);
+        let objects = process.objects().ok()?;
+        Some((process, objects))
     }
 
     fn arm_new(&mut self, objects: Vec<MappedObject>) {
