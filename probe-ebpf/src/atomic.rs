@@ -1,5 +1,5 @@
-//! Atomic addition: the instruction exists on every kernel, `core` just does not offer it for a
-//! target without compare-and-swap.
+//! Atomic instructions, which `core` does not offer for this target. Kernels know the addition since
+//! ever, compare-and-exchange since 5.12.
 
 use core::{arch::asm, cell::UnsafeCell};
 
@@ -18,6 +18,26 @@ pub unsafe fn add(counter: *mut u64, delta: i64) {
             options(nostack),
         );
     }
+}
+
+/// Sets `*word` to `new` if it is `old`; says whether it was.
+///
+/// # Safety
+/// `word` points to a global or to an element of a map, aligned to 8.
+#[inline(always)]
+pub unsafe fn exchange(word: *mut u64, old: u64, new: u64) -> bool {
+    let found: u64;
+    // SAFETY: one instruction on memory the caller vouches for.
+    unsafe {
+        asm!(
+            "r0 = cmpxchg_64({word} + 0, r0, {new})",
+            word = in(reg) word,
+            new = in(reg) new,
+            inlateout("r0") old => found,
+            options(nostack),
+        );
+    }
+    found == old
 }
 
 /// A global counter that all CPUs change.

@@ -5,7 +5,7 @@
 //! - `point`: USDT notes;
 //! - `control`: forks, execs, exits and renames of the traced processes.
 //!
-//! `output` is the way into the rings, `loss` counts what finds no room there.
+//! `output` makes the records, `ring` is where they go, `loss` counts what finds no room there.
 #![no_std]
 #![no_main]
 // The eBPF target has no atomic arithmetic in `core`; see `atomic`.
@@ -24,6 +24,7 @@ mod maps;
 mod output;
 mod point;
 mod registers;
+mod ring;
 mod settings;
 
 #[cfg(not(test))]

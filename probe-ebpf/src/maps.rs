@@ -2,15 +2,15 @@
 
 use crate::atomic::Counter;
 use aya_ebpf::{
-    btf_maps::{Array, ArrayOfMaps, HashMap, PerCpuArray, RingBuf},
+    bindings::BPF_F_MMAPABLE,
+    btf_maps::{Array, HashMap, PerCpuArray},
     macros::btf_map,
 };
-use ctrace_common::{JumpTarget, LOSS_COUNTERS, MAX_CPUS, Record};
+use ctrace_common::{JumpTarget, LOSS_COUNTERS, Page};
 
-/// One ring per CPU. User space sizes the outer map, creates the rings and stores them here; the
-/// sizes below are only the verifier's template.
+/// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
 #[btf_map]
-pub static RINGS: ArrayOfMaps<RingBuf<Record, 4096>, { MAX_CPUS as usize }> = ArrayOfMaps::new();
+pub static RINGS: Array<Page, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 
 /// What was lost on each CPU, see `ctrace_common::LOST_EVENTS` and its neighbours.
 #[btf_map]

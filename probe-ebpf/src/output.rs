@@ -1,19 +1,13 @@
-//! The way into the ring of the current CPU.
-//!
-//! Nobody is woken: user space polls, and a wake-up per record would cost more than the record.
+//! Makes the records and hands them to the ring of the current CPU.
 
 use crate::{
     loss,
-    maps::{RINGS, TRACED},
+    maps::TRACED,
+    ring::{reserve_one, reserve_two},
     settings,
 };
-use aya_ebpf::{
-    bindings::BPF_RB_NO_WAKEUP,
-    helpers::{bpf_get_current_pid_tgid, bpf_get_smp_processor_id, bpf_ktime_get_ns},
-};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
 use ctrace_common::{Control, Kind, Record};
-
-const NO_WAKEUP: u64 = BPF_RB_NO_WAKEUP as u64;
 
 /// A process and one of its threads, in the initial pid namespace.
 #[derive(Clone, Copy)]
@@ -55,17 +49,13 @@ pub fn now() -> u64 {
 /// our own work does not count as the function's.
 #[inline(always)]
 pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
-    // SAFETY: a helper without arguments.
-    let cpu = unsafe { bpf_get_smp_processor_id() };
-    if let Some(ring) = RINGS.get(cpu)
-        && let Some(mut slot) = ring.reserve(0)
-    {
+    if let Some(slot) = reserve_one() {
         let lost_before = loss::take(task.tid);
         let ts_ns = match ts_ns {
             Some(ts_ns) => ts_ns,
             None => now(),
         };
-        slot.write(Record {
+        slot.commit(Record {
             ts_ns,
             sp,
             pid: task.pid,
@@ -75,7 +65,6 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
             reserved: 0,
             lost_before,
         });
-        slot.submit(NO_WAKEUP);
         return;
     }
     loss::note(task.tid);
@@ -84,13 +73,9 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
 /// Delivers a change in a process.
 #[inline(always)]
 pub fn control(task: Task, kind: Kind, comm: [u8; 16], arg0: u64, arg1: u64) {
-    // SAFETY: a helper without arguments.
-    let cpu = unsafe { bpf_get_smp_processor_id() };
-    if let Some(ring) = RINGS.get(cpu)
-        && let Some(mut slot) = ring.reserve_untyped::<Control>(0)
-    {
+    if let Some(slots) = reserve_two() {
         let lost_before = loss::take(task.tid);
-        slot.write(Control {
+        slots.commit(Control {
             record: Record {
                 ts_ns: now(),
                 sp: 0,
@@ -105,7 +90,6 @@ pub fn control(task: Task, kind: Kind, comm: [u8; 16], arg0: u64, arg1: u64) {
             arg0,
             arg1,
         });
-        slot.submit(NO_WAKEUP);
         return;
     }
     loss::note(task.tid);

@@ -4,6 +4,7 @@
 //! in the program that runs.
 
 use aya_ebpf::Global;
+use ctrace_common::MAX_CPUS;
 
 /// 1: a probe counts only in processes of `TRACED`; 0: the link itself is filtered.
 #[unsafe(no_mangle)]
@@ -12,6 +13,22 @@ pub static FILTER: Global<u32> = Global::new(0);
 /// 1: children of traced processes are traced from their first instruction.
 #[unsafe(no_mangle)]
 pub static FOLLOW: Global<u32> = Global::new(0);
+
+/// Pages of slots in a ring: a power of two.
+#[unsafe(no_mangle)]
+pub static RING_PAGES: Global<u32> = Global::new(1);
+
+/// By CPU: the first page of its ring in `RINGS`.
+#[unsafe(no_mangle)]
+static FIRST_PAGE: [u32; MAX_CPUS] = [0; MAX_CPUS];
+
+/// The first page of a CPU's ring.
+#[inline(always)]
+pub fn first_page(cpu: u32) -> u32 {
+    let first = (&raw const FIRST_PAGE).cast::<u32>();
+    // SAFETY: within the table. User space has changed it, which the compiler does not know.
+    unsafe { first.add(cpu as usize % MAX_CPUS).read_volatile() }
+}
 
 // Byte offsets of the fields that the control programs read, from the running kernel's BTF.
 

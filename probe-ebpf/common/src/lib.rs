@@ -8,17 +8,21 @@ mod cookie;
 mod jump;
 mod loss;
 mod record;
+mod ring;
 mod traced;
 
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_UNATTRIBUTED};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
-
+pub use ring::{
+    COMMIT_WORD, CONTROL_SLOTS, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD, SLOT_LEN, Slot, WRITER_WORD,
+    committed_kind, slots_of,
+};
 pub use traced::{TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 
-/// Most rings (CPUs) the eBPF programs can address.
-pub const MAX_CPUS: u32 = 1024;
+/// CPUs with an entry of their own in the table of rings; a power of two. Those beyond share.
+pub const MAX_CPUS: usize = 1024;

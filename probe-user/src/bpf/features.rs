@@ -3,7 +3,7 @@
 use super::{
     Capabilities, LinkKind, Release,
     error::ENOTSUPP,
-    multi, object, perf,
+    multi, object, perf, rings,
     sys::{self, AttachType, UprobeEvent, UprobeLink},
 };
 use serde::Serialize;
@@ -93,9 +93,7 @@ impl Features {
             capabilities: Capabilities::of_this_process(),
             lockdown: lockdown(),
             btf: Support::from(super::btf::Offsets::of_running_kernel().map_err(|e| e.to_string())),
-            ring_buffer: Support::from(
-                sys::create_ring(rustix::param::page_size() as u32).map_err(|e| reason(&e)),
-            ),
+            ring_buffer: Support::from(rings::try_out().map_err(|e| reason(&e))),
             semaphores: on_link(AttachType::UprobeMulti, true),
             nop: long_nop(),
             filter_in_programs: version

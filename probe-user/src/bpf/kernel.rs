@@ -10,7 +10,7 @@ use super::{
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     object,
     programs::Programs,
-    rings,
+    rings::Layout,
 };
 use aya::{EbpfLoader, maps::Map};
 use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};
@@ -38,9 +38,8 @@ pub struct Kernel {
     programs: Programs,
     control: Control,
     jumps: Mutex<Jumps>,
-    rings: Mutex<Option<Vec<Arc<OwnedFd>>>>,
-    ring_bytes: u32,
-    ring_count: usize,
+    rings: Mutex<Option<Arc<OwnedFd>>>,
+    layout: Layout,
     lost: LostCounter,
     /// The programs ask the set of traced processes; links are not filtered.
     filters_in_programs: bool,
@@ -55,17 +54,18 @@ impl Kernel {
         let bytes = object::bytes()?;
         let offsets = Offsets::of_running_kernel()?;
         let cpus = Cpus::read()?;
-        let ring_fds = rings::create(cpus.online.len(), config.ring_bytes)?;
+        let layout = Layout::new(cpus.online.len(), config.ring_bytes)?;
         let filters_in_programs =
             config.follow || Release::running().filters_threads_not_processes();
-        let mut ebpf = load_maps(bytes, &offsets, &cpus, filters_in_programs, config.follow)?;
+        let first_pages = layout.first_pages(&cpus.online);
+        let mut ebpf =
+            load_maps(bytes, &offsets, layout, &first_pages, filters_in_programs, config.follow)?;
         let fds: Vec<_> = ebpf
             .maps()
             .filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd())))
             .collect();
         let programs = Programs::parse(bytes, &fds)?;
-        let outer = take_map(&mut ebpf, "RINGS")?;
-        rings::store(&outer, &ring_fds, &cpus.online, cpus.possible)?;
+        let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
@@ -74,9 +74,8 @@ impl Kernel {
             programs,
             control,
             jumps: Mutex::new(jumps),
-            rings: Mutex::new(Some(ring_fds)),
-            ring_bytes: config.ring_bytes,
-            ring_count: cpus.online.len(),
+            rings: Mutex::new(Some(rings)),
+            layout,
             lost,
             filters_in_programs,
             known_links: KnownLinks::default(),
@@ -129,13 +128,13 @@ impl Kernel {
 
     /// One ring for each CPU that is online.
     pub fn ring_count(&self) -> usize {
-        self.ring_count
+        self.layout.rings
     }
 
     /// The rings' reading end; there is only one.
     pub fn rings(&self) -> Result<Rings, BpfError> {
-        let fds = self.rings.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Rings::map(fds.ok_or(BpfError::RingsTaken)?, self.ring_bytes)
+        let map = self.rings.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Rings::map(&*map.ok_or(BpfError::RingsTaken)?, self.layout)
     }
 
     pub fn lost(&self) -> LostCounter {
@@ -152,17 +151,21 @@ impl Kernel {
 fn load_maps(
     object: &[u8],
     offsets: &Offsets,
-    cpus: &Cpus,
+    layout: Layout,
+    first_pages: &[u32],
     filter: bool,
     follow: bool,
 ) -> Result<aya::Ebpf, BpfError> {
     /// As aya-log numbers its levels: warnings and errors.
     const LOG_LEVEL: u8 = 2;
     let (filter, follow) = (u32::from(filter), u32::from(follow));
+    let slot_pages = layout.slot_pages();
     let mut loader = EbpfLoader::new();
     loader
         .btf(None)
-        .map_max_entries("RINGS", cpus.possible)
+        .map_max_entries("RINGS", layout.pages())
+        .override_global("RING_PAGES", &slot_pages, true)
+        .override_global("FIRST_PAGE", first_pages, true)
         .override_global("FILTER", &filter, true)
         .override_global("FOLLOW", &follow, true)
         .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
@@ -189,7 +192,6 @@ fn load_maps(
 fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
         Map::Array(data)
-        | Map::ArrayOfMaps(data)
         | Map::HashMap(data)
         | Map::PerCpuArray(data)
         | Map::RingBuf(data) => Some(data.fd().as_fd()),

@@ -1,27 +1,21 @@
 //! The rings through which records come: one per CPU, read without a system call.
 //!
-//! Layout and protocol are the kernel's (`kernel/bpf/ringbuf.c`): a page with the reader's
-//! position, a page with the writer's, then the data mapped twice in a row, so that no record is
-//! ever split. A record is a header of eight bytes (length with two flags, page) and its data,
-//! padded to eight.
+//! Layout and protocol are ours, see `docs/wire-format.md`: a page with both positions, then the
+//! slots. A record is there once the word with its kind is; the reader sets that word back to 0
+//! before it gives the slot back.
 
 use super::{
     BpfError,
     sys::{self, Mapping},
 };
-use std::{
-    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
+use ctrace_common::{
+    COMMIT_WORD, CONTROL_LEN, MAX_CPUS, PAGE_LEN, READER_WORD, SLOT_LEN, WRITER_WORD,
+    committed_kind, slots_of,
 };
-
-const HEADER: usize = 8;
-/// The record is reserved but not written yet.
-const BUSY: u32 = 1 << 31;
-/// The record was given up.
-const DISCARDED: u32 = 1 << 30;
+use std::{
+    os::fd::{AsRawFd as _, OwnedFd},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 /// What one round over the rings found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,14 +25,55 @@ pub struct Drained {
     pub blocked_rings: usize,
 }
 
+/// How many rings of what size there are, and where each begins in the map.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) rings: usize,
+    pub(super) ring_bytes: usize,
+}
+
+impl Layout {
+    pub(super) fn new(rings: usize, ring_bytes: u32) -> Result<Self, BpfError> {
+        let least = PAGE_LEN as u32;
+        if !ring_bytes.is_power_of_two() || !(least..=1 << 30).contains(&ring_bytes) {
+            return Err(BpfError::RingSize { bytes: ring_bytes, least });
+        }
+        Ok(Self { rings, ring_bytes: ring_bytes as usize })
+    }
+
+    /// Pages of slots in a ring.
+    pub(super) fn slot_pages(self) -> u32 {
+        (self.ring_bytes / PAGE_LEN) as u32
+    }
+
+    fn first_page(self, ring: usize) -> u32 {
+        ring as u32 * (1 + self.slot_pages())
+    }
+
+    /// Pages of all rings.
+    pub(super) fn pages(self) -> u32 {
+        self.first_page(self.rings)
+    }
+
+    /// The first page of the ring of every CPU that may ever run. Those that are not online share
+    /// the others' rings: should they come up, nothing is lost.
+    pub(super) fn first_pages(self, online: &[u32]) -> Vec<u32> {
+        let ring = |cpu| {
+            let own = online.iter().position(|&other| other as usize == cpu);
+            own.unwrap_or(cpu % self.rings)
+        };
+        (0..MAX_CPUS).map(|cpu| self.first_page(ring(cpu))).collect()
+    }
+}
+
 /// All rings, for the one thread that reads them.
 pub struct Rings {
     rings: Vec<Ring>,
 }
 
 impl Rings {
-    pub(super) fn map(fds: Vec<Arc<OwnedFd>>, bytes: u32) -> Result<Self, BpfError> {
-        let rings = fds.into_iter().map(|fd| Ring::map(fd, bytes as usize));
+    pub(super) fn map(map: &OwnedFd, layout: Layout) -> Result<Self, BpfError> {
+        let rings = (0..layout.rings).map(|ring| Ring::map(map, layout, ring));
         Ok(Self { rings: rings.collect::<Result<_, _>>()? })
     }
 
@@ -70,64 +105,61 @@ impl Rings {
 }
 
 struct Ring {
-    /// Keeps the ring alive.
-    _fd: Arc<OwnedFd>,
-    reader: Mapping,
-    writer: Mapping,
-    page: usize,
-    bytes: usize,
+    /// Its pages, which live as long as they are mapped.
+    pages: Mapping,
+    /// How many there are: a power of two.
+    slots: usize,
     position: u64,
 }
 
 impl Ring {
-    fn map(fd: Arc<OwnedFd>, bytes: usize) -> Result<Self, BpfError> {
-        let page = rustix::param::page_size();
-        let map = |len, writable, offset| {
-            Mapping::new(fd.as_fd().as_raw_fd(), len, writable, offset)
-                .map_err(|source| BpfError::Create { what: "a view of a ring".into(), source })
-        };
-        let reader = map(page, true, 0)?;
-        let writer = map(page + 2 * bytes, false, page)?;
-        let mut ring = Self { _fd: fd, reader, writer, page, bytes, position: 0 };
-        ring.position = ring.reader_position().load(Ordering::Acquire);
+    fn map(map: &OwnedFd, layout: Layout, ring: usize) -> Result<Self, BpfError> {
+        let start = layout.first_page(ring) as usize * PAGE_LEN;
+        let pages = Mapping::new(map.as_raw_fd(), PAGE_LEN + layout.ring_bytes, start)
+            .map_err(|source| BpfError::Create { what: "a view of a ring".into(), source })?;
+        let mut ring = Self { pages, slots: layout.ring_bytes / SLOT_LEN, position: 0 };
+        ring.position = ring.word(READER_WORD * 8).load(Ordering::Acquire);
         Ok(ring)
     }
 
-    fn reader_position(&self) -> &AtomicU64 {
-        // SAFETY: the first word of the reader's page, aligned and mapped as long as `self`.
-        unsafe { AtomicU64::from_ptr(self.reader.address().cast()) }
-    }
-
-    fn writer_position(&self) -> u64 {
-        // SAFETY: the first word of the writer's page; it is only read.
-        unsafe { (*self.writer.address().cast::<AtomicU64>()).load(Ordering::Acquire) }
-    }
-
     fn fill(&self) -> f64 {
-        self.writer_position().saturating_sub(self.position) as f64 / self.bytes as f64
+        self.end().saturating_sub(self.position) as f64 / self.slots as f64
+    }
+
+    /// The writers' position.
+    fn end(&self) -> u64 {
+        self.word(WRITER_WORD * 8).load(Ordering::Acquire)
     }
 
     /// How many records there were, and whether one of them is still being written.
     fn drain(&mut self, mut each: impl FnMut(&[u8])) -> (usize, bool) {
-        let end = self.writer_position();
+        let end = self.end();
         let mut records = 0;
-        // The writer gets its room back in pieces, not only at the end.
-        let piece = self.bytes as u64 / 8;
+        // The writers get their room back in pieces, not only at the end.
+        let piece = self.slots as u64 / 8;
         let mut given_back = self.position;
         let mut blocked = false;
         while self.position < end {
-            let start = self.page + (self.position as usize & (self.bytes - 1));
-            let header = self.header(start);
-            if header & BUSY != 0 {
+            let kind = committed_kind(self.commit_word(self.position).load(Ordering::Acquire));
+            if kind == 0 {
                 blocked = true;
                 break;
             }
-            let len = (header & !DISCARDED) as usize;
-            if header & DISCARDED == 0 {
-                each(self.data(start + HEADER, len));
-                records += 1;
+            let slots = slots_of(kind);
+            if slots == 1 {
+                each(self.slot(self.position));
+            } else {
+                let mut control = [0; CONTROL_LEN];
+                let (record, rest) = control.split_at_mut(SLOT_LEN);
+                record.copy_from_slice(self.slot(self.position));
+                rest.copy_from_slice(self.slot(self.position + 1));
+                each(&control);
             }
-            self.position += (HEADER + len).next_multiple_of(8) as u64;
+            records += 1;
+            for position in self.position..self.position + slots as u64 {
+                self.commit_word(position).store(0, Ordering::Relaxed);
+            }
+            self.position += slots as u64;
             if self.position - given_back >= piece {
                 self.give_back();
                 given_back = self.position;
@@ -140,55 +172,40 @@ impl Ring {
     }
 
     fn give_back(&self) {
-        self.reader_position().store(self.position, Ordering::Release);
+        self.word(READER_WORD * 8).store(self.position, Ordering::Release);
     }
 
-    fn header(&self, start: usize) -> u32 {
-        // SAFETY: `start` is below one page and one length of the data, which is mapped twice,
-        // and a multiple of 8. The kernel sets the length last, with a barrier.
-        unsafe { (*self.writer.address().add(start).cast::<AtomicU32>()).load(Ordering::Acquire) }
+    fn commit_word(&self, position: u64) -> &AtomicU64 {
+        self.word(self.offset(position) + COMMIT_WORD * 8)
     }
 
-    fn data(&self, start: usize, len: usize) -> &[u8] {
-        assert!(start + len <= self.writer.len(), "a record longer than its ring");
-        // SAFETY: within the mapping. The kernel does not touch a finished record before the
-        // reader's position has passed it, which `drain` does after `each` is done with it.
-        unsafe { std::slice::from_raw_parts(self.writer.address().add(start), len) }
+    /// Where the slot of this position begins.
+    fn offset(&self, position: u64) -> usize {
+        PAGE_LEN + (position as usize & (self.slots - 1)) * SLOT_LEN
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.pages.len(), "a word of the ring");
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned. Both sides change
+        // such words in one piece.
+        unsafe { AtomicU64::from_ptr(self.pages.address().add(offset).cast()) }
+    }
+
+    /// A slot that is committed.
+    fn slot(&self, position: u64) -> &[u8] {
+        // SAFETY: within the mapping. The programs do not touch a committed slot before the
+        // reader's position has passed it, nor do we: `drain` does both after this borrow.
+        unsafe {
+            let start = self.pages.address().add(self.offset(position));
+            std::slice::from_raw_parts(start, SLOT_LEN)
+        }
     }
 }
 
-/// Creates `count` rings.
-pub(super) fn create(count: usize, bytes: u32) -> Result<Vec<Arc<OwnedFd>>, BpfError> {
-    let least = rustix::param::page_size() as u32;
-    if !bytes.is_power_of_two() || !(least..=1 << 30).contains(&bytes) {
-        return Err(BpfError::RingSize { bytes, least });
-    }
-    let create = || {
-        sys::create_ring(bytes).map(Arc::new).map_err(|source| {
-            BpfError::permission("create eBPF maps", &source).unwrap_or_else(|| BpfError::Create {
-                what: format!("{count} rings of {bytes} bytes"),
-                source,
-            })
-        })
-    };
-    (0..count).map(|_| create()).collect()
-}
-
-/// Stores a ring for every CPU that may ever run. Those that are not online share the others'
-/// rings: should they come up, nothing is lost.
-pub(super) fn store(
-    map: &OwnedFd,
-    rings: &[Arc<OwnedFd>],
-    online: &[u32],
-    possible: u32,
-) -> Result<(), BpfError> {
-    for cpu in 0..possible {
-        let index = online.iter().position(|&other| other == cpu);
-        let ring = &rings[index.unwrap_or(cpu as usize % rings.len())];
-        sys::map_update(map.as_fd(), cpu, &ring.as_raw_fd().to_ne_bytes())
-            .map_err(|source| BpfError::Map { what: "rings", source })?;
-    }
-    Ok(())
+/// Whether the kernel lets the programs share memory with us.
+pub(super) fn try_out() -> std::io::Result<()> {
+    let map = sys::create_shared_array(PAGE_LEN as u32, 1)?;
+    Mapping::new(map.as_raw_fd(), PAGE_LEN, 0).map(drop)
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ const PROG_LOAD: u32 = 5;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const LINK_CREATE: u32 = 28;
 
-const MAP_TYPE_RINGBUF: u32 = 27;
+const MAP_TYPE_ARRAY: u32 = 2;
+const MAP_MMAPABLE: u32 = 1 << 10;
 const UPROBE_MULTI_RETURN: u32 = 1;
 
 /// One instruction of a program.
@@ -120,9 +121,15 @@ pub(crate) fn open_raw_tracepoint(name: &CStr, program: BorrowedFd<'_>) -> io::R
     Syscall::Bpf { command: RAW_TRACEPOINT_OPEN, attr: &mut attr }.run_for_fd()
 }
 
-/// Creates a ring buffer of `bytes`, a power of two and at least a page.
-pub(crate) fn create_ring(bytes: u32) -> io::Result<OwnedFd> {
-    let mut attr = Attr::new().u32(0, MAP_TYPE_RINGBUF).u32(12, bytes).name(28, "ctrace_ring");
+/// Creates an array that can be mapped.
+pub(crate) fn create_shared_array(value_bytes: u32, entries: u32) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new()
+        .u32(0, MAP_TYPE_ARRAY)
+        .u32(4, size_of::<u32>() as u32)
+        .u32(8, value_bytes)
+        .u32(12, entries)
+        .u32(16, MAP_MMAPABLE)
+        .name(28, "ctrace_shared");
     Syscall::Bpf { command: MAP_CREATE, attr: &mut attr }.run_for_fd()
 }
 

@@ -11,8 +11,8 @@ mod perf;
 
 pub(super) use attr::Attr;
 pub(super) use bpf::{
-    AttachType, Insn, ProgramSpec, ProgramType, UprobeLink, create_ring, link_perf, link_uprobes,
-    load_program, map_delete, map_lookup, map_update, open_raw_tracepoint,
+    AttachType, Insn, ProgramSpec, ProgramType, UprobeLink, create_shared_array, link_perf,
+    link_uprobes, load_program, map_delete, map_lookup, map_update, open_raw_tracepoint,
 };
 pub(super) use perf::{UprobeEvent, open_uprobe};
 
@@ -32,7 +32,7 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 pub(super) enum Syscall<'a> {
     Bpf { command: u32, attr: &'a mut Attr },
     PerfEventOpen { attr: &'a Attr, pid: i32, cpu: i32 },
-    Map { fd: RawFd, len: usize, writable: bool, offset: usize },
+    Map { fd: RawFd, len: usize, offset: usize },
     Close { fd: RawFd },
     NopQuestion,
 }
@@ -64,8 +64,8 @@ impl Syscall<'_> {
                     PERF_FLAG_FD_CLOEXEC,
                 )
             },
-            Syscall::Map { fd, len, writable, offset } => {
-                let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
+            Syscall::Map { fd, len, offset } => {
+                let protection = libc::PROT_READ | libc::PROT_WRITE;
                 // SAFETY: a new mapping at an address of the kernel's choice.
                 let address = unsafe {
                     let offset = offset as libc::off_t;
@@ -111,8 +111,8 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    pub(super) fn new(fd: RawFd, len: usize, writable: bool, offset: usize) -> io::Result<Self> {
-        let address = Syscall::Map { fd, len, writable, offset }.run()?;
+    pub(super) fn new(fd: RawFd, len: usize, offset: usize) -> io::Result<Self> {
+        let address = Syscall::Map { fd, len, offset }.run()?;
         Ok(Self { address: address as *mut c_void, len })
     }
 

@@ -1,0 +1,37 @@
+//! Where records lie between the programs and user space: the layout of the map `RINGS`.
+//!
+//! The map is an array of pages that both sides share. A ring is a page with its two positions and
+//! then a power of two of pages with slots. Positions count slots and never go back; the slot of a
+//! position is its remainder by the number of slots.
+
+use crate::{CONTROL_LEN, RECORD_LEN};
+
+/// Bytes of an element of the map.
+pub const PAGE_LEN: usize = 4096;
+/// A record fills one slot; a control record fills two, of which the second may be the ring's
+/// first.
+pub const SLOT_LEN: usize = RECORD_LEN;
+pub const CONTROL_SLOTS: usize = CONTROL_LEN / SLOT_LEN;
+/// Slots in a page.
+pub const PAGE_SLOTS: usize = PAGE_LEN / SLOT_LEN;
+/// The word of a slot that is written last, and holds a record's kind: 0 until then.
+pub const COMMIT_WORD: usize = 3;
+/// Where in the ring's first page the positions are, in words: far enough apart to be on cache
+/// lines that processors do not fetch together.
+pub const WRITER_WORD: usize = 0;
+pub const READER_WORD: usize = 16;
+
+/// A page as the programs see it.
+pub type Page = [u64; PAGE_LEN / 8];
+/// A slot as the programs see it.
+pub type Slot = [u64; SLOT_LEN / 8];
+
+/// The kind in the commit word of a slot; 0 while nothing is written there.
+pub const fn committed_kind(word: u64) -> u8 {
+    (word >> 32) as u8
+}
+
+/// How many slots a record of this kind fills.
+pub const fn slots_of(kind: u8) -> usize {
+    if kind < crate::Kind::Fork as u8 { 1 } else { CONTROL_SLOTS }
+}
