@@ -55,12 +55,12 @@ impl Progress {
         }
         let mut missing = 0;
         if header.batch > self.batch {
-            let most = (header.batch - self.batch).saturating_mul(SLOTS as u64);
-            let difference = header.events.wrapping_sub(self.accounted) as i64;
-            if difference.unsigned_abs() > most {
+            let most = (header.batch - self.batch).saturating_mul(SLOTS as u64).min(1 << 62);
+            let difference = header.events.abs_diff(self.accounted);
+            if difference > most {
                 return Verdict::Malformed;
             }
-            missing = difference;
+            missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
             *self = Self { batch: header.batch, accounted: header.events, ..Self::default() };
         }
         for index in 0..SLOTS {
@@ -77,7 +77,7 @@ impl Progress {
 
     fn mark(&mut self, index: usize) {
         self.seen[index / 64] |= 1 << (index % 64);
-        self.accounted = self.accounted.wrapping_add(1);
+        self.accounted = self.accounted.saturating_add(1);
     }
 }
 

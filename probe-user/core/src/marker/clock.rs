@@ -21,7 +21,7 @@ pub struct ClockSample {
 /// Samples that are kept: with ten a second, what is older than minutes is on the first line.
 const SAMPLES: usize = 4096;
 /// Fractional bits of a line's slope.
-const SHIFT: u32 = 40;
+const SHIFT: u32 = 52;
 
 /// See the module.
 #[derive(Debug, Default)]
