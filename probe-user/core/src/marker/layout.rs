@@ -106,7 +106,11 @@ pub(super) mod tests {
     use super::*;
 
     /// Writes a header as a runtime would.
-    pub(in super::super) fn buffer(position: u32, batch: u64, events: u64) -> Box<[u8; BUFFER_LEN]> {
+    pub(in super::super) fn buffer(
+        position: u32,
+        batch: u64,
+        events: u64,
+    ) -> Box<[u8; BUFFER_LEN]> {
         let mut bytes = Box::new([0; BUFFER_LEN]);
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[16..20].copy_from_slice(&77_u32.to_le_bytes());

@@ -56,7 +56,7 @@ impl Sites {
         };
         let offset = address - section.addresses.start;
         match section.functions[(offset / ENTRY) as usize] {
-            _ if offset % ENTRY != 0 => Site::Unknown,
+            _ if !offset.is_multiple_of(ENTRY) => Site::Unknown,
             Some(function) => Site::Chosen(function),
             None => Site::Other,
         }

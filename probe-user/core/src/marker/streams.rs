@@ -125,28 +125,27 @@ impl Markers {
         let sites = self.sites.entry(id.pid).or_default();
         let (mut malformed, mut line) = (0, None);
         let header = Header::parse(&reading.bytes[..]);
-        let verdict =
-            buffer.progress.take(&reading.bytes, reading.before.as_deref(), |slot| {
-                let Some(header) = header else { return };
-                let function = match sites.find(slot.site) {
-                    Site::Chosen(function) => function,
-                    Site::Other => return,
-                    Site::Unknown => return malformed += 1,
-                };
-                let Some(ts_ns) = time(&self.clock, &mut line, header.clock, slot.time) else {
-                    return malformed += 1;
-                };
-                let kind = if slot.exit { Kind::ScopeExit } else { Kind::ScopeEnter };
-                records.push(Record {
-                    ts_ns,
-                    sp: stack_pointer(header.stack, slot),
-                    pid: id.pid.0,
-                    tid: reading.tid.0,
-                    probe: function.0,
-                    kind: kind as u8,
-                    ..Record::default()
-                });
+        let verdict = buffer.progress.take(&reading.bytes, reading.before.as_deref(), |slot| {
+            let Some(header) = header else { return };
+            let function = match sites.find(slot.site) {
+                Site::Chosen(function) => function,
+                Site::Other => return,
+                Site::Unknown => return malformed += 1,
+            };
+            let Some(ts_ns) = time(&self.clock, &mut line, header.clock, slot.time) else {
+                return malformed += 1;
+            };
+            let kind = if slot.exit { Kind::ScopeExit } else { Kind::ScopeEnter };
+            records.push(Record {
+                ts_ns,
+                sp: stack_pointer(header.stack, slot),
+                pid: id.pid.0,
+                tid: reading.tid.0,
+                probe: function.0,
+                kind: kind as u8,
+                ..Record::default()
             });
+        });
         match verdict {
             Verdict::New { missing } => {
                 self.lost += missing;
