@@ -39,7 +39,7 @@ fn records(markers: &mut Markers, at: u64) -> Vec<Record> {
 #[test]
 fn events_become_records() {
     let mut markers = markers();
-    let sp = STACK - 0x100 & !15;
+    let sp = (STACK - 0x100) & !15;
     markers.read(reading(0, 0, &[(1000, sp, SECTION, false), (3000, sp, SECTION, true)]));
     let enter = Record {
         ts_ns: 500,
