@@ -61,6 +61,10 @@ pub enum Kind {
     ExitJump = 4,
     /// A place without duration was passed: a USDT note.
     Point = 5,
+    /// A marker scope was entered: never on the wire, made by ctrace from a marker's event.
+    ScopeEnter = 6,
+    /// A marker scope was left; `sp` is that of its entry. Likewise.
+    ScopeExit = 7,
     /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
     Fork = 16,
     /// The process runs a new program (`arg0` the old id of the thread that called exec, `arg1` 1
@@ -83,6 +87,8 @@ impl Kind {
             3 => Self::ExitRet,
             4 => Self::ExitJump,
             5 => Self::Point,
+            6 => Self::ScopeEnter,
+            7 => Self::ScopeExit,
             16 => Self::Fork,
             17 => Self::Exec,
             18 => Self::ThreadExit,

@@ -19,6 +19,7 @@ mod histogram;
 mod ledger;
 #[cfg(test)]
 mod loss_tests;
+pub mod marker;
 mod merge;
 mod order;
 mod paths;

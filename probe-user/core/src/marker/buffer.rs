@@ -1,0 +1,176 @@
+//! What is new in a buffer since it was last looked at, and what is missing.
+//!
+//! The same events may be seen twice: by a look at the part-filled buffer, and when it is flushed.
+//! Slots do not move within a batch, so those that were taken are remembered until the next one.
+
+use super::layout::{BUFFER_LEN, Header, SLOTS, Slot};
+
+/// What is known of one buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    batch: u64,
+    /// By slot of this batch: taken.
+    seen: [u64; SLOTS.div_ceil(64)],
+    /// Events accounted for, since the buffer was made: delivered, lost, or none of ours.
+    accounted: u64,
+}
+
+/// What a reading is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// `missing` events were lost before the first new one. Negative: so many that were thought
+    /// lost came later than their batch.
+    New { missing: i64 },
+    /// An older batch than the last: all of it is known.
+    Old,
+    /// No buffer, or numbers that cannot be.
+    Malformed,
+}
+
+impl Progress {
+    /// A buffer as tracing finds it: what is in it is not ours.
+    pub(super) fn adopt(bytes: &[u8; BUFFER_LEN]) -> Option<Self> {
+        let header = Header::parse(bytes)?;
+        let mut progress =
+            Self { batch: header.batch, accounted: header.events, ..Self::default() };
+        for index in 0..SLOTS {
+            if Slot::read(bytes, index).is_some() {
+                progress.mark(index);
+            }
+        }
+        Some(progress)
+    }
+
+    /// Hands over the slots of a reading that are new. `before` is an earlier reading of a buffer
+    /// that may be written to meanwhile: only what is in both is whole.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8; BUFFER_LEN],
+        before: Option<&[u8; BUFFER_LEN]>,
+        mut each: impl FnMut(Slot),
+    ) -> Verdict {
+        let Some(header) = Header::parse(bytes) else { return Verdict::Malformed };
+        if header.batch < self.batch {
+            return Verdict::Old;
+        }
+        let mut missing = 0;
+        if header.batch > self.batch {
+            let most = (header.batch - self.batch).saturating_mul(SLOTS as u64).min(1 << 62);
+            let difference = header.events.abs_diff(self.accounted);
+            if difference > most {
+                return Verdict::Malformed;
+            }
+            missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
+            *self = Self { batch: header.batch, accounted: header.events, ..Self::default() };
+        }
+        for index in 0..SLOTS {
+            if self.seen[index / 64] >> (index % 64) & 1 == 0
+                && let Some(slot) = Slot::read(bytes, index)
+                && before.is_none_or(|before| Slot::read(before, index).is_some())
+            {
+                self.mark(index);
+                each(slot);
+            }
+        }
+        Verdict::New { missing }
+    }
+
+    fn mark(&mut self, index: usize) {
+        self.seen[index / 64] |= 1 << (index % 64);
+        self.accounted = self.accounted.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::tests::{buffer, put};
+    use super::*;
+
+    /// A buffer of batch `batch` whose slots `filled` hold their own numbers as times.
+    fn filled(batch: u64, events: u64, filled: impl IntoIterator<Item = usize>) -> Buffer {
+        let mut bytes = buffer(64, batch, events);
+        for index in filled {
+            put(&mut bytes, index, (index as u64, 0, 32, false));
+        }
+        bytes
+    }
+
+    type Buffer = Box<[u8; BUFFER_LEN]>;
+
+    fn check(
+        progress: &mut Progress,
+        bytes: &Buffer,
+        before: Option<&Buffer>,
+        verdict: Verdict,
+        times: impl IntoIterator<Item = u64>,
+    ) {
+        let mut taken = Vec::new();
+        let got = progress.take(bytes, before.map(|b| &**b), |slot| taken.push(slot.time));
+        assert_eq!(got, verdict);
+        assert_eq!(taken, times.into_iter().collect::<Vec<_>>());
+    }
+
+    const FINE: Verdict = Verdict::New { missing: 0 };
+
+    #[test]
+    fn nothing_is_taken_twice() {
+        let mut progress = Progress::default();
+        check(&mut progress, &filled(0, 0, 0..3), None, FINE, 0..3);
+        check(&mut progress, &filled(0, 0, 0..5), None, FINE, 3..5);
+        check(&mut progress, &filled(0, 0, 0..252), None, FINE, 5..252);
+        check(&mut progress, &filled(1, 252, 0..2), None, FINE, 0..2);
+        check(&mut progress, &filled(0, 0, 0..252), None, Verdict::Old, []);
+    }
+
+    #[test]
+    fn only_what_was_there_before_is_whole() {
+        let mut progress = Progress::default();
+        let before = filled(0, 0, 0..3);
+        check(&mut progress, &filled(0, 0, 0..5), Some(&before), FINE, 0..3);
+        check(&mut progress, &filled(0, 0, 0..5), None, FINE, 3..5);
+    }
+
+    #[test]
+    fn a_lost_batch_is_counted() {
+        let mut progress = Progress::default();
+        check(&mut progress, &filled(0, 0, 0..252), None, FINE, 0..252);
+        let lost = Verdict::New { missing: 504 };
+        check(&mut progress, &filled(3, 756, 0..1), None, lost, 0..1);
+    }
+
+    #[test]
+    fn of_a_lost_batch_a_part_may_be_known() {
+        let mut progress = Progress::default();
+        check(&mut progress, &filled(0, 0, 0..200), None, FINE, 0..200);
+        let lost = Verdict::New { missing: 52 };
+        check(&mut progress, &filled(1, 252, 0..1), None, lost, 0..1);
+    }
+
+    #[test]
+    fn a_slot_written_late_comes_with_the_next_batch() {
+        let mut progress = Progress::default();
+        let hole = (0..100).chain(101..252);
+        check(&mut progress, &filled(0, 0, hole.clone()), None, FINE, hole.map(|i| i as u64));
+        let lost = Verdict::New { missing: 1 };
+        check(&mut progress, &filled(1, 252, [0, 1, 100]), None, lost, [0, 1, 100]);
+        // Two slots were taken, three delivered: none is missing in the end.
+        let found = Verdict::New { missing: -1 };
+        check(&mut progress, &filled(2, 254, 0..1), None, found, 0..1);
+    }
+
+    #[test]
+    fn what_was_there_at_the_start_is_not_ours() {
+        let mut progress = Progress::adopt(&filled(7, 9000, 0..10)).expect("a buffer");
+        check(&mut progress, &filled(7, 9000, 0..12), None, FINE, 10..12);
+        check(&mut progress, &filled(8, 9012, 0..1), None, FINE, 0..1);
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_refused() {
+        let mut progress = Progress::default();
+        check(&mut progress, &filled(1, 1 << 60, 0..1), None, Verdict::Malformed, []);
+        check(&mut progress, &filled(1, u64::MAX, 0..1), None, Verdict::Malformed, []);
+        check(&mut progress, &Box::new([0; BUFFER_LEN]), None, Verdict::Malformed, []);
+        check(&mut progress, &filled(0, 0, 0..1), None, FINE, 0..1);
+    }
+}

@@ -1,0 +1,177 @@
+//! From the TSC to CLOCK_MONOTONIC.
+//!
+//! The two run at rates that time keeping changes all the while, so the relation is measured, not
+//! assumed: the session takes a sample after each reading of the buffers. Whatever was read lies
+//! between two samples, and between two samples the relation is a straight line.
+
+use crate::units::Nanos;
+use std::collections::VecDeque;
+
+/// A reading of the TSC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticks(pub u64);
+
+/// Both clocks at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockSample {
+    pub ticks: Ticks,
+    pub time: Nanos,
+}
+
+/// Samples that are kept: with ten a second, what is older than minutes is on the first line.
+const SAMPLES: usize = 4096;
+/// Fractional bits of a line's slope.
+const SHIFT: u32 = 52;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct ClockMap {
+    lines: VecDeque<Line>,
+    latest: Option<ClockSample>,
+}
+
+/// Between two samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    from: ClockSample,
+    to: ClockSample,
+    /// Nanoseconds a tick.
+    slope: u64,
+}
+
+impl Line {
+    fn between(from: ClockSample, to: ClockSample) -> Option<Self> {
+        let ticks = to.ticks.0.checked_sub(from.ticks.0).filter(|ticks| *ticks > 0)?;
+        let nanos = to.time.0.checked_sub(from.time.0)?;
+        let slope = u64::try_from((u128::from(nanos) << SHIFT) / u128::from(ticks)).ok()?;
+        Some(Self { from, to, slope })
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, ticks: Ticks) -> bool {
+        (self.from.ticks..self.to.ticks).contains(&ticks)
+    }
+
+    /// The time at `ticks`, on this line or on its way beyond its ends.
+    #[inline]
+    pub(super) fn at(&self, ticks: Ticks) -> Nanos {
+        let scaled = |ticks: u64| {
+            let wide = (u128::from(ticks) * u128::from(self.slope)) >> SHIFT;
+            u64::try_from(wide).unwrap_or(u64::MAX)
+        };
+        match ticks.0.checked_sub(self.from.ticks.0) {
+            Some(after) => Nanos(self.from.time.0.saturating_add(scaled(after))),
+            None => Nanos(self.from.time.0.saturating_sub(scaled(self.from.ticks.0 - ticks.0))),
+        }
+    }
+}
+
+impl ClockMap {
+    /// Adds a later sample. One that does not go on from the last starts anew: the machine slept,
+    /// or the samples were too close.
+    pub(super) fn add(&mut self, sample: ClockSample) {
+        if let Some(latest) = self.latest {
+            match Line::between(latest, sample) {
+                Some(line) => {
+                    if self.lines.len() == SAMPLES {
+                        self.lines.pop_front();
+                    }
+                    self.lines.push_back(line);
+                }
+                None => return,
+            }
+        }
+        self.latest = Some(sample);
+    }
+
+    /// All bits of a reading whose low bits an event carried: before the last sample or just after.
+    #[inline]
+    pub(super) fn ticks(&self, low: u64, bits: u32) -> Option<Ticks> {
+        Some(Ticks(complete(self.latest?.ticks.0, low, bits)))
+    }
+
+    /// The same for a writer that has no TSC.
+    #[inline]
+    pub(super) fn time(&self, low: u64, bits: u32) -> Option<Nanos> {
+        Some(Nanos(complete(self.latest?.time.0, low, bits)))
+    }
+
+    /// The line that `ticks` lies on, or is nearest to.
+    pub(super) fn line(&self, ticks: Ticks) -> Option<Line> {
+        let after = self.lines.partition_point(|line| line.to.ticks <= ticks);
+        self.lines.get(after.min(self.lines.len().checked_sub(1)?)).copied()
+    }
+}
+
+#[inline]
+fn complete(latest: u64, low: u64, bits: u32) -> u64 {
+    /// What the clocks of two processors may differ by, generously.
+    const AHEAD: u64 = 1 << 20;
+    let latest = latest.saturating_add(AHEAD);
+    let age = latest.wrapping_sub(low) & ((1 << bits) - 1);
+    latest.saturating_sub(age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(samples: &[(u64, u64)]) -> ClockMap {
+        let mut map = ClockMap::default();
+        for &(ticks, time) in samples {
+            map.add(ClockSample { ticks: Ticks(ticks), time: Nanos(time) });
+        }
+        map
+    }
+
+    fn check(map: &ClockMap, ticks: u64, expected: u64) {
+        let line = map.line(Ticks(ticks)).expect("two samples");
+        let at = line.at(Ticks(ticks)).0;
+        assert!(at.abs_diff(expected) <= 1, "{ticks}: {at}, not {expected}");
+    }
+
+    #[test]
+    fn between_samples_lies_a_line() {
+        let map = map(&[(1000, 500), (3000, 1500), (5000, 2600)]);
+        check(&map, 1000, 500);
+        check(&map, 2000, 1000);
+        check(&map, 3000, 1500);
+        check(&map, 4000, 2050);
+    }
+
+    #[test]
+    fn beyond_the_samples_the_nearest_line_goes_on() {
+        let map = map(&[(1000, 500), (3000, 1500), (5000, 2600)]);
+        check(&map, 500, 250);
+        check(&map, 6000, 3150);
+        check(&map, 0, 0);
+    }
+
+    #[test]
+    fn a_line_is_exact_over_days() {
+        let (hz, day) = (3_000_000_000, 86_400);
+        let map = map(&[(0, 0), (hz * day, 1_000_000_000 * day)]);
+        check(&map, hz * day / 2 + 3, 500_000_000 * day + 1);
+    }
+
+    #[test]
+    fn a_sample_that_goes_back_is_left_out() {
+        let map = map(&[(1000, 500), (900, 600), (1000, 700), (3000, 1500)]);
+        check(&map, 2000, 1000);
+    }
+
+    #[test]
+    fn low_bits_are_completed() {
+        let map = map(&[(0, 0), (0x5_0000_0000_1000, 1)]);
+        let complete = |low| map.ticks(low, 48).expect("a sample").0;
+        assert_eq!(complete(0x0fff), 0x5_0000_0000_0fff);
+        assert_eq!(complete(0x1001), 0x5_0000_0000_1001);
+        assert_eq!(complete(0xffff_ffff_ffff), 0x4_ffff_ffff_ffff);
+    }
+
+    #[test]
+    fn without_samples_nothing_is_known() {
+        assert!(map(&[]).ticks(5, 48).is_none());
+        assert!(map(&[(1, 1)]).line(Ticks(5)).is_none());
+    }
+}

@@ -1,0 +1,167 @@
+//! Bytes of a marker buffer to its header and its events.
+
+/// Bytes of a buffer.
+pub const BUFFER_LEN: usize = 4096;
+/// Bytes of its header.
+const HEADER_LEN: usize = 64;
+const SLOT_LEN: usize = 16;
+/// Events of a buffer.
+pub(super) const SLOTS: usize = (BUFFER_LEN - HEADER_LEN) / SLOT_LEN;
+const MAGIC: [u8; 8] = *b"ctraceb\x01";
+
+/// The bits of the writer's clock that an event carries.
+pub(super) const TIME_BITS: u32 = 48;
+/// The bits of a stack pointer that an event tells: 4 to 36.
+pub(super) const SP_BITS: u32 = 37;
+const SITE_MASK: u64 = ((1 << 47) - 1) & !31;
+
+/// The writer's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    Tsc,
+    Monotonic,
+}
+
+/// The first 64 bytes of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Address of the next buffer, or 0.
+    pub next: u64,
+    /// Its thread, in the target's pid namespace; 0: nobody's.
+    pub tid: u32,
+    pub position: u32,
+    /// How often it has been emptied.
+    pub batch: u64,
+    /// Slots taken in all earlier batches.
+    pub events: u64,
+    pub clock: Clock,
+    /// A stack pointer of its thread.
+    pub stack: u64,
+}
+
+impl Header {
+    /// `None`: these bytes are no buffer, or a fork has wiped it.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
+        if bytes[..8] != MAGIC {
+            return None;
+        }
+        let clock = match bytes[40] {
+            1 => Clock::Tsc,
+            2 => Clock::Monotonic,
+            _ => return None,
+        };
+        Some(Self {
+            next: word(bytes, 8),
+            tid: word(bytes, 16) as u32,
+            position: (word(bytes, 16) >> 32) as u32,
+            batch: word(bytes, 24),
+            events: word(bytes, 32),
+            clock,
+            stack: word(bytes, 56),
+        })
+    }
+
+    /// Slots taken in this batch.
+    pub fn taken(&self) -> u64 {
+        let bytes = self.position.clamp(HEADER_LEN as u32, BUFFER_LEN as u32) - HEADER_LEN as u32;
+        u64::from(bytes) / SLOT_LEN as u64
+    }
+}
+
+/// One slot of a buffer, as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// The low bits of the writer's clock.
+    pub(super) time: u64,
+    /// The low bits of the stack pointer at the scope's entry.
+    pub(super) sp: u64,
+    /// Address of the scope's site.
+    pub(super) site: u64,
+    pub(super) exit: bool,
+}
+
+impl Slot {
+    /// The slot at `index`, if something is written there.
+    #[inline]
+    pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Option<Self> {
+        let at = HEADER_LEN + index * SLOT_LEN;
+        let (time, tag) = (word(buffer, at), word(buffer, at + 8));
+        (tag != 0).then_some(Self {
+            time: time & ((1 << TIME_BITS) - 1),
+            sp: time >> TIME_BITS << 4 | tag >> 47 << 20,
+            site: tag & SITE_MASK,
+            exit: tag & 1 != 0,
+        })
+    }
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Writes a header as a runtime would.
+    pub(in super::super) fn buffer(
+        position: u32,
+        batch: u64,
+        events: u64,
+    ) -> Box<[u8; BUFFER_LEN]> {
+        let mut bytes = Box::new([0; BUFFER_LEN]);
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[16..20].copy_from_slice(&77_u32.to_le_bytes());
+        bytes[20..24].copy_from_slice(&position.to_le_bytes());
+        bytes[24..32].copy_from_slice(&batch.to_le_bytes());
+        bytes[32..40].copy_from_slice(&events.to_le_bytes());
+        bytes[40] = 1;
+        bytes[56..64].copy_from_slice(&0x7fff_1234_5678_u64.to_le_bytes());
+        bytes
+    }
+
+    /// Writes an event as a runtime would.
+    pub(in super::super) fn put(
+        buffer: &mut [u8; BUFFER_LEN],
+        index: usize,
+        (time, sp, site, exit): (u64, u64, u64, bool),
+    ) {
+        let at = HEADER_LEN + index * SLOT_LEN;
+        let first = time & 0xffff_ffff_ffff | sp >> 4 << 48;
+        let second = site | u64::from(exit) | sp >> 20 << 47;
+        buffer[at..at + 8].copy_from_slice(&first.to_le_bytes());
+        buffer[at + 8..at + 16].copy_from_slice(&second.to_le_bytes());
+    }
+
+    #[test]
+    fn a_header_is_read() {
+        let bytes = buffer(96, 5, 1000);
+        let header = Header::parse(&bytes[..]).expect("a header");
+        assert_eq!((header.tid, header.batch, header.events), (77, 5, 1000));
+        assert_eq!((header.taken(), header.stack), (2, 0x7fff_1234_5678));
+        assert_eq!(Header { position: 0, ..header }.taken(), 0);
+        assert_eq!(Header { position: 5000, ..header }.taken(), 252);
+    }
+
+    #[test]
+    fn other_bytes_are_no_header() {
+        assert_eq!(Header::parse(&[0; 4096]), None);
+        assert_eq!(Header::parse(&buffer(64, 0, 0)[..63]), None);
+        let mut unknown_clock = buffer(64, 0, 0);
+        unknown_clock[40] = 3;
+        assert_eq!(Header::parse(&unknown_clock[..]), None);
+    }
+
+    #[test]
+    fn a_slot_tells_all_its_bits() {
+        let mut bytes = buffer(64, 0, 0);
+        let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
+        put(&mut bytes, 3, (time, sp, site, true));
+        let slot = Slot::read(&bytes, 3).expect("written");
+        assert_eq!((slot.time, slot.site, slot.exit), (time, site, true));
+        assert_eq!(slot.sp, sp & ((1 << SP_BITS) - 1));
+        assert_eq!(Slot::read(&bytes, 2), None);
+    }
+}

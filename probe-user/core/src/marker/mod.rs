@@ -1,0 +1,16 @@
+//! Markers: what a program writes into its own buffers, made into the events everything else is
+//! made of. The format is in `docs/marker-format.md`.
+//!
+//! `layout` reads bytes, `buffer` finds what is new in them and what is missing, `clock` turns the
+//! writer's time into ours, `sites` turns addresses into functions, and `Markers` puts the four
+//! together. Nothing the target wrote is believed: what makes no sense is a counted diagnostic.
+
+mod buffer;
+mod clock;
+mod layout;
+mod sites;
+mod streams;
+
+pub use clock::{ClockSample, Ticks};
+pub use layout::{BUFFER_LEN, Header};
+pub use streams::{BufferId, Markers, Reading};

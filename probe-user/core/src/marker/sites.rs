@@ -1,0 +1,95 @@
+//! From the address of a scope's entry in `ctrace_sites` to its function.
+//!
+//! A section is an array of equal entries, so the address is an index.
+
+use crate::units::FuncId;
+use std::ops::Range;
+
+/// Bytes of an entry.
+const ENTRY: u64 = 32;
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Site {
+    Chosen(FuncId),
+    /// A scope, but nobody asked for it here: another ctrace did.
+    Other,
+    /// No scope.
+    Unknown,
+}
+
+/// The sections of a process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sites {
+    sections: Vec<Section>,
+    /// The section of the last address.
+    last: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Section {
+    addresses: Range<u64>,
+    /// By entry.
+    functions: Vec<Option<FuncId>>,
+}
+
+impl Sites {
+    /// Adds what is mapped at `start`; what was known there is gone.
+    pub(super) fn add(&mut self, start: u64, functions: Vec<Option<FuncId>>) {
+        let end = start.saturating_add(functions.len() as u64 * ENTRY);
+        self.sections.retain(|s| s.addresses.end <= start || end <= s.addresses.start);
+        self.sections.push(Section { addresses: start..end, functions });
+    }
+
+    #[inline]
+    pub(super) fn find(&mut self, address: u64) -> Site {
+        let within = |section: &&Section| section.addresses.contains(&address);
+        let section = match self.sections.get(self.last).filter(within) {
+            Some(section) => section,
+            None => match self.sections.iter().position(|section| within(&section)) {
+                Some(index) => {
+                    self.last = index;
+                    &self.sections[index]
+                }
+                None => return Site::Unknown,
+            },
+        };
+        let offset = address - section.addresses.start;
+        match section.functions[(offset / ENTRY) as usize] {
+            _ if !offset.is_multiple_of(ENTRY) => Site::Unknown,
+            Some(function) => Site::Chosen(function),
+            None => Site::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_an_entry() {
+        let mut sites = Sites::default();
+        sites.add(0x1000, vec![Some(FuncId(7)), None]);
+        sites.add(0x2000, vec![Some(FuncId(8))]);
+        for (address, expected) in [
+            (0x1000, Site::Chosen(FuncId(7))),
+            (0x1020, Site::Other),
+            (0x1040, Site::Unknown),
+            (0x2000, Site::Chosen(FuncId(8))),
+            (0x2010, Site::Unknown),
+            (0xfff, Site::Unknown),
+        ] {
+            assert_eq!(sites.find(address), expected, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn what_is_mapped_later_takes_the_place() {
+        let mut sites = Sites::default();
+        sites.add(0x1000, vec![Some(FuncId(1)); 4]);
+        sites.add(0x1020, vec![Some(FuncId(2))]);
+        assert_eq!(sites.find(0x1020), Site::Chosen(FuncId(2)));
+        assert_eq!(sites.find(0x1000), Site::Unknown);
+    }
+}

@@ -1,0 +1,193 @@
+//! The buffers of all processes, from readings to records.
+
+use super::buffer::{Progress, Verdict};
+use super::clock::{ClockMap, ClockSample, Line};
+use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
+use super::sites::{Site, Sites};
+use crate::units::{FuncId, Pid, Tid};
+use ctrace_common::{Kind, Record};
+use std::collections::HashMap;
+
+/// A buffer, by its process and address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId {
+    pub pid: Pid,
+    pub address: u64,
+}
+
+/// The bytes of a buffer.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub buffer: BufferId,
+    pub tid: Tid,
+    pub bytes: Box<[u8; BUFFER_LEN]>,
+    /// Of a buffer that was being written to: an earlier reading.
+    pub before: Option<Box<[u8; BUFFER_LEN]>>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Markers {
+    clock: ClockMap,
+    sites: HashMap<Pid, Sites>,
+    buffers: HashMap<BufferId, Buffer>,
+    /// Lanes of buffers that are gone.
+    free_lanes: Vec<usize>,
+    lanes: usize,
+    /// Readings that wait for a sample of the clock.
+    waiting: Vec<Reading>,
+    lost: i64,
+    malformed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Buffer {
+    progress: Progress,
+    lane: usize,
+    /// Events of its thread were lost since the last delivered one.
+    lost_before: u64,
+}
+
+impl Markers {
+    /// The entries of a section `ctrace_sites` that begins at `address` in a process.
+    pub fn add_sites(&mut self, pid: Pid, address: u64, functions: Vec<Option<FuncId>>) {
+        self.sites.entry(pid).or_default().add(address, functions);
+    }
+
+    /// A child begins as a copy of its parent, but without events.
+    pub fn fork(&mut self, parent: Pid, child: Pid) {
+        if let Some(sites) = self.sites.get(&parent).cloned() {
+            self.sites.insert(child, sites);
+        }
+    }
+
+    /// The process is gone, or its memory is.
+    pub fn forget(&mut self, pid: Pid) {
+        self.sites.remove(&pid);
+        self.buffers.retain(|id, buffer| {
+            if id.pid == pid {
+                self.free_lanes.push(buffer.lane);
+            }
+            id.pid != pid
+        });
+    }
+
+    /// A buffer that was there before tracing began: what is in it is not of this trace.
+    pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN]) {
+        if let Some(progress) = Progress::adopt(bytes) {
+            self.buffer(id).progress = progress;
+        }
+    }
+
+    /// Takes a reading. Its events come out with the next sample, which must be taken after it.
+    pub fn read(&mut self, reading: Reading) {
+        self.waiting.push(reading);
+    }
+
+    /// Both clocks, after all readings so far; hands over their events, those of a lane in order
+    /// of time.
+    pub fn sample(&mut self, sample: ClockSample, mut each: impl FnMut(usize, Record)) {
+        self.clock.add(sample);
+        let mut records = Vec::new();
+        for reading in std::mem::take(&mut self.waiting) {
+            let lane = self.decode(&reading, &mut records);
+            if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
+                records.sort_by_key(|record| record.ts_ns);
+            }
+            records.drain(..).for_each(|record| each(lane, record));
+        }
+    }
+
+    /// Events that were written but will not come.
+    pub fn lost(&self) -> u64 {
+        self.lost.try_into().unwrap_or(0)
+    }
+
+    /// Events and readings that made no sense, since the last time.
+    pub fn take_malformed(&mut self) -> u64 {
+        std::mem::take(&mut self.malformed)
+    }
+
+    fn buffer(&mut self, id: BufferId) -> &mut Buffer {
+        self.buffers.entry(id).or_insert_with(|| {
+            let lane = self.free_lanes.pop().unwrap_or_else(|| {
+                self.lanes += 1;
+                self.lanes - 1
+            });
+            Buffer { progress: Progress::default(), lane, lost_before: 0 }
+        })
+    }
+
+    /// The new events of a reading; says their lane.
+    fn decode(&mut self, reading: &Reading, records: &mut Vec<Record>) -> usize {
+        let id = reading.buffer;
+        let mut buffer = *self.buffer(id);
+        let sites = self.sites.entry(id.pid).or_default();
+        let (mut malformed, mut line) = (0, None);
+        let header = Header::parse(&reading.bytes[..]);
+        let verdict = buffer.progress.take(&reading.bytes, reading.before.as_deref(), |slot| {
+            let Some(header) = header else { return };
+            let function = match sites.find(slot.site) {
+                Site::Chosen(function) => function,
+                Site::Other => return,
+                Site::Unknown => return malformed += 1,
+            };
+            let Some(ts_ns) = time(&self.clock, &mut line, header.clock, slot.time) else {
+                return malformed += 1;
+            };
+            let kind = if slot.exit { Kind::ScopeExit } else { Kind::ScopeEnter };
+            records.push(Record {
+                ts_ns,
+                sp: stack_pointer(header.stack, slot),
+                pid: id.pid.0,
+                tid: reading.tid.0,
+                probe: function.0,
+                kind: kind as u8,
+                ..Record::default()
+            });
+        });
+        match verdict {
+            Verdict::New { missing } => {
+                self.lost += missing;
+                buffer.lost_before += missing.try_into().unwrap_or(0);
+            }
+            Verdict::Old => {}
+            Verdict::Malformed => malformed += 1,
+        }
+        if let Some(first) = records.iter_mut().min_by_key(|record| record.ts_ns) {
+            first.lost_before = buffer.lost_before.try_into().unwrap_or(u16::MAX);
+            buffer.lost_before = 0;
+        }
+        self.malformed += malformed;
+        self.buffers.insert(id, buffer);
+        buffer.lane
+    }
+}
+
+/// The time of an event; `line` is the last one used.
+#[inline]
+fn time(map: &ClockMap, line: &mut Option<Line>, clock: Clock, low: u64) -> Option<u64> {
+    match clock {
+        Clock::Monotonic => map.time(low, TIME_BITS).map(|time| time.0),
+        Clock::Tsc => {
+            let ticks = map.ticks(low, TIME_BITS)?;
+            let on = match line {
+                Some(line) if line.contains(ticks) => *line,
+                _ => *line.insert(map.line(ticks)?),
+            };
+            Some(on.at(ticks).0)
+        }
+    }
+}
+
+/// All bits of a slot's stack pointer: the nearest to one of the same thread.
+#[inline]
+fn stack_pointer(near: u64, slot: Slot) -> u64 {
+    const REST: u32 = u64::BITS - SP_BITS;
+    let distance = (slot.sp.wrapping_sub(near) << REST) as i64 >> REST;
+    near.wrapping_add_signed(distance)
+}
+
+#[cfg(test)]
+#[path = "streams_tests.rs"]
+mod tests;

@@ -1,0 +1,148 @@
+use super::super::layout::tests::{buffer, put};
+use super::*;
+use crate::marker::Ticks;
+use crate::units::Nanos;
+use proptest::prelude::*;
+
+const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
+const STACK: u64 = 0x7fff_1234_5678;
+const SECTION: u64 = 0x5555_5555_4000;
+
+fn sample(ticks: u64) -> ClockSample {
+    ClockSample { ticks: Ticks(ticks), time: Nanos(ticks / 2) }
+}
+
+fn markers() -> Markers {
+    let mut markers = Markers::default();
+    markers.add_sites(Pid(10), SECTION, vec![Some(FuncId(0)), None, Some(FuncId(2))]);
+    markers.sample(sample(0), |_, _| panic!("nothing was read"));
+    markers
+}
+
+type Written = (u64, u64, u64, bool);
+
+/// Buffer of batch `batch` with these events from the first slot on.
+fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
+    let mut bytes = buffer(64, batch, events);
+    for (index, event) in written.iter().enumerate() {
+        put(&mut bytes, index, *event);
+    }
+    Reading { buffer: ID, tid: Tid(11), bytes, before: None }
+}
+
+fn records(markers: &mut Markers, at: u64) -> Vec<Record> {
+    let mut records = Vec::new();
+    markers.sample(sample(at), |_, record| records.push(record));
+    records
+}
+
+#[test]
+fn events_become_records() {
+    let mut markers = markers();
+    let sp = (STACK - 0x100) & !15;
+    markers.read(reading(0, 0, &[(1000, sp, SECTION, false), (3000, sp, SECTION, true)]));
+    let enter = Record {
+        ts_ns: 500,
+        sp,
+        pid: 10,
+        tid: 11,
+        probe: 0,
+        kind: Kind::ScopeEnter as u8,
+        ..Record::default()
+    };
+    let exit = Record { ts_ns: 1500, kind: Kind::ScopeExit as u8, ..enter };
+    assert_eq!(records(&mut markers, 4000), [enter, exit]);
+    assert_eq!((markers.lost(), markers.take_malformed()), (0, 0));
+}
+
+#[test]
+fn events_are_in_order_of_time() {
+    let mut markers = markers();
+    let event = |time| (time, STACK, SECTION, false);
+    markers.read(reading(0, 0, &[event(10), event(30), event(20)]));
+    let times: Vec<u64> = records(&mut markers, 100).iter().map(|record| record.ts_ns).collect();
+    assert_eq!(times, [5, 10, 15]);
+}
+
+#[test]
+fn scopes_that_were_not_chosen_are_left_out() {
+    let mut markers = markers();
+    markers.read(reading(0, 0, &[(1, STACK, SECTION + 32, false), (2, STACK, SECTION, false)]));
+    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(markers.take_malformed(), 0);
+}
+
+#[test]
+fn addresses_that_are_no_scope_are_counted() {
+    let mut markers = markers();
+    markers.read(reading(0, 0, &[(1, STACK, 0x20, false), (2, STACK, SECTION, false)]));
+    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!((markers.take_malformed(), markers.take_malformed()), (1, 0));
+}
+
+#[test]
+fn a_lost_batch_marks_the_next_event() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    markers.read(reading(0, 0, &[event]));
+    markers.read(reading(2, 504, &[event, event]));
+    let lost: Vec<u16> = records(&mut markers, 100).iter().map(|r| r.lost_before).collect();
+    assert_eq!(lost, [0, 503, 0]);
+    assert_eq!(markers.lost(), 503);
+}
+
+#[test]
+fn each_buffer_has_a_lane_and_gives_it_back() {
+    let mut markers = markers();
+    markers.add_sites(Pid(20), SECTION, vec![Some(FuncId(1))]);
+    let lane = |markers: &mut Markers, pid, address| {
+        let buffer = BufferId { pid: Pid(pid), address };
+        markers.read(Reading { buffer, ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
+        let mut lane = None;
+        markers.sample(sample(10), |found, _| lane = Some(found));
+        lane.expect("an event")
+    };
+    let (a, b, c) = (
+        lane(&mut markers, 10, 0x1000),
+        lane(&mut markers, 10, 0x2000),
+        lane(&mut markers, 20, 0x1000),
+    );
+    assert_eq!([a, b, c], [0, 1, 2]);
+    markers.forget(Pid(20));
+    markers.add_sites(Pid(30), SECTION, vec![Some(FuncId(1))]);
+    assert_eq!(lane(&mut markers, 30, 0x1000), 2);
+}
+
+#[test]
+fn a_buffer_that_was_there_before_begins_with_what_is_new() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    markers.adopt(ID, &reading(5, 2000, &[event, event]).bytes);
+    markers.read(reading(5, 2000, &[event, event, event]));
+    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(markers.lost(), 0);
+}
+
+proptest! {
+    /// Whatever is in a buffer: no panic, and no more records than slots.
+    #[test]
+    fn scribbled_buffers_are_survived(
+        header in proptest::collection::vec(any::<u8>(), 64),
+        slots in proptest::collection::vec((any::<u64>(), any::<u64>()), 0..40),
+        keep_magic in any::<bool>(),
+    ) {
+        let mut markers = markers();
+        let mut bytes = buffer(64, 0, 0);
+        let from = if keep_magic { 8 } else { 0 };
+        bytes[from..40].copy_from_slice(&header[from..40]);
+        for (index, (first, second)) in slots.iter().enumerate() {
+            let at = 64 + index * 16;
+            bytes[at..at + 8].copy_from_slice(&first.to_le_bytes());
+            bytes[at + 8..at + 16].copy_from_slice(&second.to_le_bytes());
+        }
+        for _ in 0..2 {
+            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), before: None });
+        }
+        prop_assert!(records(&mut markers, 1 << 50).len() <= slots.len());
+    }
+}
