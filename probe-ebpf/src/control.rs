@@ -6,6 +6,7 @@
 use crate::{
     loss,
     maps::TRACED,
+    marker,
     output::{Task, control},
     settings,
 };
@@ -97,8 +98,19 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     if task.is_traced() {
         // The thread that calls exec becomes the process's only one, under the process's id.
         let old_tid: u32 = ctx.arg(1);
+        marker::forget(old_tid);
         let held = hold(task);
         control(task, Kind::Exec, current_comm(), old_tid as u64, held as u64);
+    }
+    0
+}
+
+/// Before the memory of the old program is gone. The exec may still fail.
+#[raw_tracepoint(tracepoint = "sched_prepare_exec")]
+pub fn on_prepare_exec(_ctx: RawTracePointContext) -> i32 {
+    let task = Task::current();
+    if task.is_traced() {
+        marker::deliver_rest(task);
     }
     0
 }
@@ -110,6 +122,8 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
         loss::forget(task.tid);
         return 0;
     }
+    marker::deliver_rest(task);
+    marker::forget(task.tid);
     let comm = current_comm();
     control(task, Kind::ThreadExit, comm, 0, 0);
     match last_status(Kernel(ctx.arg(0))) {

@@ -66,7 +66,7 @@ fn take_all(tid: u32) -> u32 {
 }
 
 #[inline(always)]
-fn add_to(counter: u32, events: u32) {
+pub fn add_to(counter: u32, events: u32) {
     if let Some(value) = LOST.get_ptr_mut(counter) {
         // SAFETY: an element of a map, aligned to 8. Atomic, because a program can be preempted by
         // another one on the same CPU.

@@ -3,6 +3,7 @@
 //! - `function`: entries and returns, on session, multi and perf links;
 //! - `exit`: the ways out of a function, where no return probe may be used;
 //! - `point`: USDT notes;
+//! - `marker`: the buffers of markers;
 //! - `control`: forks, execs, exits and renames of the traced processes.
 //!
 //! `output` makes the records, `ring` is where they go, `loss` counts what finds no room there.
@@ -21,6 +22,7 @@ mod function;
 mod jump;
 mod loss;
 mod maps;
+mod marker;
 mod output;
 mod point;
 mod registers;

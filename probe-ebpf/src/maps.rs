@@ -27,6 +27,10 @@ pub static PENDING: Counter = Counter::new();
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();
 
+/// Thread id and a number below `BUFFERS_PER_THREAD` → address of a marker buffer.
+#[btf_map]
+pub static BUFFERS: HashMap<u64, u64, 65536> = HashMap::new();
+
 /// Indirect jumps, by the index in the cookie.
 #[btf_map]
 pub static JUMPS: Array<JumpTarget, 16384> = Array::new();

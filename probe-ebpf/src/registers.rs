@@ -18,6 +18,11 @@ impl<'a> Registers<'a> {
     }
 
     #[inline(always)]
+    pub fn first_argument(&self) -> u64 {
+        self.0.rdi
+    }
+
+    #[inline(always)]
     pub fn sp(&self) -> u64 {
         self.0.rsp
     }

@@ -6,10 +6,11 @@
 //! that came up late share rings. Nobody is woken: user space polls.
 
 use crate::{atomic::exchange, maps::RINGS, settings};
-use aya_ebpf::helpers::bpf_get_smp_processor_id;
-use core::mem::transmute;
+use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
+use core::{ffi::c_void, mem::transmute};
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_SLOTS, Control, PAGE_SLOTS, READER_WORD, Record, Slot, WRITER_WORD,
+    COMMIT_WORD, CONTROL_SLOTS, Control, Kind, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD, Record,
+    SLOT_LEN, Slot, WRITER_WORD, slots_to_page,
 };
 
 /// How often room is asked for while others are quicker. One program can only be overtaken by
@@ -22,16 +23,60 @@ pub struct OneSlot(*mut Slot);
 /// Room for a control record.
 pub struct TwoSlots(*mut Slot, *mut Slot);
 
+/// Room for a record with a marker buffer.
+pub struct OnePage(*mut Page);
+
 #[inline(always)]
 pub fn reserve_one() -> Option<OneSlot> {
-    reserve(1, |first, position| Some(OneSlot(slot(first, position)?)))
+    reserve(|_| 1, |first, position| Some(OneSlot(slot(first, position)?)))
 }
 
 #[inline(always)]
 pub fn reserve_two() -> Option<TwoSlots> {
-    reserve(CONTROL_SLOTS as u64, |first, position| {
+    reserve(|_| CONTROL_SLOTS as u64, |first, position| {
         Some(TwoSlots(slot(first, position)?, slot(first, position + 1)?))
     })
+}
+
+/// A page begins at a multiple of its slots: what lies before is skipped.
+#[inline(always)]
+pub fn reserve_page() -> Option<OnePage> {
+    let count = |position| (slots_to_page(position) + PAGE_SLOTS) as u64;
+    let (skipped, page) = reserve(count, |first, position| {
+        let skipped = slots_to_page(position) as u64;
+        let here = if skipped == 0 { None } else { Some(slot(first, position)?) };
+        Some((here, page(first, position + skipped)?))
+    })?;
+    if let Some(here) = skipped {
+        OneSlot(here).commit(Record { kind: Kind::Skip as u8, ..EMPTY });
+    }
+    Some(OnePage(page))
+}
+
+const EMPTY: Record = Record {
+    ts_ns: 0,
+    sp: 0,
+    pid: 0,
+    tid: 0,
+    probe: 0,
+    kind: 0,
+    reserved: 0,
+    lost_before: 0,
+};
+
+impl OnePage {
+    /// Copies a buffer of the current process, but for the bytes that the record takes.
+    #[inline(always)]
+    pub fn commit(self, record: Record, buffer: u64) {
+        // SAFETY: the page is ours until its first slot is committed. The helper checks the
+        // address itself, and zeroes what it cannot read, which makes no buffer.
+        unsafe {
+            let rest = self.0.cast::<Slot>().add(1);
+            let from = buffer + SLOT_LEN as u64;
+            bpf_probe_read_user(rest.cast(), (PAGE_LEN - SLOT_LEN) as u32, from as *const c_void);
+            write(self.0.cast(), transmute::<Record, Slot>(record));
+        }
+    }
 }
 
 impl OneSlot {
@@ -71,9 +116,10 @@ unsafe fn write(slot: *mut Slot, words: Slot) {
     }
 }
 
-/// Takes `count` slots, and looks them up with `at` before that: it must not fail afterwards.
+/// Takes as many slots as `count` says for a position, and looks them up with `at` before that: it
+/// must not fail afterwards.
 #[inline(always)]
-fn reserve<T>(count: u64, at: impl Fn(u32, u64) -> Option<T>) -> Option<T> {
+fn reserve<T>(count: impl Fn(u64) -> u64, at: impl Fn(u32, u64) -> Option<T>) -> Option<T> {
     // SAFETY: a helper without arguments.
     let first = settings::first_page(unsafe { bpf_get_smp_processor_id() });
     let positions = RINGS.get_ptr_mut(first)?.cast::<u64>();
@@ -84,6 +130,7 @@ fn reserve<T>(count: u64, at: impl Fn(u32, u64) -> Option<T>) -> Option<T> {
         unsafe {
             let writer = positions.add(WRITER_WORD).read_volatile();
             let reader = positions.add(READER_WORD).read_volatile();
+            let count = count(writer);
             if writer.wrapping_sub(reader).wrapping_add(count) as i64 > capacity as i64 {
                 return None;
             }
@@ -97,9 +144,14 @@ fn reserve<T>(count: u64, at: impl Fn(u32, u64) -> Option<T>) -> Option<T> {
 }
 
 #[inline(always)]
-fn slot(first: u32, position: u64) -> Option<*mut Slot> {
+fn page(first: u32, position: u64) -> Option<*mut Page> {
     let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
-    let slots = RINGS.get_ptr_mut(first + 1 + page)?.cast::<Slot>();
+    RINGS.get_ptr_mut(first + 1 + page)
+}
+
+#[inline(always)]
+fn slot(first: u32, position: u64) -> Option<*mut Slot> {
+    let slots = page(first, position)?.cast::<Slot>();
     // SAFETY: within the page.
     Some(unsafe { slots.add(position as usize % PAGE_SLOTS) })
 }

@@ -65,6 +65,13 @@ pub enum Kind {
     ScopeEnter = 6,
     /// A marker scope was left; `sp` is that of its entry. Likewise.
     ScopeExit = 7,
+    /// A thread has a new marker buffer; `sp` is its address.
+    Buffer = 8,
+    /// Nothing: the next record begins at the next page.
+    Skip = 9,
+    /// The contents of a marker buffer, a page; `sp` is its address. The record takes the place of
+    /// the buffer's first 32 bytes.
+    Batch = 10,
     /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
     Fork = 16,
     /// The process runs a new program (`arg0` the old id of the thread that called exec, `arg1` 1
@@ -89,6 +96,9 @@ impl Kind {
             5 => Self::Point,
             6 => Self::ScopeEnter,
             7 => Self::ScopeExit,
+            8 => Self::Buffer,
+            9 => Self::Skip,
+            10 => Self::Batch,
             16 => Self::Fork,
             17 => Self::Exec,
             18 => Self::ThreadExit,

@@ -4,7 +4,7 @@
 //! then a power of two of pages with slots. Positions count slots and never go back; the slot of a
 //! position is its remainder by the number of slots.
 
-use crate::{CONTROL_LEN, RECORD_LEN};
+use crate::{CONTROL_LEN, Kind, RECORD_LEN};
 
 /// Bytes of an element of the map.
 pub const PAGE_LEN: usize = 4096;
@@ -31,7 +31,19 @@ pub const fn committed_kind(word: u64) -> u8 {
     (word >> 32) as u8
 }
 
-/// How many slots a record of this kind fills.
-pub const fn slots_of(kind: u8) -> usize {
-    if kind < crate::Kind::Fork as u8 { 1 } else { CONTROL_SLOTS }
+/// How many slots a record of this kind fills that begins at `position`.
+pub const fn slots_of(kind: u8, position: u64) -> usize {
+    const SKIP: u8 = Kind::Skip as u8;
+    const BATCH: u8 = Kind::Batch as u8;
+    match kind {
+        SKIP => slots_to_page(position),
+        BATCH => PAGE_SLOTS,
+        _ if kind < Kind::Fork as u8 => 1,
+        _ => CONTROL_SLOTS,
+    }
+}
+
+/// Slots from here to where a page begins.
+pub const fn slots_to_page(position: u64) -> usize {
+    position.wrapping_neg() as usize % PAGE_SLOTS
 }

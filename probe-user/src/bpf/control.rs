@@ -15,9 +15,14 @@ use std::{
 /// As many as the map in the eBPF programs holds.
 const PROCESSES_LIMIT: usize = 32768;
 
-const TRACEPOINTS: [(Program, &CStr, &str); 4] = [
+/// Kernels before 6.10 do not have it; there, what a thread's marker buffer holds when it calls exec
+/// is lost.
+const OPTIONAL: &str = "sched_prepare_exec";
+
+const TRACEPOINTS: [(Program, &CStr, &str); 5] = [
     (Program::Fork, c"sched_process_fork", "sched_process_fork"),
     (Program::Exec, c"sched_process_exec", "sched_process_exec"),
+    (Program::PrepareExec, c"sched_prepare_exec", OPTIONAL),
     (Program::Exit, c"sched_process_exit", "sched_process_exit"),
     (Program::Rename, c"task_rename", "task_rename"),
 ];
@@ -33,11 +38,15 @@ impl Control {
         let mut links = Vec::new();
         for (program, name, tracepoint) in TRACEPOINTS {
             let loaded = programs.get(program, AttachType::Any)?;
-            let link = sys::open_raw_tracepoint(name, loaded.as_fd()).map_err(|source| {
-                BpfError::permission(format!("watch `{tracepoint}`"), &source)
-                    .unwrap_or(BpfError::Tracepoint { tracepoint, source })
-            })?;
-            links.push(link);
+            match sys::open_raw_tracepoint(name, loaded.as_fd()) {
+                Ok(link) => links.push(link),
+                Err(source)
+                    if tracepoint == OPTIONAL && source.raw_os_error() == Some(libc::ENOENT) => {}
+                Err(source) => {
+                    return Err(BpfError::permission(format!("watch `{tracepoint}`"), &source)
+                        .unwrap_or(BpfError::Tracepoint { tracepoint, source }));
+                }
+            }
         }
         Ok(Self { _links: links, traced })
     }

@@ -3,6 +3,7 @@
 use super::{
     BpfError, Diagnostics, Features, LostCounter, Release, Rings,
     btf::Offsets,
+    buffers::Buffers,
     control::Control,
     cpus::Cpus,
     features,
@@ -14,7 +15,7 @@ use super::{
 };
 use aya::{EbpfLoader, maps::Map};
 use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};
-use ctrace_core::units::Pid;
+use ctrace_core::units::{Pid, Tid};
 use std::{
     error::Error as _,
     io,
@@ -38,6 +39,7 @@ pub struct Kernel {
     programs: Programs,
     control: Control,
     jumps: Mutex<Jumps>,
+    buffers: Buffers,
     rings: Mutex<Option<Arc<OwnedFd>>>,
     layout: Layout,
     lost: LostCounter,
@@ -68,12 +70,14 @@ impl Kernel {
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
+        let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?);
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
         Ok(Self {
             ebpf,
             programs,
             control,
             jumps: Mutex::new(jumps),
+            buffers,
             rings: Mutex::new(Some(rings)),
             layout,
             lost,
@@ -106,6 +110,11 @@ impl Kernel {
     /// Adds indirect jumps for exit sites; says the first one's index, the others follow.
     pub fn add_jumps(&self, jumps: &[JumpTarget]) -> Result<u16, BpfError> {
         self.jumps.lock().unwrap_or_else(PoisonError::into_inner).add(jumps)
+    }
+
+    /// The marker buffers that a thread had before its probes were in place.
+    pub fn set_marker_buffers(&self, tid: Tid, addresses: &[u64]) -> Result<(), BpfError> {
+        self.buffers.set(tid, addresses)
     }
 
     /// Puts probes on the file that `path` opens, all or none. `path` may lead through /proc

@@ -49,6 +49,12 @@ pub enum Role {
     ExitSite,
     /// A place without duration.
     Point,
+    /// Where a marker runtime hands over a full buffer.
+    Flush,
+    /// Where a marker runtime announces a buffer.
+    Register,
+    /// A marker scope's control point: all that is wanted is its semaphore.
+    Switch,
 }
 
 /// What the user asked for.
@@ -217,6 +223,9 @@ const fn programs_of(role: Role) -> &'static [Program] {
         Role::Entry => &[Program::Entry],
         Role::ExitSite => &[Program::ExitSite],
         Role::Point => &[Program::Point],
+        Role::Flush => &[Program::Flush],
+        Role::Register => &[Program::Register],
+        Role::Switch => &[Program::Nothing],
     }
 }
 

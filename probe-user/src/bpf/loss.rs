@@ -1,7 +1,7 @@
 //! How many events did not make it into a ring.
 
 use super::{BpfError, sys};
-use ctrace_common::{LOST_EVENTS, LOST_UNATTRIBUTED};
+use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
@@ -14,6 +14,8 @@ pub struct Lost {
     pub events: u64,
     /// Those of them that no record's `lost_before` tells.
     pub unattributed: u64,
+    /// Events of markers whose batch found no room; in none of the others.
+    pub marks: u64,
 }
 
 /// Reads the totals; one system call each.
@@ -29,7 +31,11 @@ impl LostCounter {
     }
 
     pub fn read(&self) -> Result<Lost, BpfError> {
-        Ok(Lost { events: self.sum(LOST_EVENTS)?, unattributed: self.sum(LOST_UNATTRIBUTED)? })
+        Ok(Lost {
+            events: self.sum(LOST_EVENTS)?,
+            unattributed: self.sum(LOST_UNATTRIBUTED)?,
+            marks: self.sum(LOST_MARKS)?,
+        })
     }
 
     fn sum(&self, counter: u32) -> Result<u64, BpfError> {
@@ -65,7 +71,7 @@ mod tests {
             }
             Ok(0)
         });
-        assert_eq!(counter().read().unwrap(), Lost { events: 33, unattributed: 3 });
+        assert_eq!(counter().read().unwrap(), Lost { events: 33, unattributed: 3, marks: 3 });
     }
 
     #[test]

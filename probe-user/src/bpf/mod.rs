@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "system calls and shared memory have no safe interface")]
 
 mod btf;
+mod buffers;
 mod capabilities;
 mod clock;
 mod control;

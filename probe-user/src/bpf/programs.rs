@@ -26,21 +26,29 @@ pub(super) enum Program {
     Return,
     ExitSite,
     Point,
+    Flush,
+    Register,
+    Nothing,
     Fork,
     Exec,
+    PrepareExec,
     Exit,
     Rename,
 }
 
 impl Program {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 13] = [
         Self::Session,
         Self::Entry,
         Self::Return,
         Self::ExitSite,
         Self::Point,
+        Self::Flush,
+        Self::Register,
+        Self::Nothing,
         Self::Fork,
         Self::Exec,
+        Self::PrepareExec,
         Self::Exit,
         Self::Rename,
     ];
@@ -53,8 +61,12 @@ impl Program {
             Self::Return => "ret",
             Self::ExitSite => "exit_site",
             Self::Point => "point",
+            Self::Flush => "flush",
+            Self::Register => "register",
+            Self::Nothing => "nothing",
             Self::Fork => "on_fork",
             Self::Exec => "on_exec",
+            Self::PrepareExec => "on_prepare_exec",
             Self::Exit => "on_exit",
             Self::Rename => "on_rename",
         }
@@ -62,7 +74,9 @@ impl Program {
 
     const fn kind(self) -> ProgramType {
         match self {
-            Self::Fork | Self::Exec | Self::Exit | Self::Rename => ProgramType::RawTracepoint,
+            Self::Fork | Self::Exec | Self::PrepareExec | Self::Exit | Self::Rename => {
+                ProgramType::RawTracepoint
+            }
             _ => ProgramType::Kprobe,
         }
     }

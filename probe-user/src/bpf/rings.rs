@@ -9,8 +9,8 @@ use super::{
     sys::{self, Mapping},
 };
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_LEN, MAX_CPUS, PAGE_LEN, READER_WORD, SLOT_LEN, WRITER_WORD,
-    committed_kind, slots_of,
+    COMMIT_WORD, CONTROL_LEN, Kind, MAX_CPUS, PAGE_LEN, PAGE_SLOTS, READER_WORD, SLOT_LEN,
+    WRITER_WORD, committed_kind, slots_of,
 };
 use std::{
     os::fd::{AsRawFd as _, OwnedFd},
@@ -145,15 +145,18 @@ impl Ring {
                 blocked = true;
                 break;
             }
-            let slots = slots_of(kind);
-            if slots == 1 {
-                each(self.slot(self.position));
-            } else {
-                let mut control = [0; CONTROL_LEN];
-                let (record, rest) = control.split_at_mut(SLOT_LEN);
-                record.copy_from_slice(self.slot(self.position));
-                rest.copy_from_slice(self.slot(self.position + 1));
-                each(&control);
+            let slots = slots_of(kind, self.position);
+            match Kind::from_wire(kind) {
+                Some(Kind::Skip) => {}
+                Some(Kind::Batch) => each(self.slots(self.position, PAGE_SLOTS)),
+                _ if slots == 1 => each(self.slots(self.position, 1)),
+                _ => {
+                    let mut control = [0; CONTROL_LEN];
+                    let (record, rest) = control.split_at_mut(SLOT_LEN);
+                    record.copy_from_slice(self.slots(self.position, 1));
+                    rest.copy_from_slice(self.slots(self.position + 1, 1));
+                    each(&control);
+                }
             }
             records += 1;
             for position in self.position..self.position + slots as u64 {
@@ -191,14 +194,13 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(self.pages.address().add(offset).cast()) }
     }
 
-    /// A slot that is committed.
-    fn slot(&self, position: u64) -> &[u8] {
-        // SAFETY: within the mapping. The programs do not touch a committed slot before the
-        // reader's position has passed it, nor do we: `drain` does both after this borrow.
-        unsafe {
-            let start = self.pages.address().add(self.offset(position));
-            std::slice::from_raw_parts(start, SLOT_LEN)
-        }
+    /// Slots that are committed, all in one page.
+    fn slots(&self, position: u64, count: usize) -> &[u8] {
+        let (start, len) = (self.offset(position), count * SLOT_LEN);
+        assert!(start + len <= self.pages.len(), "slots of the ring");
+        // SAFETY: within the mapping. The programs do not touch committed slots before the
+        // reader's position has passed them, nor do we: `drain` does both after this borrow.
+        unsafe { std::slice::from_raw_parts(self.pages.address().add(start), len) }
     }
 }
 

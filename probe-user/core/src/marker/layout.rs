@@ -55,7 +55,7 @@ impl Header {
             next: word(bytes, 8),
             tid: word(bytes, 16) as u32,
             position: (word(bytes, 16) >> 32) as u32,
-            batch: word(bytes, 24),
+            batch: word(bytes, 48),
             events: word(bytes, 32),
             clock,
             stack: word(bytes, 56),
@@ -115,7 +115,7 @@ pub(super) mod tests {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[16..20].copy_from_slice(&77_u32.to_le_bytes());
         bytes[20..24].copy_from_slice(&position.to_le_bytes());
-        bytes[24..32].copy_from_slice(&batch.to_le_bytes());
+        bytes[48..56].copy_from_slice(&batch.to_le_bytes());
         bytes[32..40].copy_from_slice(&events.to_le_bytes());
         bytes[40] = 1;
         bytes[56..64].copy_from_slice(&0x7fff_1234_5678_u64.to_le_bytes());

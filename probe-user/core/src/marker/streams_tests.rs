@@ -135,6 +135,7 @@ proptest! {
         let mut bytes = buffer(64, 0, 0);
         let from = if keep_magic { 8 } else { 0 };
         bytes[from..40].copy_from_slice(&header[from..40]);
+        bytes[48..64].copy_from_slice(&header[48..64]);
         for (index, (first, second)) in slots.iter().enumerate() {
             let at = 64 + index * 16;
             bytes[at..at + 8].copy_from_slice(&first.to_le_bytes());

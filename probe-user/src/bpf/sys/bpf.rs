@@ -133,15 +133,15 @@ pub(crate) fn create_shared_array(value_bytes: u32, entries: u32) -> io::Result<
     Syscall::Bpf { command: MAP_CREATE, attr: &mut attr }.run_for_fd()
 }
 
-fn map_attr(map: BorrowedFd<'_>, key: u32, value: *const u8) -> (Attr, Box<u32>) {
+fn map_attr<K>(map: BorrowedFd<'_>, key: K, value: *const u8) -> (Attr, Box<K>) {
     let key = Box::new(key);
     let attr =
         Attr::new().u32(0, map.as_raw_fd() as u32).pointer(8, &raw const *key).pointer(16, value);
     (attr, key)
 }
 
-/// Sets `map[key]`; `value` must have the map's value size.
-pub(crate) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
+/// Sets `map[key]`; `key` and `value` must have the map's sizes.
+pub(crate) fn map_update<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_ptr());
     Syscall::Bpf { command: MAP_UPDATE_ELEM, attr: &mut attr }.run().map(drop)
 }

@@ -1,0 +1,109 @@
+//! The buffers of markers: shipped when they are full, and what is left in them when their thread
+//! dies. The format is in `docs/marker-format.md`.
+
+use crate::{
+    loss,
+    maps::BUFFERS,
+    output::{Task, event, now, traced_task},
+    registers::Registers,
+    ring::reserve_page,
+};
+use aya_ebpf::{helpers::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
+use aya_log_ebpf::warn;
+use ctrace_common::{
+    BUFFER_POSITION, BUFFERS_PER_THREAD, FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES,
+};
+
+/// A control point of a scope, whose semaphore is all that matters: it is in code that never runs.
+#[uprobe]
+pub fn nothing(_ctx: ProbeContext) -> u32 {
+    0
+}
+
+/// A buffer is full, or its thread ends.
+#[uprobe]
+pub fn flush(ctx: ProbeContext) -> u32 {
+    if let Some(task) = traced_task() {
+        deliver(task, Registers::of(&ctx).first_argument());
+    }
+    0
+}
+
+/// A thread has a new buffer.
+#[uprobe]
+pub fn register(ctx: ProbeContext) -> u32 {
+    let Some(task) = traced_task() else { return 0 };
+    let buffer = Registers::of(&ctx).first_argument();
+    for number in 0..BUFFERS_PER_THREAD {
+        match BUFFERS.get_ptr(key(task.tid, number)) {
+            // SAFETY: the entry is this thread's alone.
+            Some(known) if unsafe { *known } == buffer => break,
+            Some(_) => {}
+            None => {
+                if BUFFERS.insert(key(task.tid, number), buffer, 0).is_err() {
+                    warn!(&ctx, "too many threads with markers: thread {} is not watched", task.tid);
+                }
+                break;
+            }
+        }
+    }
+    event(task, Kind::Buffer as u8, buffer, 0, None);
+    0
+}
+
+/// Ships what the current thread has not, as far as it is known where that is.
+#[inline(always)]
+pub fn deliver_rest(task: Task) {
+    for number in 0..BUFFERS_PER_THREAD {
+        let Some(buffer) = BUFFERS.get_ptr(key(task.tid, number)) else { return };
+        // SAFETY: the entry is this thread's alone.
+        let buffer = unsafe { *buffer };
+        if taken(buffer) != 0 {
+            deliver(task, buffer);
+        }
+    }
+}
+
+/// The thread has no buffers any more.
+#[inline(always)]
+pub fn forget(tid: u32) {
+    for number in 0..BUFFERS_PER_THREAD {
+        if BUFFERS.remove(key(tid, number)).is_err() {
+            return;
+        }
+    }
+}
+
+#[inline(always)]
+fn key(tid: u32, number: u32) -> u64 {
+    (tid as u64) << 32 | number as u64
+}
+
+#[inline(always)]
+fn deliver(task: Task, buffer: u64) {
+    match reserve_page() {
+        Some(page) => page.commit(
+            Record {
+                ts_ns: now(),
+                sp: buffer,
+                pid: task.pid,
+                tid: task.tid,
+                probe: 0,
+                kind: Kind::Batch as u8,
+                reserved: 0,
+                lost_before: 0,
+            },
+            buffer,
+        ),
+        None => loss::add_to(LOST_MARKS, taken(buffer)),
+    }
+}
+
+/// How many slots of a buffer are taken.
+#[inline(always)]
+fn taken(buffer: u64) -> u32 {
+    let position = buffer.wrapping_add(BUFFER_POSITION) as *const u32;
+    // SAFETY: the helper checks the address itself and fails on a bad one.
+    let position = unsafe { bpf_probe_read_user(position) }.unwrap_or(0);
+    position.clamp(FIRST_SLOT, PAGE_LEN as u32).wrapping_sub(FIRST_SLOT) / SLOT_BYTES
+}
