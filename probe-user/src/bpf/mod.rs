@@ -28,7 +28,7 @@ mod rings;
 mod sys;
 
 pub use capabilities::{Capabilities, Capability};
-pub use clock::now;
+pub use clock::{now, sample};
 pub use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::{Features, Nop, Support, long_nop};

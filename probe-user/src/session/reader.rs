@@ -1,15 +1,23 @@
 //! A thread of its own drains the rings, so that a report being computed cannot overflow them.
 //!
-//! Each pass notes the time, reads every ring to its end, and sends what it found together with
-//! that time less the hold: every event older than that has been seen, but for those of a thread
-//! that was preempted for longer between taking the time and handing in the record.
+//! Each pass notes the time, looks into the marker buffers, reads every ring to its end, and sends
+//! what it found together with that time less the hold: every event older than that has been seen,
+//! but for those of a thread that was preempted for longer between taking the time and handing in
+//! the record. Buffers come before rings: what is flushed in between is in a ring by then.
 
+use super::buffers::Buffers;
 use crate::bpf::{self, Rings};
-use ctrace_core::units::Nanos;
+use ctrace_common::{Control, Kind, PAGE_LEN};
+use ctrace_core::{
+    decode::{Decoded, decode},
+    marker::{BufferId, ClockSample, Reading},
+    units::{Nanos, Pid, Tid},
+};
 use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread::JoinHandle,
     time::Duration,
@@ -23,6 +31,8 @@ pub const HOLD: Nanos = Nanos::from_millis(100);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause, when little or nothing happens: each pass wakes two threads.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
+/// Between looks into marker buffers.
+const BUFFERS_PAUSE: Nanos = Nanos::from_millis(50);
 /// A ring filled beyond this since the last pass is much.
 const BUSY_FILL: f64 = 1.0 / 32.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
@@ -33,13 +43,17 @@ const BATCHES: usize = 64;
 /// Records of one or several rings, and how far the order is settled with them.
 pub struct Batch {
     bytes: Vec<u8>,
+    /// What marker buffers held.
+    pub readings: Vec<Reading>,
+    /// Both clocks, after everything in this batch and before.
+    pub sample: Option<ClockSample>,
     /// No older event is to be expected.
     pub settled: Option<Nanos>,
 }
 
 impl Batch {
     fn new() -> Self {
-        Self { bytes: Vec::new(), settled: None }
+        Self { bytes: Vec::new(), readings: Vec::new(), sample: None, settled: None }
     }
 
     fn push(&mut self, ring: usize, record: &[u8]) {
@@ -67,14 +81,22 @@ pub struct Reader {
     thread: JoinHandle<()>,
 }
 
+/// A marker buffer and whose it is.
+pub type OwnedBuffer = (BufferId, Tid);
+
 impl Reader {
-    pub fn start(rings: Rings) -> std::io::Result<(Self, Receiver<Batch>)> {
+    /// `adopted` brings buffers that were there before tracing; the others tell of themselves.
+    pub fn start(
+        rings: Rings,
+        adopted: mpsc::Receiver<OwnedBuffer>,
+    ) -> std::io::Result<(Self, Receiver<Batch>)> {
         let (sender, receiver) = channel(BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
+        let mut source = Source { rings, buffers: Buffers::default(), adopted, looked: Nanos::ZERO };
         let thread = std::thread::Builder::new()
             .name("reader".into())
-            .spawn(move || run(rings, &sender, &seen))?;
+            .spawn(move || source.run(&sender, &seen))?;
         Ok((Self { stop, thread }, receiver))
     }
 
@@ -85,16 +107,54 @@ impl Reader {
     }
 }
 
-fn run(mut rings: Rings, sender: &Sender<Batch>, stop: &AtomicBool) {
-    let mut pause = BUSY_PAUSE;
-    loop {
-        let last = stop.load(Ordering::Acquire);
-        let fill = rings.fill();
-        if !pass(&mut rings, sender, last) || last {
-            return;
+/// Where events come from.
+struct Source {
+    rings: Rings,
+    buffers: Buffers,
+    adopted: mpsc::Receiver<OwnedBuffer>,
+    /// When the last look into the buffers began.
+    looked: Nanos,
+}
+
+impl Source {
+    fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool) {
+        let mut pause = BUSY_PAUSE;
+        loop {
+            let last = stop.load(Ordering::Acquire);
+            let fill = self.rings.fill();
+            if !self.pass(sender, last) || last {
+                return;
+            }
+            pause = next_pause(pause, fill);
+            std::thread::park_timeout(pause);
         }
-        pause = next_pause(pause, fill);
-        std::thread::park_timeout(pause);
+    }
+
+    /// One pass over everything; `false` when nobody listens any more.
+    fn pass(&mut self, sender: &Sender<Batch>, last: bool) -> bool {
+        let begun = bpf::now();
+        let mut batch = Batch::new();
+        let mut listening = true;
+        for (buffer, tid) in self.adopted.try_iter() {
+            self.buffers.add(buffer, tid);
+        }
+        if last || begun.since(self.looked) >= BUFFERS_PAUSE {
+            self.looked = begun;
+            self.buffers.read(|reading| batch.readings.push(reading));
+        }
+        let buffers = &mut self.buffers;
+        self.rings.drain(|ring, record| {
+            note_change(buffers, record);
+            batch.push(ring, record);
+            if batch.bytes.len() >= BATCH_BYTES {
+                let full = std::mem::replace(&mut batch, Batch::new());
+                listening &= sender.blocking_send(full).is_ok();
+            }
+        });
+        let seen_all = if self.buffers.is_empty() { begun } else { self.looked };
+        batch.sample = Some(bpf::sample());
+        batch.settled = Some(if last { Nanos::MAX } else { seen_all.since(HOLD) });
+        listening & sender.blocking_send(batch).is_ok()
     }
 }
 
@@ -103,20 +163,24 @@ fn next_pause(pause: Duration, fill: f64) -> Duration {
     if fill > BUSY_FILL { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) }
 }
 
-/// One pass over all rings; `false` when nobody listens any more.
-fn pass(rings: &mut Rings, sender: &Sender<Batch>, last: bool) -> bool {
-    let begun = bpf::now();
-    let mut batch = Batch::new();
-    let mut listening = true;
-    rings.drain(|ring, record| {
-        batch.push(ring, record);
-        if batch.bytes.len() >= BATCH_BYTES {
-            let full = std::mem::replace(&mut batch, Batch::new());
-            listening &= sender.blocking_send(full).is_ok();
-        }
-    });
-    batch.settled = Some(if last { Nanos::MAX } else { begun.since(HOLD) });
-    listening & sender.blocking_send(batch).is_ok()
+/// Which buffers there are from this record on.
+fn note_change(buffers: &mut Buffers, record: &[u8]) {
+    const BUFFER: u8 = Kind::Buffer as u8;
+    const CHANGE: u8 = Kind::Fork as u8;
+    if record.len() == PAGE_LEN || !record.get(28).is_some_and(|&k| k == BUFFER || k >= CHANGE) {
+        return;
+    }
+    let Ok(Decoded::Event(record) | Decoded::Control(Control { record, .. })) = decode(record)
+    else {
+        return;
+    };
+    let (pid, tid) = (Pid(record.pid), Tid(record.tid));
+    match Kind::from_wire(record.kind) {
+        Some(Kind::Buffer) => buffers.add(BufferId { pid, address: record.sp }, tid),
+        Some(Kind::ThreadExit) => buffers.forget_thread(pid, tid),
+        Some(Kind::Exec | Kind::ProcessExit) => buffers.forget(pid),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,70 @@
+//! The tests read this very process.
+
+use super::*;
+
+/// A buffer as a runtime writes it, with `events` slots taken.
+fn buffer(next: u64, batch: u64, events: usize) -> Box<[u8; BUFFER_LEN]> {
+    let mut bytes = Box::new([0; BUFFER_LEN]);
+    bytes[..8].copy_from_slice(b"ctraceb\x01");
+    bytes[8..16].copy_from_slice(&next.to_le_bytes());
+    bytes[16..20].copy_from_slice(&5_u32.to_le_bytes());
+    bytes[20..24].copy_from_slice(&(64 + 16 * events as u32).to_le_bytes());
+    bytes[40] = 1;
+    bytes[48..56].copy_from_slice(&batch.to_le_bytes());
+    for slot in bytes[64..].chunks_exact_mut(16).take(events) {
+        slot.fill(1);
+    }
+    bytes
+}
+
+fn address<T>(of: &T) -> u64 {
+    std::ptr::from_ref(of) as u64
+}
+
+fn own() -> Pid {
+    Pid(std::process::id())
+}
+
+fn readings(buffers: &mut Buffers) -> usize {
+    let mut count = 0;
+    buffers.read(|reading| {
+        assert_eq!(reading.tid, Tid(9));
+        count += 1;
+    });
+    count
+}
+
+#[test]
+fn only_what_has_changed_is_read() {
+    let mut bytes = buffer(0, 0, 3);
+    let id = BufferId { pid: own(), address: address(&*bytes) };
+    let mut buffers = Buffers::default();
+    assert!(buffers.is_empty());
+    buffers.add(id, Tid(9));
+    assert_eq!([readings(&mut buffers), readings(&mut buffers)], [1, 0]);
+    *bytes = *buffer(0, 0, 4);
+    assert_eq!([readings(&mut buffers), readings(&mut buffers)], [1, 0]);
+    buffers.forget_thread(own(), Tid(9));
+    assert!(buffers.is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_is_forgotten() {
+    let mut buffers = Buffers::default();
+    buffers.add(BufferId { pid: own(), address: 8 }, Tid(9));
+    assert_eq!(readings(&mut buffers), 0);
+    assert!(buffers.is_empty());
+}
+
+#[test]
+fn a_list_is_walked_to_its_end() {
+    let last = buffer(0, 1, 0);
+    let first = buffer(address(&*last), 2, 0);
+    let head = address(&*first);
+    let memory = Memory::open(own()).unwrap();
+    let found = walk(&memory, address(&head));
+    let batches: Vec<u64> = found.iter().map(|(_, _, header)| header.batch).collect();
+    assert_eq!(batches, [2, 1]);
+    assert_eq!(found[0].0, head);
+    assert!(walk(&memory, 8).is_empty());
+}
