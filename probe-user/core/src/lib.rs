@@ -8,6 +8,7 @@
 //! (enters finished calls into `tally` and `spool`) → `snapshot` (ranks and unions to a report).
 #![forbid(unsafe_code)]
 
+mod by_function;
 pub mod decode;
 pub mod engine;
 mod event;
@@ -28,6 +29,7 @@ mod process;
 mod rank;
 mod region;
 pub mod report;
+mod selection;
 mod snapshot;
 mod spool;
 mod stack;

@@ -1,5 +1,6 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
+use crate::by_function::ByFunction;
 use crate::event::Event;
 use crate::function::FunctionInfo;
 use crate::grouped::Grouped;
@@ -93,12 +94,14 @@ impl Tracker {
         unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
     }
 
-    /// The durations in the spool.
-    pub(crate) fn grouped(&self) -> Grouped {
+    /// All durations in the spool.
+    pub(crate) fn grouped(&self, by_function: &ByFunction) -> Grouped {
         let counts = self.ledger.tallies.iter().enumerate().map(|(node, tally)| {
-            tally.timed - self.period.histograms.get(node).map_or(0, Histogram::count)
+            let folded = self.period.histograms.get(node).map_or(0, Histogram::count);
+            (tally.timed - folded) as usize
         });
-        Grouped::new(&self.ledger.spool, self.ledger.paths.nodes(), counts)
+        let counts = counts.collect::<Vec<_>>();
+        Grouped::new(&self.ledger.spool, by_function, &counts, |_| true)
     }
 
     /// Empties the full spool into sums and histograms.
@@ -107,9 +110,9 @@ impl Tracker {
         let unions = self.window_unions(self.now);
         let nodes = self.ledger.paths.nodes();
         let mut builder = HistogramBuilder::new();
-        let mut grouped = self.grouped();
+        let mut grouped = self.grouped(&ByFunction::new(nodes));
         self.period.fold(self.now, &unions, nodes.len(), |node| {
-            builder.build(grouped.node(node as u32).iter())
+            builder.build(grouped.group(&[node as u32]).iter())
         });
         self.ledger.spool.clear();
     }
