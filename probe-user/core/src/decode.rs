@@ -24,25 +24,13 @@ pub enum DecodeError {
 }
 
 /// Decodes one record.
-#[inline]
 pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    match event(bytes) {
-        Some(record) => Ok(Decoded::Event(record)),
-        None => decode_rare(bytes),
-    }
-}
-
-/// Decodes the record of a call's event: nearly all there is.
-#[inline]
-pub(crate) fn event(bytes: &[u8]) -> Option<Record> {
-    let bytes = <&[u8; RECORD_LEN]>::try_from(bytes).ok()?;
-    (Kind::Enter as u8..=Kind::Point as u8).contains(&bytes[28]).then(|| record(bytes))
-}
-
-#[cold]
-fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    if let Ok(event) = <&[u8; RECORD_LEN]>::try_from(bytes) {
-        return Err(DecodeError::Kind(event[28]));
+    if let Ok(bytes) = <&[u8; RECORD_LEN]>::try_from(bytes) {
+        let event = record(bytes);
+        return match Kind::from_wire(event.kind) {
+            Some(kind) if !is_control(kind) => Ok(Decoded::Event(event)),
+            _ => Err(DecodeError::Kind(event.kind)),
+        };
     }
     let bytes =
         <&[u8; CONTROL_LEN]>::try_from(bytes).map_err(|_| DecodeError::Length(bytes.len()))?;
@@ -57,7 +45,6 @@ const fn is_control(kind: Kind) -> bool {
     kind as u8 >= Kind::Fork as u8
 }
 
-#[inline]
 fn record(bytes: &[u8; RECORD_LEN]) -> Record {
     Record {
         ts_ns: u64_at(bytes, 0),
@@ -79,13 +66,12 @@ fn control(bytes: &[u8; CONTROL_LEN]) -> Control {
 }
 
 #[inline]
-fn u64_at<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+pub(crate) fn u64_at<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-#[inline]
 fn u32_at<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);

@@ -1,6 +1,7 @@
 //! The engine as a session sees it: records in, reports out.
 
-use crate::decode::{self, Decoded};
+use crate::decode::{Decoded, decode};
+use crate::event::Event;
 use crate::filter::Filter;
 use crate::function::FunctionInfo;
 use crate::ledger::Ledger;
@@ -108,18 +109,17 @@ impl Engine {
     /// One record of a ring. It is held until [`Self::advance`] passes it.
     #[inline]
     pub fn push(&mut self, ring: usize, record: &[u8]) {
-        match decode::event(record) {
+        match Event::from_wire(record) {
             Some(event) => self.order.push_event(ring, event),
-            None => self.push_rare(ring, record),
+            None => self.push_rare(record),
         }
     }
 
     #[cold]
-    fn push_rare(&mut self, ring: usize, record: &[u8]) {
-        match decode::decode(record) {
-            Ok(Decoded::Event(event)) => self.order.push_event(ring, event),
+    fn push_rare(&mut self, record: &[u8]) {
+        match decode(record) {
             Ok(Decoded::Control(control)) => self.order.push_control(control),
-            Err(_) => self.tracker.period.decode_errors += 1,
+            Ok(Decoded::Event(_)) | Err(_) => self.tracker.period.decode_errors += 1,
         }
     }
 

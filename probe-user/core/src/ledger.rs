@@ -3,7 +3,6 @@
 use crate::filter::Filter;
 use crate::paths::Paths;
 use crate::spool::{Call, LogId, Spool};
-use crate::stack::Frame;
 use crate::tally::Tally;
 use crate::units::FuncId;
 
@@ -85,27 +84,23 @@ impl Ledger {
     pub(crate) fn finish(
         &mut self,
         who: &mut Account,
-        frame: &Frame,
-        end: u64,
-        timed: bool,
+        func: FuncId,
+        call: Call,
+        callees: u64,
     ) -> u64 {
-        if frame.filtered {
-            return frame.callees;
-        }
-        let duration = end.saturating_sub(frame.start);
+        let Call { duration, node, timed, .. } = call;
         if timed && duration < self.filter.min_duration.0 {
             self.filtered += 1;
-            return frame.callees;
+            return callees;
         }
-        let own = duration.saturating_sub(frame.callees);
-        let tally = &mut self.tallies[frame.node as usize];
+        let own = duration.saturating_sub(callees);
+        let tally = &mut self.tallies[node as usize];
         if timed {
             tally.add_timed(duration, own);
         } else {
             tally.add_untimed(duration, own);
         }
-        self.count(who, frame.func);
-        let call = Call { start: frame.start, duration, node: frame.node, timed };
+        self.count(who, func);
         self.spool.push(&mut who.log, call);
         duration
     }

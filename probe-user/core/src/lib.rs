@@ -3,13 +3,15 @@
 //! Nothing here touches a kernel, a clock, a file or a thread, so all of it is tested without a
 //! machine. Data that makes no sense becomes a counted diagnostic, never a panic.
 //!
-//! The way of an event: `decode` (bytes to records) → `order` (every thread's events from all rings,
+//! The way of an event: `decode` (bytes to records; `event` for those of calls) → `order` (every thread's events from all rings,
 //! in order of time) → `tracker` (finds its thread and stack) → `stack` (opens and ends frames) → `ledger`
 //! (enters finished calls into `tally` and `spool`) → `snapshot` (ranks and unions to a report).
 #![forbid(unsafe_code)]
 
+mod by_function;
 pub mod decode;
 pub mod engine;
+mod event;
 pub mod export;
 pub mod filter;
 pub mod function;
@@ -28,6 +30,7 @@ mod process;
 mod rank;
 mod region;
 pub mod report;
+mod selection;
 mod snapshot;
 mod spool;
 mod stack;

@@ -13,7 +13,8 @@
 //! and reserving its place. Such an event is inserted a few places back. A ring that is further
 //! out of order is sorted as a whole when it is released.
 
-use ctrace_common::{Control, Record};
+use crate::event::Event;
+use ctrace_common::Control;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
@@ -28,7 +29,7 @@ const SHARED: u64 = 0xffff;
 /// Takes the released events. What is older than `late_before` comes late: something newer was
 /// released in an earlier call.
 pub(crate) trait Sink {
-    fn events(&mut self, records: &[Record], late_before: u64);
+    fn events(&mut self, events: &[Event], late_before: u64);
     fn control(&mut self, control: &Control, late_before: u64);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
@@ -37,7 +38,7 @@ pub(crate) trait Sink {
 #[derive(Debug)]
 struct Ring {
     /// Held events.
-    queue: VecDeque<Record>,
+    queue: VecDeque<Event>,
     /// Those in the present slice: the first so many.
     slice: usize,
     sorted: bool,
@@ -47,10 +48,10 @@ struct Ring {
 
 impl Ring {
     #[inline]
-    fn push(&mut self, record: Record) {
-        let out_of_order = self.newest > record.ts_ns;
-        self.newest = record.ts_ns;
-        self.queue.push_back(record);
+    fn push(&mut self, event: Event) {
+        let out_of_order = self.newest > event.ts();
+        self.newest = event.ts();
+        self.queue.push_back(event);
         if out_of_order {
             self.sink_back();
         }
@@ -60,25 +61,36 @@ impl Ring {
     fn sink_back(&mut self) {
         let held = self.queue.make_contiguous();
         let last = held.len() - 1;
-        let ts = held[last].ts_ns;
+        let ts = held[last].ts();
         let near = last.saturating_sub(NEAR);
-        match held[near..last].iter().rposition(|record| record.ts_ns <= ts) {
+        match held[near..last].iter().rposition(|event| event.ts() <= ts) {
             Some(at) => held[near + at + 1..].rotate_right(1),
             None if near == 0 => held.rotate_right(1),
             None => self.sorted = false,
         }
-        self.newest = held[last].ts_ns;
+        self.newest = held[last].ts();
     }
 
     fn sort(&mut self) {
         if !self.sorted {
-            self.queue.make_contiguous().sort_by_key(|record| record.ts_ns);
+            self.queue.make_contiguous().sort_by_key(Event::ts);
             self.sorted = true;
         }
     }
 
+    /// The slice ends with the last event up to `to`, which is hardly ever far.
+    fn cut(&mut self, to: u64) {
+        let is_in = |event: &Event| event.ts() <= to;
+        let (front, _) = self.queue.as_slices();
+        let near = front.len().min(2 * SLICE);
+        self.slice = front[..near].partition_point(is_in);
+        if self.slice == near {
+            self.slice = self.queue.partition_point(is_in);
+        }
+    }
+
     /// The slice, in up to two parts.
-    fn slice(&self) -> [&[Record]; 2] {
+    fn slice(&self) -> [&[Event]; 2] {
         let (front, back) = self.queue.as_slices();
         let in_front = self.slice.min(front.len());
         [&front[..in_front], &back[..self.slice - in_front]]
@@ -122,7 +134,7 @@ pub(crate) struct Order {
     next_control: u64,
     released: u64,
     owners: Owners,
-    aside: Vec<Record>,
+    aside: Vec<Event>,
 }
 
 impl Order {
@@ -146,11 +158,11 @@ impl Order {
     }
 
     #[inline]
-    pub(crate) fn push_event(&mut self, ring: usize, record: Record) {
+    pub(crate) fn push_event(&mut self, ring: usize, event: Event) {
         if ring >= self.rings.len() {
             self.grow(ring + 1);
         }
-        self.rings[ring].push(record);
+        self.rings[ring].push(event);
     }
 
     pub(crate) fn push_control(&mut self, control: Control) {
@@ -168,7 +180,7 @@ impl Order {
             let control = self.controls.first_entry().filter(|c| c.key().0 <= self.released);
             let change_at = control.as_ref().map_or(self.released, |control| control.key().0);
             let ends = self.rings.iter().filter_map(|ring| ring.queue.get(SLICE - 1));
-            let to = ends.map(|record| record.ts_ns).fold(change_at, u64::min);
+            let to = ends.map(Event::ts).fold(change_at, u64::min);
             let control = control.filter(|_| to == change_at).map(|control| control.remove());
             self.release_slice(to, late_before, sink);
             sink.caught_up();
@@ -184,18 +196,18 @@ impl Order {
         self.owners.slice += 1;
         self.owners.any_shared = false;
         for (index, ring) in self.rings.iter_mut().enumerate() {
-            ring.slice = ring.queue.partition_point(|record| record.ts_ns <= to);
+            ring.cut(to);
             for part in ring.slice() {
-                for run in part.chunk_by(|a, b| a.tid == b.tid) {
-                    self.owners.add(run[0].tid, index);
+                for run in part.chunk_by(|a, b| a.who() == b.who()) {
+                    self.owners.add(run[0].tid().0, index);
                 }
             }
         }
         for ring in &mut self.rings {
             for part in ring.slice() {
                 if self.owners.any_shared {
-                    for run in part.chunk_by(|a, b| a.tid == b.tid) {
-                        if self.owners.is_shared(run[0].tid) {
+                    for run in part.chunk_by(|a, b| a.who() == b.who()) {
+                        if self.owners.is_shared(run[0].tid().0) {
                             self.aside.extend_from_slice(run);
                         } else {
                             sink.events(run, late_before);
@@ -207,7 +219,7 @@ impl Order {
             }
             ring.queue.drain(..ring.slice);
         }
-        self.aside.sort_by_key(|record| record.ts_ns);
+        self.aside.sort_by_key(Event::ts);
         sink.events(&self.aside, late_before);
         self.aside.clear();
     }
@@ -216,14 +228,14 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_common::Kind;
+    use ctrace_common::{Kind, Record};
 
     #[derive(Default)]
     struct Seen(Vec<(u32, u32, bool)>);
 
     impl Sink for Seen {
-        fn events(&mut self, records: &[Record], late_before: u64) {
-            let seen = records.iter().map(|r| (r.tid, r.probe, r.ts_ns < late_before));
+        fn events(&mut self, events: &[Event], late_before: u64) {
+            let seen = events.iter().map(|e| (e.tid().0, e.func().0, e.ts() < late_before));
             self.0.extend(seen);
         }
         fn control(&mut self, control: &Control, late_before: u64) {
@@ -244,7 +256,7 @@ mod tests {
             for &(ring, tid, ts_ns) in *events {
                 let kind = Kind::Enter as u8;
                 let record = Record { ts_ns, tid, probe: number, kind, ..Record::default() };
-                order.push_event(ring, record);
+                order.push_event(ring, record.into());
                 number += 1;
             }
             order.release(*watermark, &mut seen);
@@ -297,7 +309,7 @@ mod tests {
         let (mut order, mut seen) = (Order::new(2), Seen::default());
         let event = |ts_ns| {
             let probe = ts_ns as u32;
-            Record { ts_ns, tid: probe, probe, kind: Kind::Enter as u8, ..Record::default() }
+            Record { ts_ns, tid: probe, probe, kind: Kind::Enter as u8, ..Record::default() }.into()
         };
         for (ring, ts) in [(1, 3), (1, 6), (0, 5), (0, 9), (1, 12)] {
             order.push_event(ring, event(ts));

@@ -1,8 +1,10 @@
 //! Exact ranks: percentiles and the two tails, from the durations of single calls.
 //!
-//! Durations are selected, not sorted. They are 32 bits wide where they fit; longer ones are few
-//! and lie in a sorted list of their own, at the end of the order.
+//! Durations are selected, not sorted, and only those around the wanted ranks and in the tails are
+//! here at all; the others are gaps in the order. They are 32 bits wide where they fit; longer ones
+//! are few and lie in a sorted list of their own, at the end of the order.
 
+use crate::grouped::Group;
 use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::spool::LONG;
 use crate::tally::mean;
@@ -54,11 +56,54 @@ impl Keep {
     }
 }
 
+/// The ranks that a function's report is made from.
+pub(crate) struct Wanted {
+    percentiles: [usize; PERMILLE.len()],
+    low: Range<usize>,
+    middle: Range<usize>,
+    high: Range<usize>,
+    median: usize,
+}
+
+impl Wanted {
+    /// Of `count` durations, with `percent` cut off at each end.
+    pub(crate) fn new(count: u64, percent: f64) -> Self {
+        let (cut, percentiles) = (cut(count, percent) as usize, Self::percentiles(count));
+        let count = count as usize;
+        let middle = cut..count.saturating_sub(cut).max(cut);
+        let median = middle.start + nearest_rank(middle.len() as u64, 500) as usize;
+        Self { percentiles, low: 0..middle.start, high: middle.end..count, middle, median }
+    }
+
+    pub(crate) fn percentiles(count: u64) -> [usize; PERMILLE.len()] {
+        PERMILLE.map(|permille| nearest_rank(count, permille) as usize)
+    }
+
+    /// Single ranks: to be in their places.
+    fn singles(&self) -> Vec<usize> {
+        let mut ranks = self.percentiles.to_vec();
+        if !self.middle.is_empty() {
+            ranks.extend([self.middle.start, self.median, self.middle.end - 1]);
+        }
+        ranks
+    }
+
+    /// All of them.
+    pub(crate) fn ranges(&self) -> Vec<Range<usize>> {
+        let singles = self.singles().into_iter().map(|rank| rank..rank + 1);
+        singles.chain([self.low.clone(), self.high.clone()]).collect()
+    }
+}
+
 /// The durations of some timed calls, in any order.
 pub(crate) struct Durations<'a> {
     short: &'a mut [u32],
     /// Ascending; each has a [`LONG`] among `short`.
     long: Vec<u64>,
+    /// Ranks of further durations, which are not here; ascending.
+    gaps: Vec<Range<usize>>,
+    /// Those in the gaps included.
+    count: usize,
 }
 
 /// The two tails and what is between.
@@ -71,122 +116,133 @@ pub(crate) struct Center {
 }
 
 impl<'a> Durations<'a> {
-    pub(crate) fn new(short: &'a mut [u32], mut long: Vec<u64>) -> Self {
+    pub(crate) fn new(Group { short, mut long }: Group<'a>, gaps: Vec<Range<usize>>) -> Self {
         long.sort_unstable();
-        Self { short, long }
+        let count = short.len() + gaps.iter().map(ExactSizeIterator::len).sum::<usize>();
+        Self { short, long, gaps, count }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
-        let short = self.short.iter().filter(|&&short| short != LONG).copied().map(u64::from);
-        short.chain(self.long.iter().copied())
-    }
-
-    /// The durations at [`PERMILLE`], and the center with `percent` cut off at each end.
-    pub(crate) fn rank(&mut self, percent: f64) -> ([Option<Nanos>; PERMILLE.len()], Center) {
-        let count = self.short.len();
-        if count == 0 {
+    /// The durations at [`PERMILLE`], and the center with `percent` cut off at each end. `sum`: of
+    /// all durations.
+    pub(crate) fn rank(
+        &mut self,
+        percent: f64,
+        sum: u64,
+    ) -> ([Option<Nanos>; PERMILLE.len()], Center) {
+        if self.count == 0 {
             return Default::default();
         }
-        let cut = cut(count as u64, percent) as usize;
-        let middle = cut..count.saturating_sub(cut).max(cut);
-        let median = middle.start + nearest_rank(middle.len() as u64, 500) as usize;
-        let percentiles = PERMILLE.map(|p| nearest_rank(count as u64, p) as usize);
-        let mut ranks = percentiles.to_vec();
-        ranks.extend([middle.start, middle.end, median].into_iter().filter(|&r| r < count));
-        self.select(ranks);
+        let wanted = Wanted::new(self.count as u64, percent);
+        self.select(&wanted.singles());
         let center =
-            if middle.is_empty() { Center::default() } else { self.center(middle, median) };
-        (percentiles.map(|rank| Some(Nanos(self.at(rank)))), center)
+            if wanted.middle.is_empty() { Center::default() } else { self.center(&wanted, sum) };
+        (wanted.percentiles.map(|rank| Some(Nanos(self.at(rank)))), center)
     }
 
     /// The durations at [`PERMILLE`].
     pub(crate) fn percentiles(&mut self) -> [Option<Nanos>; PERMILLE.len()] {
-        self.rank(0.0).0
+        if self.count == 0 {
+            return Default::default();
+        }
+        let ranks = Wanted::percentiles(self.count as u64);
+        self.select(&ranks);
+        ranks.map(|rank| Some(Nanos(self.at(rank))))
     }
 
-    fn select(&mut self, mut ranks: Vec<usize>) {
-        ranks.sort_unstable();
-        ranks.dedup();
-        select(self.short, 0, &ranks);
+    fn select(&mut self, ranks: &[usize]) {
+        let mut places = ranks.iter().map(|&rank| self.place(rank)).collect::<Vec<_>>();
+        places.sort_unstable();
+        places.dedup();
+        select(self.short, 0, &places);
     }
 
-    fn center(&self, middle: Range<usize>, median: usize) -> Center {
-        let (low, high) = (0..middle.start, middle.end..self.short.len());
-        let (shortest, longest) = (self.least(&middle), self.greatest(&middle));
+    /// How many durations of lower rank are here: the place of the one at `rank`.
+    fn place(&self, rank: usize) -> usize {
+        let gaps = self.gaps.iter().take_while(|gap| gap.start < rank);
+        rank - gaps.map(|gap| gap.end.min(rank) - gap.start).sum::<usize>()
+    }
+
+    fn center(&self, Wanted { low, middle, high, median, .. }: &Wanted, sum: u64) -> Center {
+        let places = |ranks: &Range<usize>| self.place(ranks.start)..self.place(ranks.end);
+        let (shortest, longest) = (self.at(middle.start), self.at(middle.end - 1));
+        let (below, above) = (places(low), places(high));
+        let rest = sum.saturating_sub(self.sum(&below)).saturating_sub(self.sum(&above));
+        let nanos = |mean: Option<u64>| mean.map(Nanos);
         Center {
             fastest: TailReport {
-                min_ns: (!low.is_empty()).then(|| Nanos(self.least(&low))),
-                mean_ns: self.mean(&low),
+                min_ns: (!low.is_empty()).then(|| Nanos(self.least(&below))),
+                mean_ns: nanos(mean(self.sum(&below), low.len() as u64)),
             },
             center: CenterReport {
                 min_ns: Some(Nanos(shortest)),
-                mean_ns: self.mean(&middle),
-                median_ns: Some(Nanos(self.at(median))),
+                mean_ns: nanos(mean(rest, middle.len() as u64)),
+                median_ns: Some(Nanos(self.at(*median))),
                 max_ns: Some(Nanos(longest)),
                 ..CenterReport::default()
             },
             slowest: SlowTailReport {
-                mean_ns: self.mean(&high),
-                max_ns: (!high.is_empty()).then(|| Nanos(self.greatest(&high))),
+                mean_ns: nanos(mean(self.sum(&above), high.len() as u64)),
+                max_ns: (!high.is_empty()).then(|| Nanos(self.greatest(&above))),
             },
             keep: Keep {
                 shortest,
                 longest,
-                longest_to_cut: self.count(&high, longest),
-                shortest_to_keep: self.count(&middle, shortest),
+                longest_to_cut: self.count(&above, longest),
+                shortest_to_keep: self.count(&places(middle), shortest),
             },
         }
     }
 
-    /// The part of `long` whose ranks lie in `range`.
-    fn long_in(&self, range: &Range<usize>) -> &[u64] {
+    /// The part of `long` that is in these places.
+    fn long_in(&self, places: &Range<usize>) -> &[u64] {
         let first = self.short.len() - self.long.len();
-        let at = |rank: usize| rank.saturating_sub(first).min(self.long.len());
-        &self.long[at(range.start)..at(range.end)]
+        let at = |place: usize| place.saturating_sub(first).min(self.long.len());
+        &self.long[at(places.start)..at(places.end)]
     }
 
+    /// The duration at one of the selected ranks.
     fn at(&self, rank: usize) -> u64 {
-        self.long_in(&(rank..rank + 1)).first().copied().unwrap_or(u64::from(self.short[rank]))
+        let place = self.place(rank);
+        self.long_in(&(place..place + 1)).first().copied().unwrap_or(u64::from(self.short[place]))
     }
 
-    fn least(&self, range: &Range<usize>) -> u64 {
-        let short = self.short[range.clone()].iter().copied().min().unwrap_or(LONG);
-        match self.long_in(range).first() {
+    fn least(&self, places: &Range<usize>) -> u64 {
+        let short = self.short[places.clone()].iter().copied().min().unwrap_or(LONG);
+        match self.long_in(places).first() {
             Some(&long) if short == LONG => long,
             _ => u64::from(short),
         }
     }
 
-    fn greatest(&self, range: &Range<usize>) -> u64 {
-        let short = || u64::from(self.short[range.clone()].iter().copied().max().unwrap_or(0));
-        self.long_in(range).last().copied().unwrap_or_else(short)
+    fn greatest(&self, places: &Range<usize>) -> u64 {
+        let short = || u64::from(self.short[places.clone()].iter().copied().max().unwrap_or(0));
+        self.long_in(places).last().copied().unwrap_or_else(short)
     }
 
-    fn mean(&self, range: &Range<usize>) -> Option<Nanos> {
-        let long = self.long_in(range);
-        let short: u64 = self.short[range.clone()].iter().copied().map(u64::from).sum();
+    fn sum(&self, places: &Range<usize>) -> u64 {
+        let long = self.long_in(places);
+        let short: u64 = self.short[places.clone()].iter().copied().map(u64::from).sum();
         let short = short - u64::from(LONG) * long.len() as u64;
-        let sum = long.iter().fold(short, |sum, &long| sum.saturating_add(long));
-        mean(sum, range.len() as u64).map(Nanos)
+        long.iter().fold(short, |sum, &long| sum.saturating_add(long))
     }
 
-    fn count(&self, range: &Range<usize>, duration: u64) -> u64 {
+    fn count(&self, places: &Range<usize>, duration: u64) -> u64 {
         let count = match u32::try_from(duration) {
             Ok(short) if short != LONG => {
-                self.short[range.clone()].iter().filter(|&&other| other == short).count()
+                self.short[places.clone()].iter().filter(|&&other| other == short).count()
             }
-            _ => self.long_in(range).iter().filter(|&&long| long == duration).count(),
+            _ => self.long_in(places).iter().filter(|&&long| long == duration).count(),
         };
         count as u64
     }
 }
 
-/// Puts every rank of `ranks` (ascending) in its place, as `select_nth_unstable` does for one.
-fn select(values: &mut [u32], offset: usize, ranks: &[usize]) {
-    let Some(&rank) = ranks.get(ranks.len() / 2) else { return };
-    let (low, _, high) = values.select_nth_unstable(rank - offset);
-    select(low, offset, &ranks[..ranks.len() / 2]);
-    select(high, rank + 1, &ranks[ranks.len() / 2 + 1..]);
+/// Puts what belongs in each of `places` (ascending) there, as `select_nth_unstable` for one.
+fn select(values: &mut [u32], offset: usize, places: &[usize]) {
+    let Some(&place) = places.get(places.len() / 2) else { return };
+    let (low, _, high) = values.select_nth_unstable(place - offset);
+    select(low, offset, &places[..places.len() / 2]);
+    select(high, place + 1, &places[places.len() / 2 + 1..]);
 }
 
 #[cfg(test)]
@@ -227,14 +283,20 @@ mod tests {
         fn ranks_are_those_of_the_sorted_durations(
             durations in prop::collection::vec(near_long(), 1..200),
             percent in prop_oneof![Just(0.0), Just(1.0), 0.0f64..50.0, Just(50.0)],
+            bucket in prop_oneof![Just(1u64), 2u64..50, Just(u64::MAX)],
         ) {
             let mut sorted = durations.clone();
             sorted.sort_unstable();
             let is_long = |d: &u64| *d >= u64::from(LONG);
-            let mut short =
-                durations.iter().map(|d| u32::try_from(*d).unwrap_or(LONG)).collect::<Vec<_>>();
-            let long = durations.iter().copied().filter(is_long).collect();
-            let (percentiles, got) = Durations::new(&mut short, long).rank(percent);
+            let wanted = Wanted::new(sorted.len() as u64, percent).ranges();
+            let wanted = wanted.into_iter().flatten().map(|rank| sorted[rank] / bucket).collect::<Vec<_>>();
+            let is_here = |d: &u64| wanted.contains(&(d / bucket));
+            let gaps = (0..sorted.len()).filter(|&rank| !is_here(&sorted[rank]));
+            let gaps = gaps.map(|rank| rank..rank + 1).collect();
+            let here = durations.iter().copied().filter(is_here);
+            let mut short = here.clone().map(|d| u32::try_from(d).unwrap_or(LONG)).collect::<Vec<_>>();
+            let group = Group { short: &mut short, long: here.filter(is_long).collect() };
+            let (percentiles, got) = Durations::new(group, gaps).rank(percent, sorted.iter().sum());
             for (permille, got) in PERMILLE.into_iter().zip(percentiles) {
                 let rank = nearest_rank(sorted.len() as u64, permille) as usize;
                 prop_assert_eq!(got, Some(Nanos(sorted[rank])));

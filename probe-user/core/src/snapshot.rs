@@ -1,13 +1,17 @@
 //! The engine's state to a [`Report`]. Nothing is changed: asking does not disturb.
 
+use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
 use crate::grouped::Grouped;
 use crate::histogram::{Histogram, HistogramBuilder};
+use crate::ledger::Ledger;
 use crate::paths::ROOT;
-use crate::rank::{Center, Keep, PERMILLE, nearest_rank};
+use crate::rank::{Center, Durations, Keep, PERMILLE, Wanted, nearest_rank};
 use crate::report::{
     CenterReport, DurationReport, FunctionReport, LossReport, PathReport, Report, SCHEMA,
 };
+use crate::selection::Selection;
+use crate::spool::Call;
 use crate::tally::Tally;
 use crate::tracker::Tracker;
 use crate::unions::{FunctionUnions, Unions, Window, unions};
@@ -31,11 +35,11 @@ struct Open {
 
 impl Tracker {
     pub(crate) fn report(&self, end: Nanos, lost_events: u64, meta: ReportMeta) -> Report {
-        let mut grouped = self.grouped();
+        let by_function = ByFunction::new(self.ledger.paths.nodes());
         let ranks = if self.period.folded {
-            self.approximate_ranks(&mut grouped)
+            self.approximate_ranks(&by_function)
         } else {
-            self.exact_ranks(&mut grouped, meta.center_cut)
+            self.exact_ranks(&by_function, meta.center_cut)
         };
         let mut keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
         let unions = self.unions(end, &mut keep);
@@ -44,7 +48,7 @@ impl Tracker {
         let duration = end.since(start);
         let functions = (0..self.functions.len())
             .map(|index| {
-                let nodes = grouped.nodes_of(FuncId(index as u32));
+                let nodes = by_function.nodes_of(FuncId(index as u32));
                 let mut report = self.function(index, nodes, &open);
                 self.add_ranks(&mut report, ranks.functions[index]);
                 self.add_unions(&mut report, unions.functions[index], duration);
@@ -84,18 +88,29 @@ impl Tracker {
         }
     }
 
-    fn exact_ranks(&self, grouped: &mut Grouped, center_cut: f64) -> Ranks {
-        let nodes = self.ledger.paths.nodes();
-        let mut by_node = vec![Percentiles::default(); nodes.len()];
-        let functions = (0..self.functions.len() as u32).map(|func| {
-            let of_function = grouped.nodes_of(FuncId(func)).to_vec();
-            if let [_, _, ..] = *of_function {
-                for &node in &of_function {
-                    by_node[node as usize] = grouped.node(node).percentiles();
-                }
+    fn exact_ranks(&self, by_function: &ByFunction, center_cut: f64) -> Ranks {
+        let Ledger { spool, tallies, .. } = &self.ledger;
+        let nodes_of = |func: usize| by_function.nodes_of(FuncId(func as u32));
+        let functions = || (0..self.functions.len()).map(nodes_of);
+        let mut selection = Selection::new(spool, functions(), tallies);
+        for nodes in functions() {
+            selection.want(nodes, &Wanted::new(self.sum(nodes).timed, center_cut).ranges());
+            for node in path_nodes(nodes) {
+                let timed = self.sum(node).timed;
+                selection.want(node, &Wanted::percentiles(timed).map(|rank| rank..rank + 1));
             }
-            let ranks = grouped.function(FuncId(func)).rank(center_cut);
-            if let [only] = *of_function {
+        }
+        let selects = |call: &Call| selection.selects(call);
+        let mut grouped = Grouped::new(spool, by_function, &selection.selected(), selects);
+        let mut by_node = vec![Percentiles::default(); tallies.len()];
+        let functions = functions().map(|nodes| {
+            for node in path_nodes(nodes) {
+                let mut durations = Durations::new(grouped.group(node), selection.gaps(node));
+                by_node[node[0] as usize] = durations.percentiles();
+            }
+            let mut durations = Durations::new(grouped.group(nodes), selection.gaps(nodes));
+            let ranks = durations.rank(center_cut, self.sum(nodes).timed_ns);
+            if let [only] = *nodes {
                 by_node[only as usize] = ranks.0;
             }
             ranks
@@ -104,24 +119,25 @@ impl Tracker {
         Ranks { functions, nodes: by_node }
     }
 
-    fn approximate_ranks(&self, grouped: &mut Grouped) -> Ranks {
+    fn approximate_ranks(&self, by_function: &ByFunction) -> Ranks {
+        let mut grouped = self.grouped(by_function);
         let mut builder = HistogramBuilder::new();
         let tallies = &self.ledger.tallies;
-        let mut by_function = vec![Histogram::default(); self.functions.len()];
+        let mut histograms = vec![Histogram::default(); self.functions.len()];
         let nodes = self.ledger.paths.nodes().iter().zip(tallies).enumerate();
         let nodes = nodes.map(|(index, (node, tally))| {
-            let mut histogram = builder.build(grouped.node(index as u32).iter());
+            let mut histogram = builder.build(grouped.group(&[index as u32]).iter());
             if let Some(folded) = self.period.histograms.get(index) {
                 histogram.merge(folded);
             }
-            if let Some(function) = by_function.get_mut(node.func.index()) {
+            if let Some(function) = histograms.get_mut(node.func.index()) {
                 function.merge(&histogram);
             }
             percentiles(&histogram, tally)
         });
         let nodes = nodes.collect();
-        let functions = by_function.iter().enumerate().map(|(index, histogram)| {
-            let of_function = grouped.nodes_of(FuncId(index as u32));
+        let functions = histograms.iter().enumerate().map(|(index, histogram)| {
+            let of_function = by_function.nodes_of(FuncId(index as u32));
             (percentiles(histogram, &self.sum(of_function)), Center::default())
         });
         Ranks { functions: functions.collect(), nodes }
@@ -157,10 +173,7 @@ impl Tracker {
     }
 
     fn sum(&self, nodes: &[u32]) -> Tally {
-        nodes.iter().fold(Tally::default(), |mut sum, &node| {
-            sum.merge(&self.ledger.tallies[node as usize]);
-            sum
-        })
+        Tally::sum(nodes.iter().map(|&node| &self.ledger.tallies[node as usize]))
     }
 
     fn function(&self, index: usize, nodes: &[u32], open: &Open) -> FunctionReport {
@@ -262,6 +275,11 @@ impl Tracker {
         }
         (paths, other_calls)
     }
+}
+
+/// Each of a function's nodes that is not the function's only one, whose ranks are the function's.
+fn path_nodes(nodes: &[u32]) -> impl Iterator<Item = &[u32]> {
+    nodes.chunks(1).filter(|node| node.len() < nodes.len())
 }
 
 /// From a histogram, kept within what is known exactly.

@@ -139,6 +139,11 @@ impl Spool {
         &self.logs
     }
 
+    /// The timed calls of all threads.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = Call> {
+        self.logs.iter().flat_map(Log::backward).filter(|call| call.timed)
+    }
+
     /// The index of `id` in [`Self::logs`].
     pub(crate) fn index(&self, id: LogId) -> Option<usize> {
         (id.generation == self.generation).then_some(id.log as usize)

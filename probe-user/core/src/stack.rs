@@ -4,10 +4,12 @@
 //! longjmp, an exception or a lost return costs a duration but never the structure. A thread may
 //! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
 
+use crate::filter::Filter;
 use crate::function::{ExitSeen, FunctionInfo};
 use crate::ledger::{Account, Ledger};
 use crate::paths::ROOT;
 use crate::region::Regions;
+use crate::spool::Call;
 use crate::units::{FuncId, Pid};
 use std::ops::Range;
 
@@ -28,7 +30,7 @@ pub(crate) struct Frame {
     sp: u64,
     pub(crate) start: u64,
     /// Time in direct tracked callees.
-    pub(crate) callees: u64,
+    callees: u64,
     pub(crate) func: FuncId,
     pub(crate) node: u32,
     /// Frames that enclose this one and count, and this one if it counts.
@@ -38,6 +40,19 @@ pub(crate) struct Frame {
     pub(crate) filtered: bool,
     /// Events were lost while it was open: its exit proves nothing about its duration.
     damaged: bool,
+}
+
+impl Frame {
+    /// Enters the call, which is over. Gives the time that its caller was not itself running.
+    #[inline]
+    fn finish(&self, who: &mut Account, ledger: &mut Ledger, end: u64, timed: bool) -> u64 {
+        if self.filtered {
+            return self.callees;
+        }
+        let duration = end.saturating_sub(self.start);
+        let call = Call { start: self.start, duration, node: self.node, timed };
+        ledger.finish(who, self.func, call, self.callees)
+    }
 }
 
 /// Names a frame; another frame may have taken its place since.
@@ -202,7 +217,7 @@ impl Stacks {
         let Some(frame) = self.stacks[stack].frames.pop() else { return };
         let timed = timed && !frame.damaged;
         let end = if timed { end } else { self.last };
-        let spent = ledger.finish(&mut self.account, &frame, end, timed);
+        let spent = frame.finish(&mut self.account, ledger, end, timed);
         let caller = match self.stacks[stack].frames.last_mut() {
             Some(caller) => Some(caller),
             None => {
@@ -228,35 +243,57 @@ impl Stacks {
         }
     }
 
-    /// A function was entered, if it is plain what its caller is: nearly always.
+    /// Where a function entered at `sp` plainly belongs: the path node of its caller, and how many
+    /// frames enclose it. It is plain nearly always.
     #[inline]
-    pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
-        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
+    fn plain_caller(&self, sp: u64, filter: &Filter) -> Option<(u32, u32)> {
+        let stack = self.stacks.get(self.current)?;
         let (parent, above, below_caller) = match stack.frames.last() {
-            Some(caller) => (caller.node, caller.depth, at.sp < caller.sp),
+            Some(caller) => (caller.node, caller.depth, sp < caller.sp),
             None => (ROOT, 0, stack.below.is_none()),
         };
         let plain = below_caller
-            && stack.covers.contains(&at.sp)
+            && stack.covers.contains(&sp)
             && stack.frames.len() < MAX_FRAMES
             && self.selected
-            && ledger.filter.selects_depth(above);
-        if plain {
-            let node = ledger.node(parent, at.func);
-            stack.reach(at.sp);
-            stack.frames.push(Frame {
-                sp: at.sp,
-                start: at.ts,
-                callees: 0,
-                func: at.func,
-                node,
-                depth: above + 1,
-                chain: 0,
-                filtered: false,
-                damaged: false,
-            });
+            && filter.selects_depth(above);
+        plain.then_some((parent, above))
+    }
+
+    /// A function was entered, if it is plain what its caller is.
+    #[inline]
+    pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some((parent, above)) = self.plain_caller(at.sp, &ledger.filter) else { return false };
+        let stack = &mut self.stacks[self.current];
+        stack.reach(at.sp);
+        stack.frames.push(Frame {
+            sp: at.sp,
+            start: at.ts,
+            callees: 0,
+            func: at.func,
+            node: ledger.node(parent, at.func),
+            depth: above + 1,
+            chain: 0,
+            filtered: false,
+            damaged: false,
+        });
+        true
+    }
+
+    /// A function was entered and, with the thread's next event, left at `end`: the same as
+    /// [`Self::enter_plainly`] and [`Self::exit_plainly`], without the frame.
+    #[inline]
+    pub(crate) fn leaf_plainly(&mut self, at: Place, end: u64, ledger: &mut Ledger) -> bool {
+        let Some((parent, _)) = self.plain_caller(at.sp, &ledger.filter) else { return false };
+        let stack = &mut self.stacks[self.current];
+        stack.reach(at.sp);
+        let node = ledger.node(parent, at.func);
+        let call = Call { start: at.ts, duration: end - at.ts, node, timed: true };
+        let spent = ledger.finish(&mut self.account, at.func, call, 0);
+        if let Some(caller) = stack.frames.last_mut() {
+            caller.callees = caller.callees.saturating_add(spent);
         }
-        plain
+        true
     }
 
     /// A function was left, if it is the innermost frame's: nearly always.
@@ -270,7 +307,7 @@ impl Stacks {
             && !top.damaged
             && (caller.is_some() || stack.below.is_none());
         if plain {
-            let spent = ledger.finish(&mut self.account, top, at.ts, true);
+            let spent = top.finish(&mut self.account, ledger, at.ts, true);
             if let Some(caller) = caller {
                 caller.callees = caller.callees.saturating_add(spent);
             }

@@ -46,7 +46,14 @@ impl Tally {
         self.self_ns = self.self_ns.saturating_add(own);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(crate) fn sum<'a>(tallies: impl Iterator<Item = &'a Self>) -> Self {
+        tallies.fold(Self::default(), |mut sum, tally| {
+            sum.merge(tally);
+            sum
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
         self.timed += other.timed;
         self.untimed += other.untimed;
         self.timed_ns = self.timed_ns.saturating_add(other.timed_ns);

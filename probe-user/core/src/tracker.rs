@@ -1,5 +1,7 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
+use crate::by_function::ByFunction;
+use crate::event::Event;
 use crate::function::FunctionInfo;
 use crate::grouped::Grouped;
 use crate::histogram::{Histogram, HistogramBuilder};
@@ -12,7 +14,7 @@ use crate::stack::{Place, StackFacts};
 use crate::threads::Threads;
 use crate::unions::{OpenCall, ThreadCalls, Unions, Window, unions};
 use crate::units::{FuncId, Pid, Tid};
-use ctrace_common::{Control, Kind, Record};
+use ctrace_common::{Control, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Tracker {
@@ -92,12 +94,14 @@ impl Tracker {
         unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
     }
 
-    /// The durations in the spool.
-    pub(crate) fn grouped(&self) -> Grouped {
+    /// All durations in the spool.
+    pub(crate) fn grouped(&self, by_function: &ByFunction) -> Grouped {
         let counts = self.ledger.tallies.iter().enumerate().map(|(node, tally)| {
-            tally.timed - self.period.histograms.get(node).map_or(0, Histogram::count)
+            let folded = self.period.histograms.get(node).map_or(0, Histogram::count);
+            (tally.timed - folded) as usize
         });
-        Grouped::new(&self.ledger.spool, self.ledger.paths.nodes(), counts)
+        let counts = counts.collect::<Vec<_>>();
+        Grouped::new(&self.ledger.spool, by_function, &counts, |_| true)
     }
 
     /// Empties the full spool into sums and histograms.
@@ -106,9 +110,9 @@ impl Tracker {
         let unions = self.window_unions(self.now);
         let nodes = self.ledger.paths.nodes();
         let mut builder = HistogramBuilder::new();
-        let mut grouped = self.grouped();
+        let mut grouped = self.grouped(&ByFunction::new(nodes));
         self.period.fold(self.now, &unions, nodes.len(), |node| {
-            builder.build(grouped.node(node as u32).iter())
+            builder.build(grouped.group(&[node as u32]).iter())
         });
         self.ledger.spool.clear();
     }
@@ -116,22 +120,17 @@ impl Tracker {
 
 impl Tracker {
     /// Events of one thread, as many as come first. Gives the others.
-    fn run<'a>(
-        &mut self,
-        pid: u32,
-        tid: u32,
-        records: &'a [Record],
-        late_before: u64,
-    ) -> &'a [Record] {
-        let thread = self.threads.get(Pid(pid), Tid(tid), &self.ledger);
+    fn run<'a>(&mut self, first: &Event, events: &'a [Event], late_before: u64) -> &'a [Event] {
+        let (pid, who) = (first.pid(), first.who());
+        let thread = self.threads.get(pid, first.tid(), &self.ledger);
         let stacks = &mut thread.stacks;
         let in_time = self.armed.max(late_before);
-        let mut rest = records;
-        while let [record, after @ ..] = rest
-            && (record.pid, record.tid) == (pid, tid)
+        let mut rest = events;
+        while let [event, after @ ..] = rest
+            && event.who() == who
         {
             rest = after;
-            let (func, ts) = (FuncId(record.probe), record.ts_ns);
+            let (func, ts) = (event.func(), event.ts());
             if ts < in_time {
                 if ts < self.armed {
                     continue;
@@ -144,7 +143,7 @@ impl Tracker {
                 continue;
             };
             *hits += 1;
-            if record.lost_before > 0 {
+            if event.follows_loss() {
                 stacks.damage();
             }
             if ts < stacks.last {
@@ -153,15 +152,29 @@ impl Tracker {
                 continue;
             }
             thread.first.get_or_insert(ts);
-            let at = Place { func, sp: record.sp, ts };
-            let kind = Kind::from_wire(record.kind);
+            let at = Place { func, sp: event.sp(), ts };
+            let kind = event.kind();
             let plain = match kind {
-                Some(Kind::Enter) => stacks.enter_plainly(at, &mut self.ledger),
+                Some(Kind::Enter) => {
+                    if let [exit, after @ ..] = after
+                        && exit.returns_from(event)
+                        && exit.ts() >= ts
+                        && ts >= in_time
+                        && stacks.leaf_plainly(at, exit.ts(), &mut self.ledger)
+                    {
+                        rest = after;
+                        self.events += 1;
+                        *hits += 1;
+                        stacks.last = exit.ts();
+                        continue;
+                    }
+                    stacks.enter_plainly(at, &mut self.ledger)
+                }
                 Some(Kind::Point) | None => false,
                 Some(_) => stacks.exit_plainly(at, &mut self.ledger),
             };
             if !plain {
-                stacks.turn_to(Pid(pid), record.sp, &self.regions, &mut self.ledger);
+                stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 match kind {
                     Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
                     Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
@@ -178,10 +191,10 @@ impl Tracker {
 }
 
 impl Sink for Tracker {
-    fn events(&mut self, records: &[Record], late_before: u64) {
-        let mut rest = records;
+    fn events(&mut self, events: &[Event], late_before: u64) {
+        let mut rest = events;
         while let Some(first) = rest.first() {
-            rest = self.run(first.pid, first.tid, rest, late_before);
+            rest = self.run(first, rest, late_before);
         }
     }
 
