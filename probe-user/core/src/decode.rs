@@ -3,13 +3,19 @@
 //! The bytes come from another address space's program, so nothing about them is believed: the
 //! length must fit the kind and the kind must exist. What the numbers mean is judged later.
 
+use crate::marker::{BUFFER_LEN, BufferId, Reading};
+use crate::units::{Pid, Tid};
 use ctrace_common::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 
 /// One record of a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// An event of a call.
     Event(Record),
+    /// A thread has a new marker buffer.
+    Buffer(BufferId, Tid),
+    /// What was in a marker buffer.
+    Batch(Reading),
     /// A change in a process.
     Control(Control),
 }
@@ -28,9 +34,13 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     if let Ok(bytes) = <&[u8; RECORD_LEN]>::try_from(bytes) {
         let event = record(bytes);
         return match Kind::from_wire(event.kind) {
-            Some(kind) if !is_control(kind) => Ok(Decoded::Event(event)),
+            Some(Kind::Buffer) => Ok(Decoded::Buffer(buffer(&event), Tid(event.tid))),
+            Some(kind) if kind as u8 <= Kind::Point as u8 => Ok(Decoded::Event(event)),
             _ => Err(DecodeError::Kind(event.kind)),
         };
+    }
+    if let Ok(page) = <&[u8; BUFFER_LEN]>::try_from(bytes) {
+        return batch(page);
     }
     let bytes =
         <&[u8; CONTROL_LEN]>::try_from(bytes).map_err(|_| DecodeError::Length(bytes.len()))?;
@@ -43,6 +53,21 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
 
 const fn is_control(kind: Kind) -> bool {
     kind as u8 >= Kind::Fork as u8
+}
+
+fn buffer(record: &Record) -> BufferId {
+    BufferId { pid: Pid(record.pid), address: record.sp }
+}
+
+/// A record that took the place of a marker buffer's first bytes, and the rest of the buffer.
+fn batch(page: &[u8; BUFFER_LEN]) -> Result<Decoded, DecodeError> {
+    let mut head = [0; RECORD_LEN];
+    head.copy_from_slice(&page[..RECORD_LEN]);
+    let record = record(&head);
+    if Kind::from_wire(record.kind) != Some(Kind::Batch) {
+        return Err(DecodeError::Kind(record.kind));
+    }
+    Ok(Decoded::Batch(Reading::shipped(buffer(&record), Tid(record.tid), page)))
 }
 
 fn record(bytes: &[u8; RECORD_LEN]) -> Record {
@@ -90,6 +115,8 @@ mod tests {
         let got = decode(&bytes).map(|decoded| match decoded {
             Decoded::Event(record) => record.kind,
             Decoded::Control(control) => control.record.kind,
+            Decoded::Buffer(..) => Kind::Buffer as u8,
+            Decoded::Batch(_) => Kind::Batch as u8,
         });
         assert_eq!(got, expected, "kind {kind}, {len} bytes");
     }
@@ -104,6 +131,11 @@ mod tests {
         check(1, 64, Err(DecodeError::Kind(1)));
         check(0, 32, Err(DecodeError::Kind(0)));
         check(6, 32, Err(DecodeError::Kind(6)));
+        check(8, 32, Ok(8));
+        check(9, 32, Err(DecodeError::Kind(9)));
+        check(10, 32, Err(DecodeError::Kind(10)));
+        check(10, 4096, Ok(10));
+        check(1, 4096, Err(DecodeError::Kind(1)));
         check(255, 64, Err(DecodeError::Kind(255)));
         check(1, 0, Err(DecodeError::Length(0)));
         check(1, 31, Err(DecodeError::Length(31)));

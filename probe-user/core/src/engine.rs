@@ -5,6 +5,7 @@ use crate::event::Event;
 use crate::filter::Filter;
 use crate::function::FunctionInfo;
 use crate::ledger::Ledger;
+use crate::marker::{ClockSample, Markers};
 use crate::order::Order;
 use crate::paths::Paths;
 use crate::period::Period;
@@ -71,7 +72,11 @@ pub struct Counters<'a> {
 pub struct Engine {
     order: Order,
     pub(crate) tracker: Tracker,
+    markers: Markers,
+    /// Those of the kernel; events of the marker buffers come in lanes behind them.
+    rings: usize,
     lost_events: u64,
+    lost_marks: u64,
 }
 
 impl Engine {
@@ -81,7 +86,10 @@ impl Engine {
         Self {
             order: Order::new(config.rings),
             tracker: Tracker::new(ledger, config.start.0, config.follow),
+            markers: Markers::default(),
+            rings: config.rings,
             lost_events: 0,
+            lost_marks: 0,
         }
     }
 
@@ -118,9 +126,26 @@ impl Engine {
     #[cold]
     fn push_rare(&mut self, record: &[u8]) {
         match decode(record) {
-            Ok(Decoded::Control(control)) => self.order.push_control(control),
+            Ok(Decoded::Control(control)) => {
+                self.markers.process_changed(&control);
+                self.order.push_control(control);
+            }
+            Ok(Decoded::Batch(reading)) => self.markers.read(reading),
+            Ok(Decoded::Buffer(..)) => {}
             Ok(Decoded::Event(_)) | Err(_) => self.tracker.period.decode_errors += 1,
         }
+    }
+
+    /// The marker buffers of all processes, and their sites.
+    pub fn markers(&mut self) -> &mut Markers {
+        &mut self.markers
+    }
+
+    /// Both clocks, read after everything pushed so far: marker events before them find their time.
+    pub fn sample_clocks(&mut self, sample: ClockSample) {
+        let (order, rings) = (&mut self.order, self.rings);
+        self.markers.sample(sample, |lane, record| order.push_event(rings + lane, record.into()));
+        self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 
     /// Processes every held event up to `watermark`, each thread's in order of time. Events that
@@ -134,15 +159,23 @@ impl Engine {
         std::mem::take(&mut self.tracker.changes)
     }
 
-    /// The kernel's count of events dropped since arming.
-    pub fn set_lost_events(&mut self, total: u64) {
-        self.lost_events = total;
+    /// The kernel's counts since arming: events of probes that were dropped, and events in marker
+    /// batches that were.
+    pub fn set_lost_events(&mut self, events: u64, marks: u64) {
+        self.lost_events = events;
+        self.lost_marks = marks;
+    }
+
+    /// All events that were lost. The next batch of a buffer tells what was lost before it, and
+    /// the kernel what no later batch told; which of the two knows more depends on when one asks.
+    fn lost(&self) -> u64 {
+        self.lost_events + self.lost_marks.max(self.markers.lost())
     }
 
     /// All since the start (or the last [`Self::report_interval`]), up to `end`. Events up to `end`
     /// must have been [advanced](Self::advance) over.
     pub fn report(&self, end: Nanos, meta: ReportMeta) -> Report {
-        self.tracker.report(end, self.lost_events, meta)
+        self.tracker.report(end, self.lost(), meta)
     }
 
     /// The same, and a new period begins at `end`.
@@ -150,7 +183,7 @@ impl Engine {
         let report = self.report(end, meta);
         self.tracker.ledger.reset();
         self.tracker.threads.reset();
-        self.tracker.period = Period { lost_before: self.lost_events, ..Period::new(end.0) };
+        self.tracker.period = Period { lost_before: self.lost(), ..Period::new(end.0) };
         report
     }
 

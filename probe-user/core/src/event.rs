@@ -74,16 +74,16 @@ impl Event {
         self.what >> LOST_SHIFT > 0
     }
 
-    /// Whether it is the return of a function that `entered`, with nothing lost between.
+    /// Whether it is the end of a call that began with `entered`, with nothing lost between.
     #[inline]
-    pub(crate) fn returns_from(&self, entered: &Self) -> bool {
-        let returned = (Kind::Return as u64) << KIND_SHIFT | u64::from(entered.func().0);
+    pub(crate) fn ends(&self, entered: &Self, by: Kind) -> bool {
+        let returned = (by as u64) << KIND_SHIFT | u64::from(entered.func().0);
         self.who == entered.who && self.sp == entered.sp && self.what == returned
     }
 }
 
-#[cfg(test)]
 impl From<ctrace_common::Record> for Event {
+    #[inline]
     fn from(record: ctrace_common::Record) -> Self {
         Self {
             ts: record.ts_ns,
@@ -122,10 +122,10 @@ mod tests {
             Event::from(ctrace_common::Record { sp, tid, kind, lost_before, ..Default::default() })
         };
         let entered = record(Kind::Enter, 8, 7, 0);
-        assert!(record(Kind::Return, 8, 7, 0).returns_from(&entered));
+        assert!(record(Kind::Return, 8, 7, 0).ends(&entered, Kind::Return));
         let after_loss = record(Kind::Enter, 8, 7, 1);
-        assert!(record(Kind::Return, 8, 7, 0).returns_from(&after_loss));
-        assert!(!record(Kind::Return, 8, 7, 1).returns_from(&after_loss));
+        assert!(record(Kind::Return, 8, 7, 0).ends(&after_loss, Kind::Return));
+        assert!(!record(Kind::Return, 8, 7, 1).ends(&after_loss, Kind::Return));
         for other in [
             record(Kind::Enter, 8, 7, 0),
             record(Kind::Return, 9, 7, 0),
@@ -133,7 +133,7 @@ mod tests {
             record(Kind::Return, 8, 7, 1),
             record(Kind::ExitJump, 8, 7, 0),
         ] {
-            assert!(!other.returns_from(&entered), "{other:?}");
+            assert!(!other.ends(&entered, Kind::Return), "{other:?}");
         }
     }
 }

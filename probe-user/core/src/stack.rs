@@ -245,11 +245,16 @@ impl Stacks {
 
     /// Where a function entered at `sp` plainly belongs: the path node of its caller, and how many
     /// frames enclose it. It is plain nearly always.
+    /// Scopes of one function have one stack pointer.
     #[inline]
-    fn plain_caller(&self, sp: u64, filter: &Filter) -> Option<(u32, u32)> {
+    fn plain_caller(&self, at: Place, is_scope: bool, filter: &Filter) -> Option<(u32, u32)> {
         let stack = self.stacks.get(self.current)?;
+        let Place { sp, func, .. } = at;
         let (parent, above, below_caller) = match stack.frames.last() {
-            Some(caller) => (caller.node, caller.depth, sp < caller.sp),
+            Some(caller) => {
+                let beside = is_scope && sp == caller.sp && func != caller.func;
+                (caller.node, caller.depth, sp < caller.sp || beside)
+            }
             None => (ROOT, 0, stack.below.is_none()),
         };
         let plain = below_caller
@@ -262,8 +267,10 @@ impl Stacks {
 
     /// A function was entered, if it is plain what its caller is.
     #[inline]
-    pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
-        let Some((parent, above)) = self.plain_caller(at.sp, &ledger.filter) else { return false };
+    pub(crate) fn enter_plainly(&mut self, at: Place, is_scope: bool, ledger: &mut Ledger) -> bool {
+        let Some((parent, above)) = self.plain_caller(at, is_scope, &ledger.filter) else {
+            return false;
+        };
         let stack = &mut self.stacks[self.current];
         stack.reach(at.sp);
         stack.frames.push(Frame {
@@ -283,8 +290,16 @@ impl Stacks {
     /// A function was entered and, with the thread's next event, left at `end`: the same as
     /// [`Self::enter_plainly`] and [`Self::exit_plainly`], without the frame.
     #[inline]
-    pub(crate) fn leaf_plainly(&mut self, at: Place, end: u64, ledger: &mut Ledger) -> bool {
-        let Some((parent, _)) = self.plain_caller(at.sp, &ledger.filter) else { return false };
+    pub(crate) fn leaf_plainly(
+        &mut self,
+        at: Place,
+        is_scope: bool,
+        end: u64,
+        ledger: &mut Ledger,
+    ) -> bool {
+        let Some((parent, _)) = self.plain_caller(at, is_scope, &ledger.filter) else {
+            return false;
+        };
         let stack = &mut self.stacks[self.current];
         stack.reach(at.sp);
         let node = ledger.node(parent, at.func);
@@ -335,6 +350,20 @@ impl Stacks {
                 self.end_top(self.current, ledger, self.last, false);
             }
         }
+        self.push(at, chain, ledger);
+    }
+
+    /// A marker scope was entered on the current stack. Scopes of one function share a stack
+    /// pointer; but where the same scope is open with it already, that one was left unseen.
+    pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) {
+        self.bury(at.sp, ledger);
+        while self.is_open_at(at) {
+            self.end_top(self.current, ledger, self.last, false);
+        }
+        self.push(at, 0, ledger);
+    }
+
+    fn push(&mut self, at: Place, chain: u16, ledger: &mut Ledger) {
         let (parent, above) = self.parent();
         let filtered = self.is_filtered(above, ledger);
         let node = if filtered { parent } else { ledger.node(parent, at.func) };

@@ -155,12 +155,14 @@ impl Tracker {
             let at = Place { func, sp: event.sp(), ts };
             let kind = event.kind();
             let plain = match kind {
-                Some(Kind::Enter) => {
+                Some(kind @ (Kind::Enter | Kind::ScopeEnter)) => {
+                    let is_scope = kind == Kind::ScopeEnter;
+                    let by = if is_scope { Kind::ScopeExit } else { Kind::Return };
                     if let [exit, after @ ..] = after
-                        && exit.returns_from(event)
+                        && exit.ends(event, by)
                         && exit.ts() >= ts
                         && ts >= in_time
-                        && stacks.leaf_plainly(at, exit.ts(), &mut self.ledger)
+                        && stacks.leaf_plainly(at, is_scope, exit.ts(), &mut self.ledger)
                     {
                         rest = after;
                         self.events += 1;
@@ -168,7 +170,7 @@ impl Tracker {
                         stacks.last = exit.ts();
                         continue;
                     }
-                    stacks.enter_plainly(at, &mut self.ledger)
+                    stacks.enter_plainly(at, is_scope, &mut self.ledger)
                 }
                 Some(Kind::Point) | None => false,
                 Some(_) => stacks.exit_plainly(at, &mut self.ledger),
@@ -177,7 +179,10 @@ impl Tracker {
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 match kind {
                     Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
-                    Some(Kind::Return | Kind::ExitRet) => stacks.exit(at, false, &mut self.ledger),
+                    Some(Kind::ScopeEnter) => stacks.enter_scope(at, &mut self.ledger),
+                    Some(Kind::Return | Kind::ExitRet | Kind::ScopeExit) => {
+                        stacks.exit(at, false, &mut self.ledger)
+                    }
                     Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
                     Some(Kind::Point) => stacks.point(at, &mut self.ledger),
                     _ => {}

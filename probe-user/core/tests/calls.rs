@@ -328,10 +328,10 @@ fn losses_reach_the_report_of_their_interval() {
     let mut engine = engine(&functions(), EngineConfig::default());
     engine.push(0, b"rubbish");
     engine.push(0, &enter(99, 900, 10).bytes());
-    engine.set_lost_events(5);
+    engine.set_lost_events(5, 0);
     engine.advance(end(100));
     let first = engine.report_interval(end(100), meta(0.0)).loss;
-    engine.set_lost_events(7);
+    engine.set_lost_events(7, 0);
     let second = engine.report_interval(end(200), meta(0.0)).loss;
     assert_eq!((first.events, first.decode_errors), (5, 2));
     assert_eq!((second.events, second.decode_errors), (2, 0));

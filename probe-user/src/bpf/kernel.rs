@@ -200,10 +200,9 @@ fn load_maps(
 
 fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
-        Map::Array(data)
-        | Map::HashMap(data)
-        | Map::PerCpuArray(data)
-        | Map::RingBuf(data) => Some(data.fd().as_fd()),
+        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => {
+            Some(data.fd().as_fd())
+        }
         _ => None,
     }
 }

@@ -93,7 +93,8 @@ impl Reader {
         let (sender, receiver) = channel(BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
-        let mut source = Source { rings, buffers: Buffers::default(), adopted, looked: Nanos::ZERO };
+        let mut source =
+            Source { rings, buffers: Buffers::default(), adopted, looked: Nanos::ZERO };
         let thread = std::thread::Builder::new()
             .name("reader".into())
             .spawn(move || source.run(&sender, &seen))?;
@@ -170,15 +171,16 @@ fn note_change(buffers: &mut Buffers, record: &[u8]) {
     if record.len() == PAGE_LEN || !record.get(28).is_some_and(|&k| k == BUFFER || k >= CHANGE) {
         return;
     }
-    let Ok(Decoded::Event(record) | Decoded::Control(Control { record, .. })) = decode(record)
-    else {
-        return;
-    };
-    let (pid, tid) = (Pid(record.pid), Tid(record.tid));
-    match Kind::from_wire(record.kind) {
-        Some(Kind::Buffer) => buffers.add(BufferId { pid, address: record.sp }, tid),
-        Some(Kind::ThreadExit) => buffers.forget_thread(pid, tid),
-        Some(Kind::Exec | Kind::ProcessExit) => buffers.forget(pid),
+    match decode(record) {
+        Ok(Decoded::Buffer(buffer, tid)) => buffers.add(buffer, tid),
+        Ok(Decoded::Control(Control { record, .. })) => {
+            let (pid, tid) = (Pid(record.pid), Tid(record.tid));
+            match Kind::from_wire(record.kind) {
+                Some(Kind::ThreadExit) => buffers.forget_thread(pid, tid),
+                Some(Kind::Exec | Kind::ProcessExit) => buffers.forget(pid),
+                _ => {}
+            }
+        }
         _ => {}
     }
 }

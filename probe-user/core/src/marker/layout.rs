@@ -69,6 +69,11 @@ impl Header {
     }
 }
 
+/// Puts the mark of a buffer where it was: the programs use its place otherwise.
+pub(super) fn mark(bytes: &mut [u8; BUFFER_LEN]) {
+    bytes[..8].copy_from_slice(&MAGIC);
+}
+
 /// One slot of a buffer, as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {

@@ -2,10 +2,10 @@
 
 use super::buffer::{Progress, Verdict};
 use super::clock::{ClockMap, ClockSample, Line};
-use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
+use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS, mark};
 use super::sites::{Site, Sites};
 use crate::units::{FuncId, Pid, Tid};
-use ctrace_common::{Kind, Record};
+use ctrace_common::{Control, Kind, Record};
 use std::collections::HashMap;
 
 /// A buffer, by its process and address.
@@ -16,7 +16,7 @@ pub struct BufferId {
 }
 
 /// The bytes of a buffer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     pub buffer: BufferId,
     pub tid: Tid,
@@ -25,17 +25,34 @@ pub struct Reading {
     pub before: Option<Box<[u8; BUFFER_LEN]>>,
 }
 
+impl Reading {
+    /// What the programs shipped: all but the first 32 bytes.
+    pub(crate) fn shipped(buffer: BufferId, tid: Tid, page: &[u8; BUFFER_LEN]) -> Self {
+        let mut bytes = Box::new(*page);
+        mark(&mut bytes);
+        Self { buffer, tid, bytes, before: None }
+    }
+}
+
+/// A process in one of its lives: each exec begins another.
+type Life = (Pid, u32);
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Markers {
     clock: ClockMap,
-    sites: HashMap<Pid, Sites>,
-    buffers: HashMap<BufferId, Buffer>,
+    /// How many lives of a process are over.
+    lives: HashMap<Pid, u32>,
+    sites: HashMap<Life, Sites>,
+    /// By life and address.
+    buffers: HashMap<(Life, u64), Buffer>,
+    /// Lives whose last readings may still wait.
+    over: Vec<Life>,
     /// Lanes of buffers that are gone.
     free_lanes: Vec<usize>,
     lanes: usize,
     /// Readings that wait for a sample of the clock.
-    waiting: Vec<Reading>,
+    waiting: Vec<(Life, Reading)>,
     lost: i64,
     malformed: u64,
 }
@@ -51,37 +68,38 @@ struct Buffer {
 impl Markers {
     /// The entries of a section `ctrace_sites` that begins at `address` in a process.
     pub fn add_sites(&mut self, pid: Pid, address: u64, functions: Vec<Option<FuncId>>) {
-        self.sites.entry(pid).or_default().add(address, functions);
-    }
-
-    /// A child begins as a copy of its parent, but without events.
-    pub fn fork(&mut self, parent: Pid, child: Pid) {
-        if let Some(sites) = self.sites.get(&parent).cloned() {
-            self.sites.insert(child, sites);
-        }
-    }
-
-    /// The process is gone, or its memory is.
-    pub fn forget(&mut self, pid: Pid) {
-        self.sites.remove(&pid);
-        self.buffers.retain(|id, buffer| {
-            if id.pid == pid {
-                self.free_lanes.push(buffer.lane);
-            }
-            id.pid != pid
-        });
+        self.sites.entry(self.life(pid)).or_default().add(address, functions);
     }
 
     /// A buffer that was there before tracing began: what is in it is not of this trace.
     pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN]) {
         if let Some(progress) = Progress::adopt(bytes) {
-            self.buffer(id).progress = progress;
+            self.buffer((self.life(id.pid), id.address)).progress = progress;
+        }
+    }
+
+    /// A process changed, after all readings so far and before all others.
+    pub(crate) fn process_changed(&mut self, control: &Control) {
+        let pid = Pid(control.record.pid);
+        match Kind::from_wire(control.record.kind) {
+            // A child begins as a copy of its parent, but with empty buffers.
+            Some(Kind::Fork) if control.arg0 != u64::from(pid.0) => {
+                let child = self.life(Pid(control.arg0 as u32));
+                if let Some(sites) = self.sites.get(&self.life(pid)).cloned() {
+                    self.sites.insert(child, sites);
+                }
+            }
+            Some(Kind::Exec | Kind::ProcessExit) => {
+                self.over.push(self.life(pid));
+                *self.lives.entry(pid).or_default() += 1;
+            }
+            _ => {}
         }
     }
 
     /// Takes a reading. Its events come out with the next sample, which must be taken after it.
     pub fn read(&mut self, reading: Reading) {
-        self.waiting.push(reading);
+        self.waiting.push((self.life(reading.buffer.pid), reading));
     }
 
     /// Both clocks, after all readings so far; hands over their events, those of a lane in order
@@ -89,13 +107,30 @@ impl Markers {
     pub fn sample(&mut self, sample: ClockSample, mut each: impl FnMut(usize, Record)) {
         self.clock.add(sample);
         let mut records = Vec::new();
-        for reading in std::mem::take(&mut self.waiting) {
-            let lane = self.decode(&reading, &mut records);
+        for (life, reading) in std::mem::take(&mut self.waiting) {
+            let lane = self.decode(life, &reading, &mut records);
             if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
                 records.sort_by_key(|record| record.ts_ns);
             }
             records.drain(..).for_each(|record| each(lane, record));
         }
+        for over in std::mem::take(&mut self.over) {
+            self.forget(over);
+        }
+    }
+
+    fn life(&self, pid: Pid) -> Life {
+        (pid, self.lives.get(&pid).copied().unwrap_or(0))
+    }
+
+    fn forget(&mut self, over: Life) {
+        self.sites.remove(&over);
+        self.buffers.retain(|(life, _), buffer| {
+            if *life == over {
+                self.free_lanes.push(buffer.lane);
+            }
+            *life != over
+        });
     }
 
     /// Events that were written but will not come.
@@ -108,7 +143,7 @@ impl Markers {
         std::mem::take(&mut self.malformed)
     }
 
-    fn buffer(&mut self, id: BufferId) -> &mut Buffer {
+    fn buffer(&mut self, id: (Life, u64)) -> &mut Buffer {
         self.buffers.entry(id).or_insert_with(|| {
             let lane = self.free_lanes.pop().unwrap_or_else(|| {
                 self.lanes += 1;
@@ -119,10 +154,10 @@ impl Markers {
     }
 
     /// The new events of a reading; says their lane.
-    fn decode(&mut self, reading: &Reading, records: &mut Vec<Record>) -> usize {
-        let id = reading.buffer;
+    fn decode(&mut self, life: Life, reading: &Reading, records: &mut Vec<Record>) -> usize {
+        let id = (life, reading.buffer.address);
         let mut buffer = *self.buffer(id);
-        let sites = self.sites.entry(id.pid).or_default();
+        let sites = self.sites.entry(life).or_default();
         let (mut malformed, mut line) = (0, None);
         let header = Header::parse(&reading.bytes[..]);
         let verdict = buffer.progress.take(&reading.bytes, reading.before.as_deref(), |slot| {
@@ -139,7 +174,7 @@ impl Markers {
             records.push(Record {
                 ts_ns,
                 sp: stack_pointer(header.stack, slot),
-                pid: id.pid.0,
+                pid: life.0.0,
                 tid: reading.tid.0,
                 probe: function.0,
                 kind: kind as u8,

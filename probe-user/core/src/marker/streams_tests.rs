@@ -108,7 +108,9 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
         lane(&mut markers, 20, 0x1000),
     );
     assert_eq!([a, b, c], [0, 1, 2]);
-    markers.forget(Pid(20));
+    let record = Record { pid: 20, kind: Kind::ProcessExit as u8, ..Record::default() };
+    markers.process_changed(&Control { record, ..Control::default() });
+    markers.sample(sample(20), |_, _| panic!("nothing was read"));
     markers.add_sites(Pid(30), SECTION, vec![Some(FuncId(1))]);
     assert_eq!(lane(&mut markers, 30, 0x1000), 2);
 }
@@ -146,4 +148,31 @@ proptest! {
         }
         prop_assert!(records(&mut markers, 1 << 50).len() <= slots.len());
     }
+}
+
+#[test]
+fn an_exec_begins_another_life() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    markers.read(reading(3, 700, &[event]));
+    let record = Record { pid: 10, kind: Kind::Exec as u8, ..Record::default() };
+    markers.process_changed(&Control { record, ..Control::default() });
+    markers.add_sites(Pid(10), SECTION, vec![Some(FuncId(5))]);
+    markers.read(reading(0, 0, &[event]));
+    let probes: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.probe).collect();
+    assert_eq!(probes, [0, 5]);
+    assert_eq!(markers.take_malformed(), 0);
+}
+
+#[test]
+fn a_child_has_its_parents_scopes_and_buffers_of_its_own() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    markers.read(reading(0, 0, &[event, event]));
+    let record = Record { pid: 10, kind: Kind::Fork as u8, ..Record::default() };
+    markers.process_changed(&Control { record, arg0: 20, arg1: 20, ..Control::default() });
+    let buffer = BufferId { pid: Pid(20), ..ID };
+    markers.read(Reading { buffer, ..reading(0, 0, &[event]) });
+    let pids: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.pid).collect();
+    assert_eq!(pids, [10, 10, 20]);
 }
