@@ -12,94 +12,91 @@ use ctrace_common::{
     COMMIT_WORD, CONTROL_SLOTS, Control, PAGE_SLOTS, READER_WORD, Record, Slot, WRITER_WORD,
 };
 
-/// How often room is asked for while others are quicker. One program can only be overtaken by
-/// others that preempt it, or that run on a CPU with the same ring.
-const TRIES: u32 = 8;
+/// How often room is asked for while others are quicker: programs that preempt this one, or that run
+/// on a CPU with the same ring.
+const TRIES: u32 = 32;
 
-/// Room for a record, to be committed without fail: it holds up what lies behind it.
-pub struct OneSlot(*mut Slot);
+const FULL: u64 = u64::MAX;
 
-/// Room for a control record.
-pub struct TwoSlots(*mut Slot, *mut Slot);
-
-#[inline(always)]
-pub fn reserve_one() -> Option<OneSlot> {
-    reserve(1, |first, position| Some(OneSlot(slot(first, position)?)))
+/// Room in a ring, to be committed without fail: it holds up what lies behind it.
+pub struct Room {
+    first_page: u32,
+    position: u64,
 }
 
+/// Takes room for a record or a control record; `None` when the ring is full.
 #[inline(always)]
-pub fn reserve_two() -> Option<TwoSlots> {
-    reserve(CONTROL_SLOTS as u64, |first, position| {
-        Some(TwoSlots(slot(first, position)?, slot(first, position + 1)?))
-    })
+pub fn reserve(slots: usize) -> Option<Room> {
+    // SAFETY: a helper without arguments.
+    let first_page = settings::first_page(unsafe { bpf_get_smp_processor_id() });
+    let positions = RINGS.get_ptr_mut(first_page)?.cast::<u64>();
+    let position = match take(positions, slots as u64) {
+        Some(position) => position,
+        None => take_again(first_page, slots as u64),
+    };
+    if position == FULL { None } else { Some(Room { first_page, position }) }
 }
 
-impl OneSlot {
+impl Room {
     #[inline(always)]
     pub fn commit(self, record: Record) {
-        // SAFETY: a record is four words without padding; the slot is ours until it is committed.
-        unsafe { write(self.0, transmute::<Record, Slot>(record)) };
+        // SAFETY: a record is four words without padding.
+        self.write(0, unsafe { transmute::<Record, Slot>(record) });
     }
-}
 
-impl TwoSlots {
+    /// The first slot last: it is the one that says the record is there.
     #[inline(always)]
-    pub fn commit(self, control: Control) {
-        // SAFETY: a control record is eight words without padding; the slots are ours until the
-        // first is committed.
+    pub fn commit_control(self, control: Control) {
+        // SAFETY: a control record is eight words without padding.
+        let [record, rest] = unsafe { transmute::<Control, [Slot; CONTROL_SLOTS]>(control) };
+        self.write(1, rest);
+        self.write(0, record);
+    }
+
+    /// Writes one of the slots, the commit word last.
+    #[inline(always)]
+    fn write(&self, nth: u64, words: Slot) {
+        let position = self.position + nth;
+        let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
+        // User space has sized the map: the page is there.
+        let Some(page) = RINGS.get_ptr_mut(self.first_page + 1 + page) else { return };
+        // SAFETY: a slot of the page, which is ours until it is committed. The compiler keeps
+        // volatile stores in order, and x86-64 keeps all stores in order.
         unsafe {
-            let [record, rest] = transmute::<Control, [Slot; CONTROL_SLOTS]>(control);
-            write(self.1, rest);
-            write(self.0, record);
+            let slot = page.cast::<Slot>().add(position as usize % PAGE_SLOTS).cast::<u64>();
+            slot.write_volatile(words[0]);
+            slot.add(1).write_volatile(words[1]);
+            slot.add(2).write_volatile(words[2]);
+            slot.add(COMMIT_WORD).write_volatile(words[COMMIT_WORD]);
         }
     }
 }
 
-/// Writes a slot, the commit word last.
-///
-/// # Safety
-/// `slot` lies in an element of `RINGS`.
+/// Moves the writers' position on and says where it was, or `FULL`; `None` when another program
+/// was quicker.
 #[inline(always)]
-unsafe fn write(slot: *mut Slot, words: Slot) {
-    // SAFETY: the slot's words. The compiler keeps volatile stores in order, and x86-64 all stores.
-    unsafe {
-        let to = slot.cast::<u64>();
-        to.write_volatile(words[0]);
-        to.add(1).write_volatile(words[1]);
-        to.add(2).write_volatile(words[2]);
-        to.add(COMMIT_WORD).write_volatile(words[COMMIT_WORD]);
-    }
-}
-
-/// Takes `count` slots, and looks them up with `at` before that: it must not fail afterwards.
-#[inline(always)]
-fn reserve<T>(count: u64, at: impl Fn(u32, u64) -> Option<T>) -> Option<T> {
-    // SAFETY: a helper without arguments.
-    let first = settings::first_page(unsafe { bpf_get_smp_processor_id() });
-    let positions = RINGS.get_ptr_mut(first)?.cast::<u64>();
+fn take(positions: *mut u64, slots: u64) -> Option<u64> {
     let capacity = settings::RING_PAGES.load() as u64 * PAGE_SLOTS as u64;
-    for _ in 0..TRIES {
-        // SAFETY: words of the ring's first page. The reader's position is read last: it may pass
-        // a writer's position that is out of date, and then the exchange fails.
-        unsafe {
-            let writer = positions.add(WRITER_WORD).read_volatile();
-            let reader = positions.add(READER_WORD).read_volatile();
-            if writer.wrapping_sub(reader).wrapping_add(count) as i64 > capacity as i64 {
-                return None;
-            }
-            let slots = at(first, writer)?;
-            if exchange(positions.add(WRITER_WORD), writer, writer + count) {
-                return Some(slots);
-            }
+    // SAFETY: words of the ring's first page. The reader's position is read last: it may pass a
+    // writers' position that is out of date, and then the exchange fails.
+    unsafe {
+        let position = positions.add(WRITER_WORD).read_volatile();
+        let read = positions.add(READER_WORD).read_volatile();
+        if position.wrapping_sub(read).wrapping_add(slots) as i64 > capacity as i64 {
+            return Some(FULL);
         }
+        exchange(positions.add(WRITER_WORD), position, position + slots).then_some(position)
     }
-    None
 }
 
-#[inline(always)]
-fn slot(first: u32, position: u64) -> Option<*mut Slot> {
-    let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
-    let slots = RINGS.get_ptr_mut(first + 1 + page)?.cast::<Slot>();
-    // SAFETY: within the page.
-    Some(unsafe { slots.add(position as usize % PAGE_SLOTS) })
+#[cold]
+#[inline(never)]
+fn take_again(first_page: u32, slots: u64) -> u64 {
+    let Some(positions) = RINGS.get_ptr_mut(first_page) else { return FULL };
+    for _ in 1..TRIES {
+        if let Some(position) = take(positions.cast(), slots) {
+            return position;
+        }
+    }
+    FULL
 }

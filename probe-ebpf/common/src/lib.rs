@@ -16,8 +16,8 @@ pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_UNATTRIBUTED};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub use ring::{
-    COMMIT_WORD, CONTROL_SLOTS, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD, SLOT_LEN, Slot, WRITER_WORD,
-    committed_kind, slots_of,
+    COMMIT_WORD, CONTROL_SLOTS, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD, SLOT_LEN, Slot,
+    WRITER_WORD, committed_kind, slots_of,
 };
 pub use traced::{TRACED, TRACED_HELD, TRACED_LAUNCHED};
 

@@ -7,10 +7,10 @@ use super::{
     cpus::Cpus,
     features,
     jumps::Jumps,
+    layout::Layout,
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     object,
     programs::Programs,
-    rings::Layout,
 };
 use aya::{EbpfLoader, maps::Map};
 use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};
@@ -191,10 +191,9 @@ fn load_maps(
 
 fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
-        Map::Array(data)
-        | Map::HashMap(data)
-        | Map::PerCpuArray(data)
-        | Map::RingBuf(data) => Some(data.fd().as_fd()),
+        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => {
+            Some(data.fd().as_fd())
+        }
         _ => None,
     }
 }

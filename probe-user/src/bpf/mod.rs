@@ -16,6 +16,7 @@ mod features;
 mod floor;
 mod jumps;
 mod kernel;
+mod layout;
 mod link;
 mod loss;
 mod multi;
