@@ -24,18 +24,25 @@ fn cookie(ctx: &ProbeContext) -> Cookie {
     Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) })
 }
 
+/// Whether a session's program runs at the entry: nearly every return is told by its place in the
+/// page, without asking the kernel for the address of the site.
+#[inline(always)]
+fn is_entry(ctx: &ProbeContext, cookie: Cookie, ip: u64) -> bool {
+    // SAFETY: the helper takes the program's own context.
+    cookie.may_lie_at(ip) && ip == unsafe { bpf_get_func_ip(ctx.as_ptr()) }
+}
+
 #[uprobe]
 pub fn session(ctx: ProbeContext) -> u32 {
     let Some(task) = traced_task() else { return SKIP_RETURN };
     let registers = Registers::of(&ctx);
-    let probe = cookie(&ctx).probe();
-    // SAFETY: the helper takes the program's own context.
-    let function = unsafe { bpf_get_func_ip(ctx.as_ptr()) };
-    if registers.ip() == function {
-        event(task, Kind::Enter as u8, registers.sp(), probe, None);
+    let cookie = cookie(&ctx);
+    if is_entry(&ctx, cookie, registers.ip()) {
+        event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
     } else {
         let ts_ns = now();
-        event(task, Kind::Return as u8, registers.entry_sp_at_return(), probe, Some(ts_ns));
+        let sp = registers.entry_sp_at_return();
+        event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
     }
     0
 }

@@ -4,9 +4,9 @@
 use crate::{
     loss,
     maps::BUFFERS,
-    output::{Task, event, now, traced_task},
+    output::{Task, now, traced_task},
     registers::Registers,
-    ring::reserve_page,
+    ring::{reserve, reserve_page},
 };
 use aya_ebpf::{helpers::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
 use aya_log_ebpf::warn;
@@ -47,7 +47,10 @@ pub fn register(ctx: ProbeContext) -> u32 {
             }
         }
     }
-    event(task, Kind::Buffer as u8, buffer, 0, None);
+    // A flush tells of the buffer as well, should there be no room.
+    if let Some(room) = reserve(1) {
+        room.commit(record(task, Kind::Buffer, buffer));
+    }
     0
 }
 
@@ -82,20 +85,22 @@ fn key(tid: u32, number: u32) -> u64 {
 #[inline(always)]
 fn deliver(task: Task, buffer: u64) {
     match reserve_page() {
-        Some(page) => page.commit(
-            Record {
-                ts_ns: now(),
-                sp: buffer,
-                pid: task.pid,
-                tid: task.tid,
-                probe: 0,
-                kind: Kind::Batch as u8,
-                reserved: 0,
-                lost_before: 0,
-            },
-            buffer,
-        ),
+        Some(page) => page.commit_page(record(task, Kind::Batch, buffer), buffer),
         None => loss::add_to(LOST_MARKS, taken(buffer)),
+    }
+}
+
+#[inline(always)]
+fn record(task: Task, kind: Kind, buffer: u64) -> Record {
+    Record {
+        ts_ns: now(),
+        sp: buffer,
+        pid: task.pid,
+        tid: task.tid,
+        probe: 0,
+        kind: kind as u8,
+        reserved: 0,
+        lost_before: 0,
     }
 }
 

@@ -1,13 +1,8 @@
 //! Makes the records and hands them to the ring of the current CPU.
 
-use crate::{
-    loss,
-    maps::TRACED,
-    ring::{reserve_one, reserve_two},
-    settings,
-};
+use crate::{loss, maps::TRACED, ring::reserve, settings};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
-use ctrace_common::{Control, Kind, Record};
+use ctrace_common::{CONTROL_SLOTS, Control, Kind, Record};
 
 /// A process and one of its threads, in the initial pid namespace.
 #[derive(Clone, Copy)]
@@ -49,13 +44,13 @@ pub fn now() -> u64 {
 /// our own work does not count as the function's.
 #[inline(always)]
 pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
-    if let Some(slot) = reserve_one() {
+    if let Some(room) = reserve(1) {
         let lost_before = loss::take(task.tid);
         let ts_ns = match ts_ns {
             Some(ts_ns) => ts_ns,
             None => now(),
         };
-        slot.commit(Record {
+        room.commit(Record {
             ts_ns,
             sp,
             pid: task.pid,
@@ -73,9 +68,9 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
 /// Delivers a change in a process.
 #[inline(always)]
 pub fn control(task: Task, kind: Kind, comm: [u8; 16], arg0: u64, arg1: u64) {
-    if let Some(slots) = reserve_two() {
+    if let Some(room) = reserve(CONTROL_SLOTS) {
         let lost_before = loss::take(task.tid);
-        slots.commit(Control {
+        room.commit_control(Control {
             record: Record {
                 ts_ns: now(),
                 sp: 0,

@@ -13,145 +13,130 @@ use ctrace_common::{
     SLOT_LEN, Slot, WRITER_WORD, slots_to_page,
 };
 
-/// How often room is asked for while others are quicker. One program can only be overtaken by
-/// others that preempt it, or that run on a CPU with the same ring.
-const TRIES: u32 = 8;
+/// How often room is asked for while others are quicker: programs that preempt this one, or that run
+/// on a CPU with the same ring.
+const TRIES: u32 = 32;
 
-/// Room for a record, to be committed without fail: it holds up what lies behind it.
-pub struct OneSlot(*mut Slot);
+const FULL: u64 = u64::MAX;
 
-/// Room for a control record.
-pub struct TwoSlots(*mut Slot, *mut Slot);
-
-/// Room for a record with a marker buffer.
-pub struct OnePage(*mut Page);
-
-#[inline(always)]
-pub fn reserve_one() -> Option<OneSlot> {
-    reserve(|_| 1, |first, position| Some(OneSlot(slot(first, position)?)))
+/// Room in a ring, to be committed without fail: it holds up what lies behind it.
+pub struct Room {
+    first_page: u32,
+    position: u64,
 }
 
+/// Takes room for a record or a control record; `None` when the ring is full.
 #[inline(always)]
-pub fn reserve_two() -> Option<TwoSlots> {
-    reserve(|_| CONTROL_SLOTS as u64, |first, position| {
-        Some(TwoSlots(slot(first, position)?, slot(first, position + 1)?))
-    })
+pub fn reserve(slots: usize) -> Option<Room> {
+    reserve_on(slots, false)
 }
 
-/// A page begins at a multiple of its slots: what lies before is skipped.
+/// Takes a whole page, which begins at a multiple of its slots: what lies before is skipped.
 #[inline(always)]
-pub fn reserve_page() -> Option<OnePage> {
-    let count = |position| (slots_to_page(position) + PAGE_SLOTS) as u64;
-    let (skipped, page) = reserve(count, |first, position| {
-        let skipped = slots_to_page(position) as u64;
-        let here = if skipped == 0 { None } else { Some(slot(first, position)?) };
-        Some((here, page(first, position + skipped)?))
-    })?;
-    if let Some(here) = skipped {
-        OneSlot(here).commit(Record { kind: Kind::Skip as u8, ..EMPTY });
+pub fn reserve_page() -> Option<Room> {
+    let room = reserve_on(PAGE_SLOTS, true)?;
+    let skipped = slots_to_page(room.position);
+    if skipped > 0 {
+        let word = (Kind::Skip as u64) << 32;
+        room.write(0, [0, 0, 0, word]);
     }
-    Some(OnePage(page))
+    Some(Room { position: room.position + skipped as u64, ..room })
 }
 
-const EMPTY: Record = Record {
-    ts_ns: 0,
-    sp: 0,
-    pid: 0,
-    tid: 0,
-    probe: 0,
-    kind: 0,
-    reserved: 0,
-    lost_before: 0,
-};
-
-impl OnePage {
-    /// Copies a buffer of the current process, but for the bytes that the record takes.
-    #[inline(always)]
-    pub fn commit(self, record: Record, buffer: u64) {
-        // SAFETY: the page is ours until its first slot is committed. The helper checks the
-        // address itself, and zeroes what it cannot read, which makes no buffer.
-        unsafe {
-            let rest = self.0.cast::<Slot>().add(1);
-            let from = buffer + SLOT_LEN as u64;
-            bpf_probe_read_user(rest.cast(), (PAGE_LEN - SLOT_LEN) as u32, from as *const c_void);
-            write(self.0.cast(), transmute::<Record, Slot>(record));
-        }
-    }
+#[inline(always)]
+fn reserve_on(slots: usize, whole_page: bool) -> Option<Room> {
+    // SAFETY: a helper without arguments.
+    let first_page = settings::first_page(unsafe { bpf_get_smp_processor_id() });
+    let positions = RINGS.get_ptr_mut(first_page)?.cast::<u64>();
+    let position = match take(positions, slots as u64, whole_page) {
+        Some(position) => position,
+        None => take_again(first_page, slots as u64, whole_page),
+    };
+    if position == FULL { None } else { Some(Room { first_page, position }) }
 }
 
-impl OneSlot {
+impl Room {
     #[inline(always)]
     pub fn commit(self, record: Record) {
-        // SAFETY: a record is four words without padding; the slot is ours until it is committed.
-        unsafe { write(self.0, transmute::<Record, Slot>(record)) };
+        // SAFETY: a record is four words without padding.
+        self.write(0, unsafe { transmute::<Record, Slot>(record) });
     }
-}
 
-impl TwoSlots {
+    /// The first slot last: it is the one that says the record is there.
     #[inline(always)]
-    pub fn commit(self, control: Control) {
-        // SAFETY: a control record is eight words without padding; the slots are ours until the
-        // first is committed.
+    pub fn commit_control(self, control: Control) {
+        // SAFETY: a control record is eight words without padding.
+        let [record, rest] = unsafe { transmute::<Control, [Slot; CONTROL_SLOTS]>(control) };
+        self.write(1, rest);
+        self.write(0, record);
+    }
+
+    /// A record and what is in a buffer of the current process behind its first 32 bytes.
+    #[inline(always)]
+    pub fn commit_page(self, record: Record, buffer: u64) {
+        if let Some(page) = self.page(self.position) {
+            // SAFETY: the page is ours until its first slot is committed. The helper checks the
+            // address itself, and zeroes what it cannot read, which makes no buffer.
+            unsafe {
+                let rest = page.cast::<Slot>().add(1).cast();
+                let from = buffer.wrapping_add(SLOT_LEN as u64) as *const c_void;
+                bpf_probe_read_user(rest, (PAGE_LEN - SLOT_LEN) as u32, from);
+            }
+        }
+        self.commit(record);
+    }
+
+    /// User space has sized the map: the page is there.
+    #[inline(always)]
+    fn page(&self, position: u64) -> Option<*mut Page> {
+        let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
+        RINGS.get_ptr_mut(self.first_page + 1 + page)
+    }
+
+    /// Writes one of the slots, the commit word last.
+    #[inline(always)]
+    fn write(&self, nth: u64, words: Slot) {
+        let position = self.position + nth;
+        let Some(page) = self.page(position) else { return };
+        // SAFETY: a slot of the page, which is ours until it is committed. The compiler keeps
+        // volatile stores in order, and x86-64 keeps all stores in order.
         unsafe {
-            let [record, rest] = transmute::<Control, [Slot; CONTROL_SLOTS]>(control);
-            write(self.1, rest);
-            write(self.0, record);
+            let slot = page.cast::<Slot>().add(position as usize % PAGE_SLOTS).cast::<u64>();
+            slot.write_volatile(words[0]);
+            slot.add(1).write_volatile(words[1]);
+            slot.add(2).write_volatile(words[2]);
+            slot.add(COMMIT_WORD).write_volatile(words[COMMIT_WORD]);
         }
     }
 }
 
-/// Writes a slot, the commit word last.
-///
-/// # Safety
-/// `slot` lies in an element of `RINGS`.
+/// Moves the writers' position on and says where it was, or `FULL`; `None` when another program
+/// was quicker.
 #[inline(always)]
-unsafe fn write(slot: *mut Slot, words: Slot) {
-    // SAFETY: the slot's words. The compiler keeps volatile stores in order, and x86-64 all stores.
-    unsafe {
-        let to = slot.cast::<u64>();
-        to.write_volatile(words[0]);
-        to.add(1).write_volatile(words[1]);
-        to.add(2).write_volatile(words[2]);
-        to.add(COMMIT_WORD).write_volatile(words[COMMIT_WORD]);
-    }
-}
-
-/// Takes as many slots as `count` says for a position, and looks them up with `at` before that: it
-/// must not fail afterwards.
-#[inline(always)]
-fn reserve<T>(count: impl Fn(u64) -> u64, at: impl Fn(u32, u64) -> Option<T>) -> Option<T> {
-    // SAFETY: a helper without arguments.
-    let first = settings::first_page(unsafe { bpf_get_smp_processor_id() });
-    let positions = RINGS.get_ptr_mut(first)?.cast::<u64>();
+fn take(positions: *mut u64, slots: u64, whole_page: bool) -> Option<u64> {
     let capacity = settings::RING_PAGES.load() as u64 * PAGE_SLOTS as u64;
-    for _ in 0..TRIES {
-        // SAFETY: words of the ring's first page. The reader's position is read last: it may pass
-        // a writer's position that is out of date, and then the exchange fails.
-        unsafe {
-            let writer = positions.add(WRITER_WORD).read_volatile();
-            let reader = positions.add(READER_WORD).read_volatile();
-            let count = count(writer);
-            if writer.wrapping_sub(reader).wrapping_add(count) as i64 > capacity as i64 {
-                return None;
-            }
-            let slots = at(first, writer)?;
-            if exchange(positions.add(WRITER_WORD), writer, writer + count) {
-                return Some(slots);
-            }
+    // SAFETY: words of the ring's first page. The reader's position is read last: it may pass a
+    // writers' position that is out of date, and then the exchange fails.
+    unsafe {
+        let position = positions.add(WRITER_WORD).read_volatile();
+        let read = positions.add(READER_WORD).read_volatile();
+        let skipped = if whole_page { slots_to_page(position) as u64 } else { 0 };
+        let slots = skipped + slots;
+        if position.wrapping_sub(read).wrapping_add(slots) as i64 > capacity as i64 {
+            return Some(FULL);
+        }
+        exchange(positions.add(WRITER_WORD), position, position + slots).then_some(position)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn take_again(first_page: u32, slots: u64, whole_page: bool) -> u64 {
+    let Some(positions) = RINGS.get_ptr_mut(first_page) else { return FULL };
+    for _ in 1..TRIES {
+        if let Some(position) = take(positions.cast(), slots, whole_page) {
+            return position;
         }
     }
-    None
-}
-
-#[inline(always)]
-fn page(first: u32, position: u64) -> Option<*mut Page> {
-    let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
-    RINGS.get_ptr_mut(first + 1 + page)
-}
-
-#[inline(always)]
-fn slot(first: u32, position: u64) -> Option<*mut Slot> {
-    let slots = page(first, position)?.cast::<Slot>();
-    // SAFETY: within the page.
-    Some(unsafe { slots.add(position as usize % PAGE_SLOTS) })
+    FULL
 }

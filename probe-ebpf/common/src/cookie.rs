@@ -5,9 +5,13 @@ pub const NO_CONDITION: u8 = 0xff;
 /// `jump` of a site that is no indirect jump.
 pub const NO_JUMP: u16 = 0xffff;
 
+/// The bits of an address that mapping a file leaves alone.
+const IN_PAGE: u64 = 0xfff;
+
 /// Packed into the 64 bits of a cookie: bits 0–31 probe id, 32–39 condition code of a conditional
-/// jump (the x86 `cc` nibble, or [`NO_CONDITION`]), 48–63 index into the table of indirect jumps
-/// (or [`NO_JUMP`]), 40–47 the record kind an exit site reports (`ExitRet` or `ExitJump`; 0 elsewhere).
+/// jump (the x86 `cc` nibble, or [`NO_CONDITION`]), 40–47 the record kind an exit site reports
+/// (`ExitRet` or `ExitJump`; 0 elsewhere), 48–63 index into the table of indirect jumps (or
+/// [`NO_JUMP`]); on a session link, where in its page the site lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub u64);
 
@@ -20,6 +24,16 @@ impl Cookie {
     /// A way out of a function.
     pub const fn exit(probe: u32, kind: u8, condition: u8, jump: u16) -> Self {
         Self(probe as u64 | (condition as u64) << 32 | (kind as u64) << 40 | (jump as u64) << 48)
+    }
+
+    /// The same for a session link, whose program must tell entries from returns.
+    pub const fn in_session(self, offset: u64) -> Self {
+        Self(self.0 & !(0xffff << 48) | (offset & IN_PAGE) << 48)
+    }
+
+    /// Whether the site of this session cookie may lie at `ip`: if not, the program is at a return.
+    pub const fn may_lie_at(self, ip: u64) -> bool {
+        self.0 >> 48 == ip & IN_PAGE
     }
 
     pub const fn probe(self) -> u32 {

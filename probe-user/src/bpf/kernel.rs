@@ -8,10 +8,10 @@ use super::{
     cpus::Cpus,
     features,
     jumps::Jumps,
+    layout::Layout,
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     object,
     programs::Programs,
-    rings::Layout,
 };
 use aya::{EbpfLoader, maps::Map};
 use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};

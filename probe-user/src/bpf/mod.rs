@@ -17,6 +17,7 @@ mod features;
 mod floor;
 mod jumps;
 mod kernel;
+mod layout;
 mod link;
 mod loss;
 mod multi;

@@ -3,7 +3,7 @@
 use super::{
     BpfError,
     error::ENOTSUPP,
-    link::{Link, LinkKind, Request},
+    link::{Link, LinkKind, Request, Site},
     programs::{Program, Programs},
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType, UprobeLink},
 };
@@ -37,7 +37,11 @@ pub(super) fn link_loaded(
     let path = request.c_path()?;
     let sites = request.sites;
     let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
-    let cookies: Vec<_> = sites.iter().map(|site| site.cookie.0).collect();
+    let cookie = |site: &Site| match attach {
+        AttachType::UprobeSession => site.cookie.in_session(site.offset).0,
+        _ => site.cookie.0,
+    };
+    let cookies: Vec<_> = sites.iter().map(cookie).collect();
     // The entry's link raises the semaphores; one raise is enough.
     let counts = !at_return && sites.iter().any(|site| site.ref_ctr_offset != 0);
     let ref_ctr_offsets: Vec<_> =

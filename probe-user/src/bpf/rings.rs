@@ -6,11 +6,12 @@
 
 use super::{
     BpfError,
+    layout::Layout,
     sys::{self, Mapping},
 };
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_LEN, Kind, MAX_CPUS, PAGE_LEN, PAGE_SLOTS, READER_WORD, SLOT_LEN,
-    WRITER_WORD, committed_kind, slots_of,
+    COMMIT_WORD, CONTROL_LEN, Kind, PAGE_LEN, PAGE_SLOTS, READER_WORD, SLOT_LEN, WRITER_WORD,
+    committed_kind, slots_of,
 };
 use std::{
     os::fd::{AsRawFd as _, OwnedFd},
@@ -23,47 +24,6 @@ pub struct Drained {
     pub records: usize,
     /// Rings that hold more behind a record that is still being written.
     pub blocked_rings: usize,
-}
-
-/// How many rings of what size there are, and where each begins in the map.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
-    pub(super) rings: usize,
-    pub(super) ring_bytes: usize,
-}
-
-impl Layout {
-    pub(super) fn new(rings: usize, ring_bytes: u32) -> Result<Self, BpfError> {
-        let least = PAGE_LEN as u32;
-        if !ring_bytes.is_power_of_two() || !(least..=1 << 30).contains(&ring_bytes) {
-            return Err(BpfError::RingSize { bytes: ring_bytes, least });
-        }
-        Ok(Self { rings, ring_bytes: ring_bytes as usize })
-    }
-
-    /// Pages of slots in a ring.
-    pub(super) fn slot_pages(self) -> u32 {
-        (self.ring_bytes / PAGE_LEN) as u32
-    }
-
-    fn first_page(self, ring: usize) -> u32 {
-        ring as u32 * (1 + self.slot_pages())
-    }
-
-    /// Pages of all rings.
-    pub(super) fn pages(self) -> u32 {
-        self.first_page(self.rings)
-    }
-
-    /// The first page of the ring of every CPU that may ever run. Those that are not online share
-    /// the others' rings: should they come up, nothing is lost.
-    pub(super) fn first_pages(self, online: &[u32]) -> Vec<u32> {
-        let ring = |cpu| {
-            let own = online.iter().position(|&other| other as usize == cpu);
-            own.unwrap_or(cpu % self.rings)
-        };
-        (0..MAX_CPUS).map(|cpu| self.first_page(ring(cpu))).collect()
-    }
 }
 
 /// All rings, for the one thread that reads them.

@@ -1,65 +1,78 @@
 use super::{super::sys::fake, *};
+use ctrace_common::Kind;
 use std::fs::File;
 
 const BYTES: usize = 4096;
+const SLOTS: usize = BYTES / SLOT_LEN;
+const ENTER: u8 = Kind::Enter as u8;
+const FORK: u8 = Kind::Fork as u8;
 
-/// A ring over our own memory: reader page, writer page, data twice (here: copied).
+/// A ring over our own memory, and what the programs do with it.
 struct FakeRing {
     memory: Vec<u64>,
-    page: usize,
+    writer: u64,
 }
 
 impl FakeRing {
     fn new() -> Self {
-        let page = rustix::param::page_size();
-        Self { memory: vec![0; (2 * page + 2 * BYTES) / 8], page }
+        Self { memory: vec![0; (PAGE_LEN + BYTES) / 8], writer: 0 }
     }
 
-    fn data(&self) -> usize {
-        2 * self.page / 8
+    /// Takes slots for a record; says where.
+    fn reserve(&mut self, slots: usize) -> u64 {
+        let position = self.writer;
+        self.writer += slots as u64;
+        self.memory[WRITER_WORD] = self.writer;
+        position
     }
 
-    /// Writes a record at `position`, in both copies of the data, and moves the writer on.
-    fn put(&mut self, position: usize, header: u32, words: &[u64]) -> usize {
-        let data = self.data();
-        for (index, word) in [u64::from(header)].iter().chain(words).enumerate() {
-            let at = (position / 8 + index) % (BYTES / 8);
-            self.memory[data + at] = *word;
-            self.memory[data + at + BYTES / 8] = *word;
+    /// Writes `words` into the slots at `position`, and the kind where it belongs.
+    fn commit(&mut self, position: u64, kind: u8, words: &[u64]) {
+        assert_eq!(words.len(), 4 * slots_of(kind));
+        for (index, word) in words.iter().enumerate() {
+            let at = (position as usize * 4 + index) % (BYTES / 8);
+            self.memory[PAGE_LEN / 8 + at] = *word;
         }
-        let end = position + 8 + words.len() * 8;
-        let writer = self.page / 8;
-        self.memory[writer] = end as u64;
-        end
+        let commit = (position as usize * 4 + COMMIT_WORD) % (BYTES / 8);
+        self.memory[PAGE_LEN / 8 + commit] = u64::from(kind) << 32 | words[COMMIT_WORD];
+    }
+
+    fn put(&mut self, kind: u8, word: u64) {
+        let slots = slots_of(kind);
+        let position = self.reserve(slots);
+        self.commit(position, kind, &vec![word; 4 * slots]);
     }
 
     fn ring(&mut self) -> (Ring, fake::Fake) {
-        let (base, page) = (self.memory.as_mut_ptr() as usize, self.page);
+        let base = self.memory.as_mut_ptr() as usize;
         let fake = fake::Fake::new(move |call| match call {
-            sys::Syscall::Map { offset, .. } => Ok(base + offset),
+            sys::Syscall::Map { offset: 0, .. } => Ok(base),
             _ => fake::error(libc::ENOSYS),
         });
-        let fd = Arc::new(File::open("/dev/null").unwrap().into());
-        let ring = Ring::map(fd, BYTES).unwrap();
-        assert_eq!(ring.page, page);
-        (ring, fake)
+        let null = File::open("/dev/null").unwrap().into();
+        (Ring::map(&null, Layout::new(1, BYTES as u32).unwrap(), 0).unwrap(), fake)
     }
 
-    fn reader(&self) -> u64 {
-        self.memory[0]
+    fn read(&self) -> u64 {
+        self.memory[READER_WORD]
     }
 }
 
 /// The memory is not the kernel's: it must not be unmapped.
 fn forget(ring: Ring) {
-    let Ring { reader, writer, .. } = ring;
-    std::mem::forget(reader);
-    std::mem::forget(writer);
+    std::mem::forget(ring.pages);
 }
 
-fn drain(ring: &mut Ring) -> (Vec<Vec<u8>>, bool) {
+/// Kind, first word and length of each record.
+fn drain(ring: &mut Ring) -> (Vec<(u8, u64, usize)>, bool) {
     let mut records = Vec::new();
-    let (count, blocked) = ring.drain(|record| records.push(record.to_vec()));
+    let (count, blocked) = ring.drain(|record| {
+        let word = |at| u64::from_le_bytes(record[at * 8..at * 8 + 8].try_into().unwrap());
+        // Every word but the one with the kind is the same.
+        let whole = (0..record.len() / 8).all(|at| at == COMMIT_WORD || word(at) == word(0));
+        assert!(whole, "{record:x?}");
+        records.push((record[28], word(0), record.len()));
+    });
     assert_eq!(count, records.len());
     (records, blocked)
 }
@@ -69,12 +82,12 @@ fn records_come_once_and_in_order() {
     let mut fake = FakeRing::new();
     let (mut ring, _fake) = fake.ring();
     assert_eq!(drain(&mut ring), (vec![], false));
-    let mut end = fake.put(0, 8, &[1]);
-    end = fake.put(end, 16, &[2, 3]);
-    let (records, blocked) = drain(&mut ring);
-    assert_eq!(records.iter().map(Vec::len).collect::<Vec<_>>(), [8, 16]);
-    assert!(!blocked);
-    assert_eq!(fake.reader(), end as u64);
+    fake.put(ENTER, 1);
+    fake.put(FORK, 2);
+    fake.put(ENTER, 3);
+    let expected = vec![(ENTER, 1, 32), (FORK, 2, 64), (ENTER, 3, 32)];
+    assert_eq!(drain(&mut ring), (expected, false));
+    assert_eq!(fake.read(), 4);
     assert_eq!(drain(&mut ring), (vec![], false));
     forget(ring);
 }
@@ -83,26 +96,28 @@ fn records_come_once_and_in_order() {
 fn a_record_being_written_blocks_those_behind_it() {
     let mut fake = FakeRing::new();
     let (mut ring, _fake) = fake.ring();
-    let first = fake.put(0, 8, &[1]);
-    let second = fake.put(first, 8 | BUSY, &[0]);
-    fake.put(second, 8, &[3]);
-    assert_eq!(drain(&mut ring), (vec![vec![1, 0, 0, 0, 0, 0, 0, 0]], true));
-    assert_eq!(fake.reader(), first as u64);
-    fake.put(first, 8, &[2]);
-    fake.put(second, 8, &[3]);
-    let (records, blocked) = drain(&mut ring);
-    assert_eq!((records.len(), blocked), (2, false));
+    fake.put(ENTER, 1);
+    let slow = fake.reserve(1);
+    fake.put(ENTER, 3);
+    assert_eq!(drain(&mut ring), (vec![(ENTER, 1, 32)], true));
+    assert_eq!(fake.read(), slow);
+    fake.commit(slow, ENTER, &[2; 4]);
+    assert_eq!(drain(&mut ring), (vec![(ENTER, 2, 32), (ENTER, 3, 32)], false));
     forget(ring);
 }
 
 #[test]
-fn discarded_records_are_passed_over() {
+fn what_was_read_is_not_there_on_the_next_round() {
     let mut fake = FakeRing::new();
     let (mut ring, _fake) = fake.ring();
-    let end = fake.put(0, 8 | DISCARDED, &[1]);
-    let end = fake.put(end, 8, &[2]);
-    assert_eq!(drain(&mut ring).0, [vec![2, 0, 0, 0, 0, 0, 0, 0]]);
-    assert_eq!(fake.reader(), end as u64);
+    for word in 0..SLOTS as u64 / 2 {
+        fake.put(FORK, word);
+    }
+    assert_eq!(drain(&mut ring).0.len(), SLOTS / 2);
+    for _ in 0..SLOTS {
+        fake.reserve(1);
+        assert_eq!(drain(&mut ring), (vec![], true));
+    }
     forget(ring);
 }
 
@@ -110,60 +125,58 @@ fn discarded_records_are_passed_over() {
 fn records_go_round() {
     let mut fake = FakeRing::new();
     let (mut ring, _fake) = fake.ring();
-    let (mut end, mut seen) = (0, 0);
+    let mut seen = 0;
     for n in 0..3000u64 {
-        end = fake.put(end, 32, &[n, n, n, n]);
+        fake.put(ENTER, n);
         if n % 50 == 0 {
             for record in drain(&mut ring).0 {
-                assert_eq!(record, [seen; 4].map(u64::to_le_bytes).concat());
+                assert_eq!(record, (ENTER, seen, 32));
                 seen += 1;
             }
         }
     }
     assert!(seen > 2900);
+    assert!(ring.fill() > 0.0 && ring.fill() < 1.0);
     forget(ring);
 }
 
 #[test]
-fn sizes_the_kernel_would_refuse_are_refused_here() {
-    for bytes in [0, 1, 100, 4095, 5000, 1 << 31] {
-        assert!(matches!(create(1, bytes), Err(BpfError::RingSize { .. })), "{bytes}");
+fn a_control_record_lies_around_the_end() {
+    let mut fake = FakeRing::new();
+    let (mut ring, _fake) = fake.ring();
+    for word in 1..SLOTS as u64 {
+        fake.put(ENTER, word);
     }
+    assert_eq!(drain(&mut ring).0.len(), SLOTS - 1);
+    fake.put(FORK, 7);
+    fake.put(ENTER, 8);
+    assert_eq!(drain(&mut ring), (vec![(FORK, 7, 64), (ENTER, 8, 32)], false));
+    forget(ring);
+}
+
+#[test]
+fn room_comes_back_in_pieces() {
+    let mut fake = FakeRing::new();
+    let (mut ring, _fake) = fake.ring();
+    for word in 0..SLOTS as u64 {
+        fake.put(ENTER, word);
+    }
+    assert_eq!(ring.fill(), 1.0);
+    let memory = fake.memory.as_ptr();
+    let mut seen = Vec::new();
+    // SAFETY: a word of the fake's memory, which lives as long.
+    ring.drain(|_| seen.push(unsafe { memory.add(READER_WORD).read_volatile() }));
+    seen.dedup();
+    let pieces: Vec<_> = (0..8).map(|piece| piece * SLOTS as u64 / 8).collect();
+    assert_eq!(seen, pieces);
+    forget(ring);
 }
 
 #[test]
 fn refusals_are_told() {
-    for (errno, hint) in [
-        (libc::ENOMEM, "make the rings smaller"),
-        (libc::EMFILE, "ulimit -n"),
-        (libc::EINVAL, "needs Linux"),
-        (libc::ENOSPC, "2 rings of 4096 bytes"),
-    ] {
-        let _fake = fake::Fake::failing(errno);
-        let error = create(2, 4096).unwrap_err().to_string();
-        assert!(error.contains(hint), "{error}");
-    }
-    let _fake = fake::Fake::failing(libc::EPERM);
-    assert!(matches!(create(2, 4096), Err(BpfError::Permission { .. })));
-    let fd: Arc<OwnedFd> = Arc::new(File::open("/dev/null").unwrap().into());
-    assert!(matches!(Rings::map(vec![Arc::clone(&fd)], 4096), Err(BpfError::Create { .. })));
-    assert!(matches!(store(&fd, &[Arc::clone(&fd)], &[0], 1), Err(BpfError::Map { .. })));
-}
-
-#[test]
-fn cpus_that_are_not_there_yet_share_rings() {
-    let stored = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
-    let seen = std::rc::Rc::clone(&stored);
-    let _fake = fake::Fake::new(move |call| {
-        let sys::Syscall::Bpf { command: 2, attr } = call else { panic!("no update") };
-        let (key, value) = (attr.get_u64(8) as *const u32, attr.get_u64(16) as *const i32);
-        // SAFETY: the caller's key and value.
-        seen.borrow_mut().push(unsafe { (*key, value.read_unaligned()) });
-        Ok(0)
-    });
-    let open = || Arc::new(File::open("/dev/null").unwrap().into());
-    let rings: Vec<Arc<OwnedFd>> = vec![open(), open()];
-    let fd = |index: usize| rings[index].as_raw_fd();
-    store(&rings[0], &rings, &[0, 2], 4).unwrap();
-    assert_eq!(*stored.borrow(), [(0, fd(0)), (1, fd(1)), (2, fd(1)), (3, fd(1))]);
+    let layout = Layout::new(2, 4096).unwrap();
+    let null: OwnedFd = File::open("/dev/null").unwrap().into();
+    let _fake = fake::Fake::failing(libc::ENOMEM);
+    assert!(matches!(Rings::map(&null, layout), Err(BpfError::Create { .. })));
+    assert_eq!(try_out().unwrap_err().raw_os_error(), Some(libc::ENOMEM));
 }

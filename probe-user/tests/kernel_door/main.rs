@@ -2,6 +2,7 @@
 //!
 //! Without root, or without the eBPF programs in the binary, the tests say so and pass.
 
+mod rings;
 mod support;
 
 use ctrace_common::{Cookie, JumpTarget, Kind, NO_CONDITION, NO_JUMP, NO_REGISTER};
