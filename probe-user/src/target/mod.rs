@@ -21,6 +21,7 @@ pub mod place;
 pub mod plan;
 mod prefilter;
 pub mod process;
+mod search;
 pub mod select;
 pub mod symbols;
 pub mod usdt;
