@@ -58,9 +58,9 @@ pub(crate) const MARKERS: &str = r#"
     #define STRING_(x) #x
     #define STRING(x) STRING_(x)
     #define SECTION(name, flags, content) ".pushsection " name ",\"" flags "\"\n" content ".popsection\n"
-    #define TEXT(label, text) label "1: .asciz \"" text "\"\n" label "2:\n"
+    #define TEXT(label, text) label ": .asciz \"" text "\"\n"
     /* The distance to a text, or none where that is empty. */
-    #define REFER(label) ".if " label "2b - " label "1b - 1\n.4byte " label "1b - .\n.else\n.4byte 0\n.endif\n"
+    #define REFER(label, text) ".ifnes \"" text "\",\"\"\n.4byte " label "b - .\n.else\n.4byte 0\n.endif\n"
     #ifndef PROBES
     #define PROBES ".pushsection .probes,\"aw\"\n"
     #endif
@@ -70,7 +70,7 @@ pub(crate) const MARKERS: &str = r#"
         PROBES ".balign 2\n992: .2byte 0\n.popsection\n" \
         SECTION(".rodata.ctrace", "a", TEXT("10", name) TEXT("20", __FILE__) TEXT("30", group)) \
         SECTION("ctrace_sites", "a", ".balign 32\n.byte 1, " #flags ", 0, 0\n.4byte " STRING(__LINE__) "\n" \
-            REFER("10") REFER("20") REFER("30") \
+            REFER("10", name) REFER("20", __FILE__) REFER("30", group) \
             ".4byte 992b - ., 991b - ., 990b - .\n"))
     #define NOPS ".byte 0x90, 0x0f, 0x1f, 0x44, 0, 0, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\nret\n"
     #define RUNTIME_ENTRY SECTION("ctrace_runtime", "a", ".balign 32\n.4byte 1\n.4byte flush_site - .\n" \

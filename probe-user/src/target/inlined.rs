@@ -224,6 +224,21 @@ mod tests {
         }
     "#;
 
+    // The linker throws away what nothing refers to, but for "R".
+    const RUST: &str = r#"
+        macro_rules! place { () => { unsafe { std::arch::asm!(
+            "990: nop", ".pushsection places,\"aR\"", ".4byte 990b - .", ".popsection"
+        ) } } }
+        struct W(u64);
+        impl W {
+            #[inline(always)]
+            fn method(&self) -> u64 { place!(); self.0 * 3 }
+        }
+        #[inline(always)]
+        fn generic<T: Into<u64>>(x: T) -> u64 { place!(); x.into() * 7 }
+        fn main() { println!("{}", generic(W(std::env::args().count() as u64).method())); }
+    "#;
+
     #[test]
     fn names_inlined_functions() {
         for compiler in ["gcc -g -O1", "gcc -gdwarf-4 -O2", "gcc -g -O1 -flto"] {
@@ -236,5 +251,8 @@ mod tests {
             "ns::generic<long>",
         ];
         check("g++ -g -O1", "cpp", CPP, &expected.map(Some));
+        let rustc = "rustc -g -O --crate-name program -C symbol-mangling-version=v0";
+        let expected = ["<program::W>::method", "program::generic::<u64>"];
+        check(rustc, "rs", RUST, &expected.map(Some));
     }
 }
