@@ -324,7 +324,7 @@ pub(super) fn read_whole(mut file: &File) -> io::Result<Arc<[u8]>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{Built, compile};
+    use super::super::fixtures::{Built, MARKERS, compile};
     use super::*;
     use proptest::prelude::*;
 
@@ -388,11 +388,13 @@ mod tests {
     }
 
     fn small() -> Built {
-        compile(
-            "gcc -g -nostdlib -static",
-            "c",
-            "int f(int x) { return x; }\nvoid _start(void) { f(1); }",
-        )
+        let source = r#"
+            static inline __attribute__((always_inline)) int f(int x) { SCOPE(NONE, "g", 1); return x; }
+            int g(int x) { SCOPE("g", NONE, 0); return f(x); }
+            void _start(void) { g(1); }
+            RUNTIME
+        "#;
+        compile("gcc -g -nostdlib -static", "c", &format!("{MARKERS}\n{source}"))
     }
 
     #[test]
