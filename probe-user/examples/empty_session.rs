@@ -13,9 +13,13 @@ use ctrace_user::{
     session::{
         launch::{Launched, exit_code},
         plan::{Planner, Sites},
-        setup::nop5_optimised,
+        setup::fast_nop,
     },
-    target::{launch, place::Returns, select::Selector},
+    target::{
+        launch,
+        place::Returns,
+        select::{Asked, Selector},
+    },
 };
 use std::{ffi::OsString, process::ExitCode};
 
@@ -36,8 +40,9 @@ fn main() -> anyhow::Result<ExitCode> {
         bail!(USAGE);
     }
     let resolved = launch::resolve(program)?;
-    let selector = Selector::parse(&[function.to_owned()], &[], &[])?;
-    let mut planner = Planner::new(selector, 1, Returns::Auto, nop5_optimised());
+    let asked = [function.to_owned()];
+    let selector = Selector::parse(Asked { functions: &asked, ..Asked::default() })?;
+    let mut planner = Planner::new(selector, 1, Returns::Auto, fast_nop());
     let plan = planner.plan(&resolved.objects)?;
     let object = plan.objects.first().context("the function cannot be traced")?;
     let Some(Sites::Function(placement)) = object.functions.first().map(|one| &one.sites) else {

@@ -59,10 +59,11 @@ pub struct DoctorArgs {
     pub calibrate: bool,
 }
 
-/// Functions and USDT probes of a program, and how each would be traced (-v)
+/// Functions, USDT probes and marker scopes of a program, and how each would be traced (-v)
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ctrace list ./server\n  \
     ctrace list ./server -f 'http::*' -v         place, cost class, how the exit is seen, why not\n  \
+    ctrace list ./server -m 'prod/*'             marker scopes of a group\n  \
     sudo ctrace list -p 4711 -f 'malloc*@libc*'")]
 pub struct ListArgs {
     /// The program or library to look into
@@ -105,6 +106,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sudo ctrace attach 4711 -f 'handle_*' -d 10\n  \
     sudo ctrace attach 4711 -f '*' -x 'std::*' --min-duration 10us --view tree\n  \
+    sudo ctrace attach 4711 -m 'prod/*'          marker scopes of a group\n  \
     sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
 pub struct AttachArgs {
     /// The process to trace: all its threads

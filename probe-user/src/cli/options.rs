@@ -15,10 +15,14 @@ pub struct SelectArgs {
     /// USDT probes; repeatable
     #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
     pub usdt: Vec<String>,
+    /// Marker scopes, in the program and all its libraries; repeatable. With none of -f, -u and -m:
+    /// all that there are
+    #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
+    pub markers: Vec<String>,
     /// Leave these out; repeatable
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Refuse a selection of more functions than this
+    /// Refuse a selection of more functions, probes and scopes than this
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub max_functions: usize,
 }

@@ -3,20 +3,23 @@
 use super::Failure;
 use crate::{
     cli::{ListArgs, SelectArgs},
-    session,
+    session::{self, markers::cost_text},
     target::{
         launch::resolve,
         list::{Row, list_functions},
         maps::MappedObject,
+        markers::MarkerSite,
+        not_found::flawed_markers,
         object::Object,
         place::{Refusal, explain},
         plan::Placement,
         process::Process,
         select::Selection,
     },
-    ui::{Style, listing, terminal},
+    ui::{self, Style, listing, terminal},
 };
 use anyhow::Context;
+use ctrace_core::function::FunctionKind;
 use serde_json::json;
 use std::{io::Write, path::Path};
 
@@ -38,10 +41,15 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         },
         false => found?,
     };
+    if is_all(&args.select) || !args.select.markers.is_empty() {
+        objects.iter().filter_map(flawed_markers).for_each(|line| ui::say(&line));
+    }
     let rows = list_functions(&objects, &selection, true);
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
-    let text =
-        if args.json { to_json(&decided) } else { listing::render(&lines(&decided), &style()) };
+    let text = match args.json {
+        true => to_json(&decided),
+        false => listing::render(&lines(&decided, verbose > 0), &style()),
+    };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
@@ -65,12 +73,12 @@ fn main_alone(found: (Vec<Object>, Selection)) -> Option<(Vec<Object>, Selection
     let (objects, mut selection) = found;
     selection.functions.retain(|selected| objects[selected.object].is_main());
     selection.usdt.retain(|selected| objects[selected.object].is_main());
-    let none = selection.functions.is_empty() && selection.usdt.is_empty();
-    (!none).then_some((objects, selection))
+    selection.markers.retain(|selected| objects[selected.object].is_main());
+    (!selection.is_empty()).then_some((objects, selection))
 }
 
 fn is_all(asked: &SelectArgs) -> bool {
-    asked.functions.is_empty() && asked.usdt.is_empty()
+    asked.functions.is_empty() && asked.usdt.is_empty() && asked.markers.is_empty()
 }
 
 /// Without a selection everything is listed.
@@ -80,6 +88,7 @@ fn select(asked: &SelectArgs) -> SelectArgs {
     SelectArgs {
         functions: or_all(&asked.functions),
         usdt: or_all(&asked.usdt),
+        markers: or_all(&asked.markers),
         exclude: asked.exclude.clone(),
         max_functions: if all { usize::MAX } else { asked.max_functions },
     }
@@ -104,10 +113,11 @@ fn decide(
     Ok(rows.into_iter().map(decide).collect())
 }
 
-fn lines(decided: &[Decided]) -> Vec<listing::Line> {
+fn lines(decided: &[Decided], detailed: bool) -> Vec<listing::Line> {
     let line = |(row, placement): &Decided| listing::Line {
         kind: row.kind,
         name: match &row.group {
+            Some(group) if row.kind == FunctionKind::Marker => format!("{group}/{}", row.name),
             Some(group) => format!("{group}:{}", row.name),
             None => row.name.to_string(),
         },
@@ -117,22 +127,55 @@ fn lines(decided: &[Decided]) -> Vec<listing::Line> {
             (Some(file), None) => file.to_string(),
             _ => String::new(),
         },
-        how: placement.as_ref().map(explain),
+        how: match row.kind {
+            FunctionKind::Marker if detailed => Some(marker_text(&row.marker_sites)),
+            _ => placement.as_ref().map(explain),
+        },
     };
     decided.iter().map(line).collect()
+}
+
+/// What a scope costs, and where in the code it is.
+fn marker_text(sites: &[MarkerSite]) -> String {
+    const SHOWN: usize = 4;
+    let places: Vec<String> = sites
+        .iter()
+        .take(SHOWN)
+        .map(|site| match site.code {
+            Some(code) => format!("{code:#x}"),
+            None => "an unknown place".to_owned(),
+        })
+        .collect();
+    let more = match sites.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}; in the code at {}{more}", cost_text(), places.join(", "))
+}
+
+fn marker_json(sites: &[MarkerSite]) -> Vec<serde_json::Value> {
+    let site = |site: &MarkerSite| {
+        json!({
+            "address": site.address, "code": site.code,
+            "semaphore_offset": site.semaphore, "point_offset": site.point,
+        })
+    };
+    sites.iter().map(site).collect()
 }
 
 fn to_json(decided: &[Decided]) -> String {
     let functions: Vec<_> = decided
         .iter()
         .map(|(row, placement)| {
+            let is_marker = row.kind == FunctionKind::Marker;
             json!({
                 "name": row.name, "kind": row.kind, "group": row.group, "aliases": row.aliases,
                 "object": row.object, "file": row.file, "line": row.line,
                 "address": row.address, "file_offset": row.file_offset, "size": row.size,
                 "traceable": placement.as_ref().is_none_or(Result::is_ok),
                 "entry_cost": placement.as_ref().and_then(|p| p.as_ref().ok()).map(|p| p.entry.cost.name()),
-                "how": placement.as_ref().map(explain),
+                "how": if is_marker { Some(cost_text()) } else { placement.as_ref().map(explain) },
+                "sites": is_marker.then(|| marker_json(&row.marker_sites)),
             })
         })
         .collect();
@@ -142,4 +185,39 @@ fn to_json(decided: &[Decided]) -> String {
 
 fn style() -> Style {
     terminal::detect(std::io::stdout())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{
+        fixtures::{MARKERS, compile},
+        select::{Asked, Selector},
+    };
+
+    #[test]
+    fn shows_marker_scopes() {
+        let source = r#"
+            static inline __attribute__((always_inline)) void step(void) { SCOPE("step", "prod", 0); }
+            int main(int c, char **v) { step(); step(); return 0; }
+        "#;
+        let built = compile("gcc", "c", &format!("{MARKERS}\n#line 1\n{source}"));
+        let objects = [built.object()];
+        let all = ["*".to_owned()];
+        let asked = Asked { markers: &all, ..Asked::default() };
+        let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
+        let rows = list_functions(&objects, &selection, true);
+        let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();
+        let [line] = &lines(&decided, false)[..] else { panic!("one line") };
+        assert_eq!((&*line.name, &*line.place, &line.how), ("prod/step", "input.c:2", &None));
+        let how = lines(&decided, true).remove(0).how.unwrap();
+        assert!(how.starts_with("marker: free while off, about 25 ns while on"), "{how}");
+        assert_eq!(how.matches("0x").count(), 2, "{how}");
+        let json: serde_json::Value = serde_json::from_str(&to_json(&decided)).unwrap();
+        let scope = &json["functions"][0];
+        assert_eq!((&scope["name"], &scope["group"]), (&json!("step"), &json!("prod")));
+        assert_eq!((&scope["kind"], &scope["line"]), (&json!("marker"), &json!(2)));
+        assert_eq!(scope["sites"].as_array().unwrap().len(), 2);
+        assert!(scope["sites"][1]["semaphore_offset"].is_u64());
+    }
 }

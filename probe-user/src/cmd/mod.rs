@@ -37,7 +37,7 @@ fn announce(verbose: u8, plan: &Plan, pid: Pid) {
         return;
     }
     let count = plan.functions();
-    ui::say(&format!("tracing {count} functions and probes of process {}", pid.0));
+    ui::say(&format!("tracing {count} functions, probes and marker scopes of process {}", pid.0));
     for line in session::describe(plan) {
         ui::say(&line);
     }

@@ -3,7 +3,7 @@
 
 use super::{
     plan::{Planner, Sites},
-    setup::nop5_optimised,
+    setup::fast_nop,
 };
 use crate::{
     bpf::{Config, Kernel, LinkChoice, Role, Site},
@@ -11,7 +11,7 @@ use crate::{
         maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement, Placement},
-        select::Selector,
+        select::{Asked, Selector},
     },
 };
 use anyhow::{Context, bail};
@@ -83,8 +83,8 @@ fn place_spun() -> anyhow::Result<Placement> {
     let exe = MappedObject::from_file(Path::new("/proc/self/exe"), true)
         .context("cannot read the own program")?;
     let pattern = ["*::ctrace_calibration_spun".to_owned()];
-    let selector = Selector::parse(&pattern, &[], &[])?;
-    let mut planner = Planner::new(selector, 1, Returns::RetSites, nop5_optimised());
+    let selector = Selector::parse(Asked { functions: &pattern, ..Asked::default() })?;
+    let mut planner = Planner::new(selector, 1, Returns::RetSites, fast_nop());
     let plan = planner.plan(&[exe])?;
     let planned = plan.objects.into_iter().flat_map(|object| object.functions).next();
     match planned.map(|planned| planned.sites) {

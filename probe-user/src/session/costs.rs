@@ -1,6 +1,9 @@
 //! What the probes of a session cost the target, by the classes of their places.
 
-use super::plan::{Planned, Sites};
+use super::{
+    markers::MARKER_CALL,
+    plan::{Planned, Sites},
+};
 use crate::target::plan::{CostClass, ExitPlacement};
 use ctrace_core::units::Nanos;
 use std::sync::OnceLock;
@@ -51,8 +54,10 @@ impl Costs {
 
 /// What a whole call of a planned function costs.
 pub fn call_cost(planned: &Planned) -> Nanos {
-    let Sites::Function(placement) = &planned.sites else {
-        return hit_cost(CostClass::Emulated);
+    let placement = match &planned.sites {
+        Sites::Function(placement) => placement,
+        Sites::Usdt(_) => return hit_cost(CostClass::Emulated),
+        Sites::Marker(_) => return MARKER_CALL,
     };
     let exit = match &placement.exit {
         ExitPlacement::ReturnProbe => RETURN_PROBE,
@@ -68,6 +73,7 @@ pub fn call_cost(planned: &Planned) -> Nanos {
 fn event_cost(planned: &Planned) -> Nanos {
     let events = match &planned.sites {
         Sites::Function(placement) if !matches!(placement.exit, ExitPlacement::Unseen(_)) => 2,
+        Sites::Marker(_) => 2,
         _ => 1,
     };
     Nanos(call_cost(planned).0 / events)

@@ -5,6 +5,8 @@ pub mod buffers;
 pub mod calibrate;
 pub mod costs;
 pub mod launch;
+pub mod markers;
+mod nothing_chosen;
 pub mod plan;
 pub mod reader;
 pub mod setup;

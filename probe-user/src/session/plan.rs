@@ -1,9 +1,15 @@
 //! From a selection to probes: what is traced in each object, where, and what had to be refused.
 
+use super::{
+    markers::{self, MarkerPlan},
+    nothing_chosen::what_could_be_traced,
+};
 use crate::target::{
     maps::MappedObject,
+    markers::MarkerSite,
+    not_found::flawed_markers,
     object::Object,
-    place::{Candidate, CodeMap, Policy, Refusal, Returns, place},
+    place::{Candidate, CodeMap, FastNop, Policy, Refusal, Returns, place},
     plan::{ExitPlacement, Placement},
     select::{SelectError, Selection, Selector},
     symbols::Function,
@@ -31,7 +37,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How many functions and probes are traced.
+    /// How many functions, probes and marker scopes are traced.
     pub fn functions(&self) -> usize {
         self.objects.iter().map(|object| object.functions.len()).sum()
     }
@@ -43,14 +49,17 @@ impl Plan {
 
 /// What is to be traced in one file.
 pub struct ObjectPlan {
+    pub identity: Identity,
     /// A path that opens the very inode that is mapped.
     pub open_path: PathBuf,
     /// Its file name.
     pub name: Arc<str>,
+    /// Empty where only its marker runtime is of interest.
     pub functions: Vec<Planned>,
+    pub markers: MarkerPlan,
 }
 
-/// One function or USDT probe and its sites.
+/// One function, USDT probe or marker scope and its sites.
 pub struct Planned {
     pub info: FunctionInfo,
     pub sites: Sites,
@@ -59,6 +68,7 @@ pub struct Planned {
 pub enum Sites {
     Function(Placement),
     Usdt(Vec<UsdtSite>),
+    Marker(Vec<MarkerSite>),
 }
 
 /// A selected function that cannot be traced.
@@ -75,20 +85,23 @@ pub struct Planner {
     late: Selector,
     limit: usize,
     returns: Returns,
-    nop5_optimised: bool,
+    fast_nop: FastNop,
+    /// Seen in an object so far: events of markers have a way out.
+    has_runtime: bool,
     /// Seen in an object of the process so far: no return probes from then on.
     unwinder: bool,
     switches_stacks: bool,
 }
 
 impl Planner {
-    pub fn new(selector: Selector, limit: usize, returns: Returns, nop5_optimised: bool) -> Self {
+    pub fn new(selector: Selector, limit: usize, returns: Returns, fast_nop: FastNop) -> Self {
         Self {
             late: selector.clone(),
             selector,
             limit,
             returns,
-            nop5_optimised,
+            fast_nop,
+            has_runtime: false,
             unwinder: false,
             switches_stacks: false,
         }
@@ -98,7 +111,10 @@ impl Planner {
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
         if self.selector.is_empty() {
-            bail!("{}", what_could_be_traced(&objects));
+            if objects.iter().all(|object| object.markers().scopes.is_empty()) {
+                bail!("{}", what_could_be_traced(&objects));
+            }
+            self.selector.ask_for_all_markers()?;
         }
         let selection = self.selector.select(&objects, self.limit)?;
         self.late = self.selector.for_late_objects(&selection);
@@ -145,21 +161,14 @@ impl Planner {
             }
         }
         self.unwinder |= objects.iter().any(Object::uses_unwinder);
+        self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
         self.switches_stacks |=
             objects.iter().any(|object| CodeMap::data_switches_stacks(object.bytes()));
         Ok(objects)
     }
 
     fn place_all(&self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
-        let mut plan = Plan {
-            remarks: selection
-                .unmatched
-                .iter()
-                .map(ToString::to_string)
-                .chain(selection.notes.iter().cloned())
-                .collect(),
-            ..Plan::default()
-        };
+        let mut plan = Plan { remarks: self.remarks(objects, selection), ..Plan::default() };
         for (index, object) in objects.iter().enumerate() {
             let functions = selection.functions.iter().filter(|s| s.object == index);
             let probes = selection.usdt.iter().filter(|s| s.object == index);
@@ -170,16 +179,42 @@ impl Planner {
                 self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
             }
             planned.extend(probes.map(|s| usdt(object, &object.usdt_probes()[s.index])));
-            if !planned.is_empty() {
-                let open_path = object.open_path().to_owned();
+            let scopes = selection.markers.iter().filter(|s| s.object == index);
+            let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
+            planned.extend(scopes.map(|scope| markers::planned(object, scope)));
+            // A runtime may serve scopes of other objects, and of those that come later.
+            let markers = match self.selector.asks_for_markers() {
+                true => MarkerPlan::of(object, self.fast_nop),
+                false => MarkerPlan::default(),
+            };
+            if !planned.is_empty() || !markers.runtimes.is_empty() {
                 plan.objects.push(ObjectPlan {
-                    open_path,
+                    identity: object.identity(),
+                    open_path: object.open_path().to_owned(),
                     name: Arc::clone(object.name()),
                     functions: planned,
+                    markers,
                 });
             }
         }
         Ok(plan)
+    }
+
+    fn remarks(&self, objects: &[Object], selection: &Selection) -> Vec<String> {
+        let mut remarks: Vec<String> =
+            selection.unmatched.iter().map(ToString::to_string).collect();
+        remarks.extend(selection.notes.iter().cloned());
+        if self.selector.asks_for_markers() {
+            remarks.extend(objects.iter().filter_map(flawed_markers));
+        }
+        if !selection.markers.is_empty() && !self.has_runtime {
+            remarks.push(
+                "the chosen marker scopes have no runtime in the program, so nothing will come of \
+                 them: link it with ctrace-marker or ctrace.h as a whole"
+                    .to_owned(),
+            );
+        }
+        remarks
     }
 
     fn place_functions(
@@ -215,7 +250,7 @@ impl Planner {
             returns: self.returns,
             unwinding_possible: self.unwinder || map.has_unwinder(),
             switches_stacks: self.switches_stacks,
-            nop5_optimised: self.nop5_optimised,
+            nop5_optimised: self.fast_nop == FastNop::FiveBytes,
             is_go: object.is_go(),
         };
         Ok(Placer { map, policy })
@@ -254,35 +289,6 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
     }
-}
-
-/// For a user who chose nothing: what there is, and an option that would trace some of it.
-fn what_could_be_traced(objects: &[Object]) -> String {
-    const SHOWN: usize = 4;
-    let Some(main) = objects.iter().find(|object| object.is_main()) else {
-        return "nothing was chosen: say which functions with -f GLOB".into();
-    };
-    let functions = main.functions();
-    let probes: usize = objects.iter().map(|object| object.usdt_probes().len()).sum();
-    if functions.is_empty() {
-        let library = objects.iter().find(|object| !object.functions().is_empty());
-        let library = library.map_or("libc.so.6", |object| object.name());
-        return format!(
-            "nothing was chosen, and {} has no symbols; its libraries have: try -f 'GLOB@{library}'",
-            main.name()
-        );
-    }
-    let mut largest: Vec<&Function> = functions.iter().collect();
-    largest.sort_by_key(|function| std::cmp::Reverse(function.size));
-    let names: Vec<&str> = largest.iter().take(SHOWN).map(|f| &**f.name()).collect();
-    format!(
-        "nothing was chosen: {} has {} functions ({}, …) and {probes} USDT probes are there; try \
-         -f '{}', or -f '*' for all functions; `ctrace list` shows them",
-        main.name(),
-        functions.len(),
-        names.join(", "),
-        names[0],
-    )
 }
 
 fn usdt(object: &Object, probe: &UsdtProbe) -> Planned {

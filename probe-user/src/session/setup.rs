@@ -3,6 +3,7 @@
 use super::{
     arm::LinkOptions,
     costs::{call_cost, hit_cost},
+    markers::MARKER_CALL,
     plan::{Plan, Planner, Sites},
     sink::Sink,
     slowdown::Watch,
@@ -15,9 +16,9 @@ use crate::{
     cli::{LinkArg, ReturnsArg, SelectArgs, TraceArgs},
     target::{
         maps::MappedObject,
-        place::Returns,
+        place::{FastNop, Returns},
         plan::{CostClass, ExitPlacement},
-        select::Selector,
+        select::{Asked, Selector},
     },
 };
 use anyhow::bail;
@@ -49,7 +50,7 @@ impl<'a> Setup<'a> {
     pub fn plan(args: &'a TraceArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
         let mut planner = planner(&args.select, args.probes.returns)?;
         let plan = planner.plan(objects)?;
-        if plan.objects.is_empty() {
+        if plan.functions() == 0 {
             match plan.refused.as_slice() {
                 [] => bail!("nothing is left to trace: every match was excluded"),
                 [first, rest @ ..] => bail!(
@@ -139,13 +140,21 @@ impl<'a> Setup<'a> {
 pub fn describe(plan: &Plan) -> Vec<String> {
     let mut classes =
         [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
-    let (mut returns, mut sites, mut unseen, mut points) = (0, 0, 0, 0);
+    let (mut returns, mut sites, mut unseen) = (0, 0, 0);
+    let (mut points, mut scopes) = (0, 0);
     let mut dearest = Nanos::ZERO;
     for planned in plan.planned() {
         dearest = dearest.max(call_cost(planned));
-        let Sites::Function(placement) = &planned.sites else {
-            points += 1;
-            continue;
+        let placement = match &planned.sites {
+            Sites::Function(placement) => placement,
+            Sites::Usdt(_) => {
+                points += 1;
+                continue;
+            }
+            Sites::Marker(_) => {
+                scopes += 1;
+                continue;
+            }
         };
         for (class, count) in &mut classes {
             *count += usize::from(*class == placement.entry.cost);
@@ -163,12 +172,18 @@ pub fn describe(plan: &Plan) -> Vec<String> {
             format!("{count} {} (about {} ns a hit)", class.name(), hit_cost(*class).0)
         })
         .collect();
-    let mut lines = vec![format!("entries: {}", entries.join(", "))];
-    lines.push(format!(
-        "exits: {returns} by return probe, {sites} by probes on the ways out, {unseen} unseen"
-    ));
+    let mut lines = Vec::new();
+    if !entries.is_empty() {
+        lines.push(format!("entries: {}", entries.join(", ")));
+        lines.push(format!(
+            "exits: {returns} by return probe, {sites} by probes on the ways out, {unseen} unseen"
+        ));
+    }
     if points > 0 {
         lines.push(format!("USDT probes: {points}"));
+    }
+    if scopes > 0 {
+        lines.push(format!("marker scopes: {scopes} (about {} ns a call while on)", MARKER_CALL.0));
     }
     lines.push(format!(
         "the dearest call costs the target about {} ns, as measured on one virtual machine; \
@@ -186,16 +201,25 @@ pub fn describe(plan: &Plan) -> Vec<String> {
 
 /// The planner that the options ask for.
 pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Planner> {
-    let selector = Selector::parse(&select.functions, &select.usdt, &select.exclude)?;
+    let selector = Selector::parse(Asked {
+        functions: &select.functions,
+        usdt: &select.usdt,
+        markers: &select.markers,
+        exclude: &select.exclude,
+    })?;
     let returns = match returns {
         ReturnsArg::Auto => Returns::Auto,
         ReturnsArg::Uretprobe => Returns::ReturnProbe,
         ReturnsArg::RetSites => Returns::RetSites,
     };
-    Ok(Planner::new(selector, select.max_functions, returns, nop5_optimised()))
+    Ok(Planner::new(selector, select.max_functions, returns, fast_nop()))
 }
 
-/// Whether this kernel rewrites a probed 5-byte nop into a call.
-pub fn nop5_optimised() -> bool {
-    long_nop() == Nop::Nop5
+/// Which nop this kernel rewrites into a call when it is probed.
+pub fn fast_nop() -> FastNop {
+    match long_nop() {
+        Nop::Nop5 => FastNop::FiveBytes,
+        Nop::Nop10 => FastNop::TenBytes,
+        Nop::Emulated => FastNop::None,
+    }
 }

@@ -83,14 +83,25 @@ pub fn without_generics(name: &str) -> Option<String> {
     (depth == 0 && !bare.is_empty() && bare != name).then(|| bare.to_owned())
 }
 
+const COPIES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
+const PARTS: [&str; 2] = [".cold", ".part."];
+
 /// A name without what compilers append to copies of a whole function (`f.constprop.0`,
 /// `f.isra.0`). Parts of a function (`f.cold`, `f.part.0`) are no copies.
 pub fn without_clone_suffix(name: &str) -> Option<&str> {
-    const COPIES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
-    if name.contains(".cold") || name.contains(".part.") {
+    if PARTS.iter().any(|mark| name.contains(mark)) {
         return None;
     }
-    let at = COPIES.iter().filter_map(|mark| name.find(mark)).min()?;
+    cut_at(name, COPIES)
+}
+
+/// The function as the source has it: `f.part.0.constprop.0` is `f`.
+pub fn without_suffix(name: &str) -> &str {
+    cut_at(name, COPIES.into_iter().chain(PARTS)).unwrap_or(name)
+}
+
+fn cut_at(name: &str, marks: impl IntoIterator<Item = &'static str>) -> Option<&str> {
+    let at = marks.into_iter().filter_map(|mark| name.find(mark)).min()?;
     (at > 0).then(|| &name[..at])
 }
 
@@ -177,6 +188,14 @@ mod tests {
         {
             assert_eq!(without_version(name.as_bytes()), bare.as_bytes());
         }
+    }
+
+    #[test]
+    fn strips_what_compilers_append() {
+        for name in ["f", "f.cold", "f.part.0", "f.constprop.0.cold", "f.isra.0"] {
+            assert_eq!(without_suffix(name), "f");
+        }
+        assert_eq!(without_suffix(".cold"), ".cold");
     }
 
     #[test]

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A compiled program in a directory of its own.
-pub(super) struct Built {
+pub(crate) struct Built {
     dir: tempfile::TempDir,
-    pub(super) program: PathBuf,
+    pub(crate) program: PathBuf,
 }
 
 impl Built {
-    pub(super) fn object(&self) -> Object {
+    pub(crate) fn object(&self) -> Object {
         Object::open(&self.program, &self.program).unwrap()
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
@@ -36,7 +36,7 @@ fn run(dir: &Path, command: &str) {
 }
 
 /// Compiles `input.EXTENSION` with a compiler and its flags.
-pub(super) fn compile(compiler: &str, extension: &str, source: &str) -> Built {
+pub(crate) fn compile(compiler: &str, extension: &str, source: &str) -> Built {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(format!("input.{extension}")), source).unwrap();
     run(dir.path(), &format!("{compiler} -o program input.{extension}"));
@@ -50,3 +50,34 @@ pub(super) fn system_libc() -> Object {
     let libc = objects.iter().find(|object| object.name.starts_with("libc.so")).unwrap();
     Object::open_mapped(libc).unwrap()
 }
+
+/// Written into a C program, markers by hand, as docs/marker-format.md has them: `SCOPE(NAME, GROUP,
+/// FLAGS)` in a function, with texts or `NONE`, and `RUNTIME` outside of all.
+pub(crate) const MARKERS: &str = r#"
+    #define NONE ""
+    #define STRING_(x) #x
+    #define STRING(x) STRING_(x)
+    #define SECTION(name, flags, content) ".pushsection " name ",\"" flags "\"\n" content ".popsection\n"
+    #define TEXT(label, text) label ": .asciz \"" text "\"\n"
+    /* The distance to a text, or none where that is empty. */
+    #define REFER(label, text) ".ifnes \"" text "\",\"\"\n.4byte " label "b - .\n.else\n.4byte 0\n.endif\n"
+    #ifndef PROBES
+    #define PROBES ".pushsection .probes,\"aw\"\n"
+    #endif
+    #define SCOPE(name, group, flags) __asm__ volatile( \
+        "990: nop\n" \
+        SECTION(".text.ctrace_points", "ax", "991: nop\n") \
+        PROBES ".balign 2\n992: .2byte 0\n.popsection\n" \
+        SECTION(".rodata.ctrace", "a", TEXT("10", name) TEXT("20", __FILE__) TEXT("30", group)) \
+        SECTION("ctrace_sites", "a", ".balign 32\n.byte 1, " #flags ", 0, 0\n.4byte " STRING(__LINE__) "\n" \
+            REFER("10", name) REFER("20", __FILE__) REFER("30", group) \
+            ".4byte 992b - ., 991b - ., 990b - .\n"))
+    #define NOPS ".byte 0x90, 0x0f, 0x1f, 0x44, 0, 0, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\nret\n"
+    #define RUNTIME_ENTRY SECTION("ctrace_runtime", "a", ".balign 32\n.4byte 1\n.4byte flush_site - .\n" \
+        ".4byte register_site - ., list_head - ., runtime_name - .\n.zero 12\n")
+    #define RUNTIME __asm__( \
+        SECTION(".text", "ax", ".balign 16\nflush_site: " NOPS ".balign 16\nregister_site: " NOPS) \
+        SECTION(".bss", "aw", ".balign 8\nlist_head: .zero 8\n") \
+        SECTION(".rodata", "a", "runtime_name: .asciz \"test 1.0\"\n") \
+        RUNTIME_ENTRY RUNTIME_ENTRY);
+"#;

@@ -7,12 +7,13 @@
 //! last.
 
 use super::elf;
+use super::inlined::Inlined;
 use gimli::{EndianArcSlice, LittleEndian, Reader as _, Section as _, SectionId, UnitRef};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-type Reader = EndianArcSlice<LittleEndian>;
+pub(super) type Reader = EndianArcSlice<LittleEndian>;
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +27,18 @@ pub struct SourceLine {
 
 /// The line information of an object.
 pub(super) struct Lines {
-    dwarf: gimli::Dwarf<Reader>,
-    units: Vec<Unit>,
+    pub(super) dwarf: gimli::Dwarf<Reader>,
+    pub(super) units: Vec<Unit>,
     /// Begin, end and unit of stretches of code, by their begin.
     ranges: Vec<(u64, u64, usize)>,
     /// Units that do not say which code is theirs: hand-written assembly.
     elsewhere: Vec<usize>,
 }
 
-struct Unit {
-    unit: gimli::Unit<Reader>,
+pub(super) struct Unit {
+    pub(super) unit: gimli::Unit<Reader>,
     rows: OnceCell<Vec<Row>>,
+    pub(super) inlined: OnceCell<Inlined>,
 }
 
 /// From this address on, code comes from this line.
@@ -88,19 +90,22 @@ impl Lines {
             if lines.ranges.len() == known {
                 lines.elsewhere.push(number);
             }
-            lines.units.push(Unit { unit, rows: OnceCell::new() });
+            lines.units.push(Unit { unit, rows: OnceCell::new(), inlined: OnceCell::new() });
         }
         lines.ranges.sort_unstable();
         Some(lines)
     }
 
     pub(super) fn find(&self, address: u64) -> Option<SourceLine> {
+        self.units_at(address).find_map(|unit| self.find_in(&self.units[unit], address))
+    }
+
+    /// The units that the code at an address may be of.
+    pub(super) fn units_at(&self, address: u64) -> impl Iterator<Item = usize> {
         let after = self.ranges.partition_point(|(begin, ..)| *begin <= address);
         let near = self.ranges[..after].iter().rev().take(OVERLAPS);
-        let ranged = near.filter(|(_, end, _)| address < *end).map(|(.., unit)| *unit);
-        ranged
-            .chain(self.elsewhere.iter().copied())
-            .find_map(|unit| self.find_in(&self.units[unit], address))
+        let ranged = near.filter(move |(_, end, _)| address < *end).map(|(.., unit)| *unit);
+        ranged.chain(self.elsewhere.iter().copied())
     }
 
     fn find_in(&self, unit: &Unit, address: u64) -> Option<SourceLine> {

@@ -1,17 +1,18 @@
 //! The rows of `ctrace list`: what could be traced, as data.
 
+use super::markers::MarkerSite;
 use super::object::Object;
-use super::select::Selection;
+use super::select::{Selected, Selection};
 use ctrace_core::function::FunctionKind;
 use std::sync::Arc;
 
-/// A function, or one site of a USDT probe.
+/// A function, one site of a USDT probe, or a marker scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub kind: FunctionKind,
-    /// Demangled short name; of a USDT probe its name.
+    /// Demangled short name; of a USDT probe and a marker scope its name.
     pub name: Arc<str>,
-    /// USDT provider.
+    /// USDT provider or group of markers.
     pub group: Option<Arc<str>>,
     /// Demangled with arguments, where that makes a difference.
     pub full_name: Option<Arc<str>>,
@@ -20,20 +21,23 @@ pub struct Row {
     pub object: Arc<str>,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
+    /// Of a marker scope that of its first entry.
     pub address: u64,
     pub file_offset: u64,
-    /// Nothing for a USDT site.
+    /// Nothing for a USDT site and a marker scope.
     pub size: Option<u64>,
-    /// Place of the object and of the function or probe in what was searched.
+    /// Place of the object and of the function, probe or scope in what was searched.
     pub object_index: usize,
     pub index: usize,
     /// Which of a USDT probe's sites.
     pub site: usize,
+    /// Those of a marker scope.
+    pub marker_sites: Vec<MarkerSite>,
 }
 
 /// The rows of a selection. Looking up lines reads the debug information: `with_lines` asks for it.
 pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<Row> {
-    let mut rows = Vec::with_capacity(selection.functions.len() + selection.usdt.len());
+    let mut rows = Vec::with_capacity(selection.len());
     for selected in &selection.functions {
         let object = &objects[selected.object];
         let function = &object.functions()[selected.index];
@@ -53,6 +57,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             object_index: selected.object,
             index: selected.index,
             site: 0,
+            marker_sites: Vec::new(),
         });
     }
     for selected in &selection.usdt {
@@ -75,8 +80,33 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 object_index: selected.object,
                 index: selected.index,
                 site: number,
+                marker_sites: Vec::new(),
             });
         }
     }
+    rows.extend(selection.markers.iter().filter_map(|selected| marker(objects, selected)));
     rows
+}
+
+fn marker(objects: &[Object], selected: &Selected) -> Option<Row> {
+    let object = &objects[selected.object];
+    let scope = &object.markers().scopes[selected.index];
+    let first = scope.sites.first()?;
+    Some(Row {
+        kind: FunctionKind::Marker,
+        name: Arc::clone(&scope.name),
+        group: scope.group.clone(),
+        full_name: None,
+        aliases: Vec::new(),
+        object: Arc::clone(object.name()),
+        file: scope.file.clone(),
+        line: scope.line,
+        address: first.address,
+        file_offset: object.layout().file_offset(first.address)?,
+        size: None,
+        object_index: selected.object,
+        index: selected.index,
+        site: 0,
+        marker_sites: scope.sites.clone(),
+    })
 }

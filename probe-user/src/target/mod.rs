@@ -1,15 +1,18 @@
 //! Processes and ELF files: file bytes in, probe sites out. Nothing here talks to BPF.
 //!
 //! [`process`] and [`launch`] say which files a target is made of, [`object`] reads one of them
-//! with its [`symbols`] and [`usdt`] notes, and [`select`] picks what the user asked for.
+//! with its [`symbols`], [`usdt`] notes and [`markers`], and [`select`] picks what the user asked for.
 
+pub mod bias;
 pub mod debug_files;
 pub mod demangle;
 pub mod elf;
+mod inlined;
 pub mod launch;
 pub mod lines;
 pub mod list;
 pub mod maps;
+pub mod markers;
 pub mod nearest;
 pub mod not_found;
 pub mod object;
@@ -18,9 +21,10 @@ pub mod place;
 pub mod plan;
 mod prefilter;
 pub mod process;
+mod search;
 pub mod select;
 pub mod symbols;
 pub mod usdt;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;

@@ -1,9 +1,11 @@
 //! What is told of a pattern that matched nothing: where was searched, what comes close, and why.
 
+use super::markers::MarkerScope;
 use super::nearest::nearest;
 use super::object::Object;
 use super::pattern::Pattern;
 use super::usdt::UsdtProbe;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A pattern that matched nothing.
@@ -14,7 +16,7 @@ pub struct NotFound {
     pub kind: Wanted,
     /// File names of the objects that were searched.
     pub searched: Vec<String>,
-    /// How many functions, or USDT probes, these have.
+    /// How many functions, USDT probes or marker scopes these have.
     pub candidates: usize,
     /// The closest names.
     pub nearest: Vec<String>,
@@ -27,6 +29,7 @@ pub struct NotFound {
 pub enum Wanted {
     Function,
     Usdt,
+    Marker,
 }
 
 const NEAREST: usize = 5;
@@ -47,6 +50,7 @@ impl NotFound {
             }
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
+        hints.extend(marker_hint(pattern, &searched));
         Self {
             pattern: pattern.text.clone(),
             kind: Wanted::Function,
@@ -81,15 +85,40 @@ impl NotFound {
         }
     }
 
-    pub(super) fn all_excluded(functions: &[Pattern], usdt: &[Pattern], candidates: usize) -> Self {
-        let texts: Vec<&str> = functions.iter().chain(usdt).map(|p| p.text.as_str()).collect();
+    pub(super) fn marker(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+        let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let scopes: Vec<&MarkerScope> =
+            searched.iter().flat_map(|object| &object.markers().scopes).collect();
+        let flaws: Vec<String> =
+            searched.iter().filter_map(|object| flawed_markers(object)).collect();
+        let none = scopes.is_empty() && flaws.is_empty() && !searched.is_empty();
+        let none = none.then(|| "none of them has markers for ctrace".to_owned());
+        Self {
+            pattern: pattern.text.clone(),
+            kind: Wanted::Marker,
+            nearest: nearest_scopes(&pattern.stem, &scopes),
+            candidates: scopes.len(),
+            searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            hints: flaws
+                .into_iter()
+                .chain(none)
+                .chain(object_hint(pattern, objects, &searched))
+                .collect(),
+        }
+    }
+
+    /// All that these patterns matched was taken away.
+    pub(super) fn all_excluded(patterns: &[(Wanted, &[Pattern])], candidates: usize) -> Self {
+        let asked = || patterns.iter().filter(|(_, patterns)| !patterns.is_empty());
+        let texts: Vec<&str> =
+            asked().flat_map(|(_, patterns)| *patterns).map(|p| p.text.as_str()).collect();
         Self {
             pattern: texts.join("`, `"),
-            kind: if functions.is_empty() { Wanted::Usdt } else { Wanted::Function },
+            kind: asked().next().map_or(Wanted::Function, |(kind, _)| *kind),
             searched: Vec::new(),
             candidates,
             nearest: Vec::new(),
-            hints: Vec::new(),
+            hints: vec!["-x took all of them away".to_owned()],
         }
     }
 
@@ -103,6 +132,7 @@ impl fmt::Display for NotFound {
         let kind = match self.kind {
             Wanted::Function => "function",
             Wanted::Usdt => "USDT probe",
+            Wanted::Marker => "marker scope",
         };
         write!(f, "no {kind} matches `{}`", self.pattern)?;
         if !self.searched.is_empty() {
@@ -149,6 +179,35 @@ pub(super) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<Strin
          they have other names, such as *{name}*",
         object.name()
     ))
+}
+
+/// The closest scopes, by their names or groups, as they are asked for.
+fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
+    let asked_for = scopes.iter().flat_map(|scope| {
+        let full = scope.full_name().to_string();
+        let group = scope.group.as_ref().map(|group| (format!("{group}/"), format!("{group}/*")));
+        [(scope.name.to_string(), full.clone()), (full.clone(), full)].into_iter().chain(group)
+    });
+    let asked_for: BTreeMap<String, String> = asked_for.collect();
+    let mut close = nearest(wanted, asked_for.keys().map(String::as_str), NEAREST);
+    for name in &mut close {
+        name.clone_from(&asked_for[name]);
+    }
+    close.dedup();
+    close
+}
+
+/// A scope's name where a function's was asked for.
+fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
+    let mut scopes = searched.iter().flat_map(|object| &object.markers().scopes);
+    let scope = scopes.find(|scope| pattern.matches_marker(scope))?;
+    Some(format!("there is a marker scope {}: choose those with -m", scope.full_name()))
+}
+
+/// Markers of an object that had to be left out.
+pub fn flawed_markers(object: &Object) -> Option<String> {
+    let flaws = &object.markers().flaws;
+    (!flaws.is_empty()).then(|| format!("markers of {}: {flaws}", object.name()))
 }
 
 fn stripped_hint(object: &Object) -> Option<String> {

@@ -4,15 +4,18 @@
 //! they are asked for, each once, and the open file keeps the inode whatever happens to its path.
 
 use super::debug_files::{self, DebugFile};
+use super::demangle;
 use super::elf::{self, ElfError, Layout};
 use super::lines::{Lines, SourceLine};
 use super::maps::{MappedObject, file_name};
+use super::markers::{self, Markers};
 use super::symbols::{Function, Symbols};
 use super::usdt::{self, UsdtNotes, UsdtProbe};
 use object::ReadCache;
 use object::read::elf::SectionHeader as _;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -32,6 +35,8 @@ pub struct Object {
     path: PathBuf,
     open_path: PathBuf,
     name: Arc<str>,
+    /// Device and inode.
+    identity: (u64, u64),
     is_main: bool,
     file: File,
     layout: Layout,
@@ -40,6 +45,7 @@ pub struct Object {
     debug: OnceLock<DebugFile>,
     symbols: OnceLock<Symbols>,
     usdt: OnceLock<UsdtNotes>,
+    markers: OnceLock<Markers>,
     lines: OnceLock<Mutex<Option<Lines>>>,
 }
 
@@ -60,6 +66,7 @@ impl Object {
             return Err(ObjectError::NotAFile { path: display.to_owned() });
         }
         let file = File::open(open).map_err(io)?;
+        let meta = file.metadata().map_err(io)?;
         let read = || {
             let cache = ReadCache::new(&file);
             let layout = Layout::parse(&cache, false)?;
@@ -72,6 +79,7 @@ impl Object {
             path: display.to_owned(),
             open_path: open.to_owned(),
             name: file_name(display).into(),
+            identity: (meta.dev(), meta.ino()),
             is_main: true,
             file,
             layout,
@@ -80,6 +88,7 @@ impl Object {
             debug: OnceLock::new(),
             symbols: OnceLock::new(),
             usdt: OnceLock::new(),
+            markers: OnceLock::new(),
             lines: OnceLock::new(),
         })
     }
@@ -105,6 +114,11 @@ impl Object {
     /// The file's name without its directory.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Device and inode, whatever the path.
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
     }
 
     /// Whether this is the program itself; a file opened by its path alone is.
@@ -200,10 +214,40 @@ impl Object {
         })
     }
 
+    /// Its markers. Naming those without a name may read symbols and debug information.
+    pub fn markers(&self) -> &Markers {
+        self.markers.get_or_init(|| match markers::are_in(&self.layout) {
+            true => markers::read(self.bytes(), &self.layout, |at| self.function_name_around(at)),
+            false => Markers::default(),
+        })
+    }
+
+    /// The function that the code at an address is of, an inlined one where debug information
+    /// tells, without what the compiler appends to copies and parts.
+    fn function_name_around(&self, address: u64) -> Option<String> {
+        let inlined = self.with_lines(|lines| lines.inlined_function(address));
+        inlined.or_else(|| {
+            let name = self.function_around(address)?.name();
+            Some(demangle::without_suffix(name).to_owned())
+        })
+    }
+
+    /// The function that has an address in it.
+    fn function_around(&self, address: u64) -> Option<&Function> {
+        let functions = self.functions();
+        let after = functions.partition_point(|function| function.address <= address);
+        let function = &functions[after.checked_sub(1)?];
+        function.addresses().contains(&address).then_some(function)
+    }
+
     /// File and line of an address. The first call reads the debug information.
     pub fn source_line(&self, address: u64) -> Option<SourceLine> {
+        self.with_lines(|lines| lines.find(address))
+    }
+
+    fn with_lines<T>(&self, ask: impl FnOnce(&Lines) -> Option<T>) -> Option<T> {
         let lines = self.lines.get_or_init(|| Mutex::new(self.read_lines()));
-        lines.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.find(address)
+        lines.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(ask)
     }
 
     fn read_lines(&self) -> Option<Lines> {
@@ -280,7 +324,7 @@ pub(super) fn read_whole(mut file: &File) -> io::Result<Arc<[u8]>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{Built, compile};
+    use super::super::fixtures::{Built, MARKERS, compile};
     use super::*;
     use proptest::prelude::*;
 
@@ -340,15 +384,17 @@ mod tests {
         for function in object.functions().iter().take(3) {
             object.source_line(function.address);
         }
-        let _ = (object.usdt_probes(), object.build_id());
+        let _ = (object.usdt_probes(), object.markers(), object.build_id());
     }
 
     fn small() -> Built {
-        compile(
-            "gcc -g -nostdlib -static",
-            "c",
-            "int f(int x) { return x; }\nvoid _start(void) { f(1); }",
-        )
+        let source = r#"
+            static inline __attribute__((always_inline)) int f(int x) { SCOPE(NONE, "g", 1); return x; }
+            int g(int x) { SCOPE("g", NONE, 0); return f(x); }
+            void _start(void) { g(1); }
+            RUNTIME
+        "#;
+        compile("gcc -g -nostdlib -static", "c", &format!("{MARKERS}\n{source}"))
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! as a glob whose only signs are `*` and `?`.
 
 use super::demangle::{without_clone_suffix, without_generics, without_version};
+use super::markers::MarkerScope;
 use super::object::Object;
 use super::prefilter::Prefilter;
 use super::symbols::Function;
@@ -27,7 +28,8 @@ pub enum PatternError {
     NoObject(String),
 }
 
-/// A parsed `GLOB[@OBJECT]`, `/REGEX/[@OBJECT]` or `[PROVIDER:]GLOB[@OBJECT]`.
+/// A parsed `GLOB[@OBJECT]`, `/REGEX/[@OBJECT]`, `[PROVIDER:]GLOB[@OBJECT]` or
+/// `[GROUP/]GLOB[@OBJECT]`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// As the user typed it.
@@ -147,6 +149,15 @@ impl Pattern {
             (NameMatcher::Glob { .. }, true) => self.name.matches(&probe.full_name()),
             (NameMatcher::Regex(_), _) => self.name.matches(&probe.full_name()),
         }
+    }
+
+    /// Whether a marker scope matches, by its name or by `group/name`.
+    pub fn matches_marker(&self, scope: &MarkerScope) -> bool {
+        let is_regex = matches!(self.name, NameMatcher::Regex(_));
+        // A name may have a slash of its own.
+        (!is_regex && self.name.matches_variants(&scope.name))
+            || ((is_regex || self.stem.contains('/'))
+                && self.name.matches_variants(&scope.full_name()))
     }
 
     /// Whether a bare name matches.
@@ -368,6 +379,35 @@ mod tests {
         check("other:*", false);
         check("libc", false);
         check("/^libc:mem/", true);
+    }
+
+    #[test]
+    fn matches_markers() {
+        let check = |group: Option<&str>, name: &str, text: &str, expected: bool| {
+            let scope = MarkerScope {
+                name: name.into(),
+                group: group.map(Into::into),
+                file: None,
+                line: None,
+                is_whole_function: false,
+                sites: vec![],
+            };
+            let pattern = Pattern::parse(text).unwrap();
+            assert_eq!(pattern.matches_marker(&scope), expected, "{text} {group:?} {name}");
+        };
+        let prod = Some("prod");
+        for text in ["parse", "prod/parse", "pro?/*", "prod/*", "p*", "*", "/^prod/", "/parse$/"] {
+            check(prod, "parse", text, true);
+        }
+        for text in ["prod", "dev/*", "prod/", "/^parse/", "prod*"] {
+            check(prod, "parse", text, false);
+        }
+        check(None, "parse", "prod/*", false);
+        check(None, "load/file", "load/*", true);
+        check(prod, "load/file", "load/*", true);
+        check(prod, "max<int>", "max", true);
+        check(prod, "max<int>", "prod/max", true);
+        check(None, "/etc", "/etc/", true);
     }
 
     proptest::proptest! {

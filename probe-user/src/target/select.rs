@@ -1,11 +1,15 @@
 //! From what the user asked for to the functions that are to be traced.
 
-use super::not_found::{NotFound, chosen_at_load};
+use super::markers::MarkerScope;
+use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
+use super::search::{find, matching, matching_functions, objects_that, search};
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use std::collections::BTreeSet;
+
+pub use super::search::Selected;
 
 /// How many functions are taken at most unless the user raises it.
 pub const DEFAULT_LIMIT: usize = 10_000;
@@ -16,15 +20,24 @@ pub enum SelectError {
     #[error(transparent)]
     Pattern(#[from] PatternError),
     #[error(
-        "no function or probe was chosen; say which with -f GLOB or -u GLOB, `ctrace list` shows them"
+        "nothing was chosen; say what with -f GLOB, -u GLOB or -m GLOB, `ctrace list` shows what there is"
     )]
     NothingAsked,
     #[error("{}", NotFound::line(.0))]
     NothingFound(Vec<NotFound>),
     #[error(
-        "{found} functions match, more than the limit of {limit}; narrow the pattern, exclude some with -x GLOB, or raise the limit with --max-functions {found}"
+        "{found} functions and scopes match, more than the limit of {limit}; narrow the pattern, exclude some with -x GLOB, or raise the limit with --max-functions {found}"
     )]
     TooMany { found: usize, limit: usize },
+}
+
+/// SELECT as it stands on the command line: -f, -u, -m and -x.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    pub functions: &'a [String],
+    pub usdt: &'a [String],
+    pub markers: &'a [String],
+    pub exclude: &'a [String],
 }
 
 /// The parsed SELECT of a command line.
@@ -32,15 +45,8 @@ pub enum SelectError {
 pub struct Selector {
     functions: Vec<Pattern>,
     usdt: Vec<Pattern>,
+    markers: Vec<Pattern>,
     exclude: Vec<Pattern>,
-}
-
-/// A function, by its object's place in the list that was searched, and its place in the object's
-/// functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Selected {
-    pub object: usize,
-    pub index: usize,
 }
 
 /// What was selected, in the order of objects and addresses.
@@ -48,11 +54,12 @@ pub struct Selected {
 pub struct Selection {
     pub functions: Vec<Selected>,
     pub usdt: Vec<Selected>,
+    pub markers: Vec<Selected>,
     /// Patterns that matched nothing, while others did: worth a warning.
     pub unmatched: Vec<NotFound>,
     /// What else the user should know, each a short sentence.
     pub notes: Vec<String>,
-    /// Functions and probes that -x took away.
+    /// Functions, probes and scopes that -x took away.
     pub excluded: usize,
     /// Patterns without an object that the program itself satisfied, by their places.
     settled: Settled,
@@ -86,28 +93,59 @@ impl Selection {
             Some((object, object.usdt_probes().get(selected.index)?))
         })
     }
+
+    /// The marker scopes with their objects.
+    pub fn markers<'a>(
+        &'a self,
+        objects: &'a [Object],
+    ) -> impl Iterator<Item = (&'a Object, &'a MarkerScope)> {
+        self.markers.iter().filter_map(|selected| {
+            let object = objects.get(selected.object)?;
+            Some((object, object.markers().scopes.get(selected.index)?))
+        })
+    }
+
+    /// How many functions, probes and scopes.
+    pub fn len(&self) -> usize {
+        self.functions.len() + self.usdt.len() + self.markers.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl Selector {
-    /// Parses `-f`, `-u` and `-x`.
-    pub fn parse(
-        functions: &[String],
-        usdt: &[String],
-        exclude: &[String],
-    ) -> Result<Self, SelectError> {
+    pub fn parse(asked: Asked<'_>) -> Result<Self, SelectError> {
         let parse = |texts: &[String]| -> Result<Vec<Pattern>, PatternError> {
             texts.iter().map(|text| Pattern::parse(text)).collect()
         };
-        Ok(Self { functions: parse(functions)?, usdt: parse(usdt)?, exclude: parse(exclude)? })
+        Ok(Self {
+            functions: parse(asked.functions)?,
+            usdt: parse(asked.usdt)?,
+            markers: parse(asked.markers)?,
+            exclude: parse(asked.exclude)?,
+        })
     }
 
-    /// Whether neither functions nor USDT probes are asked for.
+    /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.functions.is_empty() && self.usdt.is_empty()
+        self.functions.is_empty() && self.usdt.is_empty() && self.markers.is_empty()
+    }
+
+    /// Asks for all marker scopes as well.
+    pub fn ask_for_all_markers(&mut self) -> Result<(), PatternError> {
+        self.markers.push(Pattern::parse("*")?);
+        Ok(())
+    }
+
+    pub fn asks_for_markers(&self) -> bool {
+        !self.markers.is_empty()
     }
 
     /// What is left to look for in libraries that come after `selection` was made from this: a
-    /// pattern without an object is done once the program itself has matched it.
+    /// pattern without an object is done once the program itself has matched it, but for markers,
+    /// which are looked for everywhere.
     pub fn for_late_objects(&self, selection: &Selection) -> Self {
         let open = |patterns: &[Pattern], settled: &[usize]| -> Vec<Pattern> {
             let places = patterns.iter().enumerate();
@@ -117,18 +155,44 @@ impl Selector {
         Self {
             functions: open(&self.functions, &selection.settled.functions),
             usdt: open(&self.usdt, &selection.settled.usdt),
+            markers: self.markers.clone(),
             exclude: self.exclude.clone(),
         }
     }
 
     /// Looks everything up. `objects` are those of one process, with the program itself marked
-    /// as main; at most `limit` functions and probe sites are taken.
+    /// as main; at most `limit` functions, probes and scopes are taken.
     pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
         if self.is_empty() {
             return Err(SelectError::NothingAsked);
         }
         let mut selection = Selection::default();
-        let mut functions = BTreeSet::new();
+        self.select_functions(objects, &mut selection);
+        self.select_usdt(objects, &mut selection);
+        self.select_markers(objects, &mut selection);
+        let before = selection.len();
+        if before == 0 {
+            return Err(SelectError::NothingFound(selection.unmatched));
+        }
+        self.exclude(objects, &mut selection);
+        let found = selection.len();
+        selection.excluded = before - found;
+        if found == 0 {
+            let asked: [(Wanted, &[Pattern]); 3] = [
+                (Wanted::Function, &self.functions),
+                (Wanted::Usdt, &self.usdt),
+                (Wanted::Marker, &self.markers),
+            ];
+            return Err(SelectError::NothingFound(vec![NotFound::all_excluded(&asked, before)]));
+        }
+        if found > limit {
+            return Err(SelectError::TooMany { found, limit });
+        }
+        Ok(selection)
+    }
+
+    fn select_functions(&self, objects: &[Object], selection: &mut Selection) {
+        let mut all = BTreeSet::new();
         for (place, pattern) in self.functions.iter().enumerate() {
             let (found, searched) = search(pattern, objects, matching_functions);
             if found.is_empty() {
@@ -141,9 +205,13 @@ impl Selector {
             if is_settled(pattern, objects, &found) {
                 selection.settled.functions.push(place);
             }
-            functions.extend(found);
+            all.extend(found);
         }
-        let mut usdt = BTreeSet::new();
+        selection.functions = all.into_iter().collect();
+    }
+
+    fn select_usdt(&self, objects: &[Object], selection: &mut Selection) {
+        let mut all = BTreeSet::new();
         for (place, pattern) in self.usdt.iter().enumerate() {
             let (found, searched) = search(pattern, objects, |pattern, object| {
                 matching(object.usdt_probes(), |probe| pattern.matches_usdt(probe))
@@ -154,97 +222,48 @@ impl Selector {
             if is_settled(pattern, objects, &found) {
                 selection.settled.usdt.push(place);
             }
-            usdt.extend(found);
+            all.extend(found);
         }
-        let before = functions.len() + usdt.len();
-        if before == 0 {
-            return Err(SelectError::NothingFound(selection.unmatched));
+        selection.usdt = all.into_iter().collect();
+    }
+
+    /// In all objects: who marks a library wants it seen.
+    fn select_markers(&self, objects: &[Object], selection: &mut Selection) {
+        let mut all = BTreeSet::new();
+        for pattern in &self.markers {
+            let searched = objects_that(objects, |object| pattern.matches_object(object));
+            let found = find(&searched, |object| {
+                matching(&objects[object].markers().scopes, |scope| pattern.matches_marker(scope))
+            });
+            if found.is_empty() {
+                selection.unmatched.push(NotFound::marker(pattern, objects, &searched));
+            }
+            all.extend(found);
         }
+        selection.markers = all.into_iter().collect();
+    }
+
+    fn exclude(&self, objects: &[Object], selection: &mut Selection) {
         for exclude in &self.exclude {
-            functions.retain(|selected: &Selected| {
+            let stays = |selected: &Selected, matches: &dyn Fn(&Object) -> bool| {
                 let object = &objects[selected.object];
-                !(exclude.matches_object(object)
-                    && exclude.matches_function(&object.functions()[selected.index]))
+                !(exclude.matches_object(object) && matches(object))
+            };
+            selection.functions.retain(|it| {
+                stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
             });
-            usdt.retain(|selected: &Selected| {
-                let object = &objects[selected.object];
-                !(exclude.matches_object(object)
-                    && exclude.matches_usdt(&object.usdt_probes()[selected.index]))
+            selection.usdt.retain(|it| {
+                stays(it, &|object| exclude.matches_usdt(&object.usdt_probes()[it.index]))
+            });
+            selection.markers.retain(|it| {
+                stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
             });
         }
-        let found = functions.len() + usdt.len();
-        selection.excluded = before - found;
-        if found == 0 {
-            let mut none = NotFound::all_excluded(&self.functions, &self.usdt, before);
-            none.hints.push("-x took all of them away".to_owned());
-            return Err(SelectError::NothingFound(vec![none]));
-        }
-        if found > limit {
-            return Err(SelectError::TooMany { found, limit });
-        }
-        selection.functions = functions.into_iter().collect();
-        selection.usdt = usdt.into_iter().collect();
-        Ok(selection)
     }
 }
 
 fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Selected]) -> bool {
     !pattern.names_object() && found.iter().any(|selected| objects[selected.object].is_main())
-}
-
-/// Where a pattern matches, and the objects that were searched: those it names, else the main
-/// executable, and the libraries only when nothing matches there.
-fn search(
-    pattern: &Pattern,
-    objects: &[Object],
-    matches: impl Fn(&Pattern, &Object) -> Vec<usize>,
-) -> (Vec<Selected>, Vec<usize>) {
-    let all = |pick: &dyn Fn(&Object) -> bool| -> Vec<usize> {
-        (0..objects.len()).filter(|object| pick(&objects[*object])).collect()
-    };
-    let find = |places: &[usize]| -> Vec<Selected> {
-        let in_object = |object: usize| {
-            let found = matches(pattern, &objects[object]);
-            found.into_iter().map(move |index| Selected { object, index })
-        };
-        places.iter().copied().flat_map(in_object).collect()
-    };
-    if pattern.names_object() {
-        let named = all(&|object| pattern.matches_object(object));
-        return (find(&named), named);
-    }
-    let main = all(&Object::is_main);
-    let found = find(&main);
-    if !found.is_empty() {
-        return (found, main);
-    }
-    (find(&all(&|object| !object.is_main())), all(&|_| true))
-}
-
-fn matching<T>(items: &[T], matches: impl Fn(&T) -> bool) -> Vec<usize> {
-    (0..items.len()).filter(|index| matches(&items[*index])).collect()
-}
-
-/// Demangling is most of the work: large objects are shared out over two or more threads.
-fn matching_functions(pattern: &Pattern, object: &Object) -> Vec<usize> {
-    const WORTH_A_THREAD: usize = 20_000;
-    let functions = object.functions();
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
-    if threads == 1 || functions.len() < WORTH_A_THREAD {
-        return matching(functions, |function| pattern.matches_function(function));
-    }
-    let share = functions.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = functions
-            .chunks(share)
-            .map(|part| scope.spawn(|| matching(part, |f| pattern.matches_function(f))))
-            .collect();
-        let parts = workers.into_iter().map(|worker| worker.join().unwrap_or_default());
-        parts
-            .enumerate()
-            .flat_map(|(part, found)| found.into_iter().map(move |index| part * share + index))
-            .collect()
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-use super::super::fixtures::{Built, compile, system_libc};
+use super::super::fixtures::{Built, MARKERS, compile, system_libc};
 use super::*;
+use std::sync::Arc;
 
 const SOURCE: &str = r#"
     #define F(name) __attribute__((noinline)) int name(int x) { return x + __LINE__; }
@@ -20,7 +21,9 @@ fn objects() -> (Built, Vec<Object>) {
 
 fn selector(functions: &[&str], usdt: &[&str], exclude: &[&str]) -> Selector {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-    Selector::parse(&owned(functions), &owned(usdt), &owned(exclude)).unwrap()
+    let (functions, usdt, exclude) = (owned(functions), owned(usdt), owned(exclude));
+    let asked = Asked { functions: &functions, usdt: &usdt, exclude: &exclude, ..Asked::default() };
+    Selector::parse(asked).unwrap()
 }
 
 #[test]
@@ -113,4 +116,91 @@ fn says_that_a_program_is_stripped() {
     let line = selector(&["parse_*"], &[], &[]).select(&objects, 9).unwrap_err().to_string();
     assert!(line.len() < 600, "{line}");
     assert!(line.contains("stripped") && line.contains(".build-id"), "{line}");
+}
+
+const MARKED: &str = r#"
+    int step(int x) { SCOPE("step", "prod", 0); return x + 1; }
+    int debug(int x) { SCOPE("debug", "dev", 0); return x + 1; }
+    int both(int x) { SCOPE("step", "dev", 0); return x + 1; }
+    int alone(int x) { SCOPE(NONE, NONE, 1); return x + 1; }
+    int main(int c, char **v) { return 0; }
+    RUNTIME
+"#;
+
+/// A program and a library, both with markers.
+fn marked() -> (Vec<Built>, Vec<Object>) {
+    let library = r#"int decode(int x) { SCOPE("decode", "prod", 0); return x; }"#;
+    let built = vec![
+        compile("gcc", "c", &format!("{MARKERS}{MARKED}")),
+        compile("gcc -shared -fPIC", "c", &format!("{MARKERS}{library}")),
+    ];
+    let mut objects: Vec<Object> = built.iter().map(Built::object).collect();
+    objects[1].set_main(false);
+    (built, objects)
+}
+
+fn marker_selector(markers: &[&str], exclude: &[&str]) -> Selector {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let (markers, exclude) = (owned(markers), owned(exclude));
+    let asked = Asked { markers: &markers, exclude: &exclude, ..Asked::default() };
+    Selector::parse(asked).unwrap()
+}
+
+#[test]
+fn selects_markers() {
+    let (_built, objects) = marked();
+    let check = |markers: &[&str], exclude: &[&str], expected: &[&str]| {
+        let selection = marker_selector(markers, exclude).select(&objects, 100).unwrap();
+        let names: Vec<Arc<str>> =
+            selection.markers(&objects).map(|(_, scope)| scope.full_name()).collect();
+        let mut names: Vec<&str> = names.iter().map(|name| &**name).collect();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{markers:?} {exclude:?}");
+    };
+    let all = ["alone", "dev/debug", "dev/step", "prod/decode", "prod/step"];
+    check(&["*"], &[], &all);
+    // The library too, although the program has matches.
+    check(&["prod/*"], &[], &["prod/decode", "prod/step"]);
+    check(&["step"], &[], &["dev/step", "prod/step"]);
+    check(&["prod/*", "alone"], &[], &["alone", "prod/decode", "prod/step"]);
+    check(&["*"], &["dev/*", "alone"], &["prod/decode", "prod/step"]);
+    check(&["*"], &["step"], &["alone", "dev/debug", "prod/decode"]);
+    check(&["/step$/"], &["/^dev/"], &["prod/step"]);
+}
+
+#[test]
+fn looks_for_markers_in_late_libraries_too() {
+    let (_built, mut objects) = marked();
+    let late = objects.split_off(1);
+    let selector = marker_selector(&["prod/*"], &[]);
+    let selection = selector.select(&objects, 100).unwrap();
+    let selected = selector.for_late_objects(&selection).select(&late, 100).unwrap();
+    assert_eq!(selected.markers.len(), 1);
+}
+
+#[test]
+fn explains_what_markers_it_did_not_find() {
+    let (_built, objects) = marked();
+    let error = |selector: Selector, limit| {
+        let line = selector.select(&objects, limit).unwrap_err().to_string();
+        assert!(!line.contains('\n'), "{line}");
+        line
+    };
+    let line = error(marker_selector(&["setp"], &[]), 10);
+    assert!(line.contains("5 marker scopes") && line.contains("prod/step"), "{line}");
+    let line = error(marker_selector(&["prdo/*"], &[]), 10);
+    assert!(line.contains("close to it: prod/*"), "{line}");
+    let line = error(marker_selector(&["*"], &["*"]), 10);
+    assert!(line.contains("-x") && line.contains("marker"), "{line}");
+    let line = error(marker_selector(&["*"], &[]), 4);
+    assert!(
+        line.contains("5 functions and scopes") && line.contains("--max-functions 5"),
+        "{line}"
+    );
+    // A function of this name there is not.
+    let line = error(selector(&["prod/decode", "decode_"], &[], &[]), 10);
+    assert!(line.contains("marker scope prod/decode") && line.contains("-m"), "{line}");
+    let plain = [compile("gcc", "c", SOURCE).object()];
+    let line = marker_selector(&["*"], &[]).select(&plain, 9).unwrap_err().to_string();
+    assert!(line.contains("none of them has markers"), "{line}");
 }

@@ -3,7 +3,7 @@
 use super::Style;
 use ctrace_core::{export::clean::clean, function::FunctionKind};
 
-/// One function or USDT site.
+/// One function, USDT site or marker scope.
 pub struct Line {
     pub kind: FunctionKind,
     pub name: String,

@@ -9,6 +9,7 @@
 //! for a nop; and a `pushf` that is single-stepped pushes the trap flag (seen on 6.18).
 
 use super::super::plan::CostClass;
+use super::nops::NOP5;
 use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic};
 
 /// How the kernel replays an instruction, or why no probe may sit on it.
@@ -40,7 +41,7 @@ pub(super) fn cost(
     if branch && prefixes.contains(&0x66) {
         return Err("the kernel refuses branches with an operand size prefix");
     }
-    if nop5_optimised && bytes == [0x0f, 0x1f, 0x44, 0x00, 0x00] {
+    if nop5_optimised && bytes == NOP5 {
         return Ok(CostClass::Optimised);
     }
     let plain_push = matches!(opcode, [0x50..=0x57])

@@ -14,12 +14,14 @@ mod extent;
 mod flow;
 mod frames;
 mod landing;
+mod nops;
 mod slot;
 mod switches;
 
 pub use code::{CodeMap, PlaceError};
 pub use deny::Refusal;
 pub use explain::explain;
+pub use nops::{FastNop, NopBlock};
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};

@@ -1,0 +1,199 @@
+//! The part of a plan that is about markers: what switches scopes on, and where their events come
+//! out.
+
+use super::plan::{ObjectPlan, Planned, Sites};
+use crate::target::{
+    bias::CodeSegments, markers::MarkerScope, object::Object, place::FastNop, plan::EntrySite,
+};
+use ctrace_core::{
+    function::{ExitSeen, FunctionInfo, FunctionKind},
+    units::Nanos,
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// What a call of a scope costs while it is on, as the format was measured.
+pub const MARKER_CALL: Nanos = Nanos(25);
+
+/// How a marker scope is traced, for people.
+pub fn cost_text() -> String {
+    format!("marker: free while off, about {} ns while on", MARKER_CALL.0)
+}
+
+/// What is needed of an object once scopes are on, in it or in another.
+#[derive(Default)]
+pub struct MarkerPlan {
+    pub runtimes: Vec<RuntimePlan>,
+    /// For the load bias, which the addresses in events have added.
+    pub code: CodeSegments,
+}
+
+/// One copy of a runtime.
+pub struct RuntimePlan {
+    /// Such as `rust 0.1.0`.
+    pub name: Option<Arc<str>>,
+    pub flush: EntrySite,
+    pub register: EntrySite,
+    /// Address of the word that leads to the first buffer, as the object's headers count.
+    pub list: u64,
+}
+
+/// What is linked to switch scopes on: offsets in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ControlPoint {
+    pub offset: u64,
+    /// The kernel's `ref_ctr_offset`.
+    pub semaphore: u64,
+}
+
+impl MarkerPlan {
+    pub(super) fn of(object: &Object, fast_nop: FastNop) -> Self {
+        let markers = object.markers();
+        if markers.runtimes.is_empty() && markers.scopes.is_empty() {
+            return Self::default();
+        }
+        let runtime = markers.runtimes.iter().map(|runtime| RuntimePlan {
+            name: runtime.name.clone(),
+            flush: runtime.flush.site(fast_nop),
+            register: runtime.register.site(fast_nop),
+            list: runtime.list,
+        });
+        Self { runtimes: runtime.collect(), code: CodeSegments::of(object.layout()) }
+    }
+}
+
+impl ObjectPlan {
+    /// The control points of the chosen scopes, each once.
+    pub fn control_points(&self) -> Vec<ControlPoint> {
+        let sites = self.functions.iter().filter_map(|planned| match &planned.sites {
+            Sites::Marker(sites) => Some(sites),
+            _ => None,
+        });
+        let points = sites
+            .flatten()
+            .map(|site| ControlPoint { offset: site.point, semaphore: site.semaphore });
+        points.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
+    Planned {
+        info: FunctionInfo {
+            name: Arc::clone(&scope.name),
+            aliases: Vec::new(),
+            object: Arc::clone(object.name()),
+            file: scope.file.clone(),
+            line: scope.line,
+            kind: FunctionKind::Marker,
+            group: scope.group.clone(),
+            exit: ExitSeen::ByExitSites,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+        },
+        sites: Sites::Marker(scope.sites.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{Plan, Planner};
+    use super::*;
+    use crate::target::{
+        fixtures::{Built, MARKERS, compile},
+        maps::MappedObject,
+        place::Returns,
+        plan::CostClass,
+        select::{Asked, Selector},
+    };
+
+    const SOURCE: &str = r#"
+        static inline __attribute__((always_inline)) int step(int x) { SCOPE("step", "prod", 0); return x + 1; }
+        int main(int c, char **v) { SCOPE("run", NONE, 0); return step(c) + step(c + 1); }
+        RUNTIME
+    "#;
+    const LIBRARY: &str = r#"int decode(int x) { return x; } RUNTIME"#;
+
+    fn files(library: &str) -> (Vec<Built>, Vec<MappedObject>) {
+        let built = vec![
+            compile("gcc", "c", &format!("{MARKERS}{SOURCE}")),
+            compile("gcc -shared -fPIC", "c", &format!("{MARKERS}{library}")),
+        ];
+        let files = built.iter().enumerate();
+        let mapped = files.map(|(n, file)| MappedObject::from_file(&file.program, n == 0).unwrap());
+        let mapped = mapped.collect();
+        (built, mapped)
+    }
+
+    fn planner(functions: &[&str], markers: &[&str]) -> Planner {
+        let owned = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let (functions, markers) = (owned(functions), owned(markers));
+        let asked = Asked { functions: &functions, markers: &markers, ..Asked::default() };
+        let selector = Selector::parse(asked).unwrap();
+        Planner::new(selector, 100, Returns::Auto, FastNop::FiveBytes)
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.planned().map(|planned| &*planned.info.name).collect()
+    }
+
+    #[test]
+    fn markers_are_what_is_traced_unless_told_otherwise() {
+        let (_built, mapped) = files(LIBRARY);
+        let plan = planner(&[], &[]).plan(&mapped).unwrap();
+        assert_eq!(names(&plan), ["run", "step"]);
+        assert_eq!(plan.functions(), 2);
+        // The runtime of a library that has no scopes may serve those of the program.
+        let [program, library] = &plan.objects[..] else { panic!("{}", plan.objects.len()) };
+        assert_eq!((program.identity.1, library.functions.len()), (mapped[0].inode, 0));
+        for object in &plan.objects {
+            let [runtime] = &object.markers.runtimes[..] else { panic!("one runtime") };
+            assert_eq!((runtime.flush.skipped, runtime.flush.cost), (1, CostClass::Optimised));
+            assert_eq!(runtime.register.offset % 16, 1);
+        }
+        assert_eq!(program.control_points().len(), 3);
+        let step = &program.functions[1];
+        assert_eq!(step.info.kind, FunctionKind::Marker);
+        assert_eq!(step.info.group.as_deref(), Some("prod"));
+        assert!(step.info.file.is_some() && step.info.line.is_some());
+        assert!(matches!(&step.sites, Sites::Marker(sites) if sites.len() == 2));
+    }
+
+    #[test]
+    fn functions_alone_need_no_runtime() {
+        let (_built, mapped) = files(LIBRARY);
+        let plan = planner(&["main"], &[]).plan(&mapped).unwrap();
+        assert_eq!(names(&plan), ["main"]);
+        assert_eq!(plan.objects.len(), 1);
+        assert!(plan.objects[0].markers.runtimes.is_empty());
+        assert!(plan.objects[0].control_points().is_empty());
+        let plan = planner(&["main"], &["prod/*"]).plan(&mapped).unwrap();
+        assert_eq!(names(&plan), ["main", "step"]);
+        assert_eq!(plan.objects[0].control_points().len(), 2);
+    }
+
+    #[test]
+    fn a_library_that_comes_later_brings_its_runtime() {
+        let (_built, mapped) = files(LIBRARY);
+        let mut planner = planner(&[], &["prod/*"]);
+        planner.plan(&mapped[..1]).unwrap();
+        let plan = planner.plan_more(&mapped[1..]).unwrap();
+        assert_eq!((plan.functions(), plan.objects.len()), (0, 1));
+    }
+
+    #[test]
+    fn scopes_without_a_runtime_are_told() {
+        let library = r#"int decode(int x) { SCOPE("decode", "prod", 0); return x; }"#;
+        let (_built, mut mapped) = files(library);
+        mapped[1].is_main = true;
+        let plan = planner(&[], &[]).plan(&mapped[1..]).unwrap();
+        assert_eq!(plan.functions(), 1);
+        assert!(plan.remarks.iter().any(|line| line.contains("no runtime")), "{:?}", plan.remarks);
+    }
+
+    #[test]
+    fn without_markers_something_must_be_chosen() {
+        let built = compile("gcc", "c", "int main(int c, char **v) { return c; }");
+        let mapped = [MappedObject::from_file(&built.program, true).unwrap()];
+        let error = planner(&[], &[]).plan(&mapped).err().unwrap().to_string();
+        assert!(error.contains("no marker scopes") && error.contains("-f"), "{error}");
+    }
+}

@@ -1,0 +1,97 @@
+//! How far an object is from where its headers say, in a process.
+
+use super::elf::{Layout, Segment};
+use super::maps::MappedObject;
+
+/// The executable segments of an object, by which its mappings are recognised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeSegments(Vec<Segment>);
+
+/// The kernel maps whole pages.
+const PAGE: u64 = 4096;
+
+impl CodeSegments {
+    pub fn of(layout: &Layout) -> Self {
+        Self(layout.segments.iter().filter(|segment| segment.executable).cloned().collect())
+    }
+
+    /// The load biases of an object: an address of its headers plus the bias is that of the
+    /// process, modulo 2^64. One in all but odd cases; several where the file is loaded several
+    /// times (dlmopen), none where it does not run yet.
+    pub fn biases(&self, object: &MappedObject) -> Vec<u64> {
+        let mut biases = Vec::new();
+        for mapping in &object.code {
+            let size = mapping.addresses.end.saturating_sub(mapping.addresses.start);
+            let end = mapping.offset.saturating_add(size);
+            let page = |segment: &&Segment| segment.offset & !(PAGE - 1);
+            let begins = self.0.iter().find(|segment| page(segment) == mapping.offset);
+            // Part of a segment, or merged with what is before it.
+            let overlaps = |segment: &&Segment| {
+                let segment_end = segment.offset.saturating_add(segment.file_size);
+                page(segment) < end && mapping.offset < segment_end
+            };
+            let Some(segment) = begins.or_else(|| self.0.iter().find(overlaps)) else { continue };
+            let bias = mapping
+                .addresses
+                .start
+                .wrapping_sub(mapping.offset)
+                .wrapping_add(segment.offset)
+                .wrapping_sub(segment.addresses.start);
+            if !biases.contains(&bias) {
+                biases.push(bias);
+            }
+        }
+        biases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::maps::{CodeMapping, objects};
+    use super::super::object::Object;
+    use super::*;
+
+    extern "C" fn landmark() {}
+
+    /// The function of this test is found where it is.
+    #[test]
+    fn finds_this_very_program() {
+        let mapped = objects(std::process::id()).unwrap();
+        let main = mapped.iter().find(|object| object.is_main).unwrap();
+        let object = Object::open_mapped(main).unwrap();
+        let biases = CodeSegments::of(object.layout()).biases(main);
+        let [bias] = biases[..] else { panic!("{biases:x?}") };
+        let address = (landmark as *const () as u64).wrapping_sub(bias);
+        let function = object.function_at(address).expect("a function is there");
+        assert!(function.name().ends_with("landmark"), "{}", function.name());
+    }
+
+    #[test]
+    fn knows_split_and_repeated_mappings() {
+        let segment = Segment {
+            addresses: 0x2_1234..0x2_9000,
+            offset: 0x1_1234,
+            file_size: 0x7dcc,
+            executable: true,
+            writable: false,
+        };
+        let code = CodeSegments(vec![segment]);
+        let check = |mappings: &[(u64, u64)], expected: &[u64]| {
+            let mut object = MappedObject::from_file("/proc/self/exe".as_ref(), true).unwrap();
+            object.code = mappings
+                .iter()
+                .map(|(start, offset)| CodeMapping {
+                    addresses: *start..start + 0x1000,
+                    offset: *offset,
+                })
+                .collect();
+            assert_eq!(code.biases(&object), expected);
+        };
+        check(&[(0x7002_1000, 0x1_1000)], &[0x7000_0000]);
+        check(&[(0x7002_1000, 0x1_1000), (0x7002_3000, 0x1_3000)], &[0x7000_0000]);
+        check(&[(0x7002_1000, 0x1_1000), (0x8002_1000, 0x1_1000)], &[0x7000_0000, 0x8000_0000]);
+        check(&[(0x2_1000, 0x1_1000)], &[0]);
+        check(&[(0x7000_0000, 0x9_0000)], &[]);
+        check(&[], &[]);
+    }
+}

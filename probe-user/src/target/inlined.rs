@@ -1,0 +1,258 @@
+//! The function whose source the code at an address is of, where it was inlined into another: a
+//! symbol table knows the other one only.
+
+use super::demangle;
+use super::lines::{Lines, Reader};
+use gimli::{AttributeValue, DebuggingInformationEntry, Reader as _, UnitOffset, UnitRef};
+use std::collections::HashMap;
+
+/// Inlined code of a unit.
+#[derive(Default)]
+pub(super) struct Inlined {
+    /// By their begin. Stretches are nested, so the last one around an address is the innermost.
+    stretches: Vec<Stretch>,
+    scopes: Vec<Scope>,
+    /// The scopes of the functions that are in one.
+    scope_of: HashMap<UnitOffset, usize>,
+}
+
+struct Stretch {
+    begin: u64,
+    end: u64,
+    /// The largest end of this stretch and those before it.
+    reach: u64,
+    function: UnitOffset,
+}
+
+/// A namespace or class.
+struct Scope {
+    entry: UnitOffset,
+    around: Option<usize>,
+}
+
+/// Of one unit; sane ones have far fewer.
+const MOST_STRETCHES: usize = 1 << 22;
+/// Longer names, deeper namespaces and longer chains of references are taken for damage.
+const LONGEST_NAME: usize = 4096;
+const DEEPEST: usize = 32;
+
+impl Lines {
+    /// The name of the innermost inlined function at an address, nothing where there is none.
+    pub(super) fn inlined_function(&self, address: u64) -> Option<String> {
+        self.units_at(address).find_map(|unit| {
+            let inlined = self.inlined(unit);
+            self.name(unit, inlined.at(address)?)
+        })
+    }
+
+    fn inlined(&self, unit: usize) -> &Inlined {
+        let unit = &self.units[unit];
+        unit.inlined.get_or_init(|| Inlined::read(unit.unit.unit_ref(&self.dwarf)))
+    }
+
+    /// Follows an entry to those that declare it, until one has a name.
+    fn name(&self, mut unit: usize, mut offset: UnitOffset) -> Option<String> {
+        let mut plain = None;
+        for _ in 0..DEEPEST {
+            let reference = self.units[unit].unit.unit_ref(&self.dwarf);
+            let entry = reference.entry(offset).ok()?;
+            if let Some(mangled) = linkage_name(reference, &entry) {
+                return Some(demangle::short(&mangled));
+            }
+            let own = own_name(reference, &entry);
+            plain = own.map(|name| self.inlined(unit).path(reference, offset, name)).or(plain);
+            let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
+            match origin.into_iter().find_map(|name| entry.attr_value(name)) {
+                Some(AttributeValue::UnitRef(next)) => offset = next,
+                Some(AttributeValue::DebugInfoRef(next)) => {
+                    let found = self.units.iter().enumerate().find_map(|(number, unit)| {
+                        Some((number, next.to_unit_offset(&unit.unit.header)?))
+                    });
+                    (unit, offset) = found?;
+                }
+                _ => return plain,
+            }
+        }
+        plain
+    }
+}
+
+impl Inlined {
+    fn read(unit: UnitRef<'_, Reader>) -> Self {
+        let mut inlined = Self::default();
+        // Around the entry, with their depths.
+        let mut around: Vec<(isize, usize)> = Vec::new();
+        let mut left = MOST_STRETCHES;
+        let mut entries = unit.entries();
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            around.truncate(around.partition_point(|(depth, _)| *depth < entry.depth()));
+            let innermost = around.last().map(|(_, scope)| *scope);
+            match entry.tag() {
+                gimli::DW_TAG_namespace
+                | gimli::DW_TAG_class_type
+                | gimli::DW_TAG_structure_type
+                | gimli::DW_TAG_union_type
+                | gimli::DW_TAG_enumeration_type => {
+                    around.push((entry.depth(), inlined.scopes.len()));
+                    inlined.scopes.push(Scope { entry: entry.offset(), around: innermost });
+                }
+                gimli::DW_TAG_subprogram => {
+                    inlined.scope_of.extend(innermost.map(|scope| (entry.offset(), scope)));
+                }
+                gimli::DW_TAG_inlined_subroutine => inlined.add(unit, entry, &mut left),
+                _ => {}
+            }
+        }
+        inlined.stretches.sort_by_key(|stretch| stretch.begin);
+        let mut reach = 0;
+        for stretch in &mut inlined.stretches {
+            reach = reach.max(stretch.end);
+            stretch.reach = reach;
+        }
+        inlined
+    }
+
+    fn add(
+        &mut self,
+        unit: UnitRef<'_, Reader>,
+        entry: &DebuggingInformationEntry<Reader>,
+        left: &mut usize,
+    ) {
+        let Ok(mut ranges) = unit.die_ranges(entry) else { return };
+        while *left > 0
+            && let Ok(Some(range)) = ranges.next()
+        {
+            *left -= 1;
+            let (begin, end, function) = (range.begin, range.end, entry.offset());
+            if begin < end {
+                self.stretches.push(Stretch { begin, end, reach: end, function });
+            }
+        }
+    }
+
+    /// A function's name with the namespaces and classes it is in.
+    fn path(&self, unit: UnitRef<'_, Reader>, function: UnitOffset, name: String) -> String {
+        let innermost = self.scope_of.get(&function).copied();
+        let scopes = std::iter::successors(innermost, |scope| self.scopes[*scope].around);
+        scopes.take(DEEPEST).fold(name, |path, scope| {
+            let entry = unit.entry(self.scopes[scope].entry).ok();
+            let name = entry.and_then(|entry| own_name(unit, &entry));
+            format!("{}::{path}", name.as_deref().unwrap_or("(anonymous namespace)"))
+        })
+    }
+
+    fn at(&self, address: u64) -> Option<UnitOffset> {
+        let after = self.stretches.partition_point(|stretch| stretch.begin <= address);
+        let near = self.stretches[..after].iter().rev();
+        let mut near = near.take_while(|stretch| address < stretch.reach);
+        near.find(|stretch| address < stretch.end).map(|stretch| stretch.function)
+    }
+}
+
+fn own_name(
+    unit: UnitRef<'_, Reader>,
+    entry: &DebuggingInformationEntry<Reader>,
+) -> Option<String> {
+    text(unit, entry.attr_value(gimli::DW_AT_name)?)
+}
+
+fn linkage_name(
+    unit: UnitRef<'_, Reader>,
+    entry: &DebuggingInformationEntry<Reader>,
+) -> Option<String> {
+    let names = [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name];
+    text(unit, names.into_iter().find_map(|name| entry.attr_value(name))?)
+}
+
+fn text(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
+    let text = unit.attr_string(value).ok()?;
+    let text = (text.len() <= LONGEST_NAME).then(|| text.to_string_lossy().ok())??;
+    Some(text.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::compile;
+    use super::super::lines::Lines;
+    use super::super::object::Object;
+
+    /// The inlined functions at the addresses that the program's `places` section holds.
+    #[track_caller]
+    fn check(compiler: &str, extension: &str, source: &str, expected: &[Option<&str>]) {
+        let built = compile(compiler, extension, source);
+        let object = built.object();
+        let lines = Lines::read(object.shared_bytes()).unwrap();
+        let names: Vec<_> =
+            places(&object).into_iter().map(|at| lines.inlined_function(at)).collect();
+        let names: Vec<_> = names.iter().map(Option::as_deref).collect();
+        assert_eq!(names, expected, "{compiler}");
+    }
+
+    fn places(object: &Object) -> Vec<u64> {
+        let section = object.layout().section("places").unwrap();
+        let (start, size) = (section.offset, section.addresses.end - section.addresses.start);
+        let bytes = &object.bytes()[start as usize..(start + size) as usize];
+        let (fields, rest) = bytes.as_chunks::<4>();
+        assert!(rest.is_empty());
+        let addresses = (section.addresses.start..).step_by(4);
+        let distances = fields.iter().map(|field| i64::from(i32::from_le_bytes(*field)));
+        addresses.zip(distances).map(|(at, distance)| at.wrapping_add_signed(distance)).collect()
+    }
+
+    const C: &str = r#"
+        #define PLACE __asm__ volatile("990: nop\n.pushsection places,\"a\"\n.4byte 990b - .\n.popsection")
+        #define INLINE static inline __attribute__((always_inline))
+        INLINE int inner(int x) { PLACE; return x + 1; }
+        INLINE int outer(int x) { PLACE; return inner(x) * 3; }
+        int main(int c, char **v) { PLACE; return outer(c); }
+    "#;
+
+    const CPP: &str = r#"
+        #define PLACE __asm__ volatile("990: nop\n.pushsection places,\"a\"\n.4byte 990b - .\n.popsection")
+        #define INLINE inline __attribute__((always_inline))
+        namespace ns {
+            static INLINE int plain(int x) { PLACE; return x * 3; }
+            struct S { INLINE int method(int x) { PLACE; return x * 5; } };
+            namespace { INLINE int hidden(int x) { PLACE; return x * 7; } }
+            template <class T> INLINE T generic(T x) { PLACE; return x * 9; }
+        }
+        int main(int c, char **v) {
+            c = ns::plain(c);
+            c = ns::S().method(c);
+            c = ns::hidden(c);
+            return ns::generic<long>(c);
+        }
+    "#;
+
+    // The linker throws away what nothing refers to, but for "R".
+    const RUST: &str = r#"
+        macro_rules! place { () => { unsafe { std::arch::asm!(
+            "990: nop", ".pushsection places,\"aR\"", ".4byte 990b - .", ".popsection"
+        ) } } }
+        struct W(u64);
+        impl W {
+            #[inline(always)]
+            fn method(&self) -> u64 { place!(); self.0 * 3 }
+        }
+        #[inline(always)]
+        fn generic<T: Into<u64>>(x: T) -> u64 { place!(); x.into() * 7 }
+        fn main() { println!("{}", generic(W(std::env::args().count() as u64).method())); }
+    "#;
+
+    #[test]
+    fn names_inlined_functions() {
+        for compiler in ["gcc -g -O1", "gcc -gdwarf-4 -O2", "gcc -g -O1 -flto"] {
+            check(compiler, "c", C, &[None, Some("outer"), Some("inner")]);
+        }
+        let expected = [
+            "ns::plain",
+            "ns::S::method",
+            "ns::(anonymous namespace)::hidden",
+            "ns::generic<long>",
+        ];
+        check("g++ -g -O1", "cpp", CPP, &expected.map(Some));
+        let rustc = "rustc -g -O --crate-name program -C symbol-mangling-version=v0";
+        let expected = ["<program::W>::method", "program::generic::<u64>"];
+        check(rustc, "rs", RUST, &expected.map(Some));
+    }
+}

@@ -1,0 +1,61 @@
+//! `ctrace_runtime`: where the events of an object's scopes come out.
+
+use super::super::elf::Layout;
+use super::super::place::NopBlock;
+use super::flaws::{Flaw, Flaws};
+use super::image::{Entry, Image, target, word};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(super) const SECTION: &str = "ctrace_runtime";
+const VERSION: u32 = 1;
+/// More copies than any program has.
+const MOST: usize = 1024;
+
+/// One copy of a runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkerRuntime {
+    /// Such as `rust 0.1.0`.
+    pub name: Option<Arc<str>>,
+    pub flush: NopBlock,
+    pub register: NopBlock,
+    /// Address of the word that leads to the first buffer, as the object's headers count.
+    pub list: u64,
+}
+
+pub(super) fn read(image: &Image<'_>, layout: &Layout, flaws: &mut Flaws) -> Vec<MarkerRuntime> {
+    let mut runtimes = BTreeMap::new();
+    for entry in image.entries(layout, SECTION, flaws) {
+        match runtime(image, &entry) {
+            // The same copy may be described by many entries.
+            Ok(runtime) if runtimes.len() < MOST || runtimes.contains_key(&runtime.list) => {
+                runtimes.entry(runtime.list).or_insert(runtime);
+            }
+            Ok(_) => flaws.add(Flaw::TooMany),
+            Err(flaw) => flaws.add(flaw),
+        }
+    }
+    runtimes.into_values().collect()
+}
+
+fn runtime(image: &Image<'_>, entry: &Entry) -> Result<MarkerRuntime, Flaw> {
+    if word(&entry.1, 0) != VERSION {
+        return Err(Flaw::Version);
+    }
+    let site = |at| {
+        let address = target(entry, at)?;
+        let segment = image.segment(address, NopBlock::SIZE as u64)?;
+        let code: [u8; NopBlock::SIZE] = image.bytes(address).filter(|_| segment.executable)?;
+        NopBlock::new(image.file_offset(address, 1)?, &code)
+    };
+    let list = target(entry, 12).filter(|list| {
+        image.segment(*list, size_of::<u64>() as u64).is_some_and(|segment| segment.writable)
+    });
+    let name = target(entry, 16).and_then(|name| image.text(name));
+    Ok(MarkerRuntime {
+        name: name.map(|name| String::from_utf8_lossy(name).into()),
+        flush: site(4).ok_or(Flaw::Runtime)?,
+        register: site(8).ok_or(Flaw::Runtime)?,
+        list: list.ok_or(Flaw::Runtime)?,
+    })
+}

@@ -1,0 +1,167 @@
+//! `ctrace_sites`: the scopes that can be switched on.
+
+use super::super::elf::Layout;
+use super::flaws::{Flaw, Flaws};
+use super::image::{Entry, Image, target, word};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+pub(super) const SECTION: &str = "ctrace_sites";
+const VERSION: u8 = 1;
+const WHOLE_FUNCTION: u8 = 1;
+const NOP: u8 = 0x90;
+
+/// All texts of an object together; entries can name overlapping ones.
+const MOST_TEXT: usize = 64 << 20;
+
+/// All places of one scope: the compiler may have emitted it several times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkerScope {
+    /// As the marker says, else that of the function around it, else `FILE:LINE`.
+    pub name: Arc<str>,
+    pub group: Option<Arc<str>>,
+    pub file: Option<Arc<str>>,
+    pub line: Option<u32>,
+    pub is_whole_function: bool,
+    /// By address.
+    pub sites: Vec<MarkerSite>,
+}
+
+/// One place of a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkerSite {
+    /// Of its entry, as the object's headers count: with the load bias added, bits 5 to 46 are in
+    /// its events.
+    pub address: u64,
+    /// Offset in the file of the counter that switches it on: the kernel's `ref_ctr_offset`.
+    pub semaphore: u64,
+    /// Offset in the file of the control point.
+    pub point: u64,
+    /// An address in the function around it.
+    pub code: Option<u64>,
+}
+
+impl MarkerScope {
+    /// `group/name`, or the name where there is no group.
+    pub fn full_name(&self) -> Arc<str> {
+        match &self.group {
+            Some(group) => format!("{group}/{}", self.name).into(),
+            None => Arc::clone(&self.name),
+        }
+    }
+}
+
+/// What makes entries one scope.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Identity {
+    group: Option<Arc<str>>,
+    name: Arc<str>,
+    file: Option<Arc<str>>,
+    line: Option<u32>,
+    is_whole_function: bool,
+}
+
+pub(super) fn read(
+    image: &Image<'_>,
+    layout: &Layout,
+    function_around: impl Fn(u64) -> Option<String>,
+    flaws: &mut Flaws,
+) -> Vec<MarkerScope> {
+    let mut reader = Reader { image, texts: HashMap::new(), text_left: MOST_TEXT };
+    let mut scopes: BTreeMap<Identity, Vec<MarkerSite>> = BTreeMap::new();
+    let mut semaphores: HashMap<u64, u64> = HashMap::new();
+    for entry in image.entries(layout, SECTION, flaws) {
+        match reader.scope(&entry, &function_around) {
+            // The kernel has one counter for each place.
+            Ok((_, site))
+                if *semaphores.entry(site.point).or_insert(site.semaphore) != site.semaphore =>
+            {
+                flaws.add(Flaw::Point);
+            }
+            Ok((identity, site)) => scopes.entry(identity).or_default().push(site),
+            Err(flaw) => flaws.add(flaw),
+        }
+    }
+    let scope = |(identity, sites)| {
+        let Identity { group, name, file, line, is_whole_function } = identity;
+        MarkerScope { name, group, file, line, is_whole_function, sites }
+    };
+    scopes.into_iter().map(scope).collect()
+}
+
+struct Reader<'a> {
+    image: &'a Image<'a>,
+    texts: HashMap<u64, Arc<str>>,
+    text_left: usize,
+}
+
+impl Reader<'_> {
+    fn scope(
+        &mut self,
+        entry: &Entry,
+        function_around: impl Fn(u64) -> Option<String>,
+    ) -> Result<(Identity, MarkerSite), Flaw> {
+        let (address, fields) = entry;
+        if fields[0] != VERSION {
+            return Err(Flaw::Version);
+        }
+        let line = Some(word(fields, 4)).filter(|line| *line != 0);
+        let (name, file, group) = (
+            self.text(target(entry, 8))?,
+            self.text(target(entry, 12))?,
+            self.text(target(entry, 16))?,
+        );
+        let semaphore = self.semaphore(target(entry, 20))?;
+        let point = self.point(target(entry, 24))?;
+        let code = target(entry, 28);
+        let name = name
+            .or_else(|| code.and_then(function_around).map(Into::into))
+            .unwrap_or_else(|| place_name(file.as_deref(), line, *address).into());
+        let is_whole_function = fields[1] & WHOLE_FUNCTION != 0;
+        let site = MarkerSite { address: *address, semaphore, point, code };
+        Ok((Identity { group, name, file, line, is_whole_function }, site))
+    }
+
+    fn text(&mut self, address: Option<u64>) -> Result<Option<Arc<str>>, Flaw> {
+        let Some(address) = address else { return Ok(None) };
+        if let Some(text) = self.texts.get(&address) {
+            return Ok(Some(Arc::clone(text)));
+        }
+        let text = self.image.text(address).ok_or(Flaw::Text)?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        self.text_left = self.text_left.checked_sub(text.len()).ok_or(Flaw::TooMany)?;
+        let text: Arc<str> = String::from_utf8_lossy(text).into();
+        self.texts.insert(address, Arc::clone(&text));
+        Ok(Some(text))
+    }
+
+    /// The kernel counts up there.
+    fn semaphore(&self, address: Option<u64>) -> Result<u64, Flaw> {
+        const SIZE: u64 = 2;
+        let address = address.ok_or(Flaw::Semaphore)?;
+        let segment = self.image.segment(address, SIZE).filter(|segment| segment.writable);
+        segment.ok_or(Flaw::Semaphore)?;
+        let offset = self.image.file_offset(address, SIZE).ok_or(Flaw::SemaphoreWithoutBytes)?;
+        // To the kernel 0 is none, and it refuses odd ones.
+        (offset != 0 && offset.is_multiple_of(SIZE)).then_some(offset).ok_or(Flaw::Semaphore)
+    }
+
+    /// The kernel puts a breakpoint there.
+    fn point(&self, address: Option<u64>) -> Result<u64, Flaw> {
+        let address = address.ok_or(Flaw::Point)?;
+        let segment = self.image.segment(address, 1).filter(|segment| segment.executable);
+        segment.ok_or(Flaw::Point)?;
+        let is_nop = self.image.bytes(address) == Some([NOP]);
+        is_nop.then(|| self.image.file_offset(address, 1)).flatten().ok_or(Flaw::Point)
+    }
+}
+
+fn place_name(file: Option<&str>, line: Option<u32>, address: u64) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.to_owned(),
+        (None, _) => format!("marker at {address:#x}"),
+    }
+}

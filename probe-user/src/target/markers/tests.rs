@@ -1,0 +1,300 @@
+use super::super::elf::{Section, Segment};
+use super::super::fixtures::{Built, MARKERS, compile};
+use super::super::place::{FastNop, NopBlock};
+use super::*;
+use image::ENTRY_SIZE;
+
+const SOURCE: &str = r#"
+    #define INLINE static inline __attribute__((always_inline))
+    INLINE int step(int x) { SCOPE("step", "prod", 0); return x + 1; }
+    INLINE int nameless_step(int x) { SCOPE(NONE, NONE, 1); return x + 1; }
+    __attribute__((noinline)) int work(int x) { SCOPE(NONE, "dev", 1); return step(x) * step(x + 2); }
+    int main(int c, char **v) { SCOPE("whole run", NONE, 0); return work(c) + nameless_step(c); }
+    RUNTIME
+"#;
+
+fn build(flags: &str) -> Built {
+    compile(&format!("gcc -O1 {flags}"), "c", &format!("{MARKERS}\n#line 1\n{SOURCE}"))
+}
+
+/// `group/name whole-function-flag line × sites` of each scope.
+fn summary(markers: &Markers) -> Vec<String> {
+    let flag = |scope: &MarkerScope| if scope.is_whole_function { " whole" } else { "" };
+    let line = |scope: &MarkerScope| scope.line.unwrap();
+    let scopes = markers.scopes.iter();
+    scopes
+        .map(|s| format!("{}{} :{} x{}", s.full_name(), flag(s), line(s), s.sites.len()))
+        .collect()
+}
+
+#[test]
+fn reads_scopes() {
+    for flags in ["-fno-pie -no-pie", "-pie -fPIE", "-shared -fPIC", "-g -static", "-pie -fPIE -s"]
+    {
+        let built = build(flags);
+        let object = built.object();
+        let markers = object.markers();
+        assert!(markers.flaws.is_empty(), "{flags}: {}", markers.flaws);
+        let (inlined, work) = match flags {
+            "-pie -fPIE -s" => ("input.c:4", "input.c:5"),
+            "-g -static" => ("nameless_step", "work"),
+            _ => ("main", "work"),
+        };
+        let mut expected = vec![
+            "whole run :6 x1".to_owned(),
+            format!("{inlined} whole :4 x1"),
+            format!("dev/{work} whole :5 x1"),
+            "prod/step :3 x2".to_owned(),
+        ];
+        let mut found = summary(markers);
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{flags}");
+        for scope in &markers.scopes {
+            assert_eq!(scope.file.as_deref(), Some("input.c"));
+        }
+        check_places(&object);
+    }
+}
+
+#[track_caller]
+fn check_places(object: &super::super::object::Object) {
+    let (bytes, layout) = (object.bytes(), object.layout());
+    let sites: Vec<&MarkerSite> =
+        object.markers().scopes.iter().flat_map(|scope| &scope.sites).collect();
+    assert_eq!(sites.len(), 5);
+    for site in &sites {
+        assert!(layout.section("ctrace_sites").unwrap().addresses.contains(&site.address));
+        assert_eq!(bytes[site.point as usize], 0x90);
+        let probes = layout.section(".probes").unwrap();
+        let within = site.semaphore - probes.offset;
+        assert!(probes.addresses.contains(&(probes.addresses.start + within)));
+    }
+    let of_each = |pick: fn(&MarkerSite) -> u64| sites.iter().map(|site| pick(site)).collect();
+    let all: [Vec<u64>; 3] =
+        [of_each(|site| site.semaphore), of_each(|site| site.point), of_each(|site| site.address)];
+    for mut values in all {
+        values.sort_unstable();
+        values.dedup();
+        assert_eq!(values.len(), 5);
+    }
+}
+
+#[test]
+fn reads_runtimes() {
+    for flags in ["-fno-pie -no-pie", "-shared -fPIC -s"] {
+        let built = build(flags);
+        let object = built.object();
+        // It is described twice.
+        let [runtime] = &object.markers().runtimes[..] else { panic!("{:?}", object.markers()) };
+        assert_eq!(runtime.name.as_deref(), Some("test 1.0"));
+        for site in [runtime.flush, runtime.register] {
+            let code = &object.bytes()[site.offset as usize..];
+            assert_eq!((code[0], code[NopBlock::SIZE]), (0x90, 0xc3));
+            let at = |fast| site.site(fast).offset - site.offset;
+            assert_eq!(
+                [FastNop::None, FastNop::FiveBytes, FastNop::TenBytes].map(at),
+                [0, 1, 6],
+                "{flags}"
+            );
+        }
+        assert!(object.layout().section(".bss").unwrap().addresses.contains(&runtime.list));
+    }
+}
+
+#[test]
+fn semaphores_need_bytes_in_the_file() {
+    let bss = r#"-DPROBES=".pushsection\t.bss\n""#;
+    let built = build(bss);
+    let object = built.object();
+    let flaws = &object.markers().flaws;
+    assert_eq!(flaws.count(Flaw::SemaphoreWithoutBytes), 5);
+    assert!(object.markers().scopes.is_empty());
+    let line = flaws.to_string();
+    assert!(line.contains(".probes") && !line.contains('\n'), "{line}");
+}
+
+#[test]
+fn programs_without_markers_have_none() {
+    let built = compile("gcc", "c", "int main() { return 0; }");
+    assert_eq!(*built.object().markers(), Markers::default());
+}
+
+const SITES: u64 = 0x400;
+const TEXT: u64 = 0x100;
+const POINT: u64 = 0x200;
+const SEMAPHORE: u64 = 0x2010;
+const BSS: u64 = 0x2900;
+const CODE: u64 = 0x300;
+
+/// A file of 0x1800 bytes: code, and from 0x2000 on data, of which the second half is zeros that
+/// are not in the file.
+fn layout(sections: Vec<Section>) -> Layout {
+    let segment = |addresses: std::ops::Range<u64>, offset, file_size, writable: bool| Segment {
+        addresses,
+        offset,
+        file_size,
+        executable: !writable,
+        writable,
+    };
+    let segments =
+        vec![segment(0..0x1000, 0, 0x1000, false), segment(0x2000..0x3000, 0x1000, 0x800, true)];
+    Layout { segments, sections, ..Layout::default() }
+}
+
+fn section(name: &str, start: u64, size: u64) -> Section {
+    Section {
+        name: name.to_owned(),
+        addresses: start..start.saturating_add(size),
+        offset: start,
+        in_file: true,
+        executable: false,
+        writable: false,
+    }
+}
+
+fn file() -> Vec<u8> {
+    let mut bytes = vec![0u8; 0x1800];
+    bytes[TEXT as usize..][..5].copy_from_slice(b"name\0");
+    bytes[POINT as usize..][..4].fill(0x90);
+    // A text without an end in the code.
+    bytes[0x800..0x1000].fill(b'x');
+    bytes
+}
+
+/// An entry for the address it is put at: name, semaphore, point.
+fn entry(at: u64, version: u8, name: u64, semaphore: u64, point: u64) -> [u8; ENTRY_SIZE] {
+    let mut entry = [0u8; ENTRY_SIZE];
+    entry[0] = version;
+    entry[4] = 7;
+    for (field, target) in [(8, name), (20, semaphore), (24, point), (28, CODE)] {
+        let distance = target.wrapping_sub(at + field) as u32;
+        entry[field as usize..][..4].copy_from_slice(&distance.to_le_bytes());
+    }
+    entry
+}
+
+#[track_caller]
+fn check(entries: &[[u8; ENTRY_SIZE]], scopes: usize, flaws: &[Flaw]) {
+    let mut bytes = file();
+    for (entry, at) in entries.iter().zip((SITES as usize..).step_by(ENTRY_SIZE)) {
+        bytes[at..at + ENTRY_SIZE].copy_from_slice(entry);
+    }
+    let size = (entries.len() * ENTRY_SIZE) as u64;
+    let layout = layout(vec![section("ctrace_sites", SITES, size)]);
+    let markers = read(&bytes, &layout, |_| None);
+    let sites: usize = markers.scopes.iter().map(|scope| scope.sites.len()).sum();
+    assert_eq!((sites, markers.flaws.total()), (scopes, flaws.len()), "{}", markers.flaws);
+    for flaw in flaws {
+        assert!(markers.flaws.count(*flaw) > 0, "{flaw:?}: {}", markers.flaws);
+    }
+}
+
+#[test]
+fn counts_flaws() {
+    let good = |at| entry(at, 1, TEXT, SEMAPHORE, POINT);
+    let second = SITES + ENTRY_SIZE as u64;
+    check(&[good(SITES)], 1, &[]);
+    check(&[good(SITES), entry(second, 1, TEXT, SEMAPHORE + 2, POINT + 1)], 2, &[]);
+    check(&[good(SITES), [0; ENTRY_SIZE]], 1, &[]);
+    let bad = |version, name, semaphore, point, flaw| {
+        check(&[good(SITES), entry(second, version, name, semaphore, point)], 1, &[flaw]);
+    };
+    bad(2, TEXT, SEMAPHORE, POINT, Flaw::Version);
+    bad(1, 0x800, SEMAPHORE, POINT, Flaw::Text);
+    bad(1, 0x7fff_0000, SEMAPHORE, POINT, Flaw::Text);
+    bad(1, 0u64.wrapping_sub(0x1000), SEMAPHORE, POINT, Flaw::Text);
+    bad(1, BSS, SEMAPHORE, POINT, Flaw::Text);
+    bad(1, TEXT, SEMAPHORE + 1, POINT, Flaw::Semaphore);
+    bad(1, TEXT, TEXT, POINT, Flaw::Semaphore);
+    bad(1, TEXT, 0x2fff, POINT, Flaw::Semaphore);
+    bad(1, TEXT, second + 20, POINT, Flaw::Semaphore);
+    bad(1, TEXT, BSS, POINT, Flaw::SemaphoreWithoutBytes);
+    bad(1, TEXT, 0x27ff, POINT, Flaw::SemaphoreWithoutBytes);
+    bad(1, TEXT, SEMAPHORE, SEMAPHORE, Flaw::Point);
+    bad(1, TEXT, SEMAPHORE, CODE, Flaw::Point);
+    bad(1, TEXT, SEMAPHORE, 0x9999, Flaw::Point);
+    // One place with two counters.
+    bad(1, TEXT, SEMAPHORE + 2, POINT, Flaw::Point);
+}
+
+#[test]
+fn survives_sections_that_lie() {
+    let mut bytes = file();
+    bytes[SITES as usize..][..ENTRY_SIZE].copy_from_slice(&entry(SITES, 1, TEXT, SEMAPHORE, POINT));
+    let check = |sections: Vec<Section>, scopes: usize, flaw: Option<Flaw>| {
+        let markers = read(&bytes, &layout(sections), |_| None);
+        assert_eq!(markers.scopes.len(), scopes);
+        assert_eq!(markers.flaws.is_empty(), flaw.is_none(), "{}", markers.flaws);
+        assert!(flaw.is_none_or(|flaw| markers.flaws.count(flaw) > 0), "{}", markers.flaws);
+    };
+    let sites = |start, size| section("ctrace_sites", start, size);
+    let size = ENTRY_SIZE as u64;
+    check(vec![sites(SITES, size), sites(SITES, size)], 1, None);
+    check(vec![sites(SITES, 0)], 0, None);
+    check(vec![sites(SITES, size + 8)], 1, Some(Flaw::Section));
+    check(vec![sites(SITES + 8, size)], 0, Some(Flaw::Section));
+    check(vec![sites(SITES, u64::MAX)], 1, Some(Flaw::Section));
+    check(vec![sites(0x9000, u64::MAX)], 0, Some(Flaw::Section));
+    check(vec![sites(u64::MAX - 31, u64::MAX)], 0, Some(Flaw::Section));
+    let mut elsewhere = sites(SITES, size);
+    elsewhere.offset = 0;
+    check(vec![elsewhere], 0, Some(Flaw::Section));
+    check(vec![section("ctrace_runtime", SITES, size)], 0, Some(Flaw::Runtime));
+}
+
+#[test]
+fn entries_are_bounded() {
+    let count = (1 << 20) + 1;
+    let size = (count * ENTRY_SIZE) as u64;
+    let bytes: Vec<u8> = std::iter::repeat_n([9u8; ENTRY_SIZE], count).flatten().collect();
+    let segment = Segment {
+        addresses: 0..size,
+        offset: 0,
+        file_size: size,
+        executable: true,
+        writable: true,
+    };
+    let sections = vec![section("ctrace_sites", 0, size)];
+    let layout = Layout { segments: vec![segment], sections, ..Layout::default() };
+    let markers = read(&bytes, &layout, |_| None);
+    assert_eq!((markers.flaws.count(Flaw::TooMany), markers.scopes.len()), (1, 0));
+}
+
+proptest::proptest! {
+    #[test]
+    fn never_panics(
+        random in proptest::collection::vec(proptest::num::u8::ANY, 0..400),
+        changes in proptest::collection::vec((0usize..96, proptest::num::u8::ANY), 0..6),
+        start in proptest::num::u64::ANY,
+        size in proptest::num::u64::ANY,
+        cut in 0usize..0x1800,
+    ) {
+        let names = ["ctrace_sites", "ctrace_runtime"];
+        let mut bytes = file();
+        for (at, entry_at) in [(0, SITES), (1, SITES + 32), (2, SITES + 64)] {
+            let good = entry(entry_at, 1, TEXT, SEMAPHORE + 2 * at, POINT + at);
+            bytes[entry_at as usize..][..ENTRY_SIZE].copy_from_slice(&good);
+        }
+        for (at, value) in changes {
+            bytes[SITES as usize + at] = value;
+        }
+        bytes[0x500..0x500 + random.len()].copy_from_slice(&random);
+        let near = |name| [
+            section(name, SITES, 96),
+            section(name, 0x500, random.len() as u64),
+            section(name, start % 0x3000, size % 0x3000),
+            section(name, start, size),
+        ];
+        let layout = layout(names.into_iter().flat_map(near).collect());
+        let whole = read(&bytes, &layout, |_| None);
+        let sites: usize = whole.scopes.iter().map(|scope| scope.sites.len()).sum();
+        proptest::prop_assert!(sites <= bytes.len() / ENTRY_SIZE);
+        for site in whole.scopes.iter().flat_map(|scope| &scope.sites) {
+            proptest::prop_assert_eq!(bytes[site.point as usize], 0x90);
+            proptest::prop_assert!((0x1000..0x17ff).contains(&site.semaphore));
+        }
+        bytes.truncate(cut);
+        read(&bytes, &layout, |_| Some("f".to_owned()));
+    }
+}

@@ -1,0 +1,69 @@
+//! Where a pattern matches.
+
+use super::object::Object;
+use super::pattern::Pattern;
+
+/// A function, probe or scope, by its object's place in the list that was searched, and its own
+/// place in the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Selected {
+    pub object: usize,
+    pub index: usize,
+}
+
+/// Where a pattern matches, and the objects that were searched: those it names, else the main
+/// executable, and the libraries only when nothing matches there.
+pub(super) fn search(
+    pattern: &Pattern,
+    objects: &[Object],
+    matches: impl Fn(&Pattern, &Object) -> Vec<usize>,
+) -> (Vec<Selected>, Vec<usize>) {
+    let find = |places: &[usize]| find(places, |object| matches(pattern, &objects[object]));
+    if pattern.names_object() {
+        let named = objects_that(objects, |object| pattern.matches_object(object));
+        return (find(&named), named);
+    }
+    let main = objects_that(objects, Object::is_main);
+    let found = find(&main);
+    if !found.is_empty() {
+        return (found, main);
+    }
+    let libraries = objects_that(objects, |object| !object.is_main());
+    (find(&libraries), objects_that(objects, |_| true))
+}
+
+pub(super) fn objects_that(objects: &[Object], pick: impl Fn(&Object) -> bool) -> Vec<usize> {
+    (0..objects.len()).filter(|object| pick(&objects[*object])).collect()
+}
+
+pub(super) fn find(objects: &[usize], matches: impl Fn(usize) -> Vec<usize>) -> Vec<Selected> {
+    let in_object =
+        |object: usize| matches(object).into_iter().map(move |index| Selected { object, index });
+    objects.iter().copied().flat_map(in_object).collect()
+}
+
+pub(super) fn matching<T>(items: &[T], matches: impl Fn(&T) -> bool) -> Vec<usize> {
+    (0..items.len()).filter(|index| matches(&items[*index])).collect()
+}
+
+/// Demangling is most of the work: large objects are shared out over two or more threads.
+pub(super) fn matching_functions(pattern: &Pattern, object: &Object) -> Vec<usize> {
+    const WORTH_A_THREAD: usize = 20_000;
+    let functions = object.functions();
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
+    if threads == 1 || functions.len() < WORTH_A_THREAD {
+        return matching(functions, |function| pattern.matches_function(function));
+    }
+    let share = functions.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = functions
+            .chunks(share)
+            .map(|part| scope.spawn(|| matching(part, |f| pattern.matches_function(f))))
+            .collect();
+        let parts = workers.into_iter().map(|worker| worker.join().unwrap_or_default());
+        parts
+            .enumerate()
+            .flat_map(|(part, found)| found.into_iter().map(move |index| part * share + index))
+            .collect()
+    })
+}
