@@ -17,7 +17,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{BINARY, Session, Target, site, spawn};
+use support::{BINARY, Session, Target, install, site};
 
 /// Calls of `f`, each of which calls `g`, through one kind of link.
 fn count_calls(choice: LinkChoice, kind: LinkKind) {
@@ -395,10 +395,10 @@ fn a_deleted_program_is_reached_through_its_process() {
     let Some(mut session) = Session::start(false) else { return };
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    fs::copy(&BINARY.path, &copy).unwrap();
-    let mut child = spawn(
-        Command::new(&copy).args(["calls", "30"]).stdin(Stdio::piped()).stdout(Stdio::null()),
-    );
+    install(&fs::read(&BINARY.path).unwrap(), &copy);
+    let mut command = Command::new(&copy);
+    command.args(["calls", "30"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
     fs::remove_file(&copy).unwrap();
     let exe = format!("/proc/{}/exe", child.id());
     let sites = [site("f", Cookie::plain(0))];
