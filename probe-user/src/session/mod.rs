@@ -13,5 +13,6 @@ pub mod slowdown;
 pub mod status;
 pub mod trace;
 pub mod tracer;
+pub mod unarmed;
 
 pub use setup::{Origin, Setup, describe, planner};

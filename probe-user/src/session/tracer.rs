@@ -12,6 +12,7 @@ use super::{
     sink::Sink,
     slowdown::Watch,
     status::Status,
+    unarmed::Unarmed,
 };
 use crate::{
     bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings},
@@ -54,6 +55,7 @@ pub struct Tracer {
     attachments: Vec<Attachment>,
     armed: HashSet<Identity>,
     costs: Costs,
+    unarmed: Unarmed,
     notes: Vec<String>,
     start: Nanos,
     next_report: Option<Nanos>,
@@ -79,6 +81,7 @@ impl Tracer {
             attachments: Vec::new(),
             armed: HashSet::new(),
             costs: Costs::default(),
+            unarmed: Unarmed::default(),
             notes: Vec::new(),
             start: Nanos::ZERO,
             next_report: None,
@@ -106,9 +109,15 @@ impl Tracer {
 
     fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
         let parts = &mut self.parts;
+        let first = self.costs.functions();
         self.costs.add(&object.functions);
-        let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
-        self.attachments.extend(attached);
+        match arm::arm(&parts.kernel, &mut parts.engine, object, parts.links) {
+            Ok(attached) => self.attachments.extend(attached),
+            Err(error) => {
+                self.unarmed.add(first..self.costs.functions());
+                return Err(error.into());
+            }
+        }
         Ok(())
     }
 

@@ -28,11 +28,12 @@ impl Tracer {
             center_cut: parts.center_cut,
             notes: self.notes.clone(),
         };
-        let report = if reset {
+        let mut report = if reset {
             parts.engine.report_interval(end, meta)
         } else {
             parts.engine.report(end, meta)
         };
+        self.unarmed.leave_out(&mut report);
         parts.status.suspend(|| parts.sink.write(&report))
     }
 }
