@@ -32,6 +32,7 @@ pub use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::{Features, Nop, Support, long_nop};
 pub use floor::attach_nothing;
+pub use jumps::JUMPS_LIMIT;
 pub use kernel::{Config, Kernel};
 pub use link::{Attachment, LinkChoice, LinkKind, PERF_SITES_LIMIT, Role, SITES_LIMIT, Site};
 pub use loss::{Lost, LostCounter};

@@ -3,6 +3,7 @@
 pub mod arm;
 pub mod calibrate;
 pub mod costs;
+pub mod jump_room;
 pub mod launch;
 pub mod plan;
 pub mod reader;

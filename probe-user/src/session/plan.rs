@@ -1,5 +1,6 @@
 //! From a selection to probes: what is traced in each object, where, and what had to be refused.
 
+use super::jump_room::JumpRoom;
 use crate::target::{
     maps::MappedObject,
     object::Object,
@@ -28,6 +29,8 @@ pub struct Plan {
     pub refused: Vec<Refused>,
     /// What the user should know of the selection, a line each.
     pub remarks: Vec<String>,
+    /// What a reader of the report should know.
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -79,6 +82,7 @@ pub struct Planner {
     /// Seen in an object of the process so far: no return probes from then on.
     unwinder: bool,
     switches_stacks: bool,
+    jumps: JumpRoom,
 }
 
 impl Planner {
@@ -91,6 +95,7 @@ impl Planner {
             nop5_optimised,
             unwinder: false,
             switches_stacks: false,
+            jumps: JumpRoom::default(),
         }
     }
 
@@ -150,7 +155,7 @@ impl Planner {
         Ok(objects)
     }
 
-    fn place_all(&self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
+    fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
         let mut plan = Plan {
             remarks: selection
                 .unmatched
@@ -160,6 +165,7 @@ impl Planner {
                 .collect(),
             ..Plan::default()
         };
+        let mut unseen = 0;
         for (index, object) in objects.iter().enumerate() {
             let functions = selection.functions.iter().filter(|s| s.object == index);
             let probes = selection.usdt.iter().filter(|s| s.object == index);
@@ -168,6 +174,7 @@ impl Planner {
                 functions.map(|s| &object.functions()[s.index]).collect();
             if !functions.is_empty() {
                 self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
+                unseen += self.make_room(&mut planned);
             }
             planned.extend(probes.map(|s| usdt(object, &object.usdt_probes()[s.index])));
             if !planned.is_empty() {
@@ -179,7 +186,24 @@ impl Planner {
                 });
             }
         }
+        if unseen > 0 {
+            plan.notes.push(self.jumps.note(unseen));
+        }
         Ok(plan)
+    }
+
+    /// How many functions lose their ends, because the table of indirect jumps is full.
+    fn make_room(&mut self, planned: &mut [Planned]) -> usize {
+        let mut unseen = 0;
+        for Planned { info, sites } in planned {
+            if let Sites::Function(placement) = sites
+                && !self.jumps.fit(placement)
+            {
+                info.exit = ExitSeen::Never;
+                unseen += 1;
+            }
+        }
+        unseen
     }
 
     fn place_functions(

@@ -95,6 +95,7 @@ impl Tracer {
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));
+        plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
         for object in &plan.objects {
             self.attach(object)?;

@@ -81,6 +81,7 @@ impl Tracer {
                 return self.note(why);
             }
         };
+        plan.notes.iter().for_each(|note| self.note(note.clone()));
         for object in &plan.objects {
             let attached = self.attach(object);
             let after = bpf::now().since(self.start).0 as f64 / 1e9;
