@@ -9,6 +9,7 @@ mod btf;
 mod capabilities;
 mod clock;
 mod control;
+mod cpu_clock;
 mod cpus;
 mod diagnostics;
 mod error;
@@ -28,6 +29,7 @@ mod sys;
 
 pub use capabilities::{Capabilities, Capability};
 pub use clock::now;
+pub use cpu_clock::CpuClock;
 pub use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::{Features, Nop, Support, long_nop};

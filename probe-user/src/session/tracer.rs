@@ -15,7 +15,7 @@ use super::{
     unarmed::Unarmed,
 };
 use crate::{
-    bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings},
+    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Rings},
     target::{maps::MappedObject, process::Process},
     ui,
 };
@@ -63,6 +63,8 @@ pub struct Tracer {
     looks: u32,
     finishing: bool,
     diagnostics: Option<Diagnostics>,
+    /// Of the process and its children, while those are followed.
+    clock: Option<CpuClock>,
 }
 
 /// The kernel keeps this much free below the main stack for it to grow.
@@ -89,6 +91,7 @@ impl Tracer {
             looks: 0,
             finishing: false,
             diagnostics,
+            clock: None,
         }
     }
 
@@ -102,6 +105,7 @@ impl Tracer {
         }
         let places: usize = self.attachments.iter().map(Attachment::sites).sum();
         tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
+        self.start_clock();
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
         self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));

@@ -14,7 +14,7 @@ pub(super) use bpf::{
     AttachType, Insn, ProgramSpec, ProgramType, UprobeLink, create_ring, link_perf, link_uprobes,
     load_program, map_delete, map_lookup, map_update, open_raw_tracepoint,
 };
-pub(super) use perf::{UprobeEvent, open_uprobe};
+pub(super) use perf::{UprobeEvent, open_cpu_clock, open_uprobe};
 
 use std::{
     ffi::c_void,
