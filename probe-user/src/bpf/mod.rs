@@ -1,4 +1,4 @@
-//! The only door to the kernel, and the only unsafe code of this crate.
+//! The only door to the kernel, and but for `inherited` the only unsafe code of this crate.
 //!
 //! [`Kernel`] loads the programs and attaches them; [`Rings`] bring the records back; [`Features`]
 //! say what this machine can do. Every system call of ours goes through `sys`, where unit tests
@@ -22,6 +22,7 @@ mod loss;
 mod multi;
 mod object;
 mod perf;
+mod pid_namespace;
 mod programs;
 mod release;
 mod rings;
