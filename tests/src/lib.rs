@@ -10,6 +10,7 @@ pub mod cases;
 pub mod corpus;
 pub mod env;
 pub mod gate;
+pub mod install;
 pub mod probes;
 pub mod process;
 pub mod report;

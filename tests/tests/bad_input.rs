@@ -1,6 +1,7 @@
 //! Bad input: one line on stderr that starts `ctrace:`, the right exit code, nothing attached.
 
 use ctrace_tests::env::Link;
+use ctrace_tests::install::install;
 use ctrace_tests::process::{Finished, run};
 use ctrace_tests::targets::{Targets, program};
 use ctrace_tests::{gate, or_skip};
@@ -157,15 +158,11 @@ fn without_rights() {
     let path = env.targets.get(&program("counts.c")).expect("builds");
     // As nobody, who must be able to reach the files.
     let dir = tempfile::tempdir().expect("temporary directory");
-    let open = |path: &Path| {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("chmod");
-    };
-    open(dir.path());
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("chmod");
     let copies = [(&env.ctrace, dir.path().join("ctrace")), (&path, dir.path().join("counts"))];
     for (from, to) in &copies {
-        std::fs::copy(from, to).expect("copy");
-        open(to);
+        install(&std::fs::read(from).expect("read"), to);
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);

@@ -7,7 +7,6 @@ use super::{
 };
 use std::{
     ffi::CStr,
-    io,
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
 };
@@ -56,22 +55,10 @@ impl Control {
         sys::map_update(self.traced.as_fd(), pid, &[mode]).map_err(|source| {
             match source.raw_os_error() {
                 Some(libc::E2BIG) => BpfError::TooManyProcesses { limit: PROCESSES_LIMIT },
-                _ => map_error(source),
+                _ => BpfError::Map { what: "traced processes", source },
             }
         })
     }
-
-    /// A process that is not traced, or not any more, is fine.
-    pub(super) fn untrace(&self, pid: u32) -> Result<(), BpfError> {
-        match sys::map_delete(self.traced.as_fd(), pid) {
-            Err(source) if source.raw_os_error() != Some(libc::ENOENT) => Err(map_error(source)),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn map_error(source: io::Error) -> BpfError {
-    BpfError::Map { what: "traced processes", source }
 }
 
 #[cfg(test)]
@@ -120,12 +107,5 @@ mod tests {
     fn other_refusals_are_told() {
         let _fake = fake::Fake::failing(libc::ENOMEM);
         assert!(matches!(control().trace(1, 1), Err(BpfError::Map { .. })));
-        assert!(matches!(control().untrace(1), Err(BpfError::Map { .. })));
-    }
-
-    #[test]
-    fn a_process_may_be_gone_from_the_set() {
-        let _fake = fake::Fake::failing(libc::ENOENT);
-        control().untrace(1).unwrap();
     }
 }

@@ -15,6 +15,13 @@ pub enum BpfError {
     )]
     NoProgram { reason: &'static str },
 
+    #[error(
+        "ctrace runs in a pid namespace of its own (a container?), where process ids are not those \
+         of the kernel's eBPF programs; run it in the host's: `nsenter -t 1 -p` on the host, or \
+         `docker run --pid=host`"
+    )]
+    PidNamespace,
+
     #[error("no permission to {action}{}", rights(.missing, .lockdown))]
     Permission { action: String, missing: Vec<Capability>, lockdown: Option<String> },
 

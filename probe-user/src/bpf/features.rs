@@ -50,6 +50,8 @@ pub struct Features {
     /// Whether this binary contains the eBPF programs.
     pub programs: Support,
     pub capabilities: Capabilities,
+    /// Process ids are those of the eBPF programs.
+    pub process_ids: Support,
     /// The mode of kernel lockdown, where there is one.
     pub lockdown: Option<String>,
     /// The kernel's own type information.
@@ -91,6 +93,9 @@ impl Features {
                 Err(format!("built without them ({})", object::toolchain()))
             }),
             capabilities: Capabilities::of_this_process(),
+            process_ids: Support::from(
+                super::pid_namespace::require_initial().map_err(|e| e.to_string()),
+            ),
             lockdown: lockdown(),
             btf: Support::from(super::btf::Offsets::of_running_kernel().map_err(|e| e.to_string())),
             ring_buffer: Support::from(rings::try_out().map_err(|e| reason(&e))),

@@ -1,7 +1,7 @@
 //! The programs and maps of one tracing session, loaded.
 
 use super::{
-    BpfError, Diagnostics, Features, LostCounter, Release, Rings,
+    BpfError, Diagnostics, LostCounter, Release, Rings,
     btf::Offsets,
     buffers::Buffers,
     control::Control,
@@ -46,7 +46,6 @@ pub struct Kernel {
     /// The programs ask the set of traced processes; links are not filtered.
     filters_in_programs: bool,
     known_links: KnownLinks,
-    features: OnceLock<Features>,
 }
 
 impl Kernel {
@@ -83,13 +82,7 @@ impl Kernel {
             lost,
             filters_in_programs,
             known_links: KnownLinks::default(),
-            features: OnceLock::new(),
         })
-    }
-
-    /// What this machine can do. The first call tries it out, which takes up to half a second.
-    pub fn features(&self) -> &Features {
-        self.features.get_or_init(Features::probe)
     }
 
     /// Events of this process count, and its forks, execs and exits are reported.
@@ -101,10 +94,6 @@ impl Kernel {
     /// its next exec on it stops before each new program, until it gets SIGCONT.
     pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
         self.control.trace(pid.0, TRACED_LAUNCHED)
-    }
-
-    pub fn untrace_process(&self, pid: Pid) -> Result<(), BpfError> {
-        self.control.untrace(pid.0)
     }
 
     /// Adds indirect jumps for exit sites; says the first one's index, the others follow.

@@ -1,4 +1,4 @@
-//! The only door to the kernel, and the only unsafe code of this crate.
+//! The only door to the kernel, and but for `inherited` the only unsafe code of this crate.
 //!
 //! [`Kernel`] loads the programs and attaches them; [`Rings`] bring the records back; [`Features`]
 //! say what this machine can do. Every system call of ours goes through `sys`, where unit tests
@@ -10,6 +10,7 @@ mod buffers;
 mod capabilities;
 mod clock;
 mod control;
+mod cpu_clock;
 mod cpus;
 mod diagnostics;
 mod error;
@@ -23,6 +24,7 @@ mod loss;
 mod multi;
 mod object;
 mod perf;
+mod pid_namespace;
 mod programs;
 mod release;
 mod rings;
@@ -30,10 +32,12 @@ mod sys;
 
 pub use capabilities::{Capabilities, Capability};
 pub use clock::{now, sample};
+pub use cpu_clock::CpuClock;
 pub use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::{Features, Nop, Support, long_nop};
 pub use floor::attach_nothing;
+pub use jumps::JUMPS_LIMIT;
 pub use kernel::{Config, Kernel};
 pub use link::{Attachment, LinkChoice, LinkKind, PERF_SITES_LIMIT, Role, SITES_LIMIT, Site};
 pub use loss::{Lost, LostCounter};

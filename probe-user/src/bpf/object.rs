@@ -14,9 +14,11 @@ pub(super) fn is_there() -> bool {
     !OBJECT.is_empty()
 }
 
-/// Whether tracing can be thought of at all: a binary built without the programs says so at once.
+/// Whether tracing can be thought of at all: a binary built without the programs says so at once,
+/// and so does one that runs where process ids are not the kernel's.
 pub fn require() -> Result<(), BpfError> {
-    bytes().map(|_| ())
+    bytes()?;
+    super::pid_namespace::require_initial()
 }
 
 pub(super) fn bytes() -> Result<&'static [u8], BpfError> {

@@ -93,7 +93,8 @@ pub struct ProbeArgs {
     /// Memory for exact statistics; past it percentiles are within 0.1 %
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
     pub spool: u64,
-    /// What to do about a slowed target: warn (beyond 50 %), off, or stop beyond PERCENT
+    /// What to do about a slowed target (with --follow, and its children): warn (beyond 50 %), off,
+    /// or stop beyond PERCENT
     #[arg(long, value_name = "warn|off|PERCENT", default_value = "warn", value_parser = values::slowdown)]
     pub max_slowdown: SlowdownArg,
 }

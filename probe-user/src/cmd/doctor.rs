@@ -22,7 +22,9 @@ struct Report<'a> {
 pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
     let features = Features::probe();
     let works = features.link.is_some()
-        && [&features.programs, &features.btf, &features.ring_buffer].iter().all(|s| s.works);
+        && [&features.programs, &features.process_ids, &features.btf, &features.ring_buffer]
+            .iter()
+            .all(|s| s.works);
     let calibration = if args.calibrate && works { Some(calibrate::measure()?) } else { None };
     if args.json {
         let report = Report {
@@ -44,6 +46,7 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
         row("rights", &rights(features)),
         row("lockdown", features.lockdown.as_deref().unwrap_or("none")),
         row("eBPF programs", &support(&features.programs)),
+        row("process ids", &support(&features.process_ids)),
         row("kernel types (BTF)", &support(&features.btf)),
         row("ring buffers", &support(&features.ring_buffer)),
         row("session links", &support(&features.session_link)),

@@ -1,7 +1,7 @@
 //! The child of `run`: stops itself, so that probes are armed before it becomes the command.
 
 use super::Failure;
-use crate::cli::ExecArgs;
+use crate::{cli::ExecArgs, inherited::pass_on_signals};
 use anyhow::anyhow;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
 use std::{io::ErrorKind, os::unix::process::CommandExt, process::Command};
@@ -14,7 +14,10 @@ pub(super) fn main(args: &ExecArgs) -> Failure {
         }
         Ok(()) => {
             let name = &args.command[0];
-            let error = Command::new(&args.file).arg0(name).args(&args.command[1..]).exec();
+            let mut command = Command::new(&args.file);
+            command.arg0(name).args(&args.command[1..]);
+            pass_on_signals(&mut command);
+            let error = command.exec();
             let code = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
             Failure::new(code, anyhow!("cannot execute {}: {error}", args.file.display()))
         }

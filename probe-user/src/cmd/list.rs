@@ -3,7 +3,7 @@
 use super::Failure;
 use crate::{
     cli::{ListArgs, SelectArgs},
-    session::{self, markers::cost_text},
+    session::{self, jump_room::JumpRoom, markers::cost_text},
     target::{
         launch::resolve,
         list::{Row, list_functions},
@@ -105,9 +105,13 @@ fn decide(
     }
     let placers =
         objects.iter().map(|object| planner.placer(object)).collect::<Result<Vec<_>, _>>()?;
+    let mut jumps = JumpRoom::default();
     let decide = |row: Row| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
-        let placement = function.map(|function| placers[row.object_index].place(function));
+        let mut placement = function.map(|function| placers[row.object_index].place(function));
+        if let Some(Ok(placement)) = &mut placement {
+            jumps.fit(placement);
+        }
         (row, placement)
     };
     Ok(rows.into_iter().map(decide).collect())

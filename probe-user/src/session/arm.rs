@@ -32,8 +32,8 @@ struct ByRole {
     points: Vec<Site>,
 }
 
-/// Attaches the probes of one object, all or none. Its functions are known to the engine before, so
-/// that no record comes of a function that is not.
+/// Attaches the probes of one object, all or none. The engine knows its functions in any case, so
+/// that no record comes of a function that it does not know.
 pub fn arm(
     kernel: &Kernel,
     engine: &mut Engine,
@@ -41,7 +41,9 @@ pub fn arm(
     options: LinkOptions,
 ) -> anyhow::Result<Vec<Attachment>> {
     let mut attachments = Vec::new();
-    let sites = sites_of(kernel, engine, object)?;
+    let add = |planned: &Planned| engine.add_function(planned.info.clone());
+    let ids: Vec<FuncId> = object.functions.iter().map(add).collect();
+    let sites = sites_of(kernel, object, &ids)?;
     let mut attach = |role, sites: &[Site]| {
         attach_some(kernel, &object.open_path, role, sites, options, &mut attachments)
     };
@@ -69,11 +71,10 @@ fn attach_some(
     Ok(())
 }
 
-fn sites_of(kernel: &Kernel, engine: &mut Engine, object: &ObjectPlan) -> anyhow::Result<ByRole> {
+fn sites_of(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> anyhow::Result<ByRole> {
     let mut sites = ByRole::default();
-    for planned in &object.functions {
-        let id = engine.add_function(planned.info.clone());
-        add_sites(kernel, &mut sites, id, planned)?;
+    for (planned, id) in object.functions.iter().zip(ids) {
+        add_sites(kernel, &mut sites, *id, planned)?;
     }
     Ok(sites)
 }

@@ -43,6 +43,11 @@ impl Costs {
         self.per_event.extend(functions.iter().map(event_cost));
     }
 
+    /// How many functions there are.
+    pub fn functions(&self) -> usize {
+        self.per_event.len()
+    }
+
     /// What so many events of each function cost together.
     pub fn of(&self, events: &[u64]) -> Nanos {
         let each = self.per_event.iter().zip(events);

@@ -1,6 +1,6 @@
 //! Starting a command so that probes are in place before its first instruction.
 
-use crate::target::process::Process;
+use crate::{inherited::pass_on_signals, target::process::Process};
 use anyhow::{Context, bail};
 use ctrace_core::units::Pid;
 use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
@@ -22,14 +22,10 @@ pub struct Launched {
 impl Launched {
     /// Forks a child that is stopped short of executing `file`.
     pub fn stopped(file: &Path, command: &[OsString]) -> anyhow::Result<Self> {
-        let child = Command::new("/proc/self/exe")
-            .arg0("ctrace")
-            .arg("__exec")
-            .arg(file)
-            .arg("--")
-            .args(command)
-            .spawn()
-            .context("cannot start a child process")?;
+        let mut exec = Command::new("/proc/self/exe");
+        exec.arg0("ctrace").arg("__exec").arg(file).arg("--").args(command);
+        pass_on_signals(&mut exec);
+        let child = exec.spawn().context("cannot start a child process")?;
         let launched = Self { child, guard: None };
         match waitpid(Some(launched.raw_pid()), WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => Ok(launched),

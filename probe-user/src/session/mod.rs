@@ -4,6 +4,7 @@ pub mod arm;
 pub mod buffers;
 pub mod calibrate;
 pub mod costs;
+pub mod jump_room;
 pub mod launch;
 pub mod markers;
 mod nothing_chosen;
@@ -16,5 +17,6 @@ pub mod slowdown;
 pub mod status;
 pub mod trace;
 pub mod tracer;
+pub mod unarmed;
 
 pub use setup::{Origin, Setup, describe, planner};

@@ -1,6 +1,7 @@
 //! From a selection to probes: what is traced in each object, where, and what had to be refused.
 
 use super::{
+    jump_room::JumpRoom,
     markers::{self, MarkerPlan},
     nothing_chosen::what_could_be_traced,
 };
@@ -34,6 +35,8 @@ pub struct Plan {
     pub refused: Vec<Refused>,
     /// What the user should know of the selection, a line each.
     pub remarks: Vec<String>,
+    /// What a reader of the report should know.
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -91,6 +94,7 @@ pub struct Planner {
     /// Seen in an object of the process so far: no return probes from then on.
     unwinder: bool,
     switches_stacks: bool,
+    jumps: JumpRoom,
 }
 
 impl Planner {
@@ -104,6 +108,7 @@ impl Planner {
             has_runtime: false,
             unwinder: false,
             switches_stacks: false,
+            jumps: JumpRoom::default(),
         }
     }
 
@@ -167,8 +172,9 @@ impl Planner {
         Ok(objects)
     }
 
-    fn place_all(&self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
+    fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
         let mut plan = Plan { remarks: self.remarks(objects, selection), ..Plan::default() };
+        let mut unseen = 0;
         for (index, object) in objects.iter().enumerate() {
             let functions = selection.functions.iter().filter(|s| s.object == index);
             let probes = selection.usdt.iter().filter(|s| s.object == index);
@@ -177,6 +183,7 @@ impl Planner {
                 functions.map(|s| &object.functions()[s.index]).collect();
             if !functions.is_empty() {
                 self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
+                unseen += self.make_room(&mut planned);
             }
             planned.extend(probes.map(|s| usdt(object, &object.usdt_probes()[s.index])));
             let scopes = selection.markers.iter().filter(|s| s.object == index);
@@ -197,6 +204,9 @@ impl Planner {
                 });
             }
         }
+        if unseen > 0 {
+            plan.notes.push(self.jumps.note(unseen));
+        }
         Ok(plan)
     }
 
@@ -215,6 +225,20 @@ impl Planner {
             );
         }
         remarks
+    }
+
+    /// How many functions lose their ends, because the table of indirect jumps is full.
+    fn make_room(&mut self, planned: &mut [Planned]) -> usize {
+        let mut unseen = 0;
+        for Planned { info, sites } in planned {
+            if let Sites::Function(placement) = sites
+                && !self.jumps.fit(placement)
+            {
+                info.exit = ExitSeen::Never;
+                unseen += 1;
+            }
+        }
+        unseen
     }
 
     fn place_functions(

@@ -34,6 +34,10 @@ impl Watch {
         Self { policy, warned: false, bad: 0, spent: Nanos::ZERO, cpu: Nanos::ZERO }
     }
 
+    pub fn is_on(&self) -> bool {
+        self.policy != SlowdownArg::Off
+    }
+
     /// Both arguments are totals since the start: what probes cost, what CPU time was used.
     pub fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
         let used = cpu.since(self.cpu);

@@ -1,25 +1,28 @@
 //! The state of one session: kernel, engine, what is armed, and where the reports go.
 
+mod late;
+mod reports;
+mod watch;
+
 use super::{
     arm::{self, LinkOptions},
     costs::Costs,
-    launch,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
     reader::Batch,
     sink::Sink,
-    slowdown::{Verdict, Watch},
+    slowdown::Watch,
     status::Status,
+    unarmed::Unarmed,
 };
 use crate::{
-    bpf::{self, Attachment, Diagnostics, Kernel, LinkKind, Rings, Role},
-    target::{launch::resolve, maps::MappedObject, process::Process},
+    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Rings},
+    target::{maps::MappedObject, process::Process},
     ui,
 };
-use ctrace_common::{CONTROL_LEN, Kind};
+use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
     ProcessChange,
-    decode::{Decoded, decode},
-    engine::{Engine, ReportMeta},
+    engine::Engine,
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
@@ -52,6 +55,7 @@ pub struct Tracer {
     attachments: Vec<Attachment>,
     armed: HashSet<Identity>,
     costs: Costs,
+    unarmed: Unarmed,
     notes: Vec<String>,
     start: Nanos,
     next_report: Option<Nanos>,
@@ -59,6 +63,8 @@ pub struct Tracer {
     looks: u32,
     finishing: bool,
     diagnostics: Option<Diagnostics>,
+    /// Of the process and its children, while those are followed.
+    clock: Option<CpuClock>,
 }
 
 /// The kernel keeps this much free below the main stack for it to grow.
@@ -77,6 +83,7 @@ impl Tracer {
             attachments: Vec::new(),
             armed: HashSet::new(),
             costs: Costs::default(),
+            unarmed: Unarmed::default(),
             notes: Vec::new(),
             start: Nanos::ZERO,
             next_report: None,
@@ -84,18 +91,21 @@ impl Tracer {
             looks: 0,
             finishing: false,
             diagnostics,
+            clock: None,
         }
     }
 
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));
+        plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
         for object in &plan.objects {
             self.attach(object)?;
         }
         let places: usize = self.attachments.iter().map(Attachment::sites).sum();
         tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
+        self.start_clock();
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
         self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));
@@ -104,9 +114,15 @@ impl Tracer {
 
     fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
         let parts = &mut self.parts;
+        let first = self.costs.functions();
         self.costs.add(&object.functions);
-        let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
-        self.attachments.extend(attached);
+        match arm::arm(&parts.kernel, &mut parts.engine, object, parts.links) {
+            Ok(attached) => self.attachments.extend(attached),
+            Err(error) => {
+                self.unarmed.add(first..self.costs.functions());
+                return Err(error.into());
+            }
+        }
         Ok(())
     }
 
@@ -168,56 +184,6 @@ impl Tracer {
         Ok(read)
     }
 
-    /// A process that was stopped at the start of a new program goes on once that has its probes.
-    fn release_if_held(&mut self, record: &[u8]) {
-        let Ok(Decoded::Control(control)) = decode(record) else { return };
-        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) || control.arg1 != 1 {
-            return;
-        }
-        self.release(Pid(control.record.pid));
-    }
-
-    fn release(&mut self, pid: Pid) {
-        if !self.finishing {
-            self.arm_new_program(pid);
-        }
-        if let Err(error) = launch::go_on(pid) {
-            self.note(format!("process {} could not be continued: {error}", pid.0));
-        }
-    }
-
-    /// The last report, up to `end`.
-    pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
-        self.parts.status.finish();
-        self.take_changes();
-        let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
-        let lost = self.parts.kernel.lost().read()?.events;
-        tracing::info!("events: {delivered} delivered, {lost} lost");
-        let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
-        // The last interval may have ended just now.
-        if self.reported != Some(end) {
-            self.report(end, own_interval)?;
-        }
-        Ok(())
-    }
-
-    fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
-        self.reported = Some(end);
-        let parts = &mut self.parts;
-        parts.engine.set_lost_events(parts.kernel.lost().read()?.events);
-        let meta = ReportMeta {
-            target: parts.target.clone(),
-            center_cut: parts.center_cut,
-            notes: self.notes.clone(),
-        };
-        let report = if reset {
-            parts.engine.report_interval(end, meta)
-        } else {
-            parts.engine.report(end, meta)
-        };
-        parts.status.suspend(|| parts.sink.write(&report))
-    }
-
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
     pub fn look_around(&mut self) -> anyhow::Result<bool> {
         if let Some(diagnostics) = &mut self.diagnostics {
@@ -258,109 +224,6 @@ impl Tracer {
             }
         }
         execed
-    }
-
-    /// Functions of programs and libraries that came later. What cannot be read any more (the
-    /// process may be gone) is left alone; what cannot be attached is a note in the report.
-    fn arm_new_objects(&mut self, pid: Pid) {
-        if let Some((_, mapped)) = self.mapped(pid) {
-            self.arm_new(mapped);
-        }
-    }
-
-    /// The same before the first instruction: the loader has not mapped the libraries yet.
-    fn arm_new_program(&mut self, pid: Pid) {
-        let Some((process, mut objects)) = self.mapped(pid) else { return };
-        if let Ok(launch) = resolve(process.exe().as_os_str()) {
-            objects.extend(launch.objects.into_iter().filter(|object| !object.is_main));
-        }
-        self.arm_new(objects);
-    }
-
-    /// The process as it is mapped now; its stacks are noted on the way.
-    fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
-        let process = Process::open(pid.0).ok()?;
-        self.map_stacks(&process);
-        let objects = process.objects().ok()?;
-        Some((process, objects))
-    }
-
-    fn arm_new(&mut self, objects: Vec<MappedObject>) {
-        let new: Vec<MappedObject> =
-            objects.into_iter().filter(|o| !self.armed.contains(&identity(o))).collect();
-        if new.is_empty() {
-            return;
-        }
-        self.armed.extend(new.iter().map(identity));
-        let planned = self.parts.planner.plan_more(&new);
-        self.drop_return_probes_if_deadly();
-        let plan = match planned {
-            Ok(plan) => plan,
-            Err(error) => {
-                let why = format!("functions of {} are not traced: {error:#}", names(&new));
-                return self.note(why);
-            }
-        };
-        for object in &plan.objects {
-            let attached = self.attach(object);
-            let after = bpf::now().since(self.start).0 as f64 / 1e9;
-            let (count, name) = (object.functions.len(), &object.name);
-            self.note(match attached {
-                Ok(()) => format!(
-                    "{count} functions of {name} were armed {after:.3} s after the start; earlier \
-                     calls are not counted"
-                ),
-                Err(error) => format!("{count} functions of {name} are not traced: {error:#}"),
-            });
-        }
-    }
-
-    fn check_slowdown(&mut self) -> anyhow::Result<bool> {
-        // The hits are those of all followed processes, the CPU time that of one.
-        if self.parts.links.pid.is_none() {
-            return Ok(true);
-        }
-        let spent = self.costs.of(self.parts.engine.counters().hits);
-        let Some(cpu) = Process::cpu_time(self.parts.pid.0) else { return Ok(true) };
-        match self.parts.watch.check(spent, cpu) {
-            Verdict::Fine => Ok(true),
-            Verdict::Warn(percent) => {
-                self.warn(&format!(
-                    "the probes slow the target by about {percent:.0} %; trace fewer \
-                     functions, or stop on such a slowdown with --max-slowdown {percent:.0}%"
-                ));
-                Ok(true)
-            }
-            Verdict::Stop(percent) => {
-                let note = format!(
-                    "tracing stopped early: the probes slowed the target by about {percent:.0} %, \
-                     more than --max-slowdown allows"
-                );
-                self.warn(&note);
-                self.note(note);
-                Ok(false)
-            }
-        }
-    }
-
-    /// A library that unwinds or switches stacks came while return probes are in place: through
-    /// them the target would die.
-    fn drop_return_probes_if_deadly(&mut self) {
-        if self.parts.planner.allows_return_probes() {
-            return;
-        }
-        let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
-        let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
-        if deadly.is_empty() {
-            return;
-        }
-        let functions: usize = deadly.iter().map(Attachment::sites).sum();
-        drop(deadly);
-        self.note(format!(
-            "{functions} functions were traced up to {:.3} s after the start only: a library was \
-             loaded that their return probes would have made crash (--returns ret-sites avoids it)",
-            bpf::now().since(self.start).0 as f64 / 1e9,
-        ));
     }
 
     /// For the reports; of a flood of notes the first ones.
@@ -406,10 +269,6 @@ pub fn nanos(duration: Duration) -> Nanos {
 
 fn millis(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
-}
-
-fn names(objects: &[MappedObject]) -> String {
-    objects.iter().map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// A wait status as `wait(2)` gives it.

@@ -1,5 +1,10 @@
 //! Small programs that the tests compile, and what else they need from the machine.
 
+#[path = "../../../tests/src/install.rs"]
+mod install;
+
+pub(super) use install::install;
+
 use super::object::Object;
 use std::fs;
 use std::path::{Path, PathBuf};

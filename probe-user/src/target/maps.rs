@@ -279,6 +279,7 @@ fn unescape(path: &[u8]) -> OsString {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures::install;
     use super::*;
     use std::process::{Child, Command, Stdio};
 
@@ -337,8 +338,8 @@ mod tests {
     fn opens_the_inode_that_runs() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("sleeper");
-        fs::copy("/bin/sleep", &program).unwrap();
-        let original = fs::read(&program).unwrap();
+        let original = fs::read("/bin/sleep").unwrap();
+        install(&original, &program);
         let sleeper = Sleeper::start(&program);
 
         let object = sleeper.main();
@@ -364,7 +365,7 @@ mod tests {
         for part in ["lower", "upper", "merged"] {
             fs::create_dir(dir.path().join(part)).unwrap();
         }
-        fs::copy("/bin/sleep", dir.path().join("lower/sleeper")).unwrap();
+        install(&fs::read("/bin/sleep").unwrap(), &dir.path().join("lower/sleeper"));
         let script = "mount -t overlay overlay -o lowerdir=upper:lower merged && \
                       exec merged/sleeper 1000";
         let mut unshare = Command::new("unshare");

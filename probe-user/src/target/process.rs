@@ -143,7 +143,12 @@ impl Process {
 
     /// Its threads with their names, in the order of their ids.
     pub fn threads(&self) -> Vec<Thread> {
-        let Ok(tasks) = fs::read_dir(proc_path(self.pid, "task")) else { return Vec::new() };
+        Self::threads_of(self.pid)
+    }
+
+    /// The threads of a process, whether or not it could be traced.
+    pub fn threads_of(pid: u32) -> Vec<Thread> {
+        let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
         let mut threads: Vec<Thread> = tasks
             .filter_map(|task| {
                 let task = task.ok()?;

@@ -70,11 +70,9 @@ fn tiny_32_bit() -> Vec<u8> {
 
 #[test]
 fn refuses_a_32_bit_program() {
-    use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("tiny");
-    fs::write(&program, tiny_32_bit()).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    super::super::fixtures::install(&tiny_32_bit(), &program);
     let error = super::super::object::Object::open(&program, &program).unwrap_err();
     assert!(error.to_string().contains("32-bit"), "{error}");
     let Ok(mut child) = std::process::Command::new(&program).spawn() else {

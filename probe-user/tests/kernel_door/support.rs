@@ -1,5 +1,10 @@
 //! The program under trace and the session that traces it.
 
+#[path = "../../../tests/src/install.rs"]
+mod install;
+
+pub(crate) use install::install;
+
 use ctrace_common::{CONTROL_LEN, Cookie, Kind, RECORD_LEN};
 use ctrace_core::units::Pid;
 use ctrace_user::bpf::{
@@ -9,7 +14,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 use std::{
     collections::HashMap,
     fs,
-    io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::LazyLock,
@@ -40,7 +45,7 @@ pub(crate) static BINARY: LazyLock<Binary> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("target");
     if let Some(compiled) = std::env::var_os(COMPILED) {
-        fs::copy(compiled, &path).unwrap();
+        install(&fs::read(compiled).unwrap(), &path);
     } else {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_door");
         let status = Command::new("gcc")
@@ -69,19 +74,6 @@ pub(crate) static BINARY: LazyLock<Binary> = LazyLock::new(|| {
     Binary { _folder: folder, path, symbols }
 });
 
-/// Starts a program that has just been written. Another test's child, between its fork and its
-/// exec, may hold the file open for writing for a moment.
-pub(crate) fn spawn(command: &mut Command) -> Child {
-    loop {
-        match command.spawn() {
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
-                std::thread::yield_now();
-            }
-            result => return result.unwrap(),
-        }
-    }
-}
-
 /// The target, running.
 pub(crate) struct Target {
     child: Child,
@@ -91,9 +83,9 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = spawn(
-            Command::new(&BINARY.path).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()),
-        );
+        let mut command = Command::new(&BINARY.path);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         // It has passed its exec and sits in its read: wait until it sleeps there.
         let target = Self { child, stdin, stdout: BufReader::new(stdout) };

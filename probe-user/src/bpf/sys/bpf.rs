@@ -11,7 +11,6 @@ use std::{
 const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP_ELEM: u32 = 1;
 const MAP_UPDATE_ELEM: u32 = 2;
-const MAP_DELETE_ELEM: u32 = 3;
 const PROG_LOAD: u32 = 5;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const LINK_CREATE: u32 = 28;
@@ -150,9 +149,4 @@ pub(crate) fn map_update<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Re
 pub(crate) fn map_lookup(map: BorrowedFd<'_>, key: u32, value: &mut [u64]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_mut_ptr().cast());
     Syscall::Bpf { command: MAP_LOOKUP_ELEM, attr: &mut attr }.run().map(drop)
-}
-
-pub(crate) fn map_delete(map: BorrowedFd<'_>, key: u32) -> io::Result<()> {
-    let (mut attr, _key) = map_attr(map, key, std::ptr::null());
-    Syscall::Bpf { command: MAP_DELETE_ELEM, attr: &mut attr }.run().map(drop)
 }

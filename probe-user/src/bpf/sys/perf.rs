@@ -1,4 +1,4 @@
-//! perf_event_open(2) on the uprobe unit: one event for one place.
+//! perf_event_open(2): on the uprobe unit one event for one place, and a counter of CPU time.
 
 use super::{Attr, Syscall};
 use std::{ffi::CStr, io, os::fd::OwnedFd};
@@ -33,4 +33,17 @@ pub(crate) fn open_uprobe(event: &UprobeEvent<'_>) -> io::Result<OwnedFd> {
         None => (-1, 0),
     };
     Syscall::PerfEventOpen { attr: &attr, pid, cpu }.run_for_fd()
+}
+
+/// Counts the CPU time of a thread and of all that it will fork.
+pub(crate) fn open_cpu_clock(tid: u32) -> io::Result<OwnedFd> {
+    const PERF_TYPE_SOFTWARE: u32 = 1;
+    const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
+    const INHERIT: u64 = 1 << 1;
+    let attr = Attr::new()
+        .u32(0, PERF_TYPE_SOFTWARE)
+        .u32(4, ATTR_SIZE)
+        .u64(8, PERF_COUNT_SW_TASK_CLOCK)
+        .u64(40, INHERIT);
+    Syscall::PerfEventOpen { attr: &attr, pid: tid as i32, cpu: -1 }.run_for_fd()
 }

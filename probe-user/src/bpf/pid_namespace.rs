@@ -1,0 +1,18 @@
+//! Whether process ids mean the same here as in the kernel.
+//!
+//! The eBPF programs see the ids of the initial pid namespace. With those of another one ctrace
+//! would watch, and even stop, processes that have nothing to do with it.
+
+use super::BpfError;
+use std::path::Path;
+
+/// The kernel gives the initial namespace this number (`PROC_PID_INIT_INO`).
+const INITIAL: &str = "pid:[4026531836]";
+
+pub(super) fn require_initial() -> Result<(), BpfError> {
+    // Where /proc tells nothing there is nothing to object to.
+    match std::fs::read_link("/proc/self/ns/pid") {
+        Ok(own) if own != Path::new(INITIAL) => Err(BpfError::PidNamespace),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,126 @@
+//! What comes after the start: new programs, and libraries that are opened later.
+
+use super::{Tracer, identity};
+use crate::{
+    bpf::{self, Attachment, Role},
+    session::launch,
+    target::{launch::resolve, maps::MappedObject, process::Process},
+};
+use ctrace_common::Kind;
+use ctrace_core::{
+    decode::{Decoded, decode},
+    units::Pid,
+};
+
+/// Whether calls can have come before the probes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrival {
+    /// The program runs.
+    Running,
+    /// It is held before its first instruction.
+    Held,
+}
+
+impl Tracer {
+    /// A process that was stopped at the start of a new program goes on once that has its probes.
+    pub(super) fn release_if_held(&mut self, record: &[u8]) {
+        let Ok(Decoded::Control(control)) = decode(record) else { return };
+        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) || control.arg1 != 1 {
+            return;
+        }
+        self.release(Pid(control.record.pid));
+    }
+
+    pub(super) fn release(&mut self, pid: Pid) {
+        if !self.finishing {
+            self.arm_new_program(pid);
+        }
+        if let Err(error) = launch::go_on(pid) {
+            self.note(format!("process {} could not be continued: {error}", pid.0));
+        }
+    }
+
+    /// Functions of programs and libraries that came later. What cannot be read any more (the
+    /// process may be gone) is left alone; what cannot be attached is a note in the report.
+    pub(super) fn arm_new_objects(&mut self, pid: Pid) {
+        if let Some((_, mapped)) = self.mapped(pid) {
+            self.arm_new(mapped, Arrival::Running);
+        }
+    }
+
+    /// The same before the first instruction: the loader has not mapped the libraries yet.
+    fn arm_new_program(&mut self, pid: Pid) {
+        let Some((process, mut objects)) = self.mapped(pid) else { return };
+        if let Ok(launch) = resolve(process.exe().as_os_str()) {
+            objects.extend(launch.objects.into_iter().filter(|object| !object.is_main));
+        }
+        self.arm_new(objects, Arrival::Held);
+    }
+
+    /// The process as it is mapped now; its stacks are noted on the way.
+    fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
+        let process = Process::open(pid.0).ok()?;
+        self.map_stacks(&process);
+        let objects = process.objects().ok()?;
+        Some((process, objects))
+    }
+
+    fn arm_new(&mut self, objects: Vec<MappedObject>, arrival: Arrival) {
+        let new: Vec<MappedObject> =
+            objects.into_iter().filter(|o| !self.armed.contains(&identity(o))).collect();
+        if new.is_empty() {
+            return;
+        }
+        self.armed.extend(new.iter().map(identity));
+        let planned = self.parts.planner.plan_more(&new);
+        self.drop_return_probes_if_deadly();
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => {
+                let why = format!("functions of {} are not traced: {error:#}", names(&new));
+                return self.note(why);
+            }
+        };
+        plan.notes.iter().for_each(|note| self.note(note.clone()));
+        for object in &plan.objects {
+            let attached = self.attach(object);
+            let after = bpf::now().since(self.start).0 as f64 / 1e9;
+            let (count, name) = (object.functions.len(), &object.name);
+            self.note(match attached {
+                Ok(()) if arrival == Arrival::Held => format!(
+                    "{count} functions of {name} were armed {after:.3} s after the start, before \
+                     the program's first instruction"
+                ),
+                Ok(()) => format!(
+                    "{count} functions of {name} were armed {after:.3} s after the start; earlier \
+                     calls are not counted"
+                ),
+                Err(error) => format!("{count} functions of {name} are not traced: {error:#}"),
+            });
+        }
+    }
+
+    /// A library that unwinds or switches stacks came while return probes are in place: through
+    /// them the target would die.
+    fn drop_return_probes_if_deadly(&mut self) {
+        if self.parts.planner.allows_return_probes() {
+            return;
+        }
+        let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
+        let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
+        if deadly.is_empty() {
+            return;
+        }
+        let functions: usize = deadly.iter().map(Attachment::sites).sum();
+        drop(deadly);
+        self.note(format!(
+            "{functions} functions were traced up to {:.3} s after the start only: a library was \
+             loaded that their return probes would have made crash (--returns ret-sites avoids it)",
+            bpf::now().since(self.start).0 as f64 / 1e9,
+        ));
+    }
+}
+
+fn names(objects: &[MappedObject]) -> String {
+    objects.iter().map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
+}

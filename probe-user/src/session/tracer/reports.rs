@@ -1,0 +1,39 @@
+//! When reports are made, and what the tracer adds to them.
+
+use super::Tracer;
+use ctrace_core::{engine::ReportMeta, units::Nanos};
+
+impl Tracer {
+    /// The last report, up to `end`.
+    pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.parts.status.finish();
+        self.take_changes();
+        let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
+        let lost = self.parts.kernel.lost().read()?.events;
+        tracing::info!("events: {delivered} delivered, {lost} lost");
+        let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
+        // The last interval may have ended just now.
+        if self.reported != Some(end) {
+            self.report(end, own_interval)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
+        self.reported = Some(end);
+        let parts = &mut self.parts;
+        parts.engine.set_lost_events(parts.kernel.lost().read()?.events);
+        let meta = ReportMeta {
+            target: parts.target.clone(),
+            center_cut: parts.center_cut,
+            notes: self.notes.clone(),
+        };
+        let mut report = if reset {
+            parts.engine.report_interval(end, meta)
+        } else {
+            parts.engine.report(end, meta)
+        };
+        self.unarmed.leave_out(&mut report);
+        parts.status.suspend(|| parts.sink.write(&report))
+    }
+}

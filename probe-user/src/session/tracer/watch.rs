@@ -1,0 +1,57 @@
+//! What the probes cost the target, and what is done about it.
+
+use super::Tracer;
+use crate::{bpf::CpuClock, session::slowdown::Verdict, target::process::Process};
+use ctrace_core::units::{Nanos, Tid};
+
+impl Tracer {
+    /// While children are followed, the CPU time to compare with is that of all.
+    pub(super) fn start_clock(&mut self) {
+        if !self.follows() || !self.parts.watch.is_on() {
+            return;
+        }
+        let threads = Process::threads_of(self.parts.pid.0);
+        match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid))) {
+            Ok(clock) => self.clock = Some(clock),
+            Err(error) => self.warn(&format!("--max-slowdown is not checked: {error}")),
+        }
+    }
+
+    fn follows(&self) -> bool {
+        self.parts.links.pid.is_none()
+    }
+
+    /// CPU time of all whose hits are counted.
+    fn cpu_time(&self) -> Option<Nanos> {
+        match &self.clock {
+            Some(clock) => clock.read().ok(),
+            None if self.follows() => None,
+            None => Process::cpu_time(self.parts.pid.0),
+        }
+    }
+
+    /// `false` when the cost ends the session.
+    pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
+        let spent = self.costs.of(self.parts.engine.counters().hits);
+        let Some(cpu) = self.cpu_time() else { return Ok(true) };
+        match self.parts.watch.check(spent, cpu) {
+            Verdict::Fine => Ok(true),
+            Verdict::Warn(percent) => {
+                self.warn(&format!(
+                    "the probes slow the target by about {percent:.0} %; trace fewer \
+                     functions, or stop on such a slowdown with --max-slowdown {percent:.0}%"
+                ));
+                Ok(true)
+            }
+            Verdict::Stop(percent) => {
+                let note = format!(
+                    "tracing stopped early: the probes slowed the target by about {percent:.0} %, \
+                     more than --max-slowdown allows"
+                );
+                self.warn(&note);
+                self.note(note);
+                Ok(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Functions that the engine knows and that never got their probes: a report must not show them as
+//! functions that nobody called.
+
+use ctrace_core::report::Report;
+use std::ops::Range;
+
+/// Their ids, ascending.
+#[derive(Default)]
+pub struct Unarmed(Vec<usize>);
+
+impl Unarmed {
+    pub fn add(&mut self, ids: Range<usize>) {
+        self.0.extend(ids);
+    }
+
+    /// Takes them out of a report. Those stay of which something was seen, while the probes of
+    /// their object were being placed and taken away again.
+    pub fn leave_out(&self, report: &mut Report) {
+        if self.0.is_empty() {
+            return;
+        }
+        let mut new_places = Vec::with_capacity(report.functions.len());
+        let mut kept = Vec::with_capacity(report.functions.len());
+        for (id, function) in report.functions.drain(..).enumerate() {
+            new_places.push(kept.len());
+            let seen = function.calls + function.headless > 0;
+            if seen || self.0.binary_search(&id).is_err() {
+                kept.push(function);
+            }
+        }
+        report.functions = kept;
+        for path in &mut report.paths {
+            path.function = new_places[path.function];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::{
+        engine::{Engine, EngineConfig, ReportMeta},
+        function::{ExitSeen, FunctionInfo, FunctionKind},
+        units::Nanos,
+    };
+
+    fn function(name: &str) -> FunctionInfo {
+        FunctionInfo {
+            name: name.into(),
+            aliases: Vec::new(),
+            object: "program".into(),
+            file: None,
+            line: None,
+            kind: FunctionKind::Function,
+            group: None,
+            exit: ExitSeen::Never,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+        }
+    }
+
+    /// An entry record of a function, as docs/wire-format.md has it.
+    fn entry(time: u64, id: u32) -> [u8; 32] {
+        let mut record = [0; 32];
+        record[..8].copy_from_slice(&time.to_le_bytes());
+        record[8..16].copy_from_slice(&(0x7000_0000 - time).to_le_bytes());
+        record[16..20].copy_from_slice(&1u32.to_le_bytes());
+        record[20..24].copy_from_slice(&1u32.to_le_bytes());
+        record[24..28].copy_from_slice(&id.to_le_bytes());
+        record[28] = ctrace_common::Kind::Enter as u8;
+        record
+    }
+
+    #[test]
+    fn what_was_never_armed_is_not_in_the_report() {
+        let mut engine = Engine::new(EngineConfig::default());
+        for name in ["lost", "called", "gone", "half"] {
+            engine.add_function(function(name));
+        }
+        engine.push(0, &entry(1, 1));
+        engine.push(0, &entry(2, 3));
+        engine.advance(Nanos(10));
+        let mut report = engine.report(Nanos(10), ReportMeta::default());
+        let mut unarmed = Unarmed::default();
+        unarmed.add(0..1);
+        unarmed.add(2..4);
+        unarmed.leave_out(&mut report);
+        let names: Vec<&str> = report.functions.iter().map(|f| &*f.name).collect();
+        assert_eq!(names, ["called", "half"]);
+        assert!(!report.paths.is_empty());
+        for path in &report.paths {
+            assert_eq!(path.path.last(), Some(&report.functions[path.function].name));
+        }
+    }
+}
