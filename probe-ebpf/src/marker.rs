@@ -4,15 +4,36 @@
 use crate::{
     loss,
     maps::BUFFERS,
-    output::{Task, now, traced_task},
+    output::{Task, traced_task},
     registers::Registers,
     ring::{reserve, reserve_page},
 };
-use aya_ebpf::{helpers::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
+use aya_ebpf::{
+    EbpfContext as _,
+    helpers::{bpf_get_attach_cookie, bpf_probe_read_user},
+    macros::uprobe,
+    programs::ProbeContext,
+};
 use aya_log_ebpf::warn;
 use ctrace_common::{
-    BUFFER_POSITION, BUFFERS_PER_THREAD, FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES,
+    BUFFER_POSITION, BUFFERS_PER_THREAD, Cookie, FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES,
 };
+
+/// The site of a runtime: where it is in the process tells where the scopes are.
+#[derive(Clone, Copy)]
+struct Site {
+    ip: u64,
+    runtime: u32,
+}
+
+impl Site {
+    #[inline(always)]
+    fn of(ctx: &ProbeContext) -> Self {
+        // SAFETY: the helper takes the program's own context.
+        let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
+        Self { ip: Registers::of(ctx).ip(), runtime: cookie.probe() }
+    }
+}
 
 /// A control point of a scope, whose semaphore is all that matters: it is in code that never runs.
 #[uprobe]
@@ -24,7 +45,7 @@ pub fn nothing(_ctx: ProbeContext) -> u32 {
 #[uprobe]
 pub fn flush(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
-        deliver(task, Registers::of(&ctx).first_argument());
+        deliver(task, Registers::of(&ctx).first_argument(), Site::of(&ctx));
     }
     0
 }
@@ -49,7 +70,7 @@ pub fn register(ctx: ProbeContext) -> u32 {
     }
     // A flush tells of the buffer as well, should there be no room.
     if let Some(room) = reserve(1) {
-        room.commit(record(task, Kind::Buffer, buffer));
+        room.commit(record(task, Kind::Buffer, buffer, Site::of(&ctx)));
     }
     0
 }
@@ -62,7 +83,7 @@ pub fn deliver_rest(task: Task) {
         // SAFETY: the entry is this thread's alone.
         let buffer = unsafe { *buffer };
         if taken(buffer) != 0 {
-            deliver(task, buffer);
+            deliver(task, buffer, Site { ip: 0, runtime: 0 });
         }
     }
 }
@@ -83,21 +104,21 @@ fn key(tid: u32, number: u32) -> u64 {
 }
 
 #[inline(always)]
-fn deliver(task: Task, buffer: u64) {
+fn deliver(task: Task, buffer: u64, site: Site) {
     match reserve_page() {
-        Some(page) => page.commit_page(record(task, Kind::Batch, buffer), buffer),
+        Some(page) => page.commit_page(record(task, Kind::Batch, buffer, site), buffer),
         None => loss::add_to(LOST_MARKS, taken(buffer)),
     }
 }
 
 #[inline(always)]
-fn record(task: Task, kind: Kind, buffer: u64) -> Record {
+fn record(task: Task, kind: Kind, buffer: u64, site: Site) -> Record {
     Record {
-        ts_ns: now(),
+        ts_ns: site.ip,
         sp: buffer,
         pid: task.pid,
         tid: task.tid,
-        probe: 0,
+        probe: site.runtime,
         kind: kind as u8,
         reserved: 0,
         lost_before: 0,

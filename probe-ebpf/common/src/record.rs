@@ -65,12 +65,13 @@ pub enum Kind {
     ScopeEnter = 6,
     /// A marker scope was left; `sp` is that of its entry. Likewise.
     ScopeExit = 7,
-    /// A thread has a new marker buffer; `sp` is its address.
+    /// A thread has a new marker buffer; `sp` is its address, `probe` the runtime's number from
+    /// the cookie, and `ts_ns` no time but where the runtime's site is.
     Buffer = 8,
     /// Nothing: the next record begins at the next page.
     Skip = 9,
-    /// The contents of a marker buffer, a page; `sp` is its address. The record takes the place of
-    /// the buffer's first 32 bytes.
+    /// The contents of a marker buffer, a page: the record takes the place of the first 32 bytes.
+    /// The fields are those of `Buffer`; `ts_ns` is 0 where no site was passed.
     Batch = 10,
     /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
     Fork = 16,

@@ -3,7 +3,7 @@
 //! The bytes come from another address space's program, so nothing about them is believed: the
 //! length must fit the kind and the kind must exist. What the numbers mean is judged later.
 
-use crate::marker::{BUFFER_LEN, BufferId, Reading};
+use crate::marker::{BUFFER_LEN, BufferId, Passed, Reading};
 use crate::units::{Pid, Tid};
 use ctrace_common::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 
@@ -13,7 +13,7 @@ pub enum Decoded {
     /// An event of a call.
     Event(Record),
     /// A thread has a new marker buffer.
-    Buffer(BufferId, Tid),
+    Buffer(BufferId, Tid, Passed),
     /// What was in a marker buffer.
     Batch(Reading),
     /// A change in a process.
@@ -34,7 +34,9 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     if let Ok(bytes) = <&[u8; RECORD_LEN]>::try_from(bytes) {
         let event = record(bytes);
         return match Kind::from_wire(event.kind) {
-            Some(Kind::Buffer) => Ok(Decoded::Buffer(buffer(&event), Tid(event.tid))),
+            Some(Kind::Buffer) => {
+                Ok(Decoded::Buffer(buffer(&event), Tid(event.tid), passed(&event)))
+            }
             Some(kind) if kind as u8 <= Kind::Point as u8 => Ok(Decoded::Event(event)),
             _ => Err(DecodeError::Kind(event.kind)),
         };
@@ -59,6 +61,10 @@ fn buffer(record: &Record) -> BufferId {
     BufferId { pid: Pid(record.pid), address: record.sp }
 }
 
+fn passed(record: &Record) -> Passed {
+    Passed { runtime: record.probe, address: record.ts_ns }
+}
+
 /// A record that took the place of a marker buffer's first bytes, and the rest of the buffer.
 fn batch(page: &[u8; BUFFER_LEN]) -> Result<Decoded, DecodeError> {
     let mut head = [0; RECORD_LEN];
@@ -67,7 +73,8 @@ fn batch(page: &[u8; BUFFER_LEN]) -> Result<Decoded, DecodeError> {
     if Kind::from_wire(record.kind) != Some(Kind::Batch) {
         return Err(DecodeError::Kind(record.kind));
     }
-    Ok(Decoded::Batch(Reading::shipped(buffer(&record), Tid(record.tid), page)))
+    let (buffer, passed) = (buffer(&record), passed(&record));
+    Ok(Decoded::Batch(Reading::shipped(buffer, Tid(record.tid), passed, page)))
 }
 
 fn record(bytes: &[u8; RECORD_LEN]) -> Record {

@@ -131,7 +131,7 @@ impl Engine {
                 self.order.push_control(control);
             }
             Ok(Decoded::Batch(reading)) => self.markers.read(reading),
-            Ok(Decoded::Buffer(..)) => {}
+            Ok(Decoded::Buffer(buffer, _, passed)) => self.markers.registered(buffer.pid, passed),
             Ok(Decoded::Event(_)) | Err(_) => self.tracker.period.decode_errors += 1,
         }
     }

@@ -4,7 +4,7 @@ mod support;
 
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
-use ctrace_core::marker::{BUFFER_LEN, BufferId, ClockSample, Reading, Ticks};
+use ctrace_core::marker::{BUFFER_LEN, BufferId, ClockSample, MarkerObject, Reading, Ticks};
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
 use support::{PID, end, engine, enter, function, lines, meta, path_lines, ret};
 
@@ -51,6 +51,7 @@ fn read(engine: &mut Engine, marks: &[Mark]) {
         buffer: buffer_id,
         tid: Tid(PID),
         bytes: buffer(marks),
+        passed: None,
         before: None,
     });
     engine.sample_clocks(ClockSample { ticks: Ticks(1), time: Nanos(100_000) });
@@ -60,8 +61,9 @@ fn read(engine: &mut Engine, marks: &[Mark]) {
 fn traced() -> Engine {
     let functions = [scope("a"), scope("b"), scope("c"), function("f")];
     let mut engine = engine(&functions, EngineConfig::default());
-    let sites = (0..3).map(|id| Some(FuncId(id))).collect();
-    engine.markers().add_sites(Pid(PID), SECTION, sites);
+    let functions = (0..3).map(|id| Some(FuncId(id))).collect();
+    let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });
+    engine.markers().map_object(Pid(PID), object, 0);
     engine
 }
 

@@ -28,7 +28,7 @@ impl FakeRing {
 
     /// Writes `words` into the slots at `position`, and the kind where it belongs.
     fn commit(&mut self, position: u64, kind: u8, words: &[u64]) {
-        assert_eq!(words.len(), 4 * slots_of(kind));
+        assert_eq!(words.len(), 4 * slots_of(kind, position));
         for (index, word) in words.iter().enumerate() {
             let at = (position as usize * 4 + index) % (BYTES / 8);
             self.memory[PAGE_LEN / 8 + at] = *word;
@@ -38,7 +38,7 @@ impl FakeRing {
     }
 
     fn put(&mut self, kind: u8, word: u64) {
-        let slots = slots_of(kind);
+        let slots = slots_of(kind, self.writer);
         let position = self.reserve(slots);
         self.commit(position, kind, &vec![word; 4 * slots]);
     }

@@ -6,7 +6,6 @@ use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
     target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
 };
-use anyhow::bail;
 use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_JUMP};
 use ctrace_core::{
     engine::Engine,
@@ -39,7 +38,7 @@ pub fn arm(
     engine: &mut Engine,
     object: &ObjectPlan,
     options: LinkOptions,
-) -> anyhow::Result<Vec<Attachment>> {
+) -> Result<Vec<Attachment>, BpfError> {
     let mut attachments = Vec::new();
     let add = |planned: &Planned| engine.add_function(planned.info.clone());
     let ids: Vec<FuncId> = object.functions.iter().map(add).collect();
@@ -56,7 +55,7 @@ pub fn arm(
     Ok(attachments)
 }
 
-fn attach_some(
+pub fn attach_some(
     kernel: &Kernel,
     path: &Path,
     role: Role,
@@ -71,7 +70,7 @@ fn attach_some(
     Ok(())
 }
 
-fn sites_of(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> anyhow::Result<ByRole> {
+fn sites_of(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<ByRole, BpfError> {
     let mut sites = ByRole::default();
     for (planned, id) in object.functions.iter().zip(ids) {
         add_sites(kernel, &mut sites, *id, planned)?;
@@ -84,16 +83,15 @@ fn add_sites(
     sites: &mut ByRole,
     id: FuncId,
     planned: &Planned,
-) -> anyhow::Result<()> {
+) -> Result<(), BpfError> {
     match &planned.sites {
         Sites::Usdt(probes) => sites.points.extend(probes.iter().map(|site| Site {
             offset: site.file_offset,
             ref_ctr_offset: site.semaphore.unwrap_or(0),
             cookie: Cookie::plain(id.0),
         })),
-        Sites::Marker(_) => {
-            bail!("marker scopes are only listed yet, not traced: choose functions with -f GLOB");
-        }
+        // Their runtimes are probed, not they themselves.
+        Sites::Marker(_) => {}
         Sites::Function(placement) => {
             let entry = entry_site(placement, id);
             match &placement.exit {

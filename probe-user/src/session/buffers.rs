@@ -106,6 +106,7 @@ fn read_twice(memory: &Memory, known: &Known) -> Option<Reading> {
         buffer: known.id,
         tid: known.tid,
         bytes,
+        passed: None,
         before: Some(before),
     })
 }

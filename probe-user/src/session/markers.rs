@@ -7,12 +7,15 @@ use crate::target::{
 };
 use ctrace_core::{
     function::{ExitSeen, FunctionInfo, FunctionKind},
-    units::Nanos,
+    units::{FuncId, Nanos},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 /// What a call of a scope costs while it is on, as the format was measured.
 pub const MARKER_CALL: Nanos = Nanos(25);
+
+/// Bytes of a scope's entry in its section.
+const ENTRY: u64 = 32;
 
 /// How a marker scope is traced, for people.
 pub fn cost_text() -> String {
@@ -25,6 +28,8 @@ pub struct MarkerPlan {
     pub runtimes: Vec<RuntimePlan>,
     /// For the load bias, which the addresses in events have added.
     pub code: CodeSegments,
+    /// Addresses of the section with the scopes' entries, as the object's headers count.
+    pub sites: Range<u64>,
 }
 
 /// One copy of a runtime.
@@ -46,6 +51,11 @@ pub struct ControlPoint {
 }
 
 impl MarkerPlan {
+    /// Markers were asked for, and there is something of them here.
+    pub fn is_wanted(&self) -> bool {
+        !self.runtimes.is_empty() || !self.sites.is_empty()
+    }
+
     pub(super) fn of(object: &Object, fast_nop: FastNop) -> Self {
         let markers = object.markers();
         if markers.runtimes.is_empty() && markers.scopes.is_empty() {
@@ -57,8 +67,32 @@ impl MarkerPlan {
             register: runtime.register.site(fast_nop),
             list: runtime.list,
         });
-        Self { runtimes: runtime.collect(), code: CodeSegments::of(object.layout()) }
+        Self {
+            runtimes: runtime.collect(),
+            code: CodeSegments::of(object.layout()),
+            sites: markers.section.clone(),
+        }
     }
+}
+
+/// By entry of the section: which function it is, if it was chosen.
+pub fn chosen(
+    section: Range<u64>,
+    functions: &[Planned],
+    id: impl Fn(usize) -> FuncId,
+) -> Arc<[Option<FuncId>]> {
+    let entries = section.end.saturating_sub(section.start) / ENTRY;
+    let mut chosen = vec![None; entries as usize];
+    for (index, planned) in functions.iter().enumerate() {
+        let Sites::Marker(sites) = &planned.sites else { continue };
+        for site in sites {
+            let entry = site.address.wrapping_sub(section.start) / ENTRY;
+            if let Some(place) = chosen.get_mut(entry as usize) {
+                *place = Some(id(index));
+            }
+        }
+    }
+    chosen.into()
 }
 
 impl ObjectPlan {

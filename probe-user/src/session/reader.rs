@@ -172,7 +172,7 @@ fn note_change(buffers: &mut Buffers, record: &[u8]) {
         return;
     }
     match decode(record) {
-        Ok(Decoded::Buffer(buffer, tid)) => buffers.add(buffer, tid),
+        Ok(Decoded::Buffer(buffer, tid, _)) => buffers.add(buffer, tid),
         Ok(Decoded::Control(Control { record, .. })) => {
             let (pid, tid) = (Pid(record.pid), Tid(record.tid));
             match Kind::from_wire(record.kind) {

@@ -56,7 +56,7 @@ pub fn run(
         .build()
         .context("cannot start the event loop")?;
     runtime.block_on(async {
-        let (reader, batches) = Reader::start(tracer.rings()?).context("cannot start a thread")?;
+        let (reader, batches) = tracer.read()?;
         let signals = signals::listen(ending.signals).context("cannot listen for signals")?;
         let gone = tell_end(watched)?;
         started()?;
@@ -86,7 +86,7 @@ async fn collect(
     loop {
         let go_on = tokio::select! {
             batch = sources.batches.recv() => {
-                tracer.feed(&batch.context("the thread that reads the ring buffers ended")?)?
+                tracer.feed(&mut batch.context("the thread that reads the ring buffers ended")?)?
             }
             Some(()) = sources.signals.recv() => false,
             _ = &mut sources.gone => false,
@@ -111,12 +111,12 @@ async fn finish(
     let now = bpf::now();
     let end = time_up.map_or(now, |time_up| time_up.min(now));
     if tracer.detaches_fast() {
-        tracer.detach();
+        tracer.detach_sources();
     }
     reader.finish();
     while let Some(mut batch) = batches.recv().await {
         batch.settled = batch.settled.map(|settled| settled.min(end));
-        tracer.feed(&batch)?;
+        tracer.feed(&mut batch)?;
     }
     tracer.report_end(end)?;
     tracer.detach();

@@ -1,6 +1,7 @@
 //! The state of one session: kernel, engine, what is armed, and where the reports go.
 
 mod late;
+mod markers;
 mod reports;
 mod watch;
 
@@ -8,29 +9,34 @@ use super::{
     arm::{self, LinkOptions},
     costs::Costs,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
-    reader::Batch,
+    reader::{Batch, OwnedBuffer, Reader},
     sink::Sink,
     slowdown::Watch,
     status::Status,
     unarmed::Unarmed,
 };
 use crate::{
-    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Rings},
+    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role},
     target::{maps::MappedObject, process::Process},
     ui,
 };
+use anyhow::Context;
 use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
     ProcessChange,
     engine::Engine,
+    marker::BufferId,
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
+use markers::ArmedMarkers;
 use std::{
     collections::HashSet,
     ops::Range,
+    sync::mpsc,
     time::{Duration, Instant},
 };
+use tokio::sync::mpsc::Receiver;
 
 /// What a session is made of; see [`Tracer::new`].
 pub struct Parts {
@@ -57,6 +63,11 @@ pub struct Tracer {
     costs: Costs,
     unarmed: Unarmed,
     notes: Vec<String>,
+    markers: Vec<ArmedMarkers>,
+    adopted_before: HashSet<BufferId>,
+    /// To the reader of buffers, and its end of it.
+    adopt: mpsc::Sender<OwnedBuffer>,
+    adopted: Option<mpsc::Receiver<OwnedBuffer>>,
     start: Nanos,
     next_report: Option<Nanos>,
     reported: Option<Nanos>,
@@ -76,6 +87,7 @@ const LOOKS_PER_MAPS: u32 = 5;
 impl Tracer {
     pub fn new(mut parts: Parts) -> Self {
         // Without them tracing works as well.
+        let (adopt, adopted) = mpsc::channel();
         let diagnostics = parts.kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
         Self {
@@ -85,6 +97,10 @@ impl Tracer {
             costs: Costs::default(),
             unarmed: Unarmed::default(),
             notes: Vec::new(),
+            markers: Vec::new(),
+            adopted_before: HashSet::new(),
+            adopt,
+            adopted: Some(adopted),
             start: Nanos::ZERO,
             next_report: None,
             reported: None,
@@ -103,6 +119,7 @@ impl Tracer {
         for object in &plan.objects {
             self.attach(object)?;
         }
+        self.arm_markers(self.parts.pid, &plan.objects, objects)?;
         let places: usize = self.attachments.iter().map(Attachment::sites).sum();
         tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
         self.start_clock();
@@ -122,6 +139,24 @@ impl Tracer {
                 self.unarmed.add(first..self.costs.functions());
                 return Err(error.into());
             }
+        }
+        if object.markers.is_wanted() {
+            self.attach_runtimes(object, first)?;
+        }
+        Ok(())
+    }
+
+    /// Runtimes are attached: what remains before the first event of a marker.
+    fn arm_markers(
+        &mut self,
+        pid: Pid,
+        plans: &[ObjectPlan],
+        mapped: &[MappedObject],
+    ) -> anyhow::Result<()> {
+        self.locate_markers(pid, mapped);
+        self.adopt_buffers(pid, mapped);
+        for object in plans {
+            self.switch_on(object)?;
         }
         Ok(())
     }
@@ -160,18 +195,25 @@ impl Tracer {
         Ok(())
     }
 
-    pub fn rings(&mut self) -> anyhow::Result<Rings> {
-        Ok(self.parts.kernel.rings()?)
+    /// Starts to read what the probes deliver.
+    pub fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
+        let adopted = self.adopted.take().context("there is a reader already")?;
+        Reader::start(self.parts.kernel.rings()?, adopted).context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
     /// reports any more.
-    pub fn feed(&mut self, batch: &Batch) -> anyhow::Result<bool> {
+    pub fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
+        // They were read before the rings.
+        batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
         for (ring, record) in batch.records() {
             if record.len() == CONTROL_LEN {
                 self.release_if_held(record);
             }
             self.parts.engine.push(ring, record);
+        }
+        if let Some(sample) = batch.sample {
+            self.parts.engine.sample_clocks(sample);
         }
         let Some(settled) = batch.settled else { return Ok(true) };
         let mut read = true;
@@ -201,7 +243,7 @@ impl Tracer {
         if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
         }
-        let lost = self.parts.kernel.lost().read()?.events;
+        let lost = self.parts.kernel.lost().read()?.all();
         self.parts.status.show(self.parts.engine.counters().calls, lost);
         self.check_slowdown()
     }
@@ -240,6 +282,14 @@ impl Tracer {
 
     pub fn detaches_fast(&self) -> bool {
         self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
+    }
+
+    /// Takes the probes away but for those through which markers deliver what they have.
+    pub fn detach_sources(&mut self) {
+        let delivers = |a: &mut Attachment| matches!(a.role(), Role::Flush | Role::Register);
+        let kept: Vec<_> = self.attachments.extract_if(.., delivers).collect();
+        self.detach();
+        self.attachments = kept;
     }
 
     /// Takes all probes away; the kernel does the same when ctrace ends in any other way.

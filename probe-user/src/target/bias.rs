@@ -15,6 +15,14 @@ impl CodeSegments {
         Self(layout.segments.iter().filter(|segment| segment.executable).cloned().collect())
     }
 
+    /// The address of a byte of the file, if it is code.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        self.0.iter().find_map(|segment| {
+            let within = offset.checked_sub(segment.offset)?;
+            (within < segment.file_size).then(|| segment.addresses.start.wrapping_add(within))
+        })
+    }
+
     /// The load biases of an object: an address of its headers plus the bias is that of the
     /// process, modulo 2^64. One in all but odd cases; several where the file is loaded several
     /// times (dlmopen), none where it does not run yet.

@@ -161,6 +161,19 @@ impl Process {
         threads
     }
 
+    /// The ids that the threads of a process have in its own pid namespace, and in ours.
+    pub fn thread_ids_inside(pid: u32) -> Vec<(u32, u32)> {
+        let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
+        let ids = tasks.filter_map(|task| {
+            let task = task.ok()?;
+            let tid = task.file_name().to_str()?.parse().ok()?;
+            let status = fs::read_to_string(task.path().join("status")).ok()?;
+            let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+            Some((line.split_whitespace().next_back()?.parse().ok()?, tid))
+        });
+        ids.collect()
+    }
+
     /// The files it has mapped executable, the main executable first.
     pub fn objects(&self) -> Result<Vec<MappedObject>, MapsError> {
         maps::objects(self.pid)

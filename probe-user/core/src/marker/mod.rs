@@ -2,15 +2,17 @@
 //! made of. The format is in `docs/marker-format.md`.
 //!
 //! `layout` reads bytes, `buffer` finds what is new in them and what is missing, `clock` turns the
-//! writer's time into ours, `sites` turns addresses into functions, and `Markers` puts the four
+//! writer's time into ours, `objects` and `sites` turn addresses into functions, and `Markers` puts the four
 //! together. Nothing the target wrote is believed: what makes no sense is a counted diagnostic.
 
 mod buffer;
 mod clock;
 mod layout;
+mod objects;
 mod sites;
 mod streams;
 
 pub use clock::{ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
+pub use objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 pub use streams::{BufferId, Markers, Reading};

@@ -3,7 +3,7 @@
 //! A section is an array of equal entries, so the address is an index.
 
 use crate::units::FuncId;
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 /// Bytes of an entry.
 const ENTRY: u64 = 32;
@@ -30,13 +30,16 @@ pub(super) struct Sites {
 struct Section {
     addresses: Range<u64>,
     /// By entry.
-    functions: Vec<Option<FuncId>>,
+    functions: Arc<[Option<FuncId>]>,
 }
 
 impl Sites {
     /// Adds what is mapped at `start`; what was known there is gone.
-    pub(super) fn add(&mut self, start: u64, functions: Vec<Option<FuncId>>) {
+    pub(super) fn add(&mut self, start: u64, functions: Arc<[Option<FuncId>]>) {
         let end = start.saturating_add(functions.len() as u64 * ENTRY);
+        if self.sections.iter().any(|section| section.addresses == (start..end)) {
+            return;
+        }
         self.sections.retain(|s| s.addresses.end <= start || end <= s.addresses.start);
         self.sections.push(Section { addresses: start..end, functions });
     }
@@ -70,8 +73,8 @@ mod tests {
     #[test]
     fn an_address_is_an_entry() {
         let mut sites = Sites::default();
-        sites.add(0x1000, vec![Some(FuncId(7)), None]);
-        sites.add(0x2000, vec![Some(FuncId(8))]);
+        sites.add(0x1000, [Some(FuncId(7)), None].into());
+        sites.add(0x2000, [Some(FuncId(8))].into());
         for (address, expected) in [
             (0x1000, Site::Chosen(FuncId(7))),
             (0x1020, Site::Other),
@@ -87,8 +90,8 @@ mod tests {
     #[test]
     fn what_is_mapped_later_takes_the_place() {
         let mut sites = Sites::default();
-        sites.add(0x1000, vec![Some(FuncId(1)); 4]);
-        sites.add(0x1020, vec![Some(FuncId(2))]);
+        sites.add(0x1000, [Some(FuncId(1)); 4].into());
+        sites.add(0x1020, [Some(FuncId(2))].into());
         assert_eq!(sites.find(0x1020), Site::Chosen(FuncId(2)));
         assert_eq!(sites.find(0x1000), Site::Unknown);
     }

@@ -3,10 +3,11 @@
 use super::buffer::{Progress, Verdict};
 use super::clock::{ClockMap, ClockSample, Line};
 use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS, mark};
+use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::sites::{Site, Sites};
-use crate::units::{FuncId, Pid, Tid};
+use crate::units::{Pid, Tid};
 use ctrace_common::{Control, Kind, Record};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// A buffer, by its process and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,16 +22,24 @@ pub struct Reading {
     pub buffer: BufferId,
     pub tid: Tid,
     pub bytes: Box<[u8; BUFFER_LEN]>,
+    /// What the flush told, if it was one.
+    pub passed: Option<Passed>,
     /// Of a buffer that was being written to: an earlier reading.
     pub before: Option<Box<[u8; BUFFER_LEN]>>,
 }
 
 impl Reading {
     /// What the programs shipped: all but the first 32 bytes.
-    pub(crate) fn shipped(buffer: BufferId, tid: Tid, page: &[u8; BUFFER_LEN]) -> Self {
+    pub(crate) fn shipped(
+        buffer: BufferId,
+        tid: Tid,
+        passed: Passed,
+        page: &[u8; BUFFER_LEN],
+    ) -> Self {
         let mut bytes = Box::new(*page);
         mark(&mut bytes);
-        Self { buffer, tid, bytes, before: None }
+        let passed = (passed.address != 0).then_some(passed);
+        Self { buffer, tid, bytes, passed, before: None }
     }
 }
 
@@ -41,6 +50,8 @@ type Life = (Pid, u32);
 #[derive(Debug, Default)]
 pub struct Markers {
     clock: ClockMap,
+    objects: Vec<MarkerObject>,
+    runtimes: Vec<MarkerRuntime>,
     /// How many lives of a process are over.
     lives: HashMap<Pid, u32>,
     sites: HashMap<Life, Sites>,
@@ -66,9 +77,37 @@ struct Buffer {
 }
 
 impl Markers {
-    /// The entries of a section `ctrace_sites` that begins at `address` in a process.
-    pub fn add_sites(&mut self, pid: Pid, address: u64, functions: Vec<Option<FuncId>>) {
-        self.sites.entry(self.life(pid)).or_default().add(address, functions);
+    /// Adds a file with scopes.
+    pub fn add_object(&mut self, object: MarkerObject) -> ObjectId {
+        self.objects.push(object);
+        ObjectId(self.objects.len() - 1)
+    }
+
+    /// Adds a runtime; says its number, which goes into the cookies of its sites.
+    pub fn add_runtime(&mut self, runtime: MarkerRuntime) -> u32 {
+        self.runtimes.push(runtime);
+        self.runtimes.len() as u32 - 1
+    }
+
+    /// A process maps an object so far above the addresses of its headers.
+    pub fn map_object(&mut self, pid: Pid, object: ObjectId, bias: u64) {
+        if let Some(object) = self.objects.get(object.0) {
+            let section = object.section.wrapping_add(bias);
+            let sites = self.sites.entry(self.life(pid)).or_default();
+            sites.add(section, Arc::clone(&object.functions));
+        }
+    }
+
+    /// A thread has a buffer; the site that told it tells where its object is.
+    pub(crate) fn registered(&mut self, pid: Pid, passed: Passed) {
+        self.pass(pid, passed, |runtime| runtime.register);
+    }
+
+    fn pass(&mut self, pid: Pid, passed: Passed, site: impl Fn(&MarkerRuntime) -> u64) {
+        if let Some(runtime) = self.runtimes.get(passed.runtime as usize) {
+            let (object, bias) = (runtime.object, passed.address.wrapping_sub(site(runtime)));
+            self.map_object(pid, object, bias);
+        }
     }
 
     /// A buffer that was there before tracing began: what is in it is not of this trace.
@@ -99,6 +138,9 @@ impl Markers {
 
     /// Takes a reading. Its events come out with the next sample, which must be taken after it.
     pub fn read(&mut self, reading: Reading) {
+        if let Some(passed) = reading.passed {
+            self.pass(reading.buffer.pid, passed, |runtime| runtime.flush);
+        }
         self.waiting.push((self.life(reading.buffer.pid), reading));
     }
 

@@ -1,7 +1,7 @@
 use super::super::layout::tests::{buffer, put};
 use super::*;
 use crate::marker::Ticks;
-use crate::units::Nanos;
+use crate::units::{FuncId, Nanos};
 use proptest::prelude::*;
 
 const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
@@ -12,9 +12,21 @@ fn sample(ticks: u64) -> ClockSample {
     ClockSample { ticks: Ticks(ticks), time: Nanos(ticks / 2) }
 }
 
+/// How far above its headers the object is.
+const BIAS: u64 = 0x5555_5555_0000;
+
+fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
+    markers.add_object(MarkerObject { section: SECTION - BIAS, functions: functions.into() })
+}
+
+fn add_sites(markers: &mut Markers, pid: u32, functions: &[Option<FuncId>]) {
+    let object = object(markers, functions);
+    markers.map_object(Pid(pid), object, BIAS);
+}
+
 fn markers() -> Markers {
     let mut markers = Markers::default();
-    markers.add_sites(Pid(10), SECTION, vec![Some(FuncId(0)), None, Some(FuncId(2))]);
+    add_sites(&mut markers, 10, &[Some(FuncId(0)), None, Some(FuncId(2))]);
     markers.sample(sample(0), |_, _| panic!("nothing was read"));
     markers
 }
@@ -27,7 +39,7 @@ fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     for (index, event) in written.iter().enumerate() {
         put(&mut bytes, index, *event);
     }
-    Reading { buffer: ID, tid: Tid(11), bytes, before: None }
+    Reading { buffer: ID, tid: Tid(11), bytes, passed: None, before: None }
 }
 
 fn records(markers: &mut Markers, at: u64) -> Vec<Record> {
@@ -94,7 +106,7 @@ fn a_lost_batch_marks_the_next_event() {
 #[test]
 fn each_buffer_has_a_lane_and_gives_it_back() {
     let mut markers = markers();
-    markers.add_sites(Pid(20), SECTION, vec![Some(FuncId(1))]);
+    add_sites(&mut markers, 20, &[Some(FuncId(1))]);
     let lane = |markers: &mut Markers, pid, address| {
         let buffer = BufferId { pid: Pid(pid), address };
         markers.read(Reading { buffer, ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
@@ -111,7 +123,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
     let record = Record { pid: 20, kind: Kind::ProcessExit as u8, ..Record::default() };
     markers.process_changed(&Control { record, ..Control::default() });
     markers.sample(sample(20), |_, _| panic!("nothing was read"));
-    markers.add_sites(Pid(30), SECTION, vec![Some(FuncId(1))]);
+    add_sites(&mut markers, 30, &[Some(FuncId(1))]);
     assert_eq!(lane(&mut markers, 30, 0x1000), 2);
 }
 
@@ -144,7 +156,7 @@ proptest! {
             bytes[at + 8..at + 16].copy_from_slice(&second.to_le_bytes());
         }
         for _ in 0..2 {
-            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), before: None });
+            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), passed: None, before: None });
         }
         prop_assert!(records(&mut markers, 1 << 50).len() <= slots.len());
     }
@@ -157,7 +169,7 @@ fn an_exec_begins_another_life() {
     markers.read(reading(3, 700, &[event]));
     let record = Record { pid: 10, kind: Kind::Exec as u8, ..Record::default() };
     markers.process_changed(&Control { record, ..Control::default() });
-    markers.add_sites(Pid(10), SECTION, vec![Some(FuncId(5))]);
+    add_sites(&mut markers, 10, &[Some(FuncId(5))]);
     markers.read(reading(0, 0, &[event]));
     let probes: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.probe).collect();
     assert_eq!(probes, [0, 5]);
@@ -175,4 +187,23 @@ fn a_child_has_its_parents_scopes_and_buffers_of_its_own() {
     markers.read(Reading { buffer, ..reading(0, 0, &[event]) });
     let pids: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.pid).collect();
     assert_eq!(pids, [10, 10, 20]);
+}
+
+#[test]
+fn the_sites_of_a_runtime_tell_where_its_object_is() {
+    let mut markers = Markers::default();
+    let object = object(&mut markers, &[Some(FuncId(3))]);
+    let number = markers.add_runtime(MarkerRuntime { object, flush: 0x100, register: 0x200 });
+    let passed = |address| Passed { runtime: number, address };
+    markers.registered(Pid(10), passed(BIAS + 0x200));
+    let flushed = |pid, address| {
+        let buffer = BufferId { pid: Pid(pid), ..ID };
+        let event = (1, STACK, SECTION, false);
+        Reading { buffer, passed: Some(passed(address)), ..reading(0, 0, &[event]) }
+    };
+    markers.sample(sample(0), |_, _| panic!("nothing was read"));
+    markers.read(reading(0, 0, &[(1, STACK, SECTION, false)]));
+    markers.read(flushed(20, BIAS + 0x100));
+    assert_eq!(records(&mut markers, 100).len(), 2);
+    assert_eq!(markers.take_malformed(), 0);
 }

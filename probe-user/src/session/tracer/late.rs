@@ -44,7 +44,7 @@ impl Tracer {
     /// process may be gone) is left alone; what cannot be attached is a note in the report.
     pub(super) fn arm_new_objects(&mut self, pid: Pid) {
         if let Some((_, mapped)) = self.mapped(pid) {
-            self.arm_new(mapped, Arrival::Running);
+            self.arm_new(pid, mapped, Arrival::Running);
         }
     }
 
@@ -54,7 +54,7 @@ impl Tracer {
         if let Ok(launch) = resolve(process.exe().as_os_str()) {
             objects.extend(launch.objects.into_iter().filter(|object| !object.is_main));
         }
-        self.arm_new(objects, Arrival::Held);
+        self.arm_new(pid, objects, Arrival::Held);
     }
 
     /// The process as it is mapped now; its stacks are noted on the way.
@@ -62,10 +62,11 @@ impl Tracer {
         let process = Process::open(pid.0).ok()?;
         self.map_stacks(&process);
         let objects = process.objects().ok()?;
+        self.locate_markers(pid, &objects);
         Some((process, objects))
     }
 
-    fn arm_new(&mut self, objects: Vec<MappedObject>, arrival: Arrival) {
+    fn arm_new(&mut self, pid: Pid, objects: Vec<MappedObject>, arrival: Arrival) {
         let new: Vec<MappedObject> =
             objects.into_iter().filter(|o| !self.armed.contains(&identity(o))).collect();
         if new.is_empty() {
@@ -83,7 +84,12 @@ impl Tracer {
         };
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         for object in &plan.objects {
-            let attached = self.attach(object);
+            let attached = self
+                .attach(object)
+                .and_then(|()| self.arm_markers(pid, std::slice::from_ref(object), &new));
+            if object.functions.is_empty() && attached.is_ok() {
+                continue;
+            }
             let after = bpf::now().since(self.start).0 as f64 / 1e9;
             let (count, name) = (object.functions.len(), &object.name);
             self.note(match attached {

@@ -9,7 +9,7 @@ impl Tracer {
         self.parts.status.finish();
         self.take_changes();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
-        let lost = self.parts.kernel.lost().read()?.events;
+        let lost = self.parts.kernel.lost().read()?.all();
         tracing::info!("events: {delivered} delivered, {lost} lost");
         let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
         // The last interval may have ended just now.
@@ -22,7 +22,8 @@ impl Tracer {
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         self.reported = Some(end);
         let parts = &mut self.parts;
-        parts.engine.set_lost_events(parts.kernel.lost().read()?.events);
+        let lost = parts.kernel.lost().read()?;
+        parts.engine.set_lost_events(lost.events, lost.marks);
         let meta = ReportMeta {
             target: parts.target.clone(),
             center_cut: parts.center_cut,

@@ -15,6 +15,7 @@ pub use sites::{MarkerScope, MarkerSite};
 
 use super::elf::Layout;
 use image::Image;
+use std::ops::Range;
 
 /// What the marker sections of an object say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Markers {
     pub scopes: Vec<MarkerScope>,
     /// One for each copy of a runtime.
     pub runtimes: Vec<MarkerRuntime>,
+    /// Addresses of the section with the scopes' entries.
+    pub section: Range<u64>,
     pub flaws: Flaws,
 }
 
@@ -42,7 +45,8 @@ pub(super) fn read(
     let mut flaws = Flaws::default();
     let scopes = sites::read(&image, layout, function_around, &mut flaws);
     let runtimes = runtimes::read(&image, layout, &mut flaws);
-    Markers { scopes, runtimes, flaws }
+    let section = layout.section(sites::SECTION).map_or(0..0, |section| section.addresses.clone());
+    Markers { scopes, runtimes, section, flaws }
 }
 
 #[cfg(test)]
