@@ -264,7 +264,8 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer) {
         ctrace_c1_flush(buffer);
         CTRACE_ORDER_();
         position = buffer->position;
-        buffer->events += ((position < CTRACE_SIZE_ ? position : CTRACE_SIZE_) - CTRACE_FIRST_) / 16;
+        if (position > CTRACE_SIZE_) position = CTRACE_SIZE_;
+        buffer->events += (position - CTRACE_FIRST_) / 16;
         __builtin_memset(buffer->slots, 0, sizeof buffer->slots);
         CTRACE_ORDER_();
         buffer->batch += 1;
