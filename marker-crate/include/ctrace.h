@@ -322,7 +322,8 @@ CTRACE_INLINE_ struct ctrace_c1_buffer *ctrace_any_buffer_(uint32_t tid) {
     long address;
     for (; buffer; buffer = buffer->next) {
         uint32_t nobody = 0;
-        if (buffer->magic == CTRACE_MAGIC_ &&
+        if (__atomic_load_n(&buffer->magic, __ATOMIC_ACQUIRE) == CTRACE_MAGIC_ &&
+            __atomic_load_n(&buffer->tid, __ATOMIC_RELAXED) == 0 &&
             __atomic_compare_exchange_n(&buffer->tid, &nobody, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             return buffer;
     }
@@ -343,12 +344,13 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
     buffer = *place;
     if (!buffer || buffer->magic != CTRACE_MAGIC_) {
         uint32_t tid = (uint32_t)ctrace_syscall_(186 /* gettid */, 0, 0, 0, 0);
-        if (!ctrace_c1_clock) ctrace_c1_clock = ctrace_choose_clock_();
+        uint8_t clock = __atomic_load_n(&ctrace_c1_clock, __ATOMIC_RELAXED);
+        if (!clock) __atomic_store_n(&ctrace_c1_clock, clock = ctrace_choose_clock_(), __ATOMIC_RELAXED);
         if (!buffer) buffer = ctrace_any_buffer_(tid);
         if (buffer && buffer->magic != CTRACE_MAGIC_) {
             struct ctrace_c1_buffer *head = __atomic_load_n(&ctrace_c1_list, __ATOMIC_ACQUIRE), *other;
             buffer->tid = tid;
-            buffer->clock = ctrace_c1_clock;
+            buffer->clock = clock;
             buffer->position = CTRACE_FIRST_;
             __atomic_store_n(&buffer->magic, CTRACE_MAGIC_, __ATOMIC_RELEASE);
             /* After a fork it may still be in the list, as the last, or be cut off from it. */
@@ -374,7 +376,7 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
 /* An event that found no slot, or the last one. `position` is what was taken of the thread's own
  * buffer; below 64: nothing. Returns 0 if the event had to be dropped. */
 CTRACE_COLD_ int ctrace_c1_slow(uint32_t position, uint64_t stack, uint64_t tag) {
-    uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(ctrace_c1_clock);
+    uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
     struct ctrace_c1_buffer **place = &ctrace_c1_mine;
     int written = 0;
     for (;;) {

@@ -35,8 +35,9 @@ static __attribute__((noinline)) int nested(int x) {
 
 static __attribute__((noinline)) int recursive(int n) {
     CTRACE_FUNCTION();
-    char *room = (char *)__builtin_alloca((size_t)(n + 1) * 16); /* moves the stack pointer within the scope */
-    memset(room, n, 16);
+    volatile char *room = (volatile char *)__builtin_alloca((size_t)(n + 1) * 16); /* moves the stack pointer within the scope */
+    room[0] = (char)n;
+    room[1] = (char)n;
     return n == 0 ? room[0] : recursive(n - 1) + room[1];
 }
 
