@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * ctrace.h: markers for C11 and C++17. Include it, mark scopes, build as ever: there is no library
+ * to link and nothing to call at start-up. `sudo ctrace attach <pid>` shows the numbers.
+ *
+ *     void parse(struct input *in) {
+ *         CTRACE_FUNCTION;                       // the whole function, under its own name
+ *         for (;;) {
+ *             CTRACE_SCOPE("parse: one record"); // to the end of the block
+ *             ...
+ *         }
+ *     }
+ *
+ * Macros (each is a declaration: use it where one may stand, inside a function)
+ *
+ *   CTRACE_FUNCTION             this scope, under the name of the function; also CTRACE_FUNCTION()
+ *   CTRACE_SCOPE("name")        this scope, under a name of its own
+ *   CTRACE_FUNCTION_IN(group)   the same in a group, which is an identifier: ctrace can choose whole
+ *   CTRACE_SCOPE_IN(group, "name")    groups, and -DCTRACE_DISABLE_group compiles one out
+ *   CTRACE_BEGIN(var, "name")   from here to CTRACE_END(var) or to the end of the block, whichever
+ *   CTRACE_BEGIN_IN(group, var, "name")    comes first; var is an identifier of your choice
+ *   CTRACE_END(var)             ends it now; again: does nothing
+ *   CTRACE_ENABLED              1, or 0 where all of this compiles to nothing: with -DCTRACE_DISABLE,
+ *                               and on anything but x86-64 Linux with gcc or clang
+ *
+ * A name is a string literal (or an array with static storage in the same file), kept in the file and
+ * never read by the program. A scope ends however its block is left: at its end, by return, break or
+ * goto, in C++ by an exception too. longjmp skips the end; ctrace sees that from the stack pointer.
+ *
+ * Cost
+ *   Dormant, which is while no ctrace has chosen the scope: one comparison of a 16-bit word with 0 and
+ *   a branch that is not taken at the start, one test and such a branch at the end; no lock, no
+ *   allocation, no thread-local storage. Some 0.3 ns.
+ *   Active: two reads of the time stamp counter and 32 bytes written to a buffer of the thread's own:
+ *   some 1.3 times what the two bare `rdtsc` cost. Once in 252 events the buffer is emptied through a
+ *   function that a probe of ctrace's sits on; nothing else ever leaves the program.
+ *   A thread gets its buffer, 4 KiB, on its first active scope. In the file: 32 bytes, a semaphore, a
+ *   nop and the name for each scope, and about 40 bytes of code, most of it out of the way.
+ *
+ * Guarantees
+ *   - The program never waits: no locks, no system calls but at a thread's first active scope.
+ *   - Scopes may run in signal handlers, also where these interrupt a scope; in any thread, in shared
+ *     libraries, in libraries opened with dlopen, in a child after fork. errno is left alone.
+ *   - Any number of translation units, C and C++ mixed; any optimisation level, -flto, --gc-sections;
+ *     static and dynamic, position-independent or not; glibc and musl.
+ *
+ * Limits
+ *   - musl refuses to dlopen a library with initial-exec thread-local storage: there, build such a
+ *     library with -DCTRACE_TLS_MODEL='"global-dynamic"'.
+ *   - A buffer is never unmapped; the next thread takes it over. A library that is closed and opened
+ *     again leaves its buffers behind, 4 KiB for each thread that used an active scope of it.
+ *   - _Exit, quick_exit and deadly signals do not empty the buffers. Linux 6.16 and later lets ctrace
+ *     fetch what they hold; before, up to 252 events of each thread are missing, and counted.
+ *   - In a C++20 coroutine, a scope may span a suspension only if the same thread resumes it.
+ *   - Where more than 32 thread-specific keys are in use, glibc allocates memory for a new thread's
+ *     value: a thread whose very first active scope is in a signal handler that interrupts malloc
+ *     might then wait for itself.
+ *   - Without memory for a buffer, scopes are not recorded.
+ *   - --gc-sections with binutils before 2.36: define CTRACE_NO_LINK_ORDER. (Functions with scopes are
+ *     then kept if any function of their file is.)
+ *   - For USDT notes with arguments use <sys/sdt.h>: it goes together with this header.
+ *
+ * What is written where is the marker format, version 1: docs/marker-format.md.
+ */
+#ifndef CTRACE_H
+#define CTRACE_H
+
+#if !defined(CTRACE_DISABLE) && defined(__x86_64__) && defined(__LP64__) && defined(__linux__) &&      \
+    defined(__ELF__) && defined(__GNUC__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+#define CTRACE_ENABLED 1
+#else
+#define CTRACE_ENABLED 0
+#endif
+
+#define CTRACE_JOIN_(a, b) CTRACE_JOIN2_(a, b)
+#define CTRACE_JOIN2_(a, b) a##b
+
+#if CTRACE_ENABLED
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------------------------------------------
+ * The runtime: once for each program or library, by weak hidden definitions of which the linker keeps
+ * the first. Names carry the version of what the copies share: raise it with any change to that.
+ * ------------------------------------------------------------------------------------------------- */
+
+#ifdef __cplusplus
+#define CTRACE_API_ inline
+extern "C" {
+#else
+#define CTRACE_API_ __attribute__((__weak__))
+#endif
+#define CTRACE_FN_ CTRACE_API_ __attribute__((__visibility__("hidden"), __noinline__, __nothrow__, __no_instrument_function__))
+#define CTRACE_COLD_ CTRACE_FN_ __attribute__((__cold__))
+#define CTRACE_INLINE_ static inline __attribute__((__always_inline__, __unused__, __nothrow__, __no_instrument_function__))
+#define CTRACE_VAR_ __attribute__((__weak__, __visibility__("hidden")))
+#define CTRACE_UNLIKELY_(x) __builtin_expect(!!(x), 0)
+
+#ifndef CTRACE_TLS_MODEL
+#define CTRACE_TLS_MODEL "initial-exec"
+#endif
+
+enum {
+    CTRACE_FIRST_ = 64,        /* offset of the first slot */
+    CTRACE_LAST_ = 4096 - 16,  /* and of the last */
+    CTRACE_SIZE_ = 4096,
+    CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
+    CTRACE_TSC_ = 1,           /* clocks */
+    CTRACE_MONOTONIC_ = 2
+};
+#define CTRACE_MAGIC_ UINT64_C(0x0162656361727463) /* "ctraceb" 1 */
+
+struct ctrace_c1_buffer {
+    uint64_t magic;
+    struct ctrace_c1_buffer *next;
+    uint32_t tid;
+    uint32_t position;
+    uint64_t batch;
+    uint64_t events;
+    uint8_t clock;
+    uint8_t flushing;
+    uint8_t reserved[6];
+    struct ctrace_c1_buffer *nested;
+    uint64_t reserved2;
+    uint64_t slots[252][2];
+};
+
+/* The two sites, the entry of `ctrace_runtime` that names them, their USDT notes, and a call of
+ * ctrace_c1_end_of_object at exit and dlclose: one group, of which the linker keeps one copy. */
+#define CTRACE_ASM_SITE_(name)                                                                         \
+    ".balign 16\n"                                                                                     \
+    ".weak ctrace_c1_" name "\n.hidden ctrace_c1_" name "\n.type ctrace_c1_" name ", @function\n"      \
+    "ctrace_c1_" name ":\n"                                                                            \
+    ".byte 0x90, 0x0f,0x1f,0x44,0,0, 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"                             \
+    "ret\n"                                                                                            \
+    ".size ctrace_c1_" name ", . - ctrace_c1_" name "\n"                                               \
+    ".pushsection .note.stapsdt, \"?\", @note\n"                                                       \
+    ".balign 4\n.long 992f - 991f, 994f - 993f, 3\n"                                                   \
+    "991: .asciz \"stapsdt\"\n992: .balign 4\n"                                                        \
+    "993: .quad ctrace_c1_" name ", _.stapsdt.base, 0\n"                                               \
+    ".asciz \"ctrace\", \"" name "\", \"8@%rdi\"\n"                                                    \
+    "994: .balign 4\n"                                                                                 \
+    ".popsection\n"
+
+__asm__(".ifndef ctrace_c1_runtime\n"
+        ".pushsection .text.ctrace_c1, \"axG\", @progbits, ctrace_c1, comdat\n"
+        CTRACE_ASM_SITE_("flush")
+        CTRACE_ASM_SITE_("register")
+        ".popsection\n"
+        ".pushsection ctrace_runtime, \"aG\", @progbits, ctrace_c1, comdat\n"
+        ".balign 32\n"
+        ".weak ctrace_c1_runtime\n.hidden ctrace_c1_runtime\n.type ctrace_c1_runtime, @object\n"
+        "ctrace_c1_runtime:\n"
+        ".long 1, ctrace_c1_flush - ., ctrace_c1_register - ., ctrace_c1_list - ., 991f - ., 0, 0, 0\n"
+        ".size ctrace_c1_runtime, . - ctrace_c1_runtime\n"
+        ".popsection\n"
+        ".pushsection .rodata.ctrace_c1, \"aG\", @progbits, ctrace_c1, comdat\n"
+        "991: .asciz \"c 0.1.0\"\n"
+        ".popsection\n"
+        ".pushsection .fini_array.00101, \"awG\", @fini_array, ctrace_c1, comdat\n"
+        ".balign 8\n"
+        ".quad ctrace_c1_end_of_object\n"
+        ".popsection\n"
+        ".endif\n"
+        ".ifndef _.stapsdt.base\n"
+        ".pushsection .stapsdt.base, \"aG\", @progbits, .stapsdt.base, comdat\n"
+        ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"
+        "_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"
+        ".popsection\n"
+        ".endif\n");
+
+extern const char ctrace_c1_runtime[] __attribute__((__visibility__("hidden")));
+__attribute__((__visibility__("hidden"), __nothrow__)) void ctrace_c1_flush(struct ctrace_c1_buffer *buffer);
+__attribute__((__visibility__("hidden"), __nothrow__)) void ctrace_c1_register(struct ctrace_c1_buffer *buffer);
+
+/* All buffers, linked by `next`; only ever grows at its head. */
+CTRACE_VAR_ struct ctrace_c1_buffer *ctrace_c1_list = 0;
+/* The thread's own buffer. */
+CTRACE_VAR_ __thread struct ctrace_c1_buffer *ctrace_c1_mine __attribute__((__tls_model__(CTRACE_TLS_MODEL))) = 0;
+/* The clock of new buffers, once it is known. */
+CTRACE_VAR_ uint8_t ctrace_c1_clock = 0;
+/* The key whose destructor ends a thread, plus 1; 0: none yet; -1: none any more. */
+CTRACE_VAR_ int64_t ctrace_c1_key = 0;
+
+#if defined(__GLIBC__) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
+/* These are in libpthread, which need not be linked: then there are no threads that end. */
+#pragma weak pthread_key_create
+#pragma weak pthread_key_delete
+#pragma weak pthread_setspecific
+#define CTRACE_HAS_KEYS_ (pthread_key_create && pthread_key_delete && pthread_setspecific)
+#else
+#define CTRACE_HAS_KEYS_ 1
+#endif
+
+/* A system call that leaves errno alone. */
+CTRACE_INLINE_ long ctrace_syscall_(long number, long a, long b, long c, long d) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = -1; /* mmap: no file */
+    register long r9 __asm__("r9") = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+/* Order for the thread's own signal handlers; on x86-64 that is the order for everybody. */
+#define CTRACE_ORDER_() __asm__ volatile("" ::: "memory")
+
+/* Takes a slot: its offset, or what shows that there is none. One instruction, so that the thread's
+ * signal handlers take others. */
+CTRACE_INLINE_ uint32_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
+    uint32_t position = 16;
+    __asm__ volatile("xadd{l %0, %1| %1, %0}" : "+r"(position), "+m"(buffer->position) : : "memory", "cc");
+    return position;
+}
+
+CTRACE_INLINE_ void ctrace_write_(struct ctrace_c1_buffer *buffer, uint32_t position, uint64_t time,
+                                  uint64_t stack, uint64_t tag) {
+    uint64_t *slot = (uint64_t *)(void *)((char *)buffer + position);
+    __atomic_store_n(&slot[0], (time << 16 >> 16) | stack << 48, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot[1], tag, __ATOMIC_RELEASE);
+}
+
+CTRACE_INLINE_ uint64_t ctrace_now_(uint8_t clock) {
+    if (clock == CTRACE_TSC_) return __builtin_ia32_rdtsc();
+    /* Where the TSC is no clock, the C library makes a system call of it as well. */
+    struct { int64_t seconds, nanoseconds; } now;
+    ctrace_syscall_(228 /* clock_gettime */, 1 /* CLOCK_MONOTONIC */, (long)&now, 0, 0);
+    return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
+}
+
+/* The TSC if it runs evenly, through all sleep states, and may be read. */
+CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
+    uint32_t a = 0x80000000u, b, c, d;
+    int mode = 0;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    if (a < 0x80000007u) return CTRACE_MONOTONIC_;
+    a = 0x80000007u;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    ctrace_syscall_(157 /* prctl */, 25 /* PR_GET_TSC */, (long)&mode, 0, 0);
+    return (d >> 8 & 1) && mode != 2 /* PR_TSC_SIGSEGV */ ? CTRACE_TSC_ : CTRACE_MONOTONIC_;
+}
+
+/* Whether every slot that was taken has been written: not so while a signal handler runs that
+ * interrupted a writer. */
+CTRACE_INLINE_ int ctrace_finished_(const struct ctrace_c1_buffer *buffer) {
+    int i;
+    for (i = 0; i < 252; i++)
+        if (buffer->slots[i][1] == 0) return 0;
+    return 1;
+}
+
+/* Empties the buffer, and what its signal handlers wrote to the nested one meanwhile. */
+CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer) {
+    for (; buffer && buffer->magic == CTRACE_MAGIC_ && !buffer->flushing; buffer = buffer->nested) {
+        uint32_t position = buffer->position;
+        if (position <= CTRACE_FIRST_) continue;
+        buffer->flushing = 1;
+        CTRACE_ORDER_();
+        ctrace_c1_flush(buffer);
+        CTRACE_ORDER_();
+        position = buffer->position;
+        if (position > CTRACE_SIZE_) position = CTRACE_SIZE_;
+        buffer->events += (position - CTRACE_FIRST_) / 16;
+        __builtin_memset(buffer->slots, 0, sizeof buffer->slots);
+        CTRACE_ORDER_();
+        buffer->batch += 1;
+        CTRACE_ORDER_();
+        buffer->position = CTRACE_FIRST_;
+        CTRACE_ORDER_();
+        buffer->flushing = 0;
+        CTRACE_ORDER_();
+    }
+}
+
+/* A thread has ended: the destructor of the key. */
+CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
+    struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+    (void)unused;
+    ctrace_c1_mine = 0;
+    CTRACE_ORDER_();
+    ctrace_c1_empty(buffer);
+    while (buffer && buffer->magic == CTRACE_MAGIC_) {
+        struct ctrace_c1_buffer *nested = buffer->nested;
+        buffer->nested = 0;
+        __atomic_store_n(&buffer->tid, 0, __ATOMIC_RELEASE);
+        buffer = nested;
+    }
+}
+
+/* The process exits, or the library is closed: after that, nobody may call into it. */
+CTRACE_COLD_ __attribute__((__used__)) void ctrace_c1_end_of_object(void) {
+    int64_t key = __atomic_exchange_n(&ctrace_c1_key, -1, __ATOMIC_ACQ_REL);
+    if (key > 0) pthread_key_delete((pthread_key_t)(key - 1));
+    ctrace_c1_empty(ctrace_c1_mine);
+}
+
+/* Has ctrace_c1_end_of_thread called when this thread ends. */
+CTRACE_INLINE_ void ctrace_watch_thread_(void) {
+    int64_t key = __atomic_load_n(&ctrace_c1_key, __ATOMIC_ACQUIRE);
+    if (!CTRACE_HAS_KEYS_ || key < 0) return;
+    if (key == 0) {
+        pthread_key_t fresh;
+        if (pthread_key_create(&fresh, ctrace_c1_end_of_thread) != 0) return;
+        if (__atomic_compare_exchange_n(&ctrace_c1_key, &key, (int64_t)fresh + 1, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            key = (int64_t)fresh + 1;
+        else
+            pthread_key_delete(fresh); /* another thread was first */
+        if (key < 0) return;
+    }
+    pthread_setspecific((pthread_key_t)(key - 1), ctrace_c1_mine);
+}
+
+/* A buffer whose thread has ended, else a new one; 0 without memory. */
+CTRACE_INLINE_ struct ctrace_c1_buffer *ctrace_any_buffer_(uint32_t tid) {
+    struct ctrace_c1_buffer *buffer = __atomic_load_n(&ctrace_c1_list, __ATOMIC_ACQUIRE);
+    long address;
+    for (; buffer; buffer = buffer->next) {
+        uint32_t nobody = 0;
+        if (__atomic_load_n(&buffer->magic, __ATOMIC_ACQUIRE) == CTRACE_MAGIC_ &&
+            __atomic_load_n(&buffer->tid, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&buffer->tid, &nobody, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return buffer;
+    }
+    address = ctrace_syscall_(9 /* mmap */, 0, CTRACE_SIZE_, 3 /* read, write */, 0x22 /* private, anonymous */);
+    if (address < 0 && address > -4096) return 0;
+    ctrace_syscall_(28 /* madvise */, address, CTRACE_SIZE_, 18 /* MADV_WIPEONFORK */, 0);
+    return (struct ctrace_c1_buffer *)address;
+}
+
+/* Puts a buffer at *place (a thread's pointer, or `nested`) that is ready for this thread. One that is
+ * there has been wiped by a fork. All signals are held back, so that their handlers find the place as
+ * it was, or done. */
+CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer **place) {
+    int saved_errno = errno;
+    uint64_t all = ~UINT64_C(0), before = 0;
+    struct ctrace_c1_buffer *buffer;
+    ctrace_syscall_(14 /* rt_sigprocmask */, 2 /* SIG_SETMASK */, (long)&all, (long)&before, 8);
+    buffer = *place;
+    if (!buffer || buffer->magic != CTRACE_MAGIC_) {
+        uint32_t tid = (uint32_t)ctrace_syscall_(186 /* gettid */, 0, 0, 0, 0);
+        uint8_t clock = __atomic_load_n(&ctrace_c1_clock, __ATOMIC_RELAXED);
+        if (!clock) __atomic_store_n(&ctrace_c1_clock, clock = ctrace_choose_clock_(), __ATOMIC_RELAXED);
+        if (!buffer) buffer = ctrace_any_buffer_(tid);
+        if (buffer && buffer->magic != CTRACE_MAGIC_) {
+            struct ctrace_c1_buffer *head = __atomic_load_n(&ctrace_c1_list, __ATOMIC_ACQUIRE), *other;
+            buffer->tid = tid;
+            buffer->clock = clock;
+            buffer->position = CTRACE_FIRST_;
+            __atomic_store_n(&buffer->magic, CTRACE_MAGIC_, __ATOMIC_RELEASE);
+            /* After a fork it may still be in the list, as the last, or be cut off from it. */
+            for (other = head; other && other != buffer;) other = other->next;
+            while (!other) {
+                buffer->next = head;
+                if (__atomic_compare_exchange_n(&ctrace_c1_list, &head, buffer, 0, __ATOMIC_ACQ_REL,
+                                                __ATOMIC_ACQUIRE))
+                    break;
+            }
+        }
+        if (buffer) {
+            *place = buffer;
+            if (place == &ctrace_c1_mine) ctrace_watch_thread_();
+            ctrace_c1_register(buffer);
+        }
+    }
+    ctrace_syscall_(14 /* rt_sigprocmask */, 2 /* SIG_SETMASK */, (long)&before, 0, 8);
+    errno = saved_errno;
+    return buffer;
+}
+
+/* An event that found no slot, or the last one. `position` is what was taken of the thread's own
+ * buffer; below 64: nothing. Returns 0 if the event had to be dropped. */
+CTRACE_COLD_ int ctrace_c1_slow(uint32_t position, uint64_t stack, uint64_t tag) {
+    uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
+    struct ctrace_c1_buffer **place = &ctrace_c1_mine;
+    int written = 0;
+    for (;;) {
+        struct ctrace_c1_buffer *buffer = *place;
+        if (!buffer || buffer->magic != CTRACE_MAGIC_) {
+            buffer = ctrace_c1_prepare(place);
+            if (!buffer) return 0;
+        }
+        if (position < CTRACE_FIRST_) position = ctrace_take_(buffer);
+        if (position >= CTRACE_FIRST_ && position <= CTRACE_LAST_) {
+            ctrace_write_(buffer, position, time ? time : ctrace_now_(buffer->clock), stack, tag);
+            written = 1;
+        }
+        if (position >= CTRACE_LAST_) {
+            /* Full. It has to wait while it is being emptied, and while a writer that this handler
+             * interrupted has not finished; but not for ever, as the handler may never return. */
+            if (!buffer->flushing && (ctrace_finished_(buffer) || position > CTRACE_PATIENCE_)) {
+                ctrace_c1_empty(buffer);
+            } else {
+                if (position > CTRACE_PATIENCE_) buffer->position = CTRACE_SIZE_;
+                place = &buffer->nested;
+            }
+        }
+        if (written) return 1;
+        position = 0;
+    }
+}
+
+CTRACE_INLINE_ int ctrace_put_(uint64_t stack, uint64_t tag) {
+    struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+    uint32_t position = 0;
+    if (!CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
+        position = ctrace_take_(buffer);
+        if (!CTRACE_UNLIKELY_(position - CTRACE_FIRST_ >= (uint32_t)(CTRACE_LAST_ - CTRACE_FIRST_))) {
+            ctrace_write_(buffer, position, __builtin_ia32_rdtsc(), stack, tag);
+            return 1;
+        }
+    }
+    return ctrace_c1_slow(position, stack, tag);
+}
+
+/* Writes the entry of a scope. What its exit needs is in the handle, which is 0 if nothing was written:
+ * bits 1-36 of the stack pointer, and in bits 37-63 where the site is, from ctrace_c1_runtime on. */
+CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
+    if (CTRACE_UNLIKELY_(!ctrace_put_(sp >> 4, site | sp >> 20 << 47))) return 0;
+    return ((uint64_t)(site - (uintptr_t)ctrace_c1_runtime) << 32) + (sp & UINT64_C(0x1fffffffff)) + 1;
+}
+
+CTRACE_FN_ void ctrace_c1_leave(uint64_t handle) {
+    uintptr_t site = (uintptr_t)ctrace_c1_runtime + (uintptr_t)(int64_t)((int32_t)(handle >> 32) & -32);
+    ctrace_put_(handle >> 4, site | handle >> 20 << 47 | 1);
+}
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/* ---------------------------------------------------------------------------------------------------
+ * A scope
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Its handle. */
+#ifdef __cplusplus
+namespace ctrace_c1 {
+class guard {
+    uint64_t handle;
+
+  public:
+    __attribute__((__always_inline__)) explicit guard(uint64_t h) noexcept : handle(h) {}
+    __attribute__((__always_inline__)) ~guard() {
+        if (CTRACE_UNLIKELY_(handle)) ctrace_c1_leave(handle);
+    }
+    __attribute__((__always_inline__)) void end() noexcept {
+        if (CTRACE_UNLIKELY_(handle)) ctrace_c1_leave(handle);
+        handle = 0;
+    }
+    guard(const guard &) = delete;
+    guard &operator=(const guard &) = delete;
+};
+} // namespace ctrace_c1
+#define CTRACE_GUARD_(var, value) __attribute__((__unused__)) ::ctrace_c1::guard var(value)
+#define CTRACE_END(var) var.end()
+#else
+CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
+    if (CTRACE_UNLIKELY_(*handle)) ctrace_c1_leave(*handle);
+}
+#define CTRACE_GUARD_(var, value) __attribute__((__unused__, __cleanup__(ctrace_end_))) uint64_t var = (value)
+#define CTRACE_END(var) ((void)(ctrace_end_(&var), var = 0))
+#endif
+
+/* The data below are no code: they must not keep a function from being inlined. */
+#if __GNUC__ >= 9 || defined(__clang__)
+#define CTRACE_ASM_INLINE_ __inline__
+#else
+#define CTRACE_ASM_INLINE_
+#endif
+
+/* With "o" the linker drops a scope's entry with its function (and only then). */
+#ifdef CTRACE_NO_LINK_ORDER
+#define CTRACE_SITES_SECTION_ "ctrace_sites, \"a?\", @progbits"
+#else
+#define CTRACE_SITES_SECTION_ "ctrace_sites, \"ao?\", @progbits, .Lctrace%="
+#endif
+
+/* All that belongs to the scope, in the sections of the function around it ("?"), and the question
+ * whether it is on. The assembler, not the compiler, makes the data: so each copy of an inlined scope
+ * has its own, and none is left behind by a copy that was not used. */
+#define CTRACE_ENTER_(flags, name, group, group_field)                                                 \
+    __extension__({                                                                                    \
+        uintptr_t ctrace_site_, ctrace_sp_;                                                            \
+        unsigned char ctrace_on_;                                                                      \
+        __asm__ __volatile__ CTRACE_ASM_INLINE_(                                                       \
+            ".Lctrace%=:\n"                                                                            \
+            ".pushsection .probes, \"aw?\", @progbits\n"                                               \
+            ".balign 2\n"                                                                              \
+            "991: .short 0\n"                                                                          \
+            ".popsection\n"                                                                            \
+            ".pushsection .text.ctrace_points, \"ax?\", @progbits\n"                                   \
+            "992: nop\n"                                                                               \
+            ".popsection\n"                                                                            \
+            ".pushsection " CTRACE_SITES_SECTION_ "\n"                                                 \
+            ".balign 32\n"                                                                             \
+            "990: .byte 1, " #flags "\n.short 0\n.long %c[line]\n"                                     \
+            ".long %c[label] - .\n.long %c[file] - .\n.long " group_field "\n"                         \
+            ".long 991b - .\n.long 992b - .\n.long .Lctrace%= - .\n"                                   \
+            ".popsection\n"                                                                            \
+            "{leaq 990b(%%rip), %[site]|lea %[site], [rip + 990b]}\n"                                  \
+            "{cmpw $0, 991b(%%rip)|cmp word ptr [rip + 991b], 0}"                                      \
+            : [site] "=r"(ctrace_site_), "=@ccne"(ctrace_on_)                                          \
+            : [line] "i"(__LINE__), [label] "i"(name), [file] "i"(__FILE__), [grp] "i"(group));        \
+        CTRACE_UNLIKELY_(ctrace_on_)                                                                   \
+            ? (__extension__({ __asm__ __volatile__("mov{q %%rsp, %0| %0, rsp}" : "=r"(ctrace_sp_)); }), \
+               ctrace_c1_enter(ctrace_site_, ctrace_sp_))                                              \
+            : 0;                                                                                       \
+    })
+
+#define CTRACE_SCOPE_(var, flags, name) CTRACE_GUARD_(var, CTRACE_ENTER_(flags, name, 0, "%c[grp]"))
+#define CTRACE_IN_ON_(var, flags, name, group)                                                         \
+    CTRACE_GUARD_(var, CTRACE_ENTER_(flags, name, group, "%c[grp] - ."))
+#define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_GUARD_(var, 0)
+
+#else /* !CTRACE_ENABLED */
+
+#define CTRACE_SCOPE_(var, flags, name) enum { var }
+#define CTRACE_END(var) ((void)var)
+#define CTRACE_IN_ON_(var, flags, name, group) CTRACE_SCOPE_(var, flags, name)
+#define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_SCOPE_(var, flags, name)
+
+#endif /* CTRACE_ENABLED */
+
+/* ---------------------------------------------------------------------------------------------------
+ * The macros
+ * ------------------------------------------------------------------------------------------------- */
+
+#define CTRACE_UNIQUE_ CTRACE_JOIN_(ctrace_scope_, __COUNTER__)
+
+/* CTRACE_IN_(CTRACE_DISABLE_group) is CTRACE_IN_OFF_ where that is defined (as nothing or 1), else
+ * CTRACE_IN_ON_. */
+#define CTRACE_IN_(disabled) CTRACE_IN2_(disabled)
+#define CTRACE_IN2_(value) CTRACE_SECOND_(CTRACE_IS_##value CTRACE_IN_OFF_, CTRACE_IN_ON_, 0)
+#define CTRACE_IS_ ~,
+#define CTRACE_IS_1 ~,
+#define CTRACE_SECOND_(...) CTRACE_SECOND2_(__VA_ARGS__)
+#define CTRACE_SECOND2_(a, b, ...) b
+
+/* Lets CTRACE_FUNCTION be written with and without parentheses. */
+static inline void ctrace_nothing_(void) {}
+#define CTRACE_PARENTHESES_ (void)ctrace_nothing_
+
+#define CTRACE_SCOPE(name) CTRACE_SCOPE_(CTRACE_UNIQUE_, 0, name)
+#define CTRACE_SCOPE_IN(group, name) CTRACE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 0, name, #group)
+#define CTRACE_FUNCTION CTRACE_SCOPE_(CTRACE_UNIQUE_, 1, __func__); CTRACE_PARENTHESES_
+#define CTRACE_FUNCTION_IN(group) CTRACE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 1, __func__, #group)
+#define CTRACE_BEGIN(var, name) CTRACE_SCOPE_(var, 0, name)
+#define CTRACE_BEGIN_IN(group, var, name) CTRACE_IN_(CTRACE_DISABLE_##group)(var, 0, name, #group)
+
+#endif /* CTRACE_H */

@@ -1,0 +1,170 @@
+/* What the test programs share: switching scopes on, and seeing what comes out. */
+#ifndef SUPPORT_H
+#define SUPPORT_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ctrace.h"
+
+#define CHECK(condition)                                                                               \
+    do {                                                                                               \
+        if (!(condition)) {                                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
+            abort();                                                                                   \
+        }                                                                                              \
+    } while (0)
+
+struct site {
+    uint8_t version, flags;
+    uint16_t reserved;
+    uint32_t line;
+    int32_t name, file, group, semaphore, point, text;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const struct site __start_ctrace_sites[] __attribute__((visibility("hidden")));
+extern const struct site __stop_ctrace_sites[] __attribute__((visibility("hidden")));
+#ifdef __cplusplus
+}
+#endif
+
+static inline void *follow(const int32_t *field) {
+    return *field ? (char *)(uintptr_t)field + *field : NULL;
+}
+static inline const char *site_name(const struct site *site) { return (const char *)follow(&site->name); }
+static inline volatile uint16_t *semaphore_of(const struct site *site) {
+    return (volatile uint16_t *)follow(&site->semaphore);
+}
+
+/* Switches all scopes of this name (NULL: all) on or off; how many there were. The kernel's work. */
+static inline int switch_to(const char *name, int on) {
+    int found = 0;
+    for (const struct site *site = __start_ctrace_sites; site < __stop_ctrace_sites; site++)
+        if (!name || (site_name(site) && strcmp(site_name(site), name) == 0)) {
+            *semaphore_of(site) = (uint16_t)on;
+            found++;
+        }
+    return found;
+}
+
+struct event {
+    uint64_t time;
+    const struct site *site;
+    uint64_t sp; /* bits 4 to 36 */
+    int exit;
+    uint32_t tid;
+};
+
+#define MOST 4000000
+static struct event *events;
+static int event_count, batch_count, register_count;
+static uint64_t last_batch, last_events;
+static uint32_t last_position;
+static int announce_flushes;
+
+static inline struct event decode(const uint64_t *slot, uint32_t tid) {
+    struct event event;
+    event.time = slot[0] & 0xffffffffffffu;
+    event.sp = slot[0] >> 48 << 4 | slot[1] >> 47 << 20;
+    event.site = (const struct site *)(uintptr_t)(slot[1] & 0x7fffffffffe0u);
+    event.exit = slot[1] & 1;
+    event.tid = tid;
+    CHECK((slot[1] >> 1 & 15) == 0);
+    return event;
+}
+
+static inline void collect(struct ctrace_c1_buffer *buffer) {
+    for (int i = 0; i < 252; i++)
+        if (buffer->slots[i][1]) {
+            int n = __atomic_fetch_add(&event_count, 1, __ATOMIC_RELAXED);
+            CHECK(n < MOST);
+            events[n] = decode(buffer->slots[i], buffer->tid);
+        }
+}
+
+static void on_flush(struct ctrace_c1_buffer *buffer) {
+    CHECK(buffer->flushing);
+    CHECK(buffer->tid == (uint32_t)syscall(SYS_gettid));
+    last_batch = buffer->batch;
+    last_events = buffer->events;
+    last_position = buffer->position;
+    collect(buffer);
+    __atomic_fetch_add(&batch_count, 1, __ATOMIC_RELAXED);
+    if (announce_flushes) (void)!write(1, "flush\n", 6);
+}
+
+static void on_register(struct ctrace_c1_buffer *buffer) {
+    CHECK(buffer->magic == UINT64_C(0x0162656361727463));
+    CHECK(((uintptr_t)buffer & 4095) == 0);
+    CHECK(buffer->tid == (uint32_t)syscall(SYS_gettid));
+    __atomic_fetch_add(&register_count, 1, __ATOMIC_RELAXED);
+}
+
+static inline void patch(void (*site)(struct ctrace_c1_buffer *), void (*handler)(struct ctrace_c1_buffer *)) {
+    unsigned char *at = (unsigned char *)(uintptr_t)site;
+    unsigned char code[12] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0}; /* mov $handler, %rax; jmp *%rax */
+    uintptr_t address = (uintptr_t)handler;
+    memcpy(code + 2, &address, 8);
+    CHECK(((uintptr_t)at & 15) == 0);
+    CHECK(memcmp(at, "\x90\x0f\x1f\x44\0\0\x66\x2e\x0f\x1f\x84\0\0\0\0\0\xc3", 17) == 0);
+    CHECK(mprotect((void *)((uintptr_t)at & ~(uintptr_t)4095), 8192, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+    memcpy(at, code, sizeof code);
+}
+
+/* From now on, flushed events come to `events`: the sites are patched as a probe would. */
+static inline void capture(void) {
+    events = (struct event *)mmap(NULL, MOST * sizeof(struct event), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(events != MAP_FAILED);
+    patch(ctrace_c1_flush, on_flush);
+    patch(ctrace_c1_register, on_register);
+}
+
+/* What the buffers of the list hold is added to `events`. */
+static inline void collect_all(void) {
+    for (struct ctrace_c1_buffer *buffer = ctrace_c1_list; buffer; buffer = buffer->next) collect(buffer);
+}
+
+static inline int buffers(void) {
+    int n = 0;
+    for (struct ctrace_c1_buffer *buffer = ctrace_c1_list; buffer; buffer = buffer->next) n++;
+    return n;
+}
+
+/* The events of `tid` (0: all) are properly nested entries and exits; returns the number of calls. */
+static inline int by_time(const void *a, const void *b) {
+    uint64_t x = ((const struct event *)a)->time, y = ((const struct event *)b)->time;
+    return x < y ? -1 : x > y;
+}
+static inline int check_nesting(uint32_t tid) {
+    static struct event stack[1000];
+    int depth = 0, calls = 0;
+    qsort(events, (size_t)event_count, sizeof *events, by_time);
+    for (int i = 0; i < event_count; i++) {
+        if (tid && events[i].tid != tid) continue;
+        CHECK(events[i].site >= __start_ctrace_sites && events[i].site < __stop_ctrace_sites);
+        if (!events[i].exit) {
+            CHECK(depth < 1000);
+            CHECK(depth == 0 || events[i].sp <= stack[depth - 1].sp);
+            stack[depth++] = events[i];
+            calls++;
+        } else {
+            CHECK(depth > 0);
+            depth--;
+            CHECK(stack[depth].site == events[i].site && stack[depth].sp == events[i].sp);
+        }
+    }
+    CHECK(depth == 0);
+    return calls;
+}
+#endif

@@ -1,0 +1,15 @@
+/* Functions that --gc-sections drops, scopes and all. */
+#include "ctrace.h"
+
+int used(int x);
+int used(int x) {
+    CTRACE_SCOPE("kept");
+    return x;
+}
+int missing(int x);
+int dropped(int x);
+int dropped(int x) {
+    CTRACE_SCOPE("dropped");
+    return missing(x); /* is nowhere */
+}
+int main(void) { return used(0); }
