@@ -117,13 +117,13 @@ struct ctrace_c1_buffer {
     struct ctrace_c1_buffer *next;
     uint32_t tid;
     uint32_t position;
-    uint64_t batch;
+    struct ctrace_c1_buffer *nested;
     uint64_t events;
     uint8_t clock;
     uint8_t flushing;
     uint8_t reserved[6];
-    struct ctrace_c1_buffer *nested;
-    uint64_t reserved2;
+    uint64_t batch;
+    uint64_t stack;
     uint64_t slots[252][2];
 };
 
@@ -363,6 +363,7 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
             }
         }
         if (buffer) {
+            buffer->stack = (uint64_t)__builtin_frame_address(0);
             *place = buffer;
             if (place == &ctrace_c1_mine) ctrace_watch_thread_();
             ctrace_c1_register(buffer);
