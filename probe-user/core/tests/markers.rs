@@ -52,6 +52,7 @@ fn read(engine: &mut Engine, marks: &[Mark]) {
         tid: Tid(PID),
         bytes: buffer(marks),
         passed: None,
+        outlived: 0,
         before: None,
     });
     engine.sample_clocks(ClockSample { ticks: Ticks(1), time: Nanos(100_000) });

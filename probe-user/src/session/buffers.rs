@@ -107,6 +107,7 @@ fn read_twice(memory: &Memory, known: &Known) -> Option<Reading> {
         tid: known.tid,
         bytes,
         passed: None,
+        outlived: 0,
         before: Some(before),
     })
 }

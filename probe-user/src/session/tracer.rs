@@ -153,6 +153,7 @@ impl Tracer {
         plans: &[ObjectPlan],
         mapped: &[MappedObject],
     ) -> anyhow::Result<()> {
+        self.parts.engine.sample_clocks(bpf::sample());
         self.locate_markers(pid, mapped);
         self.adopt_buffers(pid, mapped);
         for object in plans {
@@ -204,14 +205,14 @@ impl Tracer {
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
     /// reports any more.
     pub fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
-        // They were read before the rings.
-        batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
         for (ring, record) in batch.records() {
             if record.len() == CONTROL_LEN {
                 self.release_if_held(record);
             }
             self.parts.engine.push(ring, record);
         }
+        // Read before the rings, but what the rings hold may be of batches before them.
+        batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
         if let Some(sample) = batch.sample {
             self.parts.engine.sample_clocks(sample);
         }

@@ -24,6 +24,8 @@ pub struct Reading {
     pub bytes: Box<[u8; BUFFER_LEN]>,
     /// What the flush told, if it was one.
     pub passed: Option<Passed>,
+    /// How many lives its process has begun since, as far as was told before.
+    pub outlived: u32,
     /// Of a buffer that was being written to: an earlier reading.
     pub before: Option<Box<[u8; BUFFER_LEN]>>,
 }
@@ -39,7 +41,7 @@ impl Reading {
         let mut bytes = Box::new(*page);
         mark(&mut bytes);
         let passed = (passed.address != 0).then_some(passed);
-        Self { buffer, tid, bytes, passed, before: None }
+        Self { buffer, tid, bytes, passed, outlived: 0, before: None }
     }
 }
 
@@ -141,7 +143,8 @@ impl Markers {
         if let Some(passed) = reading.passed {
             self.pass(reading.buffer.pid, passed, |runtime| runtime.flush);
         }
-        self.waiting.push((self.life(reading.buffer.pid), reading));
+        let (pid, life) = self.life(reading.buffer.pid);
+        self.waiting.push(((pid, life.saturating_sub(reading.outlived)), reading));
     }
 
     /// Both clocks, after all readings so far; hands over their events, those of a lane in order

@@ -39,7 +39,7 @@ fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     for (index, event) in written.iter().enumerate() {
         put(&mut bytes, index, *event);
     }
-    Reading { buffer: ID, tid: Tid(11), bytes, passed: None, before: None }
+    Reading { buffer: ID, tid: Tid(11), bytes, passed: None, outlived: 0, before: None }
 }
 
 fn records(markers: &mut Markers, at: u64) -> Vec<Record> {
@@ -156,7 +156,7 @@ proptest! {
             bytes[at + 8..at + 16].copy_from_slice(&second.to_le_bytes());
         }
         for _ in 0..2 {
-            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), passed: None, before: None });
+            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), passed: None, outlived: 0, before: None });
         }
         prop_assert!(records(&mut markers, 1 << 50).len() <= slots.len());
     }
@@ -171,8 +171,9 @@ fn an_exec_begins_another_life() {
     markers.process_changed(&Control { record, ..Control::default() });
     add_sites(&mut markers, 10, &[Some(FuncId(5))]);
     markers.read(reading(0, 0, &[event]));
+    markers.read(Reading { outlived: 1, ..reading(3, 700, &[event, event]) });
     let probes: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.probe).collect();
-    assert_eq!(probes, [0, 5]);
+    assert_eq!(probes, [0, 5, 0]);
     assert_eq!(markers.take_malformed(), 0);
 }
 
