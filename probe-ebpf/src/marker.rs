@@ -6,7 +6,7 @@ use crate::{
     maps::BUFFERS,
     output::{Task, traced_task},
     registers::Registers,
-    ring::{reserve, reserve_page},
+    ring::{reserve, reserve_aligned},
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -16,7 +16,8 @@ use aya_ebpf::{
 };
 use aya_log_ebpf::warn;
 use ctrace_common::{
-    BUFFER_POSITION, BUFFERS_PER_THREAD, Cookie, FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES,
+    BATCH_SLOTS, BUFFER_POSITION, BUFFERS_PER_THREAD, Cookie, FIRST_SLOT, Kind, LOST_MARKS,
+    PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN,
 };
 
 /// The site of a runtime: where it is in the process tells where the scopes are.
@@ -62,7 +63,10 @@ pub fn register(ctx: ProbeContext) -> u32 {
             Some(_) => {}
             None => {
                 if BUFFERS.insert(key(task.tid, number), buffer, 0).is_err() {
-                    warn!(&ctx, "too many threads with markers: thread {} is not watched", task.tid);
+                    warn!(
+                        &ctx,
+                        "too many threads with markers: thread {} is not watched", task.tid
+                    );
                 }
                 break;
             }
@@ -105,10 +109,31 @@ fn key(tid: u32, number: u32) -> u64 {
 
 #[inline(always)]
 fn deliver(task: Task, buffer: u64, site: Site) {
-    match reserve_page() {
-        Some(page) => page.commit_page(record(task, Kind::Batch, buffer, site), buffer),
-        None => loss::add_to(LOST_MARKS, taken(buffer)),
+    let taken = taken(buffer);
+    let record = record(task, Kind::Batch, buffer, site);
+    let delivered = match taken {
+        ..=SMALL => deliver_in::<{ BATCH_SLOTS[0] }>(record, buffer),
+        ..=MEDIUM => deliver_in::<{ BATCH_SLOTS[1] }>(record, buffer),
+        _ => deliver_in::<{ BATCH_SLOTS[2] }>(record, buffer),
+    };
+    if !delivered {
+        loss::add_to(LOST_MARKS, taken);
     }
+}
+
+const SMALL: u32 = events_in(BATCH_SLOTS[0]);
+const MEDIUM: u32 = events_in(BATCH_SLOTS[1]);
+
+/// How many events of a buffer fit into so many slots of a ring, besides its header.
+const fn events_in(slots: usize) -> u32 {
+    ((slots * SLOT_LEN) as u32 - FIRST_SLOT) / SLOT_BYTES
+}
+
+#[inline(always)]
+fn deliver_in<const SLOTS: usize>(record: Record, buffer: u64) -> bool {
+    let Some(room) = reserve_aligned(SLOTS) else { return false };
+    room.commit_batch(SLOTS, record, buffer);
+    true
 }
 
 #[inline(always)]

@@ -9,8 +9,8 @@ use crate::{atomic::exchange, maps::RINGS, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
 use core::{ffi::c_void, mem::transmute};
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_SLOTS, Control, Kind, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD, Record,
-    SLOT_LEN, Slot, WRITER_WORD, slots_to_page,
+    COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, Control, Kind, PAGE_SLOTS, Page, READER_WORD, Record,
+    SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
 };
 
 /// How often room is asked for while others are quicker: programs that preempt this one, or that run
@@ -28,29 +28,28 @@ pub struct Room {
 /// Takes room for a record or a control record; `None` when the ring is full.
 #[inline(always)]
 pub fn reserve(slots: usize) -> Option<Room> {
-    reserve_on(slots, false)
+    reserve_at(slots, 1)
 }
 
-/// Takes a whole page, which begins at a multiple of its slots: what lies before is skipped.
+/// Takes slots that begin at a multiple of their number: what lies before is skipped.
 #[inline(always)]
-pub fn reserve_page() -> Option<Room> {
-    let room = reserve_on(PAGE_SLOTS, true)?;
-    let skipped = slots_to_page(room.position);
+pub fn reserve_aligned(slots: usize) -> Option<Room> {
+    let room = reserve_at(slots, slots)?;
+    let skipped = slots_to_multiple(room.position, slots) as u64;
     if skipped > 0 {
-        let word = (Kind::Skip as u64) << 32;
-        room.write(0, [0, 0, 0, word]);
+        room.write(0, [0, 0, 0, (Kind::Skip as u64) << 32 | skipped << COUNT_SHIFT]);
     }
-    Some(Room { position: room.position + skipped as u64, ..room })
+    Some(Room { position: room.position + skipped, ..room })
 }
 
 #[inline(always)]
-fn reserve_on(slots: usize, whole_page: bool) -> Option<Room> {
+fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     // SAFETY: a helper without arguments.
     let first_page = settings::first_page(unsafe { bpf_get_smp_processor_id() });
     let positions = RINGS.get_ptr_mut(first_page)?.cast::<u64>();
-    let position = match take(positions, slots as u64, whole_page) {
+    let position = match take(positions, slots as u64, alignment) {
         Some(position) => position,
-        None => take_again(first_page, slots as u64, whole_page),
+        None => take_again(first_page, slots as u64, alignment),
     };
     if position == FULL { None } else { Some(Room { first_page, position }) }
 }
@@ -71,19 +70,21 @@ impl Room {
         self.write(0, record);
     }
 
-    /// A record and what is in a buffer of the current process behind its first 32 bytes.
+    /// A record and what is in a buffer of the current process behind its first 32 bytes, in
+    /// `slots` aligned slots.
     #[inline(always)]
-    pub fn commit_page(self, record: Record, buffer: u64) {
+    pub fn commit_batch(self, slots: usize, record: Record, buffer: u64) {
         if let Some(page) = self.page(self.position) {
-            // SAFETY: the page is ours until its first slot is committed. The helper checks the
+            let first = self.position as usize & (PAGE_SLOTS - 1) & !(slots - 1);
+            // SAFETY: the slots are ours until the first one is committed. The helper checks the
             // address itself, and zeroes what it cannot read, which makes no buffer.
             unsafe {
-                let rest = page.cast::<Slot>().add(1).cast();
+                let rest = page.cast::<Slot>().add(first + 1).cast();
                 let from = buffer.wrapping_add(SLOT_LEN as u64) as *const c_void;
-                bpf_probe_read_user(rest, (PAGE_LEN - SLOT_LEN) as u32, from);
+                bpf_probe_read_user(rest, ((slots - 1) * SLOT_LEN) as u32, from);
             }
         }
-        self.commit(record);
+        self.commit(Record { kind: Kind::Batch as u8, lost_before: slots as u16, ..record });
     }
 
     /// User space has sized the map: the page is there.
@@ -113,15 +114,14 @@ impl Room {
 /// Moves the writers' position on and says where it was, or `FULL`; `None` when another program
 /// was quicker.
 #[inline(always)]
-fn take(positions: *mut u64, slots: u64, whole_page: bool) -> Option<u64> {
+fn take(positions: *mut u64, slots: u64, alignment: usize) -> Option<u64> {
     let capacity = settings::RING_PAGES.load() as u64 * PAGE_SLOTS as u64;
     // SAFETY: words of the ring's first page. The reader's position is read last: it may pass a
     // writers' position that is out of date, and then the exchange fails.
     unsafe {
         let position = positions.add(WRITER_WORD).read_volatile();
         let read = positions.add(READER_WORD).read_volatile();
-        let skipped = if whole_page { slots_to_page(position) as u64 } else { 0 };
-        let slots = skipped + slots;
+        let slots = slots_to_multiple(position, alignment) as u64 + slots;
         if position.wrapping_sub(read).wrapping_add(slots) as i64 > capacity as i64 {
             return Some(FULL);
         }
@@ -131,10 +131,10 @@ fn take(positions: *mut u64, slots: u64, whole_page: bool) -> Option<u64> {
 
 #[cold]
 #[inline(never)]
-fn take_again(first_page: u32, slots: u64, whole_page: bool) -> u64 {
+fn take_again(first_page: u32, slots: u64, alignment: usize) -> u64 {
     let Some(positions) = RINGS.get_ptr_mut(first_page) else { return FULL };
     for _ in 1..TRIES {
-        if let Some(position) = take(positions.cast(), slots, whole_page) {
+        if let Some(position) = take(positions.cast(), slots, alignment) {
             return position;
         }
     }

@@ -18,8 +18,8 @@ pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
 pub use marker::{BUFFER_POSITION, BUFFERS_PER_THREAD, FIRST_SLOT, SLOT_BYTES};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub use ring::{
-    COMMIT_WORD, CONTROL_SLOTS, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD, SLOT_LEN, Slot,
-    WRITER_WORD, committed_kind, slots_of, slots_to_page,
+    BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,
+    SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,
 };
 pub use traced::{TRACED, TRACED_HELD, TRACED_LAUNCHED};
 

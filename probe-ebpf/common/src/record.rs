@@ -68,10 +68,11 @@ pub enum Kind {
     /// A thread has a new marker buffer; `sp` is its address, `probe` the runtime's number from
     /// the cookie, and `ts_ns` no time but where the runtime's site is.
     Buffer = 8,
-    /// Nothing: the next record begins at the next page.
+    /// Nothing: so many slots as `lost_before` says are left empty.
     Skip = 9,
-    /// The contents of a marker buffer, a page: the record takes the place of the first 32 bytes.
-    /// The fields are those of `Buffer`; `ts_ns` is 0 where no site was passed.
+    /// The contents of a marker buffer, in as many slots as `lost_before` says: the record takes
+    /// the place of the first 32 bytes. The fields are those of `Buffer`; `ts_ns` is 0 where no
+    /// site was passed.
     Batch = 10,
     /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
     Fork = 16,

@@ -31,19 +31,26 @@ pub const fn committed_kind(word: u64) -> u8 {
     (word >> 32) as u8
 }
 
-/// How many slots a record of this kind fills that begins at `position`.
-pub const fn slots_of(kind: u8, position: u64) -> usize {
+/// How many slots the record with this commit word fills.
+pub const fn slots_of(word: u64) -> usize {
     const SKIP: u8 = Kind::Skip as u8;
     const BATCH: u8 = Kind::Batch as u8;
-    match kind {
-        SKIP => slots_to_page(position),
-        BATCH => PAGE_SLOTS,
-        _ if kind < Kind::Fork as u8 => 1,
+    match committed_kind(word) {
+        SKIP | BATCH => (word >> COUNT_SHIFT) as usize,
+        kind if kind < Kind::Fork as u8 => 1,
         _ => CONTROL_SLOTS,
     }
 }
 
-/// Slots from here to where a page begins.
-pub const fn slots_to_page(position: u64) -> usize {
-    position.wrapping_neg() as usize % PAGE_SLOTS
+/// Where in the commit word of a `Skip` and a `Batch` the number of their slots is: in place of
+/// `lost_before`.
+pub const COUNT_SHIFT: u32 = 48;
+
+/// Slots that a marker buffer may fill, by how much is in it: each begins at a multiple of its
+/// number, so it lies in one page.
+pub const BATCH_SLOTS: [usize; 3] = [8, 32, PAGE_SLOTS];
+
+/// Slots from here to a multiple of `alignment`, a power of two.
+pub const fn slots_to_multiple(position: u64, alignment: usize) -> usize {
+    position.wrapping_neg() as usize % alignment
 }

@@ -41,8 +41,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
             _ => Err(DecodeError::Kind(event.kind)),
         };
     }
-    if let Ok(page) = <&[u8; BUFFER_LEN]>::try_from(bytes) {
-        return batch(page);
+    if bytes.len() > CONTROL_LEN && bytes.len() <= BUFFER_LEN {
+        return batch(bytes);
     }
     let bytes =
         <&[u8; CONTROL_LEN]>::try_from(bytes).map_err(|_| DecodeError::Length(bytes.len()))?;
@@ -66,15 +66,14 @@ fn passed(record: &Record) -> Passed {
 }
 
 /// A record that took the place of a marker buffer's first bytes, and the rest of the buffer.
-fn batch(page: &[u8; BUFFER_LEN]) -> Result<Decoded, DecodeError> {
-    let mut head = [0; RECORD_LEN];
-    head.copy_from_slice(&page[..RECORD_LEN]);
-    let record = record(&head);
+fn batch(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    let head = bytes.first_chunk().ok_or(DecodeError::Length(bytes.len()))?;
+    let record = record(head);
     if Kind::from_wire(record.kind) != Some(Kind::Batch) {
         return Err(DecodeError::Kind(record.kind));
     }
     let (buffer, passed) = (buffer(&record), passed(&record));
-    Ok(Decoded::Batch(Reading::shipped(buffer, Tid(record.tid), passed, page)))
+    Ok(Decoded::Batch(Reading::shipped(buffer, Tid(record.tid), passed, bytes)))
 }
 
 fn record(bytes: &[u8; RECORD_LEN]) -> Record {
@@ -147,7 +146,9 @@ mod tests {
         check(1, 0, Err(DecodeError::Length(0)));
         check(1, 31, Err(DecodeError::Length(31)));
         check(1, 33, Err(DecodeError::Length(33)));
-        check(16, 65, Err(DecodeError::Length(65)));
+        check(16, 65, Err(DecodeError::Kind(16)));
+        check(10, 256, Ok(10));
+        check(10, 4097, Err(DecodeError::Length(4097)));
     }
 
     #[test]

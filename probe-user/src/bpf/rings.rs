@@ -10,8 +10,8 @@ use super::{
     sys::{self, Mapping},
 };
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_LEN, Kind, PAGE_LEN, PAGE_SLOTS, READER_WORD, SLOT_LEN, WRITER_WORD,
-    committed_kind, slots_of,
+    COMMIT_WORD, CONTROL_LEN, Kind, PAGE_LEN, READER_WORD, SLOT_LEN, WRITER_WORD, committed_kind,
+    slots_of,
 };
 use std::{
     os::fd::{AsRawFd as _, OwnedFd},
@@ -100,15 +100,17 @@ impl Ring {
         let mut given_back = self.position;
         let mut blocked = false;
         while self.position < end {
-            let kind = committed_kind(self.commit_word(self.position).load(Ordering::Acquire));
-            if kind == 0 {
+            let word = self.commit_word(self.position).load(Ordering::Acquire);
+            if committed_kind(word) == 0 {
                 blocked = true;
                 break;
             }
-            let slots = slots_of(kind, self.position);
-            match Kind::from_wire(kind) {
+            let slots = slots_of(word);
+            let kind = Kind::from_wire(committed_kind(word));
+            records += usize::from(kind != Some(Kind::Skip));
+            match kind {
                 Some(Kind::Skip) => {}
-                Some(Kind::Batch) => each(self.slots(self.position, PAGE_SLOTS)),
+                Some(Kind::Batch) => each(self.slots(self.position, slots)),
                 _ if slots == 1 => each(self.slots(self.position, 1)),
                 _ => {
                     let mut control = [0; CONTROL_LEN];
@@ -118,7 +120,6 @@ impl Ring {
                     each(&control);
                 }
             }
-            records += 1;
             for position in self.position..self.position + slots as u64 {
                 self.commit_word(position).store(0, Ordering::Relaxed);
             }

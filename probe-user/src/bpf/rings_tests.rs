@@ -1,5 +1,5 @@
 use super::{super::sys::fake, *};
-use ctrace_common::Kind;
+use ctrace_common::{COUNT_SHIFT, Kind};
 use std::fs::File;
 
 const BYTES: usize = 4096;
@@ -28,7 +28,7 @@ impl FakeRing {
 
     /// Writes `words` into the slots at `position`, and the kind where it belongs.
     fn commit(&mut self, position: u64, kind: u8, words: &[u64]) {
-        assert_eq!(words.len(), 4 * slots_of(kind, position));
+        assert_eq!(words.len(), 4 * slots_of(u64::from(kind) << 32));
         for (index, word) in words.iter().enumerate() {
             let at = (position as usize * 4 + index) % (BYTES / 8);
             self.memory[PAGE_LEN / 8 + at] = *word;
@@ -38,9 +38,21 @@ impl FakeRing {
     }
 
     fn put(&mut self, kind: u8, word: u64) {
-        let slots = slots_of(kind, self.writer);
+        let slots = slots_of(u64::from(kind) << 32);
         let position = self.reserve(slots);
         self.commit(position, kind, &vec![word; 4 * slots]);
+    }
+
+    /// A marker buffer of `slots` slots, or as many skipped ones.
+    fn put_many(&mut self, kind: Kind, slots: usize) {
+        let position = self.reserve(slots);
+        let mut words = vec![7; 4 * slots];
+        words[COMMIT_WORD] = (slots as u64) << COUNT_SHIFT;
+        for (index, word) in words.iter().enumerate() {
+            self.memory[PAGE_LEN / 8 + position as usize * 4 + index] = *word;
+        }
+        let commit = PAGE_LEN / 8 + position as usize * 4 + COMMIT_WORD;
+        self.memory[commit] |= (kind as u64) << 32;
     }
 
     fn ring(&mut self) -> (Ring, fake::Fake) {
@@ -75,6 +87,20 @@ fn drain(ring: &mut Ring) -> (Vec<(u8, u64, usize)>, bool) {
     });
     assert_eq!(count, records.len());
     (records, blocked)
+}
+
+#[test]
+fn a_marker_buffer_fills_many_slots() {
+    let mut fake = FakeRing::new();
+    fake.put(ENTER, 1);
+    fake.put_many(Kind::Skip, 7);
+    fake.put_many(Kind::Batch, 8);
+    fake.put(ENTER, 2);
+    let (mut ring, _kernel) = fake.ring();
+    let mut lengths = Vec::new();
+    assert_eq!(ring.drain(|record| lengths.push(record.len())), (3, false));
+    assert_eq!(lengths, [32, 256, 32]);
+    assert!(fake.memory[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use super::buffers::Buffers;
 use crate::bpf::{self, Rings};
-use ctrace_common::{Control, Kind, PAGE_LEN};
+use ctrace_common::{CONTROL_LEN, Control, Kind};
 use ctrace_core::{
     decode::{Decoded, decode},
     marker::{BufferId, ClockSample, Reading},
@@ -173,7 +173,7 @@ fn next_pause(pause: Duration, fill: f64) -> Duration {
 fn note_change(buffers: &mut Buffers, record: &[u8]) -> Option<Pid> {
     const BUFFER: u8 = Kind::Buffer as u8;
     const CHANGE: u8 = Kind::Fork as u8;
-    if record.len() == PAGE_LEN || !record.get(28).is_some_and(|&k| k == BUFFER || k >= CHANGE) {
+    if record.len() > CONTROL_LEN || !record.get(28).is_some_and(|&k| k == BUFFER || k >= CHANGE) {
         return None;
     }
     match decode(record) {

@@ -31,14 +31,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What the programs shipped: all but the first 32 bytes.
-    pub(crate) fn shipped(
-        buffer: BufferId,
-        tid: Tid,
-        passed: Passed,
-        page: &[u8; BUFFER_LEN],
-    ) -> Self {
-        let mut bytes = Box::new(*page);
+    /// What the programs shipped: all but the first 32 bytes, and empty slots at the end.
+    pub(crate) fn shipped(buffer: BufferId, tid: Tid, passed: Passed, shipped: &[u8]) -> Self {
+        let mut bytes = Box::new([0; BUFFER_LEN]);
+        let length = shipped.len().min(BUFFER_LEN);
+        bytes[..length].copy_from_slice(&shipped[..length]);
         mark(&mut bytes);
         let passed = (passed.address != 0).then_some(passed);
         Self { buffer, tid, bytes, passed, outlived: 0, before: None }
