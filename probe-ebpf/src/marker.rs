@@ -4,9 +4,9 @@
 use crate::{
     loss,
     maps::BUFFERS,
-    output::{Task, traced_task},
+    output::{Task, control, now, traced_task},
     registers::Registers,
-    ring::{reserve, reserve_aligned},
+    ring::reserve_aligned,
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -72,10 +72,10 @@ pub fn register(ctx: ProbeContext) -> u32 {
             }
         }
     }
-    // A flush tells of the buffer as well, should there be no room.
-    if let Some(room) = reserve(1) {
-        room.commit(record(task, Kind::Buffer, buffer, Site::of(&ctx)));
-    }
+    let site = Site::of(&ctx);
+    let mut runtime = [0; 16];
+    runtime[..4].copy_from_slice(&site.runtime.to_le_bytes());
+    control(task, Kind::Buffer, runtime, buffer, site.ip);
     0
 }
 
@@ -110,11 +110,10 @@ fn key(tid: u32, number: u32) -> u64 {
 #[inline(always)]
 fn deliver(task: Task, buffer: u64, site: Site) {
     let taken = taken(buffer);
-    let record = record(task, Kind::Batch, buffer, site);
     let delivered = match taken {
-        ..=SMALL => deliver_in::<{ BATCH_SLOTS[0] }>(record, buffer),
-        ..=MEDIUM => deliver_in::<{ BATCH_SLOTS[1] }>(record, buffer),
-        _ => deliver_in::<{ BATCH_SLOTS[2] }>(record, buffer),
+        ..=SMALL => deliver_in::<{ BATCH_SLOTS[0] }>(task, buffer, site),
+        ..=MEDIUM => deliver_in::<{ BATCH_SLOTS[1] }>(task, buffer, site),
+        _ => deliver_in::<{ BATCH_SLOTS[2] }>(task, buffer, site),
     };
     if !delivered {
         loss::add_to(LOST_MARKS, taken);
@@ -130,24 +129,22 @@ const fn events_in(slots: usize) -> u32 {
 }
 
 #[inline(always)]
-fn deliver_in<const SLOTS: usize>(record: Record, buffer: u64) -> bool {
+fn deliver_in<const SLOTS: usize>(task: Task, buffer: u64, site: Site) -> bool {
+    // Before the room is taken: who sees a later record of this thread has seen this one.
+    let ts_ns = now();
     let Some(room) = reserve_aligned(SLOTS) else { return false };
-    room.commit_batch(SLOTS, record, buffer);
-    true
-}
-
-#[inline(always)]
-fn record(task: Task, kind: Kind, buffer: u64, site: Site) -> Record {
-    Record {
-        ts_ns: site.ip,
+    let record = Record {
+        ts_ns,
         sp: buffer,
         pid: task.pid,
         tid: task.tid,
         probe: site.runtime,
-        kind: kind as u8,
+        kind: Kind::Batch as u8,
         reserved: 0,
-        lost_before: 0,
-    }
+        lost_before: SLOTS as u16,
+    };
+    room.commit_batch(SLOTS, record, buffer, site.ip);
+    true
 }
 
 /// How many slots of a buffer are taken.

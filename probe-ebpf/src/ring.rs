@@ -71,20 +71,22 @@ impl Room {
     }
 
     /// A record and what is in a buffer of the current process behind its first 32 bytes, in
-    /// `slots` aligned slots.
+    /// `slots` aligned slots. `site` goes beside the buffer's clock.
     #[inline(always)]
-    pub fn commit_batch(self, slots: usize, record: Record, buffer: u64) {
+    pub fn commit_batch(self, slots: usize, record: Record, buffer: u64, site: u64) {
         if let Some(page) = self.page(self.position) {
             let first = self.position as usize & (PAGE_SLOTS - 1) & !(slots - 1);
             // SAFETY: the slots are ours until the first one is committed. The helper checks the
             // address itself, and zeroes what it cannot read, which makes no buffer.
             unsafe {
-                let rest = page.cast::<Slot>().add(first + 1).cast();
+                let rest = page.cast::<Slot>().add(first + 1);
                 let from = buffer.wrapping_add(SLOT_LEN as u64) as *const c_void;
-                bpf_probe_read_user(rest, ((slots - 1) * SLOT_LEN) as u32, from);
+                bpf_probe_read_user(rest.cast(), ((slots - 1) * SLOT_LEN) as u32, from);
+                let clock = rest.cast::<u64>().add(1);
+                *clock = *clock & 0xffff | site << 16;
             }
         }
-        self.commit(Record { kind: Kind::Batch as u8, lost_before: slots as u16, ..record });
+        self.commit(record);
     }
 
     /// User space has sized the map: the page is there.

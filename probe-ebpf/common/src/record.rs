@@ -65,14 +65,11 @@ pub enum Kind {
     ScopeEnter = 6,
     /// A marker scope was left; `sp` is that of its entry. Likewise.
     ScopeExit = 7,
-    /// A thread has a new marker buffer; `sp` is its address, `probe` the runtime's number from
-    /// the cookie, and `ts_ns` no time but where the runtime's site is.
-    Buffer = 8,
     /// Nothing: so many slots as `lost_before` says are left empty.
     Skip = 9,
     /// The contents of a marker buffer, in as many slots as `lost_before` says: the record takes
-    /// the place of the first 32 bytes. The fields are those of `Buffer`; `ts_ns` is 0 where no
-    /// site was passed.
+    /// the place of the first 32 bytes. `sp` is its address, `probe` the runtime's number from the
+    /// cookie; the six bytes beside the clock are where the flush site is, or 0.
     Batch = 10,
     /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
     Fork = 16,
@@ -85,6 +82,9 @@ pub enum Kind {
     ProcessExit = 19,
     /// The thread has a new name.
     Rename = 20,
+    /// The thread has a new marker buffer at `arg0`; `arg1` is where the register site is, and the
+    /// first four bytes of `comm` are the runtime's number from the cookie.
+    Buffer = 21,
 }
 
 impl Kind {
@@ -98,7 +98,6 @@ impl Kind {
             5 => Self::Point,
             6 => Self::ScopeEnter,
             7 => Self::ScopeExit,
-            8 => Self::Buffer,
             9 => Self::Skip,
             10 => Self::Batch,
             16 => Self::Fork,
@@ -106,6 +105,7 @@ impl Kind {
             18 => Self::ThreadExit,
             19 => Self::ProcessExit,
             20 => Self::Rename,
+            21 => Self::Buffer,
             _ => return None,
         })
     }

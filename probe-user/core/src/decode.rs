@@ -3,8 +3,8 @@
 //! The bytes come from another address space's program, so nothing about them is believed: the
 //! length must fit the kind and the kind must exist. What the numbers mean is judged later.
 
-use crate::marker::{BUFFER_LEN, BufferId, Passed, Reading};
-use crate::units::{Pid, Tid};
+use crate::marker::{BUFFER_LEN, BufferId, Reading};
+use crate::units::{Nanos, Pid, Tid};
 use ctrace_common::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 
 /// One record of a ring.
@@ -12,8 +12,6 @@ use ctrace_common::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub enum Decoded {
     /// An event of a call.
     Event(Record),
-    /// A thread has a new marker buffer.
-    Buffer(BufferId, Tid, Passed),
     /// What was in a marker buffer.
     Batch(Reading),
     /// A change in a process.
@@ -34,9 +32,6 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     if let Ok(bytes) = <&[u8; RECORD_LEN]>::try_from(bytes) {
         let event = record(bytes);
         return match Kind::from_wire(event.kind) {
-            Some(Kind::Buffer) => {
-                Ok(Decoded::Buffer(buffer(&event), Tid(event.tid), passed(&event)))
-            }
             Some(kind) if kind as u8 <= Kind::Point as u8 => Ok(Decoded::Event(event)),
             _ => Err(DecodeError::Kind(event.kind)),
         };
@@ -57,14 +52,6 @@ const fn is_control(kind: Kind) -> bool {
     kind as u8 >= Kind::Fork as u8
 }
 
-fn buffer(record: &Record) -> BufferId {
-    BufferId { pid: Pid(record.pid), address: record.sp }
-}
-
-fn passed(record: &Record) -> Passed {
-    Passed { runtime: record.probe, address: record.ts_ns }
-}
-
 /// A record that took the place of a marker buffer's first bytes, and the rest of the buffer.
 fn batch(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let head = bytes.first_chunk().ok_or(DecodeError::Length(bytes.len()))?;
@@ -72,8 +59,9 @@ fn batch(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     if Kind::from_wire(record.kind) != Some(Kind::Batch) {
         return Err(DecodeError::Kind(record.kind));
     }
-    let (buffer, passed) = (buffer(&record), passed(&record));
-    Ok(Decoded::Batch(Reading::shipped(buffer, Tid(record.tid), passed, bytes)))
+    let buffer = BufferId { pid: Pid(record.pid), address: record.sp };
+    let (tid, time) = (Tid(record.tid), Nanos(record.ts_ns));
+    Ok(Decoded::Batch(Reading::shipped(buffer, tid, time, record.probe, bytes)))
 }
 
 fn record(bytes: &[u8; RECORD_LEN]) -> Record {
@@ -121,7 +109,6 @@ mod tests {
         let got = decode(&bytes).map(|decoded| match decoded {
             Decoded::Event(record) => record.kind,
             Decoded::Control(control) => control.record.kind,
-            Decoded::Buffer(..) => Kind::Buffer as u8,
             Decoded::Batch(_) => Kind::Batch as u8,
         });
         assert_eq!(got, expected, "kind {kind}, {len} bytes");
@@ -137,7 +124,8 @@ mod tests {
         check(1, 64, Err(DecodeError::Kind(1)));
         check(0, 32, Err(DecodeError::Kind(0)));
         check(6, 32, Err(DecodeError::Kind(6)));
-        check(8, 32, Ok(8));
+        check(8, 32, Err(DecodeError::Kind(8)));
+        check(21, 64, Ok(21));
         check(9, 32, Err(DecodeError::Kind(9)));
         check(10, 32, Err(DecodeError::Kind(10)));
         check(10, 4096, Ok(10));

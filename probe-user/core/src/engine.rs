@@ -14,6 +14,7 @@ use crate::report::{Report, TargetReport};
 use crate::spool::Spool;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, Pid, Tid};
+use ctrace_common::Record;
 use std::ops::Range;
 
 /// Bounds and choices, fixed for a trace.
@@ -131,7 +132,6 @@ impl Engine {
                 self.order.push_control(control);
             }
             Ok(Decoded::Batch(reading)) => self.markers.read(reading),
-            Ok(Decoded::Buffer(buffer, _, passed)) => self.markers.registered(buffer.pid, passed),
             Ok(Decoded::Event(_)) | Err(_) => self.tracker.period.decode_errors += 1,
         }
     }
@@ -141,10 +141,12 @@ impl Engine {
         &mut self.markers
     }
 
-    /// Both clocks, read after everything pushed so far: marker events before them find their time.
-    pub fn sample_clocks(&mut self, sample: ClockSample) {
+    /// Both clocks, read after everything pushed so far, all that came up to `through` included:
+    /// the events of markers up to there find their times.
+    pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         let (order, rings) = (&mut self.order, self.rings);
-        self.markers.sample(sample, |lane, record| order.push_event(rings + lane, record.into()));
+        let push = |lane, record: Record| order.push_event(rings + lane, record.into());
+        self.markers.sample(sample, through, push);
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 

@@ -51,11 +51,11 @@ fn read(engine: &mut Engine, marks: &[Mark]) {
         buffer: buffer_id,
         tid: Tid(PID),
         bytes: buffer(marks),
+        time: Nanos(0),
         passed: None,
-        outlived: 0,
         before: None,
     });
-    engine.sample_clocks(ClockSample { ticks: Ticks(1), time: Nanos(100_000) });
+    engine.sample_clocks(ClockSample { ticks: Ticks(1), time: Nanos(100_000) }, Nanos(100_000));
 }
 
 /// Scopes a, b, c and function f, numbered from 0.
@@ -64,7 +64,7 @@ fn traced() -> Engine {
     let mut engine = engine(&functions, EngineConfig::default());
     let functions = (0..3).map(|id| Some(FuncId(id))).collect();
     let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });
-    engine.markers().map_object(Pid(PID), object, 0);
+    engine.markers().map_object(Pid(PID), object, 0, Nanos(0));
     engine
 }
 

@@ -5,6 +5,7 @@
 //! changed since the last look is left alone. How a reading stays whole is in
 //! `docs/marker-format.md`.
 
+use crate::bpf;
 use ctrace_core::{
     marker::{BUFFER_LEN, BufferId, Header, Reading},
     units::{Pid, Tid},
@@ -100,14 +101,15 @@ impl Buffers {
 /// ring.
 fn read_twice(memory: &Memory, known: &Known) -> Option<Reading> {
     let before = memory.read::<BUFFER_LEN>(known.id.address)?;
+    let time = bpf::now();
     let bytes = memory.read::<BUFFER_LEN>(known.id.address)?;
     let batch = |bytes: &[u8]| Header::parse(bytes).map(|header| header.batch);
     (batch(&before[..]) == batch(&bytes[..])).then_some(Reading {
         buffer: known.id,
         tid: known.tid,
         bytes,
+        time,
         passed: None,
-        outlived: 0,
         before: Some(before),
     })
 }

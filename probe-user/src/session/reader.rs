@@ -45,8 +45,8 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// What marker buffers held.
     pub readings: Vec<Reading>,
-    /// Both clocks, after everything in this batch and before.
-    pub sample: Option<ClockSample>,
+    /// Both clocks, after everything in this batch and before, and up to when all is there.
+    pub sample: Option<(ClockSample, Nanos)>,
     /// No older event is to be expected.
     pub settled: Option<Nanos>,
 }
@@ -136,29 +136,24 @@ impl Source {
         let begun = bpf::now();
         let mut batch = Batch::new();
         let mut listening = true;
-        let mut readings = Vec::new();
         for (buffer, tid) in self.adopted.try_iter() {
             self.buffers.add(buffer, tid);
         }
         if last || begun.since(self.looked) >= BUFFERS_PAUSE {
             self.looked = begun;
-            self.buffers.read(|reading| readings.push(reading));
+            self.buffers.read(|reading| batch.readings.push(reading));
         }
         let buffers = &mut self.buffers;
         self.rings.drain(|ring, record| {
-            if let Some(ended) = note_change(buffers, record) {
-                let of_it = readings.iter_mut().filter(|reading| reading.buffer.pid == ended);
-                of_it.for_each(|reading| reading.outlived += 1);
-            }
+            note_change(buffers, record);
             batch.push(ring, record);
             if batch.bytes.len() >= BATCH_BYTES {
                 let full = std::mem::replace(&mut batch, Batch::new());
                 listening &= sender.blocking_send(full).is_ok();
             }
         });
-        batch.readings = readings;
         let seen_all = if self.buffers.is_empty() { begun } else { self.looked };
-        batch.sample = Some(bpf::sample());
+        batch.sample = Some((bpf::sample(), if last { Nanos::MAX } else { begun }));
         batch.settled = Some(if last { Nanos::MAX } else { seen_all.since(HOLD) });
         listening & sender.blocking_send(batch).is_ok()
     }
@@ -169,29 +164,19 @@ fn next_pause(pause: Duration, fill: f64) -> Duration {
     if fill > BUSY_FILL { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) }
 }
 
-/// Which buffers there are from this record on; says whose memory is gone with it.
-fn note_change(buffers: &mut Buffers, record: &[u8]) -> Option<Pid> {
-    const BUFFER: u8 = Kind::Buffer as u8;
-    const CHANGE: u8 = Kind::Fork as u8;
-    if record.len() > CONTROL_LEN || !record.get(28).is_some_and(|&k| k == BUFFER || k >= CHANGE) {
-        return None;
+/// Which buffers there are from this record on.
+fn note_change(buffers: &mut Buffers, record: &[u8]) {
+    if record.len() != CONTROL_LEN {
+        return;
     }
-    match decode(record) {
-        Ok(Decoded::Buffer(buffer, tid, _)) => buffers.add(buffer, tid),
-        Ok(Decoded::Control(Control { record, .. })) => {
-            let (pid, tid) = (Pid(record.pid), Tid(record.tid));
-            match Kind::from_wire(record.kind) {
-                Some(Kind::ThreadExit) => buffers.forget_thread(pid, tid),
-                Some(Kind::Exec | Kind::ProcessExit) => {
-                    buffers.forget(pid);
-                    return Some(pid);
-                }
-                _ => {}
-            }
-        }
+    let Ok(Decoded::Control(Control { record, arg0, .. })) = decode(record) else { return };
+    let (pid, tid) = (Pid(record.pid), Tid(record.tid));
+    match Kind::from_wire(record.kind) {
+        Some(Kind::Buffer) => buffers.add(BufferId { pid, address: arg0 }, tid),
+        Some(Kind::ThreadExit) => buffers.forget_thread(pid, tid),
+        Some(Kind::Exec | Kind::ProcessExit) => buffers.forget(pid),
         _ => {}
     }
-    None
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl Tracer {
         plans: &[ObjectPlan],
         mapped: &[MappedObject],
     ) -> anyhow::Result<()> {
-        self.parts.engine.sample_clocks(bpf::sample());
+        self.parts.engine.sample_clocks(bpf::sample(), Nanos::ZERO);
         self.locate_markers(pid, mapped);
         self.adopt_buffers(pid, mapped);
         for object in plans {
@@ -211,10 +211,9 @@ impl Tracer {
             }
             self.parts.engine.push(ring, record);
         }
-        // Read before the rings, but what the rings hold may be of batches before them.
         batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
-        if let Some(sample) = batch.sample {
-            self.parts.engine.sample_clocks(sample);
+        if let Some((sample, through)) = batch.sample {
+            self.parts.engine.sample_clocks(sample, through);
         }
         let Some(settled) = batch.settled else { return Ok(true) };
         let mut read = true;

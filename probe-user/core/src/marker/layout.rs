@@ -74,6 +74,11 @@ pub(super) fn mark(bytes: &mut [u8; BUFFER_LEN]) {
     bytes[..8].copy_from_slice(&MAGIC);
 }
 
+/// Where the flush site is in the process: the programs put it beside the clock.
+pub(super) fn carried_address(bytes: &[u8; BUFFER_LEN]) -> u64 {
+    word(bytes, 40) >> 16
+}
+
 /// One slot of a buffer, as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {

@@ -9,10 +9,12 @@ mod buffer;
 mod clock;
 mod layout;
 mod objects;
+mod reading;
 mod sites;
 mod streams;
 
 pub use clock::{ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
 pub use objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
-pub use streams::{BufferId, Markers, Reading};
+pub use reading::{BufferId, Reading};
+pub use streams::Markers;

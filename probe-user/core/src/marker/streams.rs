@@ -2,44 +2,20 @@
 
 use super::buffer::{Progress, Verdict};
 use super::clock::{ClockMap, ClockSample, Line};
-use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS, mark};
+use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
+use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
-use crate::units::{Pid, Tid};
+use crate::units::{Nanos, Pid};
 use ctrace_common::{Control, Kind, Record};
 use std::{collections::HashMap, sync::Arc};
 
-/// A buffer, by its process and address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BufferId {
-    pub pid: Pid,
-    pub address: u64,
-}
-
-/// The bytes of a buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
-    pub buffer: BufferId,
-    pub tid: Tid,
-    pub bytes: Box<[u8; BUFFER_LEN]>,
-    /// What the flush told, if it was one.
-    pub passed: Option<Passed>,
-    /// How many lives its process has begun since, as far as was told before.
-    pub outlived: u32,
-    /// Of a buffer that was being written to: an earlier reading.
-    pub before: Option<Box<[u8; BUFFER_LEN]>>,
-}
-
-impl Reading {
-    /// What the programs shipped: all but the first 32 bytes, and empty slots at the end.
-    pub(crate) fn shipped(buffer: BufferId, tid: Tid, passed: Passed, shipped: &[u8]) -> Self {
-        let mut bytes = Box::new([0; BUFFER_LEN]);
-        let length = shipped.len().min(BUFFER_LEN);
-        bytes[..length].copy_from_slice(&shipped[..length]);
-        mark(&mut bytes);
-        let passed = (passed.address != 0).then_some(passed);
-        Self { buffer, tid, bytes, passed, outlived: 0, before: None }
-    }
+/// What happens in order of time, by whatever way it came.
+#[derive(Debug)]
+enum Waiting {
+    Read(Reading),
+    Changed(Control),
+    Mapped { pid: Pid, object: ObjectId, bias: u64 },
 }
 
 /// A process in one of its lives: each exec begins another.
@@ -56,13 +32,13 @@ pub struct Markers {
     sites: HashMap<Life, Sites>,
     /// By life and address.
     buffers: HashMap<(Life, u64), Buffer>,
-    /// Lives whose last readings may still wait.
+    /// Lives that are over, to be forgotten.
     over: Vec<Life>,
     /// Lanes of buffers that are gone.
     free_lanes: Vec<usize>,
     lanes: usize,
-    /// Readings that wait for a sample of the clock.
-    waiting: Vec<(Life, Reading)>,
+    /// What waits for its turn.
+    waiting: Vec<(Nanos, Waiting)>,
     lost: i64,
     malformed: u64,
 }
@@ -88,25 +64,10 @@ impl Markers {
         self.runtimes.len() as u32 - 1
     }
 
-    /// A process maps an object so far above the addresses of its headers.
-    pub fn map_object(&mut self, pid: Pid, object: ObjectId, bias: u64) {
-        if let Some(object) = self.objects.get(object.0) {
-            let section = object.section.wrapping_add(bias);
-            let sites = self.sites.entry(self.life(pid)).or_default();
-            sites.add(section, Arc::clone(&object.functions));
-        }
-    }
-
-    /// A thread has a buffer; the site that told it tells where its object is.
-    pub(crate) fn registered(&mut self, pid: Pid, passed: Passed) {
-        self.pass(pid, passed, |runtime| runtime.register);
-    }
-
-    fn pass(&mut self, pid: Pid, passed: Passed, site: impl Fn(&MarkerRuntime) -> u64) {
-        if let Some(runtime) = self.runtimes.get(passed.runtime as usize) {
-            let (object, bias) = (runtime.object, passed.address.wrapping_sub(site(runtime)));
-            self.map_object(pid, object, bias);
-        }
+    /// A process maps an object so far above the addresses of its headers, at the least from
+    /// `time` on.
+    pub fn map_object(&mut self, pid: Pid, object: ObjectId, bias: u64, time: Nanos) {
+        self.waiting.push((time, Waiting::Mapped { pid, object, bias }));
     }
 
     /// A buffer that was there before tracing began: what is in it is not of this trace.
@@ -116,8 +77,47 @@ impl Markers {
         }
     }
 
-    /// A process changed, after all readings so far and before all others.
     pub(crate) fn process_changed(&mut self, control: &Control) {
+        self.waiting.push((Nanos(control.record.ts_ns), Waiting::Changed(*control)));
+    }
+
+    /// Takes a reading. Its events come out with a sample that is taken after it.
+    pub fn read(&mut self, reading: Reading) {
+        self.waiting.push((reading.time, Waiting::Read(reading)));
+    }
+
+    /// Both clocks, after all that was handed in so far; all of it up to `through` is here. Hands
+    /// over the events, those of a lane in order of time.
+    pub fn sample(
+        &mut self,
+        sample: ClockSample,
+        through: Nanos,
+        mut each: impl FnMut(usize, Record),
+    ) {
+        self.clock.add(sample);
+        let mut records = Vec::new();
+        let is_due = |waiting: &mut (Nanos, Waiting)| waiting.0 <= through;
+        let mut due: Vec<_> = self.waiting.extract_if(.., is_due).collect();
+        due.sort_by_key(|(time, _)| *time);
+        for (_, waiting) in due {
+            match waiting {
+                Waiting::Mapped { pid, object, bias } => self.map(pid, object, bias),
+                Waiting::Changed(control) => self.change(&control),
+                Waiting::Read(reading) => {
+                    let lane = self.decode(&reading, &mut records);
+                    if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
+                        records.sort_by_key(|record| record.ts_ns);
+                    }
+                    records.drain(..).for_each(|record| each(lane, record));
+                }
+            }
+        }
+        for over in std::mem::take(&mut self.over) {
+            self.forget(over);
+        }
+    }
+
+    fn change(&mut self, control: &Control) {
         let pid = Pid(control.record.pid);
         match Kind::from_wire(control.record.kind) {
             // A child begins as a copy of its parent, but with empty buffers.
@@ -131,33 +131,26 @@ impl Markers {
                 self.over.push(self.life(pid));
                 *self.lives.entry(pid).or_default() += 1;
             }
+            Some(Kind::Buffer) => {
+                let runtime = u32::from_le_bytes([0, 1, 2, 3].map(|at| control.comm[at]));
+                self.pass(pid, Passed { runtime, address: control.arg1 }, |r| r.register);
+            }
             _ => {}
         }
     }
 
-    /// Takes a reading. Its events come out with the next sample, which must be taken after it.
-    pub fn read(&mut self, reading: Reading) {
-        if let Some(passed) = reading.passed {
-            self.pass(reading.buffer.pid, passed, |runtime| runtime.flush);
+    fn pass(&mut self, pid: Pid, passed: Passed, site: impl Fn(&MarkerRuntime) -> u64) {
+        if let Some(runtime) = self.runtimes.get(passed.runtime as usize) {
+            let (object, bias) = (runtime.object, passed.address.wrapping_sub(site(runtime)));
+            self.map(pid, object, bias);
         }
-        let (pid, life) = self.life(reading.buffer.pid);
-        self.waiting.push(((pid, life.saturating_sub(reading.outlived)), reading));
     }
 
-    /// Both clocks, after all readings so far; hands over their events, those of a lane in order
-    /// of time.
-    pub fn sample(&mut self, sample: ClockSample, mut each: impl FnMut(usize, Record)) {
-        self.clock.add(sample);
-        let mut records = Vec::new();
-        for (life, reading) in std::mem::take(&mut self.waiting) {
-            let lane = self.decode(life, &reading, &mut records);
-            if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
-                records.sort_by_key(|record| record.ts_ns);
-            }
-            records.drain(..).for_each(|record| each(lane, record));
-        }
-        for over in std::mem::take(&mut self.over) {
-            self.forget(over);
+    fn map(&mut self, pid: Pid, object: ObjectId, bias: u64) {
+        if let Some(object) = self.objects.get(object.0) {
+            let section = object.section.wrapping_add(bias);
+            let sites = self.sites.entry(self.life(pid)).or_default();
+            sites.add(section, Arc::clone(&object.functions));
         }
     }
 
@@ -196,8 +189,12 @@ impl Markers {
     }
 
     /// The new events of a reading; says their lane.
-    fn decode(&mut self, life: Life, reading: &Reading, records: &mut Vec<Record>) -> usize {
+    fn decode(&mut self, reading: &Reading, records: &mut Vec<Record>) -> usize {
+        let life = self.life(reading.buffer.pid);
         let id = (life, reading.buffer.address);
+        if let Some(passed) = reading.passed {
+            self.pass(life.0, passed, |runtime| runtime.flush);
+        }
         let mut buffer = *self.buffer(id);
         let sites = self.sites.entry(life).or_default();
         let (mut malformed, mut line) = (0, None);

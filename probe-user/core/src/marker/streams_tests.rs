@@ -1,7 +1,7 @@
 use super::super::layout::tests::{buffer, put};
 use super::*;
 use crate::marker::Ticks;
-use crate::units::{FuncId, Nanos};
+use crate::units::{FuncId, Tid};
 use proptest::prelude::*;
 
 const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
@@ -21,13 +21,13 @@ fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
 
 fn add_sites(markers: &mut Markers, pid: u32, functions: &[Option<FuncId>]) {
     let object = object(markers, functions);
-    markers.map_object(Pid(pid), object, BIAS);
+    markers.map_object(Pid(pid), object, BIAS, Nanos::ZERO);
 }
 
 fn markers() -> Markers {
     let mut markers = Markers::default();
     add_sites(&mut markers, 10, &[Some(FuncId(0)), None, Some(FuncId(2))]);
-    markers.sample(sample(0), |_, _| panic!("nothing was read"));
+    markers.sample(sample(0), Nanos::MAX, |_, _| panic!("nothing was read"));
     markers
 }
 
@@ -39,12 +39,12 @@ fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     for (index, event) in written.iter().enumerate() {
         put(&mut bytes, index, *event);
     }
-    Reading { buffer: ID, tid: Tid(11), bytes, passed: None, outlived: 0, before: None }
+    Reading { buffer: ID, tid: Tid(11), bytes, time: Nanos::ZERO, passed: None, before: None }
 }
 
 fn records(markers: &mut Markers, at: u64) -> Vec<Record> {
     let mut records = Vec::new();
-    markers.sample(sample(at), |_, record| records.push(record));
+    markers.sample(sample(at), Nanos::MAX, |_, record| records.push(record));
     records
 }
 
@@ -111,7 +111,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
         let buffer = BufferId { pid: Pid(pid), address };
         markers.read(Reading { buffer, ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
         let mut lane = None;
-        markers.sample(sample(10), |found, _| lane = Some(found));
+        markers.sample(sample(10), Nanos::MAX, |found, _| lane = Some(found));
         lane.expect("an event")
     };
     let (a, b, c) = (
@@ -122,7 +122,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
     assert_eq!([a, b, c], [0, 1, 2]);
     let record = Record { pid: 20, kind: Kind::ProcessExit as u8, ..Record::default() };
     markers.process_changed(&Control { record, ..Control::default() });
-    markers.sample(sample(20), |_, _| panic!("nothing was read"));
+    markers.sample(sample(20), Nanos::MAX, |_, _| panic!("nothing was read"));
     add_sites(&mut markers, 30, &[Some(FuncId(1))]);
     assert_eq!(lane(&mut markers, 30, 0x1000), 2);
 }
@@ -156,7 +156,7 @@ proptest! {
             bytes[at + 8..at + 16].copy_from_slice(&second.to_le_bytes());
         }
         for _ in 0..2 {
-            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), passed: None, outlived: 0, before: None });
+            markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), time: Nanos::ZERO, passed: None, before: None });
         }
         prop_assert!(records(&mut markers, 1 << 50).len() <= slots.len());
     }
@@ -166,15 +166,36 @@ proptest! {
 fn an_exec_begins_another_life() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
-    markers.read(reading(3, 700, &[event]));
-    let record = Record { pid: 10, kind: Kind::Exec as u8, ..Record::default() };
+    let at = |time, reading| Reading { time: Nanos(time), ..reading };
+    // However they come in, they are put in order of time.
+    markers.read(at(7, reading(0, 0, &[event])));
+    let record = Record { ts_ns: 5, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
     markers.process_changed(&Control { record, ..Control::default() });
-    add_sites(&mut markers, 10, &[Some(FuncId(5))]);
-    markers.read(reading(0, 0, &[event]));
-    markers.read(Reading { outlived: 1, ..reading(3, 700, &[event, event]) });
+    let object = object(&mut markers, &[Some(FuncId(5))]);
+    markers.map_object(Pid(10), object, BIAS, Nanos(6));
+    markers.read(at(4, reading(3, 700, &[event])));
     let probes: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.probe).collect();
-    assert_eq!(probes, [0, 5, 0]);
+    assert_eq!(probes, [0, 5]);
     assert_eq!(markers.take_malformed(), 0);
+}
+
+#[test]
+fn batches_that_come_by_several_ways_are_in_order() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    let batch = |batch: u64| {
+        let flushed = reading(batch, batch * 252, &[event; 252]);
+        Reading { time: Nanos(batch), ..flushed }
+    };
+    for number in [1, 3, 0, 2] {
+        markers.read(batch(number));
+    }
+    let mut count = 0;
+    markers.sample(sample(50), Nanos(2), |_, _| count += 1);
+    assert_eq!((count, markers.lost()), (3 * 252, 0));
+    markers.read(batch(4));
+    assert_eq!(records(&mut markers, 100).len(), 2 * 252);
+    assert_eq!(markers.lost(), 0);
 }
 
 #[test]
@@ -196,13 +217,14 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
     let object = object(&mut markers, &[Some(FuncId(3))]);
     let number = markers.add_runtime(MarkerRuntime { object, flush: 0x100, register: 0x200 });
     let passed = |address| Passed { runtime: number, address };
-    markers.registered(Pid(10), passed(BIAS + 0x200));
+    let record = Record { pid: 10, kind: Kind::Buffer as u8, ..Record::default() };
+    markers.process_changed(&Control { record, arg1: BIAS + 0x200, ..Control::default() });
     let flushed = |pid, address| {
         let buffer = BufferId { pid: Pid(pid), ..ID };
         let event = (1, STACK, SECTION, false);
         Reading { buffer, passed: Some(passed(address)), ..reading(0, 0, &[event]) }
     };
-    markers.sample(sample(0), |_, _| panic!("nothing was read"));
+    markers.sample(sample(0), Nanos::MAX, |_, _| panic!("nothing was read"));
     markers.read(reading(0, 0, &[(1, STACK, SECTION, false)]));
     markers.read(flushed(20, BIAS + 0x100));
     assert_eq!(records(&mut markers, 100).len(), 2);

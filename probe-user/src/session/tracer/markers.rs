@@ -5,7 +5,7 @@
 
 use super::Tracer;
 use crate::{
-    bpf::{BpfError, Role, Site},
+    bpf::{self, BpfError, Role, Site},
     session::{
         arm::attach_some,
         buffers::{Memory, walk},
@@ -85,10 +85,11 @@ impl Tracer {
     /// Where a process has mapped what is armed. Runtimes tell it as well, but not of scopes whose
     /// runtime is in another object.
     pub(super) fn locate_markers(&mut self, pid: Pid, mapped: &[MappedObject]) {
+        let now = bpf::now();
         for armed in &self.markers {
             for object in mapped.iter().filter(|object| identity(object) == armed.identity) {
                 for bias in armed.code.biases(object) {
-                    self.parts.engine.markers().map_object(pid, armed.object, bias);
+                    self.parts.engine.markers().map_object(pid, armed.object, bias, now);
                 }
             }
         }

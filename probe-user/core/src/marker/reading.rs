@@ -1,0 +1,45 @@
+//! A buffer's bytes on their way in.
+
+use super::layout::{BUFFER_LEN, carried_address, mark};
+use super::objects::Passed;
+use crate::units::{Nanos, Pid, Tid};
+
+/// A buffer, by its process and address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId {
+    pub pid: Pid,
+    pub address: u64,
+}
+
+/// The bytes of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub buffer: BufferId,
+    pub tid: Tid,
+    /// When: of two readings, between them.
+    pub time: Nanos,
+    pub bytes: Box<[u8; BUFFER_LEN]>,
+    /// What the flush told, if it was one.
+    pub passed: Option<Passed>,
+    /// Of a buffer that was being written to: an earlier reading.
+    pub before: Option<Box<[u8; BUFFER_LEN]>>,
+}
+
+impl Reading {
+    /// What the programs shipped: all but the first 32 bytes, and empty slots at the end.
+    pub(crate) fn shipped(
+        buffer: BufferId,
+        tid: Tid,
+        time: Nanos,
+        runtime: u32,
+        shipped: &[u8],
+    ) -> Self {
+        let mut bytes = Box::new([0; BUFFER_LEN]);
+        let length = shipped.len().min(BUFFER_LEN);
+        bytes[..length].copy_from_slice(&shipped[..length]);
+        mark(&mut bytes);
+        let address = carried_address(&bytes);
+        let passed = (address != 0).then_some(Passed { runtime, address });
+        Self { buffer, tid, time, bytes, passed, before: None }
+    }
+}
