@@ -4,7 +4,6 @@
 //! only buckets with a wanted rank are gathered. A function and its path nodes share buckets and
 //! the choice of them, so that what is gathered of the nodes is together what is gathered of it.
 
-use crate::histogram::bucket_of;
 use crate::spool::{Call, Spool};
 use crate::tally::Tally;
 use std::ops::Range;
@@ -32,6 +31,14 @@ pub(crate) struct Selection {
     counts: Vec<u64>,
     /// By function and bucket.
     wanted: Vec<bool>,
+}
+
+/// Where `duration` is counted when an octave has two to the power of `sub_bits` buckets: the
+/// exponent and the first bits of the fraction that a floating-point number has.
+#[inline]
+fn bucket_of(duration: u64, sub_bits: u32) -> usize {
+    let signed = i64::try_from(duration).unwrap_or(i64::MAX);
+    ((signed as f64).to_bits() >> (f64::MANTISSA_DIGITS - 1 - sub_bits)) as usize
 }
 
 impl Selection {
