@@ -90,8 +90,8 @@ impl Tracker {
     /// The unions from the last fold to `end`, without centers.
     fn window_unions(&self, end: u64) -> Unions {
         let window = Window { start: self.period.folded_to, end };
-        let mut keep = vec![Default::default(); self.functions.len()];
-        unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
+        let keep = vec![Default::default(); self.functions.len()];
+        unions(window, self.thread_calls(), self.ledger.paths.nodes(), &keep)
     }
 
     /// All durations in the spool.
