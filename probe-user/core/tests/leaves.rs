@@ -134,7 +134,7 @@ proptest! {
         let fed = feed(&steps);
         let [plain, noisy] = [false, true].map(|noise| reports(&fed, noise, &config));
         for (plain, noisy) in plain.iter().zip(&noisy) {
-            prop_assert_eq!(format!("{plain:#?}"), format!("{noisy:#?}"));
+            prop_assert_eq!(format!("{plain:?}"), format!("{noisy:?}"));
         }
     }
 }
