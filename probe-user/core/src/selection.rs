@@ -4,7 +4,6 @@
 //! only buckets with a wanted rank are gathered. A function and its path nodes share buckets and
 //! the choice of them, so that what is gathered of the nodes is together what is gathered of it.
 
-use crate::histogram::bucket_of;
 use crate::spool::{Call, Spool};
 use crate::tally::Tally;
 use std::ops::Range;
@@ -32,6 +31,14 @@ pub(crate) struct Selection {
     counts: Vec<u64>,
     /// By function and bucket.
     wanted: Vec<bool>,
+}
+
+/// Where `duration` is counted when an octave has two to the power of `sub_bits` buckets: the
+/// exponent and the first bits of the fraction that a floating-point number has.
+#[inline]
+fn bucket_of(duration: u64, sub_bits: u32) -> usize {
+    let signed = i64::try_from(duration).unwrap_or(i64::MAX);
+    ((signed as f64).to_bits() >> (f64::MANTISSA_DIGITS - 1 - sub_bits)) as usize
 }
 
 impl Selection {
@@ -118,5 +125,75 @@ impl Selection {
     pub(crate) fn gaps(&self, nodes: &[u32]) -> Vec<Range<usize>> {
         let buckets = self.buckets(nodes);
         buckets.filter(|(_, place)| !self.wanted[*place]).map(|(ranks, _)| ranks).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::by_function::ByFunction;
+    use crate::grouped::Grouped;
+    use crate::paths::{Paths, ROOT};
+    use crate::rank::{Durations, PERMILLE, Wanted, nearest_rank};
+    use crate::spool::LogId;
+    use crate::units::{FuncId, Nanos};
+    use proptest::prelude::*;
+
+    fn duration() -> impl Strategy<Value = u64> {
+        let near = |at: u64| at.saturating_sub(3)..at.saturating_add(3);
+        prop_oneof![
+            4 => 300u64..3_000,
+            1 => 0u64..5,
+            1 => near(1 << 26),
+            1 => near(u64::from(u32::MAX)),
+            1 => (0u32..64).prop_map(|bit| 1 << bit),
+            1 => near(u64::MAX),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_selected_is_enough(
+            calls in prop::collection::vec((duration(), 0usize..3, 1usize..40), 1..100),
+            percent in prop_oneof![Just(0.0), Just(1.0), 0.0f64..50.0],
+        ) {
+            let (mut paths, mut spool) = (Paths::new(9, 9), Spool::new(usize::MAX));
+            let nodes = [0, 1, 1].map(|func| paths.child(ROOT, FuncId(func)));
+            let nodes = [nodes[0], nodes[1], paths.child(nodes[0], FuncId(1))];
+            let mut tallies = vec![Tally::default(); paths.nodes().len()];
+            let (mut log, mut sorted) = (LogId::default(), [const { Vec::new() }; 2]);
+            for &(duration, node, times) in &calls {
+                for duration in (0..times as u64).map(|more| duration.saturating_add(more * 7)) {
+                    let call = Call { start: 0, duration, node: nodes[node], timed: true };
+                    tallies[nodes[node] as usize].add_timed(duration, 0);
+                    spool.push(&mut log, call);
+                    sorted[node.min(1)].push(duration);
+                }
+            }
+            let by_function = ByFunction::new(paths.nodes());
+            let nodes_of = |func| by_function.nodes_of(FuncId(func));
+            let mut selection = Selection::new(&spool, [0, 1].map(nodes_of).into_iter(), &tallies);
+            for (func, sorted) in sorted.iter_mut().enumerate() {
+                sorted.sort_unstable();
+                let wanted = Wanted::new(sorted.len() as u64, percent).ranges();
+                selection.want(nodes_of(func as u32), &wanted);
+            }
+            let selected = selection.selected();
+            let mut grouped = Grouped::new(&spool, &by_function, &selected, |c| selection.selects(c));
+            for (func, sorted) in sorted.iter().enumerate().filter(|(_, sorted)| !sorted.is_empty()) {
+                let nodes = nodes_of(func as u32);
+                let gaps = selection.gaps(nodes);
+                let (percentiles, center) = Durations::new(grouped.group(nodes), gaps).rank(percent, 0);
+                let rank = |permille| nearest_rank(sorted.len() as u64, permille) as usize;
+                prop_assert_eq!(percentiles, PERMILLE.map(|p| Some(Nanos(sorted[rank(p)]))));
+                let cut = crate::rank::cut(sorted.len() as u64, percent) as usize;
+                let (min, max) = (sorted[cut], sorted[sorted.len() - 1 - cut]);
+                prop_assert_eq!(center.center.min_ns, Some(Nanos(min)));
+                prop_assert_eq!(center.center.max_ns, Some(Nanos(max)));
+                prop_assert_eq!(center.slowest.max_ns.is_some(), cut > 0);
+            }
+        }
     }
 }

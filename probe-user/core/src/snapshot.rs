@@ -41,8 +41,8 @@ impl Tracker {
         } else {
             self.exact_ranks(&by_function, meta.center_cut)
         };
-        let mut keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
-        let unions = self.unions(end, &mut keep);
+        let keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
+        let unions = self.unions(end, &keep);
         let open = self.open();
         let start = Nanos(self.period.start);
         let duration = end.since(start);
@@ -144,7 +144,7 @@ impl Tracker {
     }
 
     /// The period's unions, those of folded windows included.
-    fn unions(&self, end: Nanos, keep: &mut [Keep]) -> Unions {
+    fn unions(&self, end: Nanos, keep: &[Keep]) -> Unions {
         let window = Window { start: self.period.folded_to, end: end.0 };
         let mut all = unions(window, self.thread_calls(), self.ledger.paths.nodes(), keep);
         all.add(&self.period.unions);

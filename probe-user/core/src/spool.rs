@@ -69,7 +69,7 @@ impl Log {
 }
 
 /// The calls of a log, latest first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Backward<'a> {
     chunk: Iter<'a, u64>,
     earlier: Iter<'a, Vec<u64>>,

@@ -4,7 +4,8 @@
 //! longjmp, an exception or a lost return costs a duration but never the structure. A thread may
 //! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
 
-use crate::filter::Filter;
+mod plain;
+
 use crate::function::{ExitSeen, FunctionInfo};
 use crate::ledger::{Account, Ledger};
 use crate::paths::ROOT;
@@ -99,6 +100,8 @@ pub(crate) struct Place {
     pub(crate) func: FuncId,
     pub(crate) sp: u64,
     pub(crate) ts: u64,
+    /// Of a marker, not of a function.
+    pub(crate) is_scope: bool,
 }
 
 /// All stacks of one thread.
@@ -241,94 +244,6 @@ impl Stacks {
         while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
             self.end_top(self.current, ledger, self.last, false);
         }
-    }
-
-    /// Where a function entered at `sp` plainly belongs: the path node of its caller, and how many
-    /// frames enclose it. It is plain nearly always.
-    /// Scopes of one function have one stack pointer.
-    #[inline]
-    fn plain_caller(&self, at: Place, is_scope: bool, filter: &Filter) -> Option<(u32, u32)> {
-        let stack = self.stacks.get(self.current)?;
-        let Place { sp, func, .. } = at;
-        let (parent, above, below_caller) = match stack.frames.last() {
-            Some(caller) => {
-                let beside = is_scope && sp == caller.sp && func != caller.func;
-                (caller.node, caller.depth, sp < caller.sp || beside)
-            }
-            None => (ROOT, 0, stack.below.is_none()),
-        };
-        let plain = below_caller
-            && stack.covers.contains(&sp)
-            && stack.frames.len() < MAX_FRAMES
-            && self.selected
-            && filter.selects_depth(above);
-        plain.then_some((parent, above))
-    }
-
-    /// A function was entered, if it is plain what its caller is.
-    #[inline]
-    pub(crate) fn enter_plainly(&mut self, at: Place, is_scope: bool, ledger: &mut Ledger) -> bool {
-        let Some((parent, above)) = self.plain_caller(at, is_scope, &ledger.filter) else {
-            return false;
-        };
-        let stack = &mut self.stacks[self.current];
-        stack.reach(at.sp);
-        stack.frames.push(Frame {
-            sp: at.sp,
-            start: at.ts,
-            callees: 0,
-            func: at.func,
-            node: ledger.node(parent, at.func),
-            depth: above + 1,
-            chain: 0,
-            filtered: false,
-            damaged: false,
-        });
-        true
-    }
-
-    /// A function was entered and, with the thread's next event, left at `end`: the same as
-    /// [`Self::enter_plainly`] and [`Self::exit_plainly`], without the frame.
-    #[inline]
-    pub(crate) fn leaf_plainly(
-        &mut self,
-        at: Place,
-        is_scope: bool,
-        end: u64,
-        ledger: &mut Ledger,
-    ) -> bool {
-        let Some((parent, _)) = self.plain_caller(at, is_scope, &ledger.filter) else {
-            return false;
-        };
-        let stack = &mut self.stacks[self.current];
-        stack.reach(at.sp);
-        let node = ledger.node(parent, at.func);
-        let call = Call { start: at.ts, duration: end - at.ts, node, timed: true };
-        let spent = ledger.finish(&mut self.account, at.func, call, 0);
-        if let Some(caller) = stack.frames.last_mut() {
-            caller.callees = caller.callees.saturating_add(spent);
-        }
-        true
-    }
-
-    /// A function was left, if it is the innermost frame's: nearly always.
-    #[inline]
-    pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
-        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
-        let [callers @ .., top] = &mut stack.frames[..] else { return false };
-        let caller = callers.last_mut();
-        let plain = top.sp == at.sp
-            && top.func == at.func
-            && !top.damaged
-            && (caller.is_some() || stack.below.is_none());
-        if plain {
-            let spent = top.finish(&mut self.account, ledger, at.ts, true);
-            if let Some(caller) = caller {
-                caller.callees = caller.callees.saturating_add(spent);
-            }
-            stack.frames.pop();
-        }
-        plain
     }
 
     /// A function was entered on the current stack.

@@ -90,8 +90,8 @@ impl Tracker {
     /// The unions from the last fold to `end`, without centers.
     fn window_unions(&self, end: u64) -> Unions {
         let window = Window { start: self.period.folded_to, end };
-        let mut keep = vec![Default::default(); self.functions.len()];
-        unions(window, self.thread_calls(), self.ledger.paths.nodes(), &mut keep)
+        let keep = vec![Default::default(); self.functions.len()];
+        unions(window, self.thread_calls(), self.ledger.paths.nodes(), &keep)
     }
 
     /// All durations in the spool.
@@ -152,17 +152,17 @@ impl Tracker {
                 continue;
             }
             thread.first.get_or_insert(ts);
-            let at = Place { func, sp: event.sp(), ts };
             let kind = event.kind();
+            let is_scope = kind == Some(Kind::ScopeEnter);
+            let at = Place { func, sp: event.sp(), ts, is_scope };
             let plain = match kind {
-                Some(kind @ (Kind::Enter | Kind::ScopeEnter)) => {
-                    let is_scope = kind == Kind::ScopeEnter;
+                Some(Kind::Enter | Kind::ScopeEnter) => {
                     let by = if is_scope { Kind::ScopeExit } else { Kind::Return };
                     if let [exit, after @ ..] = after
                         && exit.ends(event, by)
                         && exit.ts() >= ts
                         && ts >= in_time
-                        && stacks.leaf_plainly(at, is_scope, exit.ts(), &mut self.ledger)
+                        && stacks.leaf_plainly(at, exit.ts(), &mut self.ledger)
                     {
                         rest = after;
                         self.events += 1;
@@ -170,7 +170,7 @@ impl Tracker {
                         stacks.last = exit.ts();
                         continue;
                     }
-                    stacks.enter_plainly(at, is_scope, &mut self.ledger)
+                    stacks.enter_plainly(at, &mut self.ledger)
                 }
                 Some(Kind::Point) | None => false,
                 Some(_) => stacks.exit_plainly(at, &mut self.ledger),

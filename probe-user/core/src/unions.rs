@@ -2,11 +2,11 @@
 //!
 //! One algorithm: walk all threads backwards in time together. A thread's log, read backwards,
 //! gives calls by descending end, parents before children; a small stack turns that into *segments*,
-//! the stretches in which a call is the innermost one. Both streams descend, so a union needs two
-//! words: how far down it is covered, and its length.
+//! the stretches in which a call is the innermost one; of a leaf, that is the call itself. Both
+//! streams descend, so a union needs two words: how far down it is covered, and its length.
 
 use crate::merge::{Frontier, Head};
-use crate::paths::Node;
+use crate::paths::{Node, ROOT};
 use crate::rank::Keep;
 use crate::spool::{Backward, Call, Log};
 
@@ -80,6 +80,8 @@ impl Unions {
 
 #[derive(Clone, Copy)]
 struct FunctionCovers {
+    /// Which calls belong to the center.
+    keep: Keep,
     active: Cover,
     exclusive: Cover,
     center_active: Cover,
@@ -91,8 +93,6 @@ struct Covers<'a> {
     window: Window,
     tracked: Cover,
     functions: Vec<FunctionCovers>,
-    /// Per function: which calls belong to the center.
-    keep: &'a mut [Keep],
 }
 
 /// A call on the backward stack.
@@ -107,12 +107,16 @@ struct Inside {
 struct Walk<'a> {
     /// Still to come before `finished`, outermost first.
     open: std::vec::IntoIter<OpenCall>,
-    finished: Option<Backward<'a>>,
-    /// The next call, and its end.
-    next: Option<(Call, u64)>,
+    finished: Backward<'a>,
+    /// The next call, if there is one, and its end (0 if not).
+    next: Call,
+    next_end: u64,
+    is_over: bool,
     inside: Vec<Inside>,
     /// Everything after this is done.
     cursor: u64,
+    /// Where the earliest call so far begins: the thread was in some call from here on.
+    tracked: u64,
 }
 
 impl Walk<'_> {
@@ -121,26 +125,33 @@ impl Walk<'_> {
         let limit = window.end.min(self.cursor);
         if let Some(OpenCall { start, node }) = self.open.next() {
             let duration = window.end.saturating_sub(start);
-            self.next = Some((Call { start, duration, node, timed: false }, limit));
-            return;
+            self.next = Call { start, duration, node, timed: false };
+            self.next_end = limit;
+        } else if let Some(call) = self.finished.next() {
+            self.next_end = call.start.saturating_add(call.duration).min(limit);
+            self.next = call;
+        } else {
+            self.next_end = 0;
+            self.is_over = true;
         }
-        let call = self.finished.as_mut().and_then(Iterator::next);
-        self.next = call.map(|call| (call, call.start.saturating_add(call.duration).min(limit)));
     }
 
     /// When the next item ends, or none is left.
     #[inline]
     fn key(&self) -> Option<u64> {
-        if self.inside.is_empty() { self.next.map(|(_, end)| end) } else { Some(self.cursor) }
+        match self.inside.is_empty() {
+            true => (!self.is_over).then_some(self.next_end),
+            false => Some(self.cursor),
+        }
     }
 
-    /// Takes one item: a segment of the innermost call, or the next call.
+    /// Takes one item: a segment of the innermost call, or the next call, with its segment if it
+    /// is a leaf.
     #[inline]
     fn step(&mut self, covers: &mut Covers) {
-        let floor = self.next.map_or(0, |(_, end)| end);
         if let Some(&top) = self.inside.last() {
-            let low = top.start.max(floor);
-            let ends = top.start >= floor;
+            let low = top.start.max(self.next_end);
+            let ends = top.start >= self.next_end;
             if ends {
                 self.inside.pop();
             }
@@ -153,36 +164,43 @@ impl Walk<'_> {
                 return;
             }
         }
-        if let Some((call, end)) = self.next {
-            self.cursor = end;
-            if let Some(inside) = covers.call(call, end) {
-                self.inside.push(inside);
-            }
-            self.load(covers.window);
+        if self.is_over {
+            return;
+        }
+        let (call, end) = (self.next, self.next_end);
+        self.cursor = end;
+        self.load(covers.window);
+        let start = call.start.max(covers.window.start);
+        let inside = covers.call(call, start, end);
+        if start < self.tracked && start < end {
+            covers.tracked.add(start, end);
+            self.tracked = start;
+        }
+        if self.next_end > start {
+            self.inside.push(inside);
+        } else if start < end {
+            // A leaf: its segment is the whole call.
+            covers.segment(inside, start, end);
+            self.cursor = start;
         }
     }
 }
 
 impl Covers<'_> {
     #[inline]
-    fn call(&mut self, call: Call, end: u64) -> Option<Inside> {
+    fn call(&mut self, call: Call, start: u64, end: u64) -> Inside {
         let function = self.nodes[call.node as usize].func.index();
-        let kept = call.timed && self.keep[function].keeps(call.duration);
-        let start = call.start.max(self.window.start);
-        if start >= end {
-            return None;
-        }
         let covers = &mut self.functions[function];
+        let kept = call.timed && covers.keep.keeps(call.duration);
         covers.active.add(start, end);
         if kept {
             covers.center_active.add(start, end);
         }
-        Some(Inside { start, function, kept })
+        Inside { start, function, kept }
     }
 
     #[inline]
     fn segment(&mut self, of: Inside, start: u64, end: u64) {
-        self.tracked.add(start, end);
         let covers = &mut self.functions[of.function];
         covers.exclusive.add(start, end);
         if of.kept {
@@ -196,26 +214,30 @@ pub(crate) fn unions(
     window: Window,
     threads: Vec<ThreadCalls>,
     nodes: &[Node],
-    keep: &mut [Keep],
+    keep: &[Keep],
 ) -> Unions {
-    let none = FunctionCovers {
+    let functions = keep.iter().map(|&keep| FunctionCovers {
+        keep,
         active: Cover::EMPTY,
         exclusive: Cover::EMPTY,
         center_active: Cover::EMPTY,
         center_exclusive: Cover::EMPTY,
-    };
-    let functions = vec![none; keep.len()];
-    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, keep };
+    });
+    let functions = functions.collect();
+    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions };
     let mut frontier = Frontier::default();
     let mut walks = threads
         .into_iter()
         .map(|thread| {
             let mut walk = Walk {
                 open: thread.open.into_iter(),
-                finished: thread.log.map(Log::backward),
-                next: None,
+                finished: thread.log.map(Log::backward).unwrap_or_default(),
+                next: Call { start: 0, duration: 0, node: ROOT, timed: false },
+                next_end: 0,
+                is_over: false,
                 inside: Vec::new(),
                 cursor: u64::MAX,
+                tracked: u64::MAX,
             };
             walk.load(window);
             walk
