@@ -78,6 +78,11 @@ impl Buffer {
         slot.word1.store(word1, Relaxed);
     }
 
+    /// Whether its thread empties it at this moment; asked by a handler that has interrupted that.
+    pub(super) fn is_flushing(&self) -> bool {
+        self.flushing.load(Relaxed) != 0
+    }
+
     /// How many slots of this batch have been taken.
     pub(super) fn taken(&self) -> u32 {
         self.position.load(Relaxed).clamp(FIRST, SIZE as u32).wrapping_sub(FIRST) / 16

@@ -36,7 +36,8 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
         fence();
         local.open(buffer);
         let nested = list::at(buffer.nested.load(Relaxed));
-        next = nested.filter(|nested| nested.taken() != 0);
+        // We may be in a handler that has interrupted just that: whoever began it goes on.
+        next = nested.filter(|nested| nested.taken() != 0 && !nested.is_flushing());
     }
 }
 

@@ -47,11 +47,12 @@ pub(super) extern "C" fn ctrace_marker_slow(
             }
         } else if position < SIZE as u32 {
             buffer.write(position, word0, word1);
-            if position == LAST {
+            // While it is emptied by whom we interrupted, he does that.
+            if position == LAST && !buffer.is_flushing() {
                 flush::empty(local, buffer);
             }
             return;
-        } else if buffer.flushing.load(Relaxed) == 0 {
+        } else if !buffer.is_flushing() {
             // We are a handler: the thread has taken the last slot, and has not written it yet.
             flush::empty(local, buffer);
         }
@@ -68,7 +69,7 @@ fn current<'a>(local: &Local) -> Option<&'a Buffer> {
         Some(own) => own,
         None => begin(local)?,
     };
-    while buffer.flushing.load(Relaxed) != 0 {
+    while buffer.is_flushing() {
         buffer = match list::at(buffer.nested.load(Relaxed)) {
             Some(nested) => nested,
             None => nest(buffer)?,
