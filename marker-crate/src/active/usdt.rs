@@ -111,7 +111,7 @@ macro_rules! __usdt_semaphore {
     ($provider:expr, $name:expr) => {
         ::core::concat!(
             ".ifndef ", $provider, "_", $name, "_semaphore\n",
-            ".pushsection .probes,\"aw\",@progbits\n",
+            ".pushsection .probes,\"awR\",@progbits\n",
             ".balign 2\n",
             ".weak ", $provider, "_", $name, "_semaphore\n",
             ".hidden ", $provider, "_", $name, "_semaphore\n",
@@ -142,7 +142,7 @@ macro_rules! __usdt_note {
             "774: .balign 4\n",
             ".popsection\n",
             ".ifndef _.stapsdt.base\n",
-            ".pushsection .stapsdt.base,\"aG\",@progbits,.stapsdt.base,comdat\n",
+            ".pushsection .stapsdt.base,\"aGR\",@progbits,.stapsdt.base,comdat\n",
             ".weak _.stapsdt.base\n",
             ".hidden _.stapsdt.base\n",
             "_.stapsdt.base: .space 1\n",

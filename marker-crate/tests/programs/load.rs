@@ -27,6 +27,8 @@ fn main() {
             });
             let entries = wait.recv().unwrap();
             assert_eq!(dlclose(library), 0);
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            assert!(!cfg!(gone) || !maps.contains(path.to_str().unwrap()), "still there");
             drop(end);
             thread.join().unwrap();
             println!("fine, {entries} entries");
