@@ -132,7 +132,9 @@ fn readelf_sees_the_notes() {
         assert!(!rest[0].contains("Base: 0x0000000000000000"), "{}", rest[0]);
         rest
     };
-    for (name, semaphore) in [("flush", false), ("register", false), ("enter", true), ("exit", true)] {
+    for (name, semaphore) in
+        [("flush", false), ("register", false), ("enter", true), ("exit", true)]
+    {
         let rest = note("ctrace", name);
         assert_eq!(rest[1].trim(), "Arguments: 8@%rdi");
         assert_eq!(rest[0].contains("Semaphore: 0x0000000000000000"), !semaphore, "{}", rest[0]);
@@ -151,7 +153,10 @@ fn gdb_sees_the_probes_and_reads_their_arguments() {
     let commands: &[&str] = &["-nx", "-batch", "-ex", "info probes stap ctrace"];
     let Some(probes) = tool("gdb", commands) else { return };
     for name in ["enter", "exit", "flush", "register", "none", "twelve"] {
-        assert!(probes.lines().any(|line| line.split_whitespace().nth(2) == Some(name)), "{probes}");
+        assert!(
+            probes.lines().any(|line| line.split_whitespace().nth(2) == Some(name)),
+            "{probes}"
+        );
     }
     let program = std::env::current_exe().unwrap();
     let output = Command::new("gdb")
@@ -165,8 +170,7 @@ fn gdb_sees_the_probes_and_reads_their_arguments() {
         .output()
         .unwrap();
     let output = String::from_utf8_lossy(&output.stdout);
-    let printed =
-        output.lines().filter(|line| line.starts_with('$')).collect::<Vec<_>>();
+    let printed = output.lines().filter(|line| line.starts_with('$')).collect::<Vec<_>>();
     if printed.is_empty() && output.contains("ptrace") {
         println!("skipped: gdb may not trace here");
         return;

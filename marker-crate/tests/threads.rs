@@ -228,9 +228,11 @@ fn a_storm_of_signals() {
     assert_eq!(taken, 2 * (calls + handled), "a slot for each event");
     let lost = taken - events.len() as u64;
     assert!(lost <= taken / 10_000, "{lost} of {taken} lost");
-    assert!(events.iter().all(|event| {
-        work_sites.contains(&event.site) || handler_sites.contains(&event.site)
-    }));
+    assert!(
+        events.iter().all(|event| {
+            work_sites.contains(&event.site) || handler_sites.contains(&event.site)
+        })
+    );
     println!("{calls} calls, {handled} in handlers, {} flushes, {lost} lost", pages.len());
 }
 

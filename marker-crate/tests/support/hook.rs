@@ -26,9 +26,8 @@ pub(crate) fn install() {
     ONCE.get_or_init(|| {
         let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping.
-        let place = unsafe {
-            libc::mmap(std::ptr::null_mut(), (1 + PAGES) * 4096, 3, shared, -1, 0)
-        };
+        let place =
+            unsafe { libc::mmap(std::ptr::null_mut(), (1 + PAGES) * 4096, 3, shared, -1, 0) };
         assert_ne!(place, libc::MAP_FAILED);
         PLACE.store(place.cast(), Relaxed);
         let runtime = &image::own().runtime;

@@ -113,7 +113,8 @@ impl Image {
         let at = address - self.bias;
         let file = self.file();
         let around = file.sections().find(|section| {
-            section.address() != 0 && (section.address()..section.address() + section.size()).contains(&at)
+            section.address() != 0
+                && (section.address()..section.address() + section.size()).contains(&at)
         });
         around.unwrap().name().unwrap().to_owned()
     }
@@ -143,7 +144,8 @@ fn section(file: &object::File<'_>, name: &str) -> (u64, Vec<u8>) {
 
 fn memory<'a>(file: &object::File<'a>, at: u64) -> &'a [u8] {
     let around = file.sections().find(|section| {
-        section.address() != 0 && (section.address()..section.address() + section.size()).contains(&at)
+        section.address() != 0
+            && (section.address()..section.address() + section.size()).contains(&at)
     });
     let around = around.unwrap();
     &around.data().unwrap()[(at - around.address()) as usize..]
