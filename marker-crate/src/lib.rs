@@ -75,6 +75,10 @@
 #![no_std]
 // Inline assembly, thread-local storage by hand, and memory that the kernel reads.
 #![allow(unsafe_code, reason = "the one crate of ctrace that runs inside other people's programs")]
+#![allow(
+    named_asm_labels,
+    reason = "they have the name of their naked function, and are not inlined"
+)]
 
 #[cfg(all(
     feature = "active",

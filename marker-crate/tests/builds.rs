@@ -238,3 +238,14 @@ fn for_another_processor_it_compiles_to_nothing() {
     rustc.args(["--crate-type=lib", "--cfg=marked", "--extern", &marker]);
     succeed(&mut rustc);
 }
+
+#[test]
+fn a_program_that_forbids_unsafe_code() {
+    for active in [true, false] {
+        let mut build = Build::new(&format!("forbids-{active}"), "");
+        build.active = active;
+        let marker = build.marker("a");
+        succeed(build.rustc("tests/programs/forbids.rs").args(["--extern", &marker]));
+        assert_eq!(run(&mut Command::new(build.folder.join("forbids"))), "6\n");
+    }
+}

@@ -240,3 +240,29 @@ fn this_thread() -> libc::pthread_t {
     // SAFETY: takes nothing.
     unsafe { libc::pthread_self() }
 }
+
+/// Without memory for a buffer there are no events, and nothing else happens. In a child, since the
+/// limit is the process's.
+#[test]
+fn without_memory_the_program_goes_on() {
+    let _alone = alone();
+    hook::install();
+    let (_on, _) = On::new("work");
+    // SAFETY: the child does nothing but scopes, and leaves by a way that locks nothing.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a limit for this process; its own errno; the end of the process.
+        unsafe {
+            libc::setrlimit(libc::RLIMIT_AS, &raw const none);
+            *libc::__errno_location() = 42;
+            work(1000);
+            let errno = *libc::__errno_location();
+            libc::_exit(if errno == 42 && list().is_empty() { 0 } else { 1 });
+        }
+    }
+    let mut status = 0;
+    // SAFETY: our child; a place for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}

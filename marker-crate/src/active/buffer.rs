@@ -94,6 +94,11 @@ impl Buffer {
         self.slots.iter().any(|slot| slot.word1.load(Relaxed) != 0)
     }
 
+    #[cfg(test)]
+    pub(super) fn read(&self, slot: usize) -> (u64, u64) {
+        (self.slots[slot].word0.load(Relaxed), self.slots[slot].word1.load(Relaxed))
+    }
+
     /// Makes all slots empty.
     pub(super) fn wipe(&self) {
         // SAFETY: writes the slots and nothing else; who else writes them is this thread's

@@ -24,6 +24,11 @@ pub(super) fn clock() -> u8 {
     clock
 }
 
+#[cfg(test)]
+pub(super) fn assume(clock: u8) {
+    CLOCK.store(clock, Relaxed);
+}
+
 /// The time now, cut to what an event holds.
 pub(super) fn now() -> u64 {
     let time = if clock() == TSC { tsc() } else { super::sys::monotonic() };

@@ -106,3 +106,37 @@ fn nest<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! What cannot be brought about from outside: a processor without an even TSC.
+    extern crate std;
+
+    use super::*;
+    use core::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn without_an_even_tsc_the_slow_path_reads_the_clock() {
+        clock::assume(clock::MONOTONIC);
+        let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
+        let before = clock::now();
+        for event in 0..300_u64 {
+            // As from `enter`: a time of the TSC, which must not come through.
+            ctrace_marker_slow(&local, None, 0, 0xabcd << 48 | 1, 0x1000 | event & 1);
+        }
+        let after = clock::now();
+        assert_eq!(local.fast.load(Relaxed), 0, "the fast path reads the TSC");
+        let buffer = list::at(local.own.load(Relaxed)).unwrap();
+        assert_eq!(buffer.clock.load(Relaxed), clock::MONOTONIC);
+        assert_eq!((buffer.batch.load(Relaxed), buffer.events.load(Relaxed)), (1, 252));
+        assert_eq!(buffer.taken(), 48);
+        for slot in 0..48 {
+            let (word0, word1) = buffer.read(slot);
+            assert_eq!((word0 >> 48, word1 & !1), (0xabcd, 0x1000));
+            assert!((before..=after).contains(&(word0 & clock::MASK)));
+        }
+        flush::end(&local);
+        assert_eq!((buffer.taken(), buffer.tid.load(Relaxed)), (0, 0));
+        clock::assume(clock::TSC);
+    }
+}

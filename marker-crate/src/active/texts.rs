@@ -146,7 +146,7 @@ mod tests {
         let texts = Texts::new(Some(&long), &long, &long);
         // 255 bytes back lies within an ä or at its start: never half a character.
         let (bytes, length) = text(&texts, 0);
-        assert!(length <= 255 && length >= 254);
+        assert!((254..=255).contains(&length));
         assert!(long.ends_with(core::str::from_utf8(&bytes[..length]).unwrap()));
         let (_, length) = text(&texts, texts.group_at);
         assert!(length <= 63);
