@@ -14,7 +14,7 @@ use syn::{Error, Item, parse_macro_input};
 
 /// Puts a scope around a function, or around each method of an `impl` or `trait` block.
 ///
-/// ```ignore
+/// ```text
 /// #[mark]
 /// fn parse(text: &str) { … }                    // crate::module::parse
 ///
