@@ -22,8 +22,7 @@
 //!   register is set and looked at when the scope ends; often the compiler gets rid of those two as
 //!   well. No lock, no allocation, no thread-local storage, no atomic operation. A leaf function
 //!   gets one push and one pop.
-//! - Active, entry and exit together cost about 1.2 times two bare `rdtsc` (some 20–25 ns): the
-//!   thread writes 16 bytes each time into a buffer of its own, and enters the kernel once in 252
+//! - Active, entry and exit together cost about as much as two bare `rdtsc` (some 20 ns): the thread writes 16 bytes each time into a buffer of its own, and enters the kernel once in 252
 //!   events.
 //! - A thread that uses a scope that is on gets one buffer of 4 KiB at that moment; threads that do
 //!   not have none. Buffers of threads that ended are used again.
@@ -36,8 +35,9 @@
 //! - Only the kernel switches scopes on and off, on behalf of a ctrace that is linked to them; when
 //!   that ctrace ends, in whatever way, they are off.
 //! - A scope may be used in a signal handler, whatever the handler interrupts, and `errno` stays as
-//!   it is. (Limit: where the process had 32 thread-specific keys before this library was loaded,
-//!   the C library allocates memory for the first event of a thread.)
+//!   it is. (Limits: a handler that fills the buffer just between the two instructions with which
+//!   the interrupted scope takes a slot and writes to it costs that event; it is counted. And where
+//!   the process had 32 thread-specific keys before this library was loaded, the C library allocates memory for the first event of a thread.)
 //! - After `fork` the child starts with empty buffers: no event is delivered twice.
 //! - A scope left by a panic is left like any other.
 //! - When no memory is to be had, events are lost and the program goes on. Nothing here panics.
@@ -56,6 +56,8 @@
 //! - A scope left by `longjmp` or by the end of the thread has no exit event; ctrace sees from the
 //!   stack pointer that it is over.
 //! - A scope may be ended in another function than it was begun in, but not on another thread.
+//! - When the linker drops a function with a `usdt!` in it, the probe's note stays, with 0 for a
+//!   place.
 //! - Texts of a scope are kept up to a length: 255 bytes of the name, 191 of the file, 63 of the
 //!   group. Of a longer one the end is kept.
 //!
