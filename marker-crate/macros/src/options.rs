@@ -1,0 +1,98 @@
+//! What is in the parentheses of `#[mark(…)]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{
+    Error, Expr, Lit, LitStr, Meta, Path, Result, Token,
+    parse::{Parse, ParseStream},
+};
+
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) group: Option<LitStr>,
+    pub(crate) skip: bool,
+    krate: Option<Path>,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> Result<Options> {
+        let mut options = Options::default();
+        // `crate` is a keyword: no `Meta` begins with it.
+        while !input.is_empty() {
+            if input.peek(Token![crate]) {
+                input.parse::<Token![crate]>()?;
+                input.parse::<Token![=]>()?;
+                options.krate = Some(input.parse::<LitStr>()?.parse()?);
+            } else {
+                options.take(input.parse()?)?;
+            }
+            if input.is_empty() {
+                break;
+            }
+            input.parse::<Token![,]>()?;
+        }
+        Ok(options)
+    }
+}
+
+impl Options {
+    fn take(&mut self, meta: Meta) -> Result<()> {
+        if matches!(&meta, Meta::Path(path) if path.is_ident("skip")) {
+            self.skip = true;
+            return Ok(());
+        }
+        let known = "expected `name = \"…\"`, `group = \"…\"`, `crate = \"…\"` or `skip`";
+        let Meta::NameValue(pair) = &meta else {
+            return Err(Error::new_spanned(&meta, known));
+        };
+        let Expr::Lit(value) = &pair.value else {
+            return Err(Error::new_spanned(&pair.value, "expected a string literal"));
+        };
+        let Lit::Str(text) = &value.lit else {
+            return Err(Error::new_spanned(value, "expected a string literal"));
+        };
+        let place = match () {
+            () if pair.path.is_ident("name") => &mut self.name,
+            () if pair.path.is_ident("group") => &mut self.group,
+            () => return Err(Error::new_spanned(&pair.path, known)),
+        };
+        if place.replace(text.clone()).is_some() {
+            return Err(Error::new_spanned(&pair.path, "given twice"));
+        }
+        Ok(())
+    }
+
+    /// The statement that begins the scope, for the function called `path` within its module.
+    pub(crate) fn scope(&self, path: &str) -> TokenStream {
+        let krate = match &self.krate {
+            Some(path) => quote!(#path),
+            None => quote!(::ctrace_marker),
+        };
+        let name = match &self.name {
+            Some(name) => quote!(#name),
+            None => quote!(::core::concat!(::core::module_path!(), "::", #path)),
+        };
+        let group = self.group.as_ref().map_or_else(|| quote!(""), |group| quote!(#group));
+        quote!(let _ctrace_scope = #krate::scope!(@function #name, #group);)
+    }
+
+    /// Those of a method in a block: its own, and the block's where it has none.
+    pub(crate) fn within(self, block: &Options) -> Options {
+        Options {
+            name: self.name,
+            group: self.group.or_else(|| block.group.clone()),
+            skip: self.skip,
+            krate: self.krate.or_else(|| block.krate.clone()),
+        }
+    }
+}
+
+/// The options of a `#[mark]` or `#[mark(…)]` found on a method.
+pub(crate) fn of_attribute(meta: &Meta) -> Result<Options> {
+    match meta {
+        Meta::Path(_) => Ok(Options::default()),
+        Meta::List(list) => syn::parse2(list.tokens.clone()),
+        Meta::NameValue(pair) => Err(Error::new_spanned(pair, "expected `#[mark(…)]`")),
+    }
+}

@@ -1,0 +1,116 @@
+//! A thread's buffer, byte for byte as docs/marker-format.md has it.
+//!
+//! The owner writes it from ordinary code and from signal handlers, others only look at `tid`,
+//! `next` and `free`. So every field is an atomic, used relaxed: on x86 such an access is a plain
+//! `mov`, and the compiler neither splits nor merges it. Order between fields is kept with
+//! `compiler_fence`, which is all that handlers of the same thread and the processor's own order of
+//! stores need.
+
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+pub(super) const SIZE: usize = 4096;
+/// Where the slots begin.
+pub(super) const FIRST: u32 = 64;
+/// The last slot. Who takes it empties the buffer.
+pub(super) const LAST: u32 = 4080;
+const SLOTS: usize = 252;
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
+
+#[repr(C)]
+struct Event {
+    word0: AtomicU64,
+    word1: AtomicU64,
+}
+
+#[repr(C, align(4096))]
+pub(super) struct Buffer {
+    pub(super) magic: AtomicU64,
+    pub(super) next: AtomicUsize,
+    pub(super) tid: AtomicU32,
+    pub(super) position: AtomicU32,
+    pub(super) batch: AtomicU64,
+    pub(super) events: AtomicU64,
+    pub(super) clock: AtomicU8,
+    pub(super) flushing: AtomicU8,
+    reserved: [AtomicU8; 6],
+    pub(super) nested: AtomicUsize,
+    /// Reserved in the format: the next of the buffers that nobody has.
+    pub(super) free: AtomicUsize,
+    slots: [Event; SLOTS],
+}
+
+const _: () = assert!(
+    size_of::<Buffer>() == SIZE
+        && core::mem::offset_of!(Buffer, position) == 20
+        && core::mem::offset_of!(Buffer, flushing) == 41
+        && core::mem::offset_of!(Buffer, nested) == 48
+        && core::mem::offset_of!(Buffer, slots) == FIRST as usize
+        && (LAST - FIRST) as usize == (SLOTS - 1) * size_of::<Event>()
+);
+
+impl Buffer {
+    /// Takes a slot: the position it had, which may be no slot at all.
+    ///
+    /// One instruction without `lock`: a signal handler comes before it or after it, and other
+    /// threads do not write here.
+    pub(super) fn take(&self) -> u32 {
+        let mut taken: u32 = 16;
+        // SAFETY: a live, aligned 32-bit word; its other accesses are atomic as well, and
+        // only the thread that runs this (and its handlers) changes it.
+        unsafe {
+            core::arch::asm!(
+                "xadd dword ptr [{position}], {taken:e}",
+                position = in(reg) self.position.as_ptr(),
+                taken = inout(reg) taken,
+                options(nostack),
+            );
+        }
+        taken
+    }
+
+    /// Writes an event to the slot at `position`, which must be a slot's.
+    pub(super) fn write(&self, position: u32, word0: u64, word1: u64) {
+        let Some(slot) = self.slots.get((position.wrapping_sub(FIRST) / 16) as usize) else {
+            return;
+        };
+        slot.word0.store(word0, Relaxed);
+        super::fence();
+        slot.word1.store(word1, Relaxed);
+    }
+
+    /// Whether its thread empties it at this moment; asked by a handler that has interrupted that.
+    pub(super) fn is_flushing(&self) -> bool {
+        self.flushing.load(Relaxed) != 0
+    }
+
+    /// How many slots of this batch have been taken.
+    pub(super) fn taken(&self) -> u32 {
+        self.position.load(Relaxed).clamp(FIRST, SIZE as u32).wrapping_sub(FIRST) / 16
+    }
+
+    /// Whether an event was written that belongs to no slot taken in this batch: by a writer that
+    /// was interrupted while an earlier batch was emptied.
+    pub(super) fn holds_any(&self) -> bool {
+        self.slots.iter().any(|slot| slot.word1.load(Relaxed) != 0)
+    }
+
+    #[cfg(test)]
+    pub(super) fn read(&self, slot: usize) -> (u64, u64) {
+        (self.slots[slot].word0.load(Relaxed), self.slots[slot].word1.load(Relaxed))
+    }
+
+    /// Makes all slots empty.
+    pub(super) fn wipe(&self) {
+        // SAFETY: writes the slots and nothing else; who else writes them is this thread's
+        // handlers, before or after, and at worst between two stores, which the format allows for.
+        unsafe {
+            core::arch::asm!(
+                "rep stosq",
+                inout("rcx") SLOTS * 2 => _,
+                inout("rdi") &raw const self.slots => _,
+                in("rax") 0,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Writing an event: the path that is taken nearly always, in assembly.
+//!
+//! Not Rust, for three reasons. A thread-local variable that is reached without a call cannot be
+//! had in stable `no_std` Rust. The caller is a scope in somebody's function, where every register
+//! that may change must be saved: here it is five of them. And the slot must be taken by one
+//! instruction, so that a signal handler comes before it or after it.
+//!
+//! The time is read first, so that there are but a few instructions between taking a slot and
+//! filling it. One comparison finds the three cases in which there is more to do: the last slot
+//! (4080), a full buffer (4096 and more), a buffer that a fork has wiped (0).
+//!
+//! All pieces hang on the name of the function, which is different in each copy of this crate that
+//! a program may contain: two versions of it do not meet.
+
+use super::{buffer::Buffer, clock, list, slow::ctrace_marker_slow};
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The thread's part: zeros in a new thread.
+#[repr(C)]
+pub(super) struct Local {
+    /// The buffer to write to; 0: ask the slow path.
+    pub(super) fast: AtomicUsize,
+    /// The thread's buffer; 0: it has none.
+    pub(super) own: AtomicUsize,
+}
+
+impl Local {
+    /// Lets the fast path write to this buffer, if it is the thread's own and the fast path's clock
+    /// is the right one.
+    pub(super) fn open(&self, buffer: &Buffer) {
+        let address = list::address(buffer);
+        if self.own.load(Relaxed) == address && clock::clock() == clock::TSC {
+            self.fast.store(address, Relaxed);
+        }
+    }
+}
+
+/// The time to rax, cut to 48 bits, and the buffer to rcx. Changes rdx.
+macro_rules! time_and_buffer {
+    () => {
+        "mov rcx, qword ptr [rip + {local}.local@gottpoff]
+         mov rcx, qword ptr fs:[rcx]
+         rdtsc
+         movzx edx, dx
+         shl rdx, 32
+         or rax, rdx"
+    };
+}
+
+/// Word 0 in rax and word 1 in r10 go to the next slot of the buffer in rcx. Changes rdx.
+macro_rules! write {
+    () => {
+        "or rax, r11
+         test rcx, rcx
+         jz {slow}
+         mov edx, 16
+         xadd dword ptr [rcx + 20], edx
+         sub edx, 64
+         cmp edx, 4080 - 64
+         jae {slow}
+         mov qword ptr [rcx + rdx + 64], rax
+         mov qword ptr [rcx + rdx + 72], r10
+         ret"
+    };
+}
+
+/// Writes an entry event.
+///
+/// In: rax, the entry in `ctrace_sites`. Out: r10, word 1; r11, bits 4–19 of the caller's stack
+/// pointer where they are in word 0. Changed: rax, rcx, rdx, flags; on the slow path r8, r9 and the
+/// vector registers as well. The caller's stack is aligned as for any call.
+#[unsafe(naked)]
+pub extern "C" fn ctrace_marker_enter() {
+    naked_asm!(
+        ".balign 16",
+        ".cfi_startproc",
+        "lea r11, [rsp + 8]
+         mov r10, r11
+         shr r10, 20
+         shl r10, 47
+         or r10, rax
+         shl r11, 44",
+        time_and_buffer!(),
+        write!(),
+        ".cfi_endproc",
+        // The thread's part.
+        ".pushsection .tbss,\"awT\",@nobits",
+        ".balign 8",
+        ".globl {local}.local",
+        ".hidden {local}.local",
+        ".type {local}.local, @object",
+        ".size {local}.local, 16",
+        "{local}.local: .zero 16",
+        ".popsection",
+        // What runs at the beginning and the end, here so that no linker leaves it out.
+        ".pushsection .init_array,\"aw\",@init_array",
+        ".balign 8",
+        ".quad {loaded}",
+        ".popsection",
+        ".pushsection .fini_array,\"aw\",@fini_array",
+        ".balign 8",
+        ".quad {unloaded}",
+        ".popsection",
+        // The functions for other tools, which are nobody's to call.
+        ".long {named_enter}.named - .",
+        ".long {named_exit}.named - .",
+        local = sym ctrace_marker_enter,
+        slow = sym slow_entry,
+        loaded = sym super::thread::loaded,
+        unloaded = sym super::thread::unloaded,
+        named_enter = sym super::named::enter,
+        named_exit = sym super::named::exit,
+    )
+}
+
+/// Writes an exit event.
+///
+/// In: r10 and r11 as `enter` returned them. Changed: as `enter` does.
+#[unsafe(naked)]
+pub(super) extern "C" fn ctrace_marker_exit() {
+    naked_asm!(
+        ".balign 16",
+        ".cfi_startproc",
+        "or r10, 1",
+        time_and_buffer!(),
+        write!(),
+        ".cfi_endproc",
+        local = sym ctrace_marker_enter,
+        slow = sym slow_entry,
+    )
+}
+
+/// From the registers of the two above to a call of Rust, and back to their caller.
+#[unsafe(naked)]
+extern "C" fn slow_entry() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "push rsi
+         push rdi
+         push r10
+         push r11
+         cld
+         mov rdi, qword ptr fs:[0]
+         add rdi, qword ptr [rip + {local}.local@gottpoff]
+         mov rsi, rcx
+         mov rcx, rax
+         mov r8, r10
+         call {slow}
+         pop r11
+         pop r10
+         pop rdi
+         pop rsi
+         pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        local = sym ctrace_marker_enter,
+        slow = sym ctrace_marker_slow,
+    )
+}
+
+/// The thread's part, for those who are not on their way from `enter`.
+#[unsafe(naked)]
+pub(super) extern "C" fn local() -> *const Local {
+    naked_asm!(
+        "mov rax, qword ptr fs:[0]",
+        "add rax, qword ptr [rip + {local}.local@gottpoff]",
+        "ret",
+        local = sym ctrace_marker_enter,
+    )
+}

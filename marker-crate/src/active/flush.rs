@@ -1,0 +1,61 @@
+//! Emptying a buffer.
+
+use super::{
+    buffer::{Buffer, FIRST, MAGIC},
+    enter::Local,
+    fence, list, runtime,
+};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Hands what is in the buffer to whoever probes the flush site, and makes the buffer empty; then
+/// the same for the buffer that signal handlers wrote to meanwhile.
+///
+/// While it goes on, `fast` is 0: handlers come to the slow path, see `flushing` and leave the
+/// buffer alone, also when it is not full.
+pub(super) fn empty(local: &Local, buffer: &Buffer) {
+    let mut next = Some(buffer);
+    while let Some(buffer) = next {
+        buffer.flushing.store(1, Relaxed);
+        fence();
+        local.fast.store(0, Relaxed);
+        fence();
+        let taken = buffer.taken();
+        runtime::flush(buffer);
+        fence();
+        let events = buffer.events.load(Relaxed);
+        buffer.events.store(events.wrapping_add(taken.into()), Relaxed);
+        buffer.wipe();
+        fence();
+        buffer.batch.store(buffer.batch.load(Relaxed).wrapping_add(1), Relaxed);
+        fence();
+        // A fork in a handler has wiped it: it stays as it is, and the next event tells.
+        let whole = buffer.magic.load(Relaxed) == MAGIC;
+        buffer.position.store(if whole { FIRST } else { 0 }, Relaxed);
+        fence();
+        buffer.flushing.store(0, Relaxed);
+        fence();
+        local.open(buffer);
+        let nested = list::at(buffer.nested.load(Relaxed));
+        // We may be in a handler that has interrupted just that: whoever began it goes on.
+        next = nested.filter(|nested| nested.taken() != 0 && !nested.is_flushing());
+    }
+}
+
+/// Takes the thread's buffer from it, delivers what is in it and gives it back.
+pub(super) fn end(local: &Local) {
+    // First, so that a handler that comes now gets another buffer.
+    local.fast.store(0, Relaxed);
+    let own = local.own.swap(0, Relaxed);
+    fence();
+    let mut next = list::at(own);
+    while let Some(buffer) = next {
+        if buffer.magic.load(Relaxed) != MAGIC {
+            return; // A parent's, wiped by the fork.
+        }
+        if buffer.taken() != 0 || buffer.holds_any() {
+            empty(local, buffer);
+        }
+        next = list::at(buffer.nested.load(Relaxed));
+        list::release(buffer);
+    }
+}

@@ -1,0 +1,108 @@
+//! The buffers of this copy of the runtime: all in one list, those that nobody has on a stack.
+//!
+//! Lock-free, because signal handlers come here as well: a handler may interrupt any of it. Buffers
+//! are never unmapped, so whoever holds an old address may read there. The stack's head carries a
+//! number besides the address, changed with each push, without which a buffer that is taken and
+//! given back between another thread's reading and its exchange would break the stack.
+
+use super::{
+    buffer::{Buffer, FIRST, MAGIC},
+    clock, runtime, sys,
+};
+use core::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+/// The first buffer of the list; the runtime section points here.
+pub(super) static LIST: AtomicUsize = AtomicUsize::new(0);
+
+/// The topmost free buffer: its address without the low 12 bits, and 28 bits of count above.
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+/// The buffer at an address kept in a list or a thread's part.
+pub(super) fn at<'a>(address: usize) -> Option<&'a Buffer> {
+    // SAFETY: such an address is 0 or that of a buffer made by `make`, which is never unmapped. All
+    // fields are atomic and zeros are valid, so it may be shared at any time.
+    unsafe { (address as *const Buffer).as_ref() }
+}
+
+pub(super) fn address(buffer: &Buffer) -> usize {
+    core::ptr::from_ref(buffer) as usize
+}
+
+/// A buffer of this thread's, in the list and made known; none when there is no memory.
+pub(super) fn acquire<'a>() -> Option<&'a Buffer> {
+    forget_the_parent();
+    let tid = sys::gettid();
+    let buffer = match pop() {
+        Some(buffer) => {
+            buffer.tid.store(tid, Relaxed);
+            buffer
+        }
+        None => make(tid)?,
+    };
+    runtime::register(buffer);
+    Some(buffer)
+}
+
+/// Gives back an empty buffer.
+pub(super) fn release(buffer: &Buffer) {
+    buffer.nested.store(0, Relaxed);
+    buffer.tid.store(0, Release);
+    let mut head = FREE.load(Relaxed);
+    loop {
+        buffer.free.store(top(head), Relaxed);
+        let count = (head >> 36).wrapping_add(1) << 36;
+        let new = count | (address(buffer) as u64 >> 12);
+        match FREE.compare_exchange_weak(head, new, Release, Relaxed) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
+    }
+}
+
+fn top(head: u64) -> usize {
+    (head << 12 & ((1 << 48) - 1)) as usize
+}
+
+fn pop<'a>() -> Option<&'a Buffer> {
+    let mut head = FREE.load(Acquire);
+    loop {
+        let buffer = at(top(head))?;
+        let next = buffer.free.load(Relaxed) as u64 >> 12;
+        let new = head >> 36 << 36 | next;
+        match FREE.compare_exchange_weak(head, new, Acquire, Acquire) {
+            Ok(_) => return Some(buffer),
+            Err(now) => head = now,
+        }
+    }
+}
+
+fn make<'a>(tid: u32) -> Option<&'a Buffer> {
+    let buffer = at(sys::map()?)?;
+    buffer.tid.store(tid, Relaxed);
+    buffer.clock.store(clock::clock(), Relaxed);
+    buffer.position.store(FIRST, Relaxed);
+    buffer.magic.store(MAGIC, Relaxed);
+    let mut head = LIST.load(Relaxed);
+    loop {
+        buffer.next.store(head, Relaxed);
+        match LIST.compare_exchange_weak(head, address(buffer), AcqRel, Relaxed) {
+            Ok(_) => return Some(buffer),
+            Err(now) => head = now,
+        }
+    }
+}
+
+/// In a forked child: empties the list. Its buffers belong to threads of the parent, and the fork
+/// has wiped them, which is how it shows (a process id would show a `vfork` as well, whose child
+/// must leave the list alone). Wiped buffers are not used again, so that the first of the list is
+/// never mistaken for an earlier one.
+fn forget_the_parent() {
+    let head = LIST.load(Acquire);
+    if at(head).is_some_and(|first| first.magic.load(Relaxed) != MAGIC) {
+        FREE.store(0, Relaxed);
+        let _ = LIST.compare_exchange(head, 0, AcqRel, Relaxed);
+    }
+}

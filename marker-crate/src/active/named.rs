@@ -1,0 +1,70 @@
+//! `ctrace_enter` and `ctrace_exit`: functions for tools and languages that know nothing of scopes.
+//!
+//! They do nothing but carry a USDT note (`ctrace:enter`, `ctrace:exit`, the name as argument) and
+//! begin with nops on which a uprobe is cheap. Weak, since a program may have several copies of this
+//! crate, or the C header's.
+
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char};
+
+/// A function of nops with its weak name and its note.
+macro_rules! named {
+    ($name:literal) => {
+        concat!(
+            ".balign 16
+             .globl {this}.named
+             .hidden {this}.named
+             {this}.named:
+             .byte 0x90
+             .byte 0x0f, 0x1f, 0x44, 0x00, 0x00
+             .byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00
+             ret
+             .ifndef ctrace_",
+            $name,
+            "
+             .weak ctrace_",
+            $name,
+            "
+             .type ctrace_",
+            $name,
+            ", @function
+             .set ctrace_",
+            $name,
+            ", {this}.named
+             .size ctrace_",
+            $name,
+            ", 17
+             .endif\n",
+            $crate::__usdt_semaphore!("ctrace", $name),
+            $crate::__usdt_note!(
+                "{this}.named",
+                "ctrace",
+                $name,
+                concat!("ctrace_", $name, "_semaphore"),
+                "8@%rdi"
+            )
+        )
+    };
+}
+
+/// Says to whoever probes `ctrace:enter`, or this function, that something named so begins.
+#[inline(always)]
+pub fn ctrace_enter(name: &CStr) {
+    enter(name.as_ptr());
+}
+
+/// Says to whoever probes `ctrace:exit`, or this function, that something named so ends.
+#[inline(always)]
+pub fn ctrace_exit(name: &CStr) {
+    exit(name.as_ptr());
+}
+
+#[unsafe(naked)]
+pub(super) extern "C" fn enter(name: *const c_char) {
+    naked_asm!(named!("enter"), this = sym enter)
+}
+
+#[unsafe(naked)]
+pub(super) extern "C" fn exit(name: *const c_char) {
+    naked_asm!(named!("exit"), this = sym exit)
+}

@@ -1,0 +1,131 @@
+//! What a scope becomes: a comparison, a jump that is not taken, and, where it leads, a call.
+//!
+//! The first `asm!` is all that a dormant scope executes. The second lies where the compiler puts
+//! code that is not on the way; it calls, and it emits what ctrace reads, because there the entry is
+//! referred to by code: when the linker drops the function, it drops the entry with it. For the same
+//! reason each scope's pieces lie in sections of their own (`unique`).
+//!
+//! The two blocks must find the same semaphore, and so must the copies of both that the compiler
+//! makes when it inlines or unrolls: its label has the scope's number in it, and whoever comes first
+//! in an object defines it (`.ifndef`). The entry and the control point, in contrast, are one for
+//! each copy, with labels of numbers.
+//!
+//! The tag's other half is left unset by a dormant scope (see `Guard`).
+
+/// A scope: its flags, its name or none, its group or an empty text.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scope {
+    ($flags:expr, $name:expr, $group:expr) => {{
+        const TEXTS: $crate::__private::Texts =
+            $crate::__private::Texts::new($name, ::core::file!(), $group);
+        const ID: u64 = $crate::__private::id(
+            &TEXTS,
+            ::core::module_path!(),
+            ::core::line!(),
+            ::core::column!(),
+        );
+        if const { $crate::__private::is_off(::core::option_env!("CTRACE_MARKER_OFF"), $group) } {
+            $crate::__private::nothing()
+        } else {
+            let mut tag: u64 = 0;
+            let mut sp = ::core::mem::MaybeUninit::<u64>::uninit();
+            // SAFETY: reads a word that the block below puts into writable data; leaves for that
+            // block or goes on.
+            unsafe {
+                ::core::arch::asm!(
+                    "cmp word ptr [rip + .Lctrace_semaphore_{id}], 0",
+                    "jne {on}",
+                    id = const ID,
+                    on = label {
+                        let (entered, at): (u64, u64);
+                        $crate::__site!($flags, TEXTS, ID, entered, at);
+                        tag = entered;
+                        sp.write(at);
+                    },
+                    options(readonly, nostack),
+                );
+            }
+            // SAFETY: `tag` is 0, or both come from `enter`, just now.
+            unsafe { $crate::__private::begun(tag, sp) }
+        }
+    }};
+}
+
+/// The call to `enter`, the entry in `ctrace_sites` and all it points to.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __site {
+    ($flags:expr, $texts:ident, $id:ident, $tag:ident, $sp:ident) => {
+        $crate::__site!(
+            @chunks $flags, $texts, $id, $tag, $sp,
+            [0 t0, 1 t1, 2 t2, 3 t3, 4 t4, 5 t5, 6 t6, 7 t7, 8 t8, 9 t9, 10 t10, 11 t11, 12 t12,
+             13 t13, 14 t14, 15 t15, 16 t16, 17 t17, 18 t18, 19 t19, 20 t20, 21 t21, 22 t22,
+             23 t23, 24 t24, 25 t25, 26 t26, 27 t27, 28 t28, 29 t29, 30 t30, 31 t31]
+        )
+    };
+    (@chunks $flags:expr, $texts:ident, $id:ident, $tag:ident, $sp:ident, [$($index:literal $chunk:ident),*]) => {
+        // SAFETY: `enter` changes the registers of the win64 convention that may be changed and no
+        // others; the stack is aligned and the red zone unused, as there is no `nostack`. What is
+        // emitted elsewhere is data and one `nop` that nothing jumps to.
+        unsafe {
+            ::core::arch::asm!(
+                "lea rax, [rip + 772f]",
+                "call {enter}",
+                "771:",
+                // The entry.
+                ".pushsection ctrace_sites,\"a\",@progbits,unique,{section}",
+                ".balign 32",
+                "772:",
+                ".byte 1, {flags}, 0, 0",
+                ".long {line}",
+                ".if {named}",
+                ".long .Lctrace_texts_{id} - .",
+                ".else",
+                ".long 0",
+                ".endif",
+                ".long .Lctrace_texts_{id} + {file_at} - .",
+                ".if {grouped}",
+                ".long .Lctrace_texts_{id} + {group_at} - .",
+                ".else",
+                ".long 0",
+                ".endif",
+                ".long .Lctrace_semaphore_{id} - .",
+                ".long 773f - .",
+                ".long 771b - .",
+                ".popsection",
+                // The control point.
+                ".pushsection .text.ctrace_points,\"ax\",@progbits,unique,{section}",
+                "773: nop",
+                ".popsection",
+                // The semaphore and the texts, once for all copies of the scope in this object.
+                ".ifndef .Lctrace_semaphore_{id}",
+                ".pushsection .probes,\"aw\",@progbits,unique,{section}",
+                ".balign 2",
+                ".Lctrace_semaphore_{id}: .short 0",
+                ".popsection",
+                ".pushsection .rodata.ctrace_texts,\"a\",@progbits,unique,{section}",
+                ".Lctrace_texts_{id}:",
+                $( ::core::concat!(
+                    ".if {used} > ", $index, "\n.octa {", ::core::stringify!($chunk), "}\n.endif"
+                ), )*
+                ".popsection",
+                ".endif",
+                enter = sym $crate::__private::enter,
+                flags = const $flags,
+                line = const ::core::line!(),
+                id = const $id,
+                section = const $crate::__private::section($id),
+                named = const $texts.named,
+                grouped = const $texts.grouped,
+                file_at = const $texts.file_at,
+                group_at = const $texts.group_at,
+                used = const $texts.used,
+                $( $chunk = const $texts.chunks[$index], )*
+                out("r10") $tag,
+                out("r11") $sp,
+                clobber_abi("win64"),
+            );
+        }
+    };
+}

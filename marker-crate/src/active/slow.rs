@@ -1,0 +1,142 @@
+//! What the few instructions of `enter` leave to do: a thread without a buffer, a buffer that is
+//! full, one that a fork has wiped, one that is being emptied, and a clock that is not the TSC.
+//!
+//! Async-signal-safe throughout: it may interrupt itself at any instruction.
+
+use super::{
+    buffer::{Buffer, FIRST, LAST, SIZE},
+    clock,
+    enter::Local,
+    fence, flush, list, thread,
+};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Writes the event. `buffer` is the one in which a slot was taken, `index` that slot's position
+/// less 64, or there is none yet.
+pub(super) extern "C" fn ctrace_marker_slow(
+    local: &Local,
+    buffer: Option<&Buffer>,
+    index: u32,
+    word0: u64,
+    word1: u64,
+) {
+    let mut word0 = word0;
+    if clock::clock() != clock::TSC {
+        word0 = with_time_of_now(word0);
+    }
+    let mut taken = buffer.map(|buffer| (buffer, index.wrapping_add(FIRST)));
+    loop {
+        let (buffer, position) = match taken.take() {
+            Some(taken) => taken,
+            None => {
+                let Some(buffer) = current(local) else { return };
+                // What was done until now is not part of the scope that begins.
+                if word1 & 1 == 0 {
+                    word0 = with_time_of_now(word0);
+                }
+                (buffer, buffer.take())
+            }
+        };
+        if position < FIRST {
+            // Wiped by a fork. A handler may have found that out first, and have got the thread
+            // another buffer already.
+            let address = list::address(buffer);
+            let stale = local.fast.swap(0, Relaxed) == address;
+            if !stale || local.own.load(Relaxed) == address {
+                local.own.store(0, Relaxed);
+            }
+        } else if position < SIZE as u32 {
+            buffer.write(position, word0, word1);
+            // While it is emptied by whom we interrupted, he does that.
+            if position == LAST && !buffer.is_flushing() {
+                flush::empty(local, buffer);
+            }
+            return;
+        } else if !buffer.is_flushing() {
+            // We are a handler: the thread has taken the last slot, and has not written it yet.
+            flush::empty(local, buffer);
+        }
+    }
+}
+
+fn with_time_of_now(word0: u64) -> u64 {
+    word0 & !clock::MASK | clock::now()
+}
+
+/// The buffer to write to now: the thread's own, or the one nested in it while it is emptied.
+fn current<'a>(local: &Local) -> Option<&'a Buffer> {
+    let mut buffer = match list::at(local.own.load(Relaxed)) {
+        Some(own) => own,
+        None => begin(local)?,
+    };
+    while buffer.is_flushing() {
+        buffer = match list::at(buffer.nested.load(Relaxed)) {
+            Some(nested) => nested,
+            None => nest(buffer)?,
+        };
+    }
+    local.open(buffer);
+    Some(buffer)
+}
+
+/// Gives the thread a buffer.
+fn begin<'a>(local: &Local) -> Option<&'a Buffer> {
+    let mut buffer = list::acquire()?;
+    let mine = list::address(buffer);
+    if let Err(other) = local.own.compare_exchange(0, mine, Relaxed, Relaxed) {
+        // A handler was faster. Its buffer is to be the one that was registered last.
+        list::release(buffer);
+        buffer = list::at(other)?;
+        super::runtime::register(buffer);
+    }
+    fence();
+    thread::watch(local);
+    Some(buffer)
+}
+
+/// Gives a buffer that is being emptied another one for the meantime.
+fn nest<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
+    let nested = list::acquire()?;
+    let address = list::address(nested);
+    match buffer.nested.compare_exchange(0, address, Relaxed, Relaxed) {
+        Ok(_) => Some(nested),
+        Err(other) => {
+            list::release(nested);
+            list::at(other)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What cannot be brought about from outside: a processor without an even TSC.
+    extern crate std;
+
+    use super::*;
+    use core::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn without_an_even_tsc_the_slow_path_reads_the_clock() {
+        clock::assume(clock::MONOTONIC);
+        let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
+        let before = clock::now();
+        for event in 0..300_u64 {
+            // As from `enter`: a time of the TSC, which must not come through.
+            ctrace_marker_slow(&local, None, 0, 0xabcd << 48 | 1, 0x1000 | event & 1);
+        }
+        let after = clock::now();
+        assert_eq!(local.fast.load(Relaxed), 0, "the fast path reads the TSC");
+        let buffer = list::at(local.own.load(Relaxed)).unwrap();
+        assert_eq!(buffer.clock.load(Relaxed), clock::MONOTONIC);
+        assert_eq!((buffer.batch.load(Relaxed), buffer.events.load(Relaxed)), (1, 252));
+        assert_eq!(buffer.taken(), 48);
+        for slot in 0..48 {
+            let (word0, word1) = buffer.read(slot);
+            assert_eq!((word0 >> 48, word1 & !1), (0xabcd, 0x1000));
+            assert!((before..=after).contains(&(word0 & clock::MASK)));
+        }
+        flush::end(&local);
+        assert_eq!((buffer.taken(), buffer.tid.load(Relaxed)), (0, 0));
+        clock::assume(clock::TSC);
+    }
+}

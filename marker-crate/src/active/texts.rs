@@ -1,0 +1,156 @@
+//! The texts of a scope as numbers, so that inline assembly can emit them whatever they hold.
+//!
+//! A `sym` operand on a static would do for most programs, but a static in a generic or inlined
+//! function of a `dylib` crate is exported, and the linker refuses self-relative references to it;
+//! and a template string would trip over braces, quotes and backslashes.
+
+/// Name, file and group, each with a zero byte behind it, as 32 numbers of 16 bytes.
+pub struct Texts {
+    pub chunks: [u128; 32],
+    /// How many of the chunks hold something.
+    pub used: u32,
+    pub named: u8,
+    pub grouped: u8,
+    pub file_at: u32,
+    pub group_at: u32,
+}
+
+const NAME: usize = 255;
+const FILE: usize = 191;
+const GROUP: usize = 63;
+
+struct Bytes {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl Bytes {
+    /// Appends the text, or as much of its end as `most` bytes hold.
+    const fn push(mut self, text: &str, most: usize) -> Bytes {
+        let text = text.as_bytes();
+        let mut from = text.len().saturating_sub(most);
+        // Not in the middle of a character.
+        while from < text.len() && text[from] & 0xc0 == 0x80 {
+            from += 1;
+        }
+        while from < text.len() {
+            // A zero byte would end the text.
+            self.bytes[self.length] = if text[from] == 0 { b'?' } else { text[from] };
+            self.length += 1;
+            from += 1;
+        }
+        self.length += 1;
+        self
+    }
+}
+
+impl Texts {
+    #[must_use]
+    pub const fn new(name: Option<&str>, file: &str, group: &str) -> Texts {
+        let mut bytes = Bytes { bytes: [0; 512], length: 0 };
+        if let Some(name) = name {
+            bytes = bytes.push(name, NAME);
+        }
+        let file_at = bytes.length as u32;
+        bytes = bytes.push(file, FILE);
+        let group_at = bytes.length as u32;
+        if !group.is_empty() {
+            bytes = bytes.push(group, GROUP);
+        }
+        let mut chunks = [0; 32];
+        let mut at = 0;
+        while at < bytes.length {
+            chunks[at / 16] |= (bytes.bytes[at] as u128) << (at % 16 * 8);
+            at += 1;
+        }
+        Texts {
+            chunks,
+            used: bytes.length.div_ceil(16) as u32,
+            named: name.is_some() as u8,
+            grouped: !group.is_empty() as u8,
+            file_at,
+            group_at,
+        }
+    }
+}
+
+/// A number for a scope, from all that tells it from others: the same for every copy of it that the
+/// compiler makes, so that the copies in one object share semaphore and texts.
+#[must_use]
+pub const fn id(texts: &Texts, module: &str, line: u32, column: u32) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut at = 0;
+    while at < texts.used as usize {
+        hash = fnv(hash, texts.chunks[at] as u64);
+        hash = fnv(hash, (texts.chunks[at] >> 64) as u64);
+        at += 1;
+    }
+    let module = module.as_bytes();
+    at = 0;
+    while at < module.len() {
+        hash = fnv(hash, module[at] as u64);
+        at += 1;
+    }
+    fnv(hash, (line as u64) << 32 | column as u64)
+}
+
+/// FNV-1a, by eight bytes.
+const fn fnv(mut hash: u64, word: u64) -> u64 {
+    let mut shift = 0;
+    while shift < 64 {
+        hash = (hash ^ (word >> shift & 0xff)).wrapping_mul(0x100_0000_01b3);
+        shift += 8;
+    }
+    hash
+}
+
+/// A number for the assembler's `unique` sections, in which scopes lie so that the linker can take
+/// away those of functions it takes away. (The assembler keeps the last two numbers to itself.)
+#[must_use]
+pub const fn section(id: u64) -> u32 {
+    ((id >> 32) ^ id) as u32 & 0x7fff_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Texts;
+
+    fn text(texts: &Texts, at: u32) -> ([u8; 512], usize) {
+        let mut bytes = [0; 512];
+        for (index, chunk) in texts.chunks.iter().enumerate() {
+            bytes[index * 16..][..16].copy_from_slice(&chunk.to_le_bytes());
+        }
+        bytes.rotate_left(at as usize);
+        let length = bytes.iter().position(|&byte| byte == 0).unwrap();
+        (bytes, length)
+    }
+
+    fn check(texts: &Texts, at: u32, want: &str) {
+        let (bytes, length) = text(texts, at);
+        assert_eq!(core::str::from_utf8(&bytes[..length]), Ok(want));
+    }
+
+    #[test]
+    fn texts_come_out_as_they_went_in() {
+        let texts = Texts::new(Some("a \"{name}\" \\"), "src/ä.rs", "prod");
+        check(&texts, 0, "a \"{name}\" \\");
+        check(&texts, texts.file_at, "src/ä.rs");
+        check(&texts, texts.group_at, "prod");
+        let texts = Texts::new(None, "f", "");
+        assert_eq!((texts.named, texts.grouped, texts.file_at, texts.used), (0, 0, 0, 1));
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_kept() {
+        let long = "äbcdefghij".repeat(30);
+        let texts = Texts::new(Some(&long), &long, &long);
+        // 255 bytes back lies within an ä or at its start: never half a character.
+        let (bytes, length) = text(&texts, 0);
+        assert!((254..=255).contains(&length));
+        assert!(long.ends_with(core::str::from_utf8(&bytes[..length]).unwrap()));
+        let (_, length) = text(&texts, texts.group_at);
+        assert!(length <= 63);
+    }
+
+    extern crate std;
+}

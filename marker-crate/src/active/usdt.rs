@@ -1,0 +1,177 @@
+//! USDT probes: a place in the code, a note that tells of it, and a semaphore.
+//!
+//! The semaphore has the name that other languages' tools give it, `provider_name_semaphore`, weak
+//! and hidden: all places with the same probe in one object share it, and `usdt_enabled!` sees it.
+//! The arguments lie in memory that one register points to, so that twelve of them fit beside
+//! whatever the compiler needs registers for.
+
+/// A USDT probe: `usdt!(provider, name, argument, …)`, with up to 12 arguments.
+///
+/// ```
+/// ctrace_marker::usdt!(shop, checkout, 3_u32, "text".as_ptr());
+/// ```
+///
+/// While nobody is attached, neither are the arguments computed nor is the place in the code
+/// reached: it costs a comparison. Tools must raise the semaphore, as bpftrace, perf, gdb and
+/// SystemTap do. Arguments are integers, `bool` or pointers ([`ProbeArg`](crate::ProbeArg)); each
+/// arrives as 64 bits.
+#[macro_export]
+macro_rules! usdt {
+    ($provider:ident, $name:ident $(, $argument:expr)* $(,)?) => {
+        if $crate::usdt_enabled!($provider, $name) {
+            let arguments: &[u64] = &[$( $crate::ProbeArg::bits($argument) ),*];
+            $crate::__usdt_place!(
+                $provider, $name, arguments, [] [$( ($argument) )*]
+                [0 8 16 24 32 40 48 56 64 72 80 88]
+            );
+        }
+    };
+}
+
+/// Whether somebody is attached to a probe: worth asking before its arguments are put together.
+///
+/// ```
+/// if ctrace_marker::usdt_enabled!(shop, checkout) {
+///     // …
+/// }
+/// ```
+#[macro_export]
+macro_rules! usdt_enabled {
+    ($provider:ident, $name:ident) => {{
+        let mut enabled = false;
+        // SAFETY: reads a word that is emitted here into writable data.
+        unsafe {
+            ::core::arch::asm!(
+                ::core::concat!(
+                    "cmp word ptr [rip + ",
+                    ::core::stringify!($provider), "_", ::core::stringify!($name),
+                    "_semaphore], 0"
+                ),
+                "jne {yes}",
+                $crate::__usdt_semaphore!(
+                    ::core::stringify!($provider), ::core::stringify!($name)
+                ),
+                yes = label { enabled = true; },
+                options(readonly, nostack),
+            );
+        }
+        enabled
+    }};
+}
+
+/// The place in the code: one nop for each way a kernel may like to probe it, aligned.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __usdt_place {
+    ($provider:ident, $name:ident, $arguments:ident, [$($text:tt)*] [] [$($offset:tt)*]) => {
+        // SAFETY: executes nops. No `nostack`: a probe on the 5-byte nop makes the kernel write
+        // below the stack pointer, so nothing may be there.
+        unsafe {
+            ::core::arch::asm!(
+                ".balign 16",
+                "770:",
+                ".byte 0x90",
+                ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00",
+                ".byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00",
+                $crate::__usdt_note!(
+                    "770b",
+                    ::core::stringify!($provider),
+                    ::core::stringify!($name),
+                    ::core::concat!(
+                        ::core::stringify!($provider), "_", ::core::stringify!($name), "_semaphore"
+                    )
+                    $($text)*
+                ),
+                "/* {at} */",
+                at = in(reg) $arguments.as_ptr(),
+                options(readonly, preserves_flags),
+            );
+        }
+    };
+    // The first argument has no blank before it.
+    ($provider:ident, $name:ident, $arguments:ident, [] [$first:tt $($rest:tt)*] [$at:tt $($offset:tt)*]) => {
+        $crate::__usdt_place!(
+            $provider, $name, $arguments, [, "8@", $at, "(%{at})"] [$($rest)*] [$($offset)*]
+        )
+    };
+    ($provider:ident, $name:ident, $arguments:ident, [$($text:tt)+] [$first:tt $($rest:tt)*] [$at:tt $($offset:tt)*]) => {
+        $crate::__usdt_place!(
+            $provider, $name, $arguments, [$($text)+, " 8@", $at, "(%{at})"] [$($rest)*] [$($offset)*]
+        )
+    };
+    ($provider:ident, $name:ident, $arguments:ident, [$($text:tt)*] [$($rest:tt)+] []) => {
+        ::core::compile_error!("a USDT probe has at most 12 arguments")
+    };
+}
+
+/// The assembly of a semaphore, unless this object has it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __usdt_semaphore {
+    ($provider:expr, $name:expr) => {
+        ::core::concat!(
+            ".ifndef ",
+            $provider,
+            "_",
+            $name,
+            "_semaphore\n",
+            ".pushsection .probes,\"awR\",@progbits\n",
+            ".balign 2\n",
+            ".weak ",
+            $provider,
+            "_",
+            $name,
+            "_semaphore\n",
+            ".hidden ",
+            $provider,
+            "_",
+            $name,
+            "_semaphore\n",
+            ".type ",
+            $provider,
+            "_",
+            $name,
+            "_semaphore, @object\n",
+            ".size ",
+            $provider,
+            "_",
+            $name,
+            "_semaphore, 2\n",
+            $provider,
+            "_",
+            $name,
+            "_semaphore: .short 0\n",
+            ".popsection\n",
+            ".endif\n"
+        )
+    };
+}
+
+/// The assembly of a note about the place with this label.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __usdt_note {
+    ($label:expr, $provider:expr, $name:expr, $semaphore:expr $(, $text:expr)*) => {
+        ::core::concat!(
+            ".pushsection .note.stapsdt,\"\",@note\n",
+            ".balign 4\n",
+            ".long 772f - 771f, 774f - 773f, 3\n",
+            "771: .asciz \"stapsdt\"\n",
+            "772: .balign 4\n",
+            "773: .quad ", $label, ", _.stapsdt.base, ", $semaphore, "\n",
+            ".asciz \"", $provider, "\"\n",
+            ".asciz \"", $name, "\"\n",
+            ".asciz \"" $(, $text)*, "\"\n",
+            "774: .balign 4\n",
+            ".popsection\n",
+            ".ifndef _.stapsdt.base\n",
+            ".pushsection .stapsdt.base,\"aGR\",@progbits,.stapsdt.base,comdat\n",
+            ".weak _.stapsdt.base\n",
+            ".hidden _.stapsdt.base\n",
+            "_.stapsdt.base: .space 1\n",
+            ".size _.stapsdt.base, 1\n",
+            ".popsection\n",
+            ".endif\n"
+        )
+    };
+}

@@ -1,0 +1,20 @@
+//! The same interface with nothing behind it: other targets, Miri, and the feature `active` off.
+
+pub(crate) mod guard;
+pub(crate) mod named;
+mod probes;
+
+/// What the macros expand to.
+pub(crate) mod private {
+    pub use super::guard::nothing;
+}
+
+/// Checks the texts as the active macro does, and nothing more.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scope {
+    ($flags:expr, $name:expr, $group:expr) => {{
+        const _: (u8, ::core::option::Option<&'static str>, &'static str) = ($flags, $name, $group);
+        $crate::__private::nothing()
+    }};
+}

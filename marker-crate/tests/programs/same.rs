@@ -1,0 +1,44 @@
+//! Functions that must compile to the same code with markers that are off and without markers.
+#![no_std]
+
+#[cfg(marked)]
+use ctrace_marker::{scope, usdt, usdt_enabled};
+#[cfg(not(marked))]
+macro_rules! scope {
+    ($($tokens:tt)*) => {
+        None::<()>
+    };
+}
+#[cfg(not(marked))]
+macro_rules! usdt {
+    ($($tokens:tt)*) => {};
+}
+#[cfg(not(marked))]
+macro_rules! usdt_enabled {
+    ($($tokens:tt)*) => {
+        false
+    };
+}
+
+unsafe extern "C" {
+    safe fn work(a: u64, b: u64) -> u64;
+}
+
+#[unsafe(no_mangle)]
+pub fn calls(a: u64, b: u64, c: u64, d: u64) -> u64 {
+    let _scope = scope!("calls", group = "prod");
+    let inner = scope!();
+    let sum = work(a, b);
+    #[cfg(marked)]
+    inner.end();
+    #[cfg(not(marked))]
+    drop(inner);
+    usdt!(same, calls, sum, work(a, a));
+    if usdt_enabled!(same, calls) { 0 } else { sum + work(c, d) }
+}
+
+#[unsafe(no_mangle)]
+pub fn leaf(a: u64, b: u64) -> u64 {
+    let _scope = scope!("leaf");
+    a * b + a
+}

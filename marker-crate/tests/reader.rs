@@ -1,0 +1,149 @@
+//! Reading a buffer that is being filled, from another process, as docs/marker-format.md says:
+//! every event comes exactly once, by a flush or by a reading.
+#![allow(unsafe_code, reason = "fork and process_vm_readv")]
+
+mod support;
+
+use ctrace_marker::scope;
+use std::{
+    collections::{HashMap, HashSet},
+    hint::black_box,
+    time::{Duration, Instant},
+};
+use support::{Event, On, Page, hook, list};
+
+#[inline(never)]
+fn work(n: u64) {
+    let _scope = scope!("read from outside");
+    black_box(n);
+}
+
+/// The child: calls without end, at uneven speed; says how many at the end, by a pipe, and leaves
+/// its last batch in the buffer.
+fn child(pipe: i32, time: Duration) -> ! {
+    let mut calls = 0_u64;
+    let start = Instant::now();
+    while start.elapsed() < time {
+        let burst = calls % 97 + 1;
+        for n in 0..burst {
+            work(n);
+        }
+        calls += burst;
+        // SAFETY: waits a little, so that the reader meets buffers at rest too.
+        unsafe { libc::usleep((calls % 300) as u32) };
+    }
+    // SAFETY: eight bytes to our pipe; then wait to be killed, with the buffer as it is.
+    unsafe {
+        libc::write(pipe, (&raw const calls).cast(), 8);
+        loop {
+            libc::pause();
+        }
+    }
+}
+
+fn read(pid: i32, address: u64) -> Option<Page> {
+    let mut page = Page([0; 512]);
+    let local = libc::iovec { iov_base: (&raw mut page).cast(), iov_len: 4096 };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: 4096 };
+    // SAFETY: 4096 bytes of ours to write to; the kernel checks the other's.
+    let count =
+        unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+    (count == 4096).then_some(page)
+}
+
+#[derive(Default)]
+struct Reader {
+    /// Slots taken by readings, of batches that no flush has brought.
+    taken: HashMap<u64, HashSet<usize>>,
+    /// The first batch that no flush has brought.
+    next: u64,
+    events: Vec<Event>,
+    live: usize,
+}
+
+impl Reader {
+    fn flushed(&mut self, page: &Page) {
+        assert_eq!(page.batch(), self.next, "a flush is missing");
+        let taken = self.taken.remove(&page.batch()).unwrap_or_default();
+        self.next += 1;
+        self.events.extend(
+            (0..252).filter(|slot| !taken.contains(slot)).filter_map(|slot| page.slot(slot)),
+        );
+    }
+
+    fn read(&mut self, first: &Page, second: &Page) {
+        let (batch, flushing) = (first.batch(), first.flushing() || second.flushing());
+        if batch != second.batch() || batch < self.next || flushing {
+            return;
+        }
+        let taken = self.taken.entry(batch).or_default();
+        for slot in 0..252 {
+            if first.slot(slot).is_some() && taken.insert(slot) {
+                self.events.push(second.slot(slot).expect("an event stays until it is flushed"));
+                self.live += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_event_comes_exactly_once() {
+    hook::install();
+    let (_on, sites) = On::new("read from outside");
+    // The list word of the child is where ours is.
+    work(0);
+    assert!(!list().is_empty());
+    let mut pipe = [0; 2];
+    // SAFETY: a place for two descriptors.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    let first = hook::flushed_count();
+    // SAFETY: the child only runs `child`.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        child(pipe[1], Duration::from_millis(1500));
+    }
+    let list = support::image::own().runtime.list;
+    let mut reader = Reader::default();
+    let mut brought = first;
+    let mut calls = 0_u64;
+    // SAFETY: our pipe; reading must not wait.
+    unsafe { libc::fcntl(pipe[0], libc::F_SETFL, libc::O_NONBLOCK) };
+    let mut readings = 0;
+    loop {
+        // SAFETY: eight bytes to write to.
+        let done = unsafe { libc::read(pipe[0], (&raw mut calls).cast(), 8) } == 8;
+        // First the buffers, then the flushes: so nothing is missing between them.
+        let word = read(pid, list & !4095).map(|page| page.0[(list & 4095) as usize / 8]);
+        let buffer = word.filter(|&address| address != 0);
+        let pages = buffer.and_then(|at| Some((read(pid, at)?, read(pid, at)?)));
+        let pages = pages.filter(|(first, second)| {
+            [first, second].iter().all(|page| page.tid() == pid as u32 && page.magic() != 0)
+        });
+        let flushed = hook::flushed(brought, |tid| tid == pid as u32);
+        // What is just being copied comes next time.
+        for page in &flushed {
+            if page.batch() == reader.next {
+                reader.flushed(page);
+                brought += 1;
+            }
+        }
+        if let Some((first, second)) = pages {
+            reader.read(&first, &second);
+            readings += 1;
+        }
+        if done {
+            break;
+        }
+    }
+    // SAFETY: our child.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, std::ptr::null_mut(), 0);
+    }
+    let unique = reader.events.iter().collect::<HashSet<_>>();
+    println!("{calls} calls, {} flushes, {readings} readings brought {}", reader.next, reader.live);
+    assert_eq!(unique.len(), reader.events.len(), "an event came twice");
+    assert_eq!(unique.len() as u64, 2 * calls);
+    assert!(reader.events.iter().all(|event| sites.contains(&event.site) && event.time != 0));
+    assert!(reader.live > 1000, "readings bring something");
+}

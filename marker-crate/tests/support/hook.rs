@@ -1,0 +1,95 @@
+//! What a uprobe on the flush site would do, without a kernel: the site's 16 bytes are replaced by a
+//! jump to a function that copies the buffer.
+
+use super::{Page, image};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*},
+};
+
+const PAGES: usize = 60_000;
+
+static PLACE: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
+static REGISTERED: AtomicU64 = AtomicU64::new(0);
+/// Called in each flush after the copy, as a handler that interrupts the flush would be.
+pub(crate) static MEANWHILE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many pages are used: the first page of the place holds that, for children to count on.
+fn used() -> &'static AtomicUsize {
+    // SAFETY: the place is never unmapped, and its first page is used for nothing else.
+    unsafe { &*PLACE.load(Relaxed).cast() }
+}
+
+/// Puts the hooks in place, once. Pages lie in shared memory: a forked child's flushes show too.
+pub(crate) fn install() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping.
+        let place =
+            unsafe { libc::mmap(std::ptr::null_mut(), (1 + PAGES) * 4096, 3, shared, -1, 0) };
+        assert_ne!(place, libc::MAP_FAILED);
+        PLACE.store(place.cast(), Relaxed);
+        let runtime = &image::own().runtime;
+        patch(runtime.flush, on_flush as *const () as u64);
+        patch(runtime.register, on_register as *const () as u64);
+    });
+}
+
+fn patch(site: u64, to: u64) {
+    let mut code = [0x90_u8; 16];
+    code[..2].copy_from_slice(&[0x48, 0xb8]); // mov rax, …
+    code[2..10].copy_from_slice(&to.to_le_bytes());
+    code[10..12].copy_from_slice(&[0xff, 0xe0]); // jmp rax
+    let page = (site & !4095) as *mut libc::c_void;
+    // SAFETY: the site is ours to change, is 16 bytes long and is not executed meanwhile: no scope
+    // has been on.
+    unsafe {
+        assert_eq!(libc::mprotect(page, 8192, 7), 0);
+        (site as *mut [u8; 16]).write(code);
+        assert_eq!(libc::mprotect(page, 8192, 5), 0);
+    }
+}
+
+extern "C" fn on_flush(buffer: *const Page) {
+    let index = used().fetch_add(1, Relaxed);
+    assert!(index < PAGES);
+    // SAFETY: `index` is below the number of pages and only ours; the buffer is given by the site.
+    unsafe { PLACE.load(Relaxed).add(1 + index).write_volatile(buffer.read_volatile()) };
+    let meanwhile = MEANWHILE.load(Relaxed);
+    if meanwhile != 0 {
+        // SAFETY: a test put such a function there.
+        unsafe { std::mem::transmute::<usize, fn(*const Page)>(meanwhile)(buffer) };
+    }
+}
+
+extern "C" fn on_register(buffer: *const Page) {
+    // SAFETY: the buffer is given by the site.
+    let page = unsafe { buffer.read_volatile() };
+    assert_eq!(page.magic().to_le_bytes(), *b"ctraceb\x01");
+    assert_eq!(page.tid(), super::tid());
+    REGISTERED.fetch_add(1, Relaxed);
+}
+
+/// How often the register site was called.
+pub(crate) fn registered() -> u64 {
+    REGISTERED.load(Relaxed)
+}
+
+/// The pages flushed until now, from the one with this number, as far as `wanted` by their thread.
+pub(crate) fn flushed(first: usize, wanted: impl Fn(u32) -> bool) -> Vec<Page> {
+    let place = PLACE.load(Relaxed);
+    let pages = (first + 1..=flushed_count()).filter_map(|index| {
+        // SAFETY: that many pages were written, or are about to be.
+        let page = unsafe { place.add(index) };
+        // SAFETY: likewise; a thread's number lies there.
+        let tid = unsafe { page.cast::<u32>().add(4).read_volatile() };
+        // SAFETY: likewise.
+        wanted(tid).then(|| unsafe { page.read_volatile() })
+    });
+    pages.collect()
+}
+
+pub(crate) fn flushed_count() -> usize {
+    used().load(Relaxed)
+}

@@ -1,0 +1,132 @@
+//! The other side of the marker format, for tests: reads what ctrace would read, in the same
+//! process, and does what the kernel would do.
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(unsafe_code, reason = "raises semaphores, reads buffers, patches the flush site")]
+
+pub(crate) mod hook;
+pub(crate) mod image;
+
+use std::sync::atomic::{AtomicI16, AtomicU64, Ordering::Relaxed};
+
+/// A buffer as it was at one moment.
+#[derive(Clone, Copy)]
+#[repr(C, align(4096))]
+pub(crate) struct Page(pub(crate) [u64; 512]);
+
+impl Page {
+    pub(crate) fn magic(&self) -> u64 {
+        self.0[0]
+    }
+    pub(crate) fn next(&self) -> u64 {
+        self.0[1]
+    }
+    pub(crate) fn tid(&self) -> u32 {
+        self.0[2] as u32
+    }
+    pub(crate) fn position(&self) -> u32 {
+        (self.0[2] >> 32) as u32
+    }
+    pub(crate) fn batch(&self) -> u64 {
+        self.0[3]
+    }
+    pub(crate) fn events(&self) -> u64 {
+        self.0[4]
+    }
+    pub(crate) fn clock(&self) -> u8 {
+        self.0[5] as u8
+    }
+    pub(crate) fn flushing(&self) -> bool {
+        self.0[5] >> 8 & 0xff != 0
+    }
+    pub(crate) fn nested(&self) -> u64 {
+        self.0[6]
+    }
+    pub(crate) fn taken(&self) -> u64 {
+        u64::from((self.position().clamp(64, 4096) - 64) / 16)
+    }
+    pub(crate) fn slot(&self, index: usize) -> Option<Event> {
+        let [time, tag] = [self.0[8 + 2 * index], self.0[9 + 2 * index]];
+        (tag != 0).then_some(Event {
+            time: time & ((1 << 48) - 1),
+            exit: tag & 1 != 0,
+            site: tag & ((1 << 47) - 32),
+            reserved: tag >> 1 & 15,
+            sp: time >> 48 << 4 | tag >> 47 << 20,
+        })
+    }
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Event> {
+        (0..252).filter_map(|index| self.slot(index))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Event {
+    pub(crate) time: u64,
+    pub(crate) exit: bool,
+    pub(crate) site: u64,
+    pub(crate) reserved: u64,
+    /// Up to multiples of 128 GiB.
+    pub(crate) sp: u64,
+}
+
+/// The pages of the list, with their addresses.
+pub(crate) fn list() -> Vec<(u64, Page)> {
+    let mut pages = Vec::new();
+    // SAFETY: the runtime section says that this word is the list's head.
+    let mut address = unsafe { AtomicU64::from_ptr(image::own().runtime.list as *mut u64) }
+        .load(std::sync::atomic::Ordering::Acquire);
+    while address != 0 {
+        // SAFETY: buffers are never unmapped. Other threads may write meanwhile: read as is.
+        let page = unsafe { (address as *const Page).read_volatile() };
+        pages.push((address, page));
+        address = page.next();
+    }
+    pages
+}
+
+pub(crate) fn tid() -> u32 {
+    // SAFETY: takes nothing.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// Scopes switched on while this lives.
+pub(crate) struct On(Vec<u64>);
+
+impl On {
+    /// All entries with this name, and their addresses.
+    pub(crate) fn new(name: &str) -> (On, Vec<u64>) {
+        let sites = image::own().named(name);
+        assert!(!sites.is_empty(), "no scope {name}");
+        let semaphores = sites.iter().map(|site| site.semaphore).collect::<Vec<_>>();
+        semaphores.iter().for_each(|&at| add(at, 1));
+        (On(semaphores), sites.iter().map(|site| site.address).collect())
+    }
+}
+
+impl Drop for On {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|&at| add(at, -1));
+    }
+}
+
+fn add(semaphore: u64, by: i16) {
+    // SAFETY: an entry says that this is a semaphore: 16 bits, aligned, writable.
+    unsafe { AtomicI16::from_ptr(semaphore as *mut i16) }.fetch_add(by, Relaxed);
+}
+
+/// The events of one thread at these sites, delivered and still in buffers, in order of time.
+pub(crate) fn events_of(tid: u32, sites: &[u64]) -> Vec<Event> {
+    let mut events = Vec::new();
+    let delivered = hook::flushed(0, |of| of == tid).into_iter();
+    let waiting = list().into_iter().map(|(_, page)| page).filter(|page| page.tid() == tid);
+    for page in delivered.chain(waiting) {
+        events.extend(page.slots().filter(|event| sites.contains(&event.site)));
+    }
+    events.sort_by_key(|event| event.time);
+    events
+}
+
+/// Runs it on a thread of its own, which has ended when this returns: (its id, what it returned).
+pub(crate) fn on_thread<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> (u32, T) {
+    std::thread::spawn(move || (tid(), run())).join().unwrap()
+}
