@@ -160,3 +160,23 @@ fn too_many_indirect_jumps_cost_some_functions_their_ends() {
     let unseen = list.lines().filter(|line| line.contains("more than 16384 indirect jumps"));
     assert_eq!(unseen.count(), FUNCTIONS - 16_384);
 }
+
+/// Probes of a later program that cannot be placed: a note tells it, and no row claims 0 calls.
+#[test]
+fn what_cannot_be_armed_later_is_in_a_note_only() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.get(&program("execself.c")).expect("builds");
+    // More than perf links are made for.
+    let many = env.targets.many_functions(1000).expect("builds");
+    let traced = Trace::run(&env)
+        .expect("starts")
+        .functions(["work", "/^f[0-9]+$/"])
+        .program(&path, ["other", many.to_str().expect("path is text")])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    let functions: Vec<_> = report.functions().map(|f| (f.name(), f.calls())).collect();
+    assert_eq!(functions, [("work", 100)]);
+    report.expect_note(&["1000 functions of many1000 are not traced"]).expect("it is told");
+}
