@@ -1,17 +1,20 @@
-//! The signal state that ctrace was started with, for the command that it launches: what is blocked
-//! and whether SIGPIPE is ignored.
+//! The signal state that ctrace was started with, for the command that it launches: what is blocked,
+//! and whether SIGPIPE and SIGCHLD are ignored.
 //!
 //! Rust ignores SIGPIPE before main, and its launcher sets it to its default and unblocks all
-//! signals. All other dispositions are inherited as they should be.
+//! signals. While SIGCHLD is ignored no status of a child can be had, so ctrace itself never does.
+//! All other dispositions are inherited as they should be.
 #![allow(unsafe_code, reason = "dispositions and masks of signals have no safe interface")]
 
 use std::{
     io, mem::MaybeUninit, os::unix::process::CommandExt as _, process::Command, ptr, sync::OnceLock,
 };
 
+const KEPT: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGCHLD];
+
 #[derive(Clone, Copy)]
 struct Signals {
-    sigpipe: libc::sighandler_t,
+    dispositions: [libc::sighandler_t; KEPT.len()],
     blocked: libc::sigset_t,
 }
 
@@ -23,15 +26,24 @@ static AT_START: OnceLock<Signals> = OnceLock::new();
 static NOTE: extern "C" fn() = note;
 
 extern "C" fn note() {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: both only write what their last argument points to, for which all zeros is a value.
-    let signals = unsafe {
-        libc::sigaction(libc::SIGPIPE, ptr::null(), action.as_mut_ptr());
+    // SAFETY: it only writes the set, for which all zeros is a value.
+    let blocked = unsafe {
         libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), blocked.as_mut_ptr());
-        Signals { sigpipe: action.assume_init().sa_sigaction, blocked: blocked.assume_init() }
+        blocked.assume_init()
     };
-    let _ = AT_START.set(signals);
+    let _ = AT_START.set(Signals { dispositions: KEPT.map(disposition), blocked });
+    // SAFETY: no handler is set.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+fn disposition(signal: libc::c_int) -> libc::sighandler_t {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: it only writes `action`, for which all zeros is a value.
+    unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init().sa_sigaction
+    }
 }
 
 /// The command will start with the signal state that this process started with.
@@ -42,11 +54,13 @@ pub fn pass_on_signals(command: &mut Command) {
 }
 
 fn restore(signals: &Signals) -> io::Result<()> {
-    // SAFETY: the disposition is SIG_DFL or SIG_IGN, as no handler survives an exec; the set was
+    // SAFETY: the dispositions are SIG_DFL or SIG_IGN, as no handler survives an exec; the set was
     // filled by the kernel.
-    let failed = unsafe {
-        libc::signal(libc::SIGPIPE, signals.sigpipe) == libc::SIG_ERR
-            || libc::pthread_sigmask(libc::SIG_SETMASK, &signals.blocked, ptr::null_mut()) != 0
+    let done = unsafe {
+        KEPT.iter()
+            .zip(signals.dispositions)
+            .all(|(signal, disposition)| libc::signal(*signal, disposition) != libc::SIG_ERR)
+            && libc::pthread_sigmask(libc::SIG_SETMASK, &signals.blocked, ptr::null_mut()) == 0
     };
-    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

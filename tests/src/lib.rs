@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod env;
 pub mod gate;
 pub mod install;
+pub mod look;
 pub mod probes;
 pub mod process;
 pub mod report;

@@ -1,9 +1,10 @@
 //! Sees breakpoints in a process from outside, by its own memory file.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes of the executable mappings of `file` in process `pid` that differ from the file: what
 /// uprobes changed. Empty when none is armed.
@@ -29,6 +30,22 @@ pub fn changed_bytes(pid: i32, file: &Path) -> Result<Vec<u64>> {
         );
     }
     Ok(changed)
+}
+
+/// Until breakpoints show in a file's code in a process, and no more come.
+pub fn wait_until_armed(pid: i32, file: &Path) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(100);
+    let (mut last, mut quiet) = (Vec::new(), 0);
+    for _ in 0..300 {
+        let now = changed_bytes(pid, file)?;
+        quiet = if now.is_empty() || now != last { 0 } else { quiet + 1 };
+        if quiet == 3 {
+            return Ok(());
+        }
+        last = now;
+        std::thread::sleep(PAUSE);
+    }
+    bail!("no probe was armed within 30 s")
 }
 
 struct Mapping<'a> {

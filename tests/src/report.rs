@@ -72,6 +72,14 @@ impl Report {
         format!("loss: {}", self.0["loss"])
     }
 
+    /// Fails unless a note holds all these words.
+    pub fn expect_note(&self, words: &[&str]) -> Result<()> {
+        let notes = self.0["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let found = notes.clone().any(|note| words.iter().all(|word| note.contains(word)));
+        ensure!(found, "no note says {words:?}: {:?}", notes.collect::<Vec<_>>());
+        Ok(())
+    }
+
     /// `timed + untimed + open = calls` for each function, and the sums in `loss` are theirs.
     pub fn check_sums(&self) -> Result<()> {
         let (mut untimed, mut open, mut headless) = (0, 0, 0);

@@ -129,14 +129,23 @@ impl Targets {
     /// A C program of `count` functions, `f0` to `f<count-1>`, called once each by `main` unless it
     /// is given an argument (seconds to sleep instead).
     pub fn many_functions(&self, count: usize) -> Result<PathBuf> {
-        let path = self.dir.join(format!("many{count}"));
+        self.many(&format!("many{count}"), || many_functions_source(count))
+    }
+
+    /// The same, and each function ends in an indirect jump.
+    pub fn many_jumps(&self, count: usize) -> Result<PathBuf> {
+        self.many(&format!("jumps{count}"), || many_jumps_source(count))
+    }
+
+    fn many(&self, name: &str, text: impl Fn() -> String) -> Result<PathBuf> {
+        let path = self.dir.join(name);
         if path.exists() || !self.can_build {
             return Ok(path);
         }
         let _one = COMPILING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         std::fs::create_dir_all(&self.dir)?;
-        let source = self.dir.join(format!("many{count}.c"));
-        std::fs::write(&source, many_functions_source(count))?;
+        let source = self.dir.join(format!("{name}.c"));
+        std::fs::write(&source, text())?;
         let build =
             program("many.c").flags(["-O1", "-fcf-protection=full", "-fno-omit-frame-pointer"]);
         self.compile(&build, &source, &path)?;
@@ -201,6 +210,30 @@ fn many_functions_source(count: usize) -> String {
         "}};\nint main(int argc, char **argv) {{\n  if (argc > 1) {{ puts(\"ready\"); fflush(stdout); \
          sleep(atoi(argv[1])); }}\n  for (int i = 0; i < {count}; i++) sink += all[i](i);\n  \
          printf(\"sum %ld\\n\", sink);\n  return 0;\n}}"
+    );
+    text
+}
+
+fn many_jumps_source(count: usize) -> String {
+    use std::fmt::Write;
+    let mut text = String::from(
+        "#include <stdio.h>\nstatic long last(long x) { return x + 1; }\n\
+         long (*volatile next)(long) = last;\n",
+    );
+    for i in 0..count {
+        let _ = writeln!(
+            text,
+            "__attribute__((noipa, optimize(\"O2\"))) long f{i}(long x) {{ return next(x); }}"
+        );
+    }
+    text.push_str("static long (*const all[])(long) = {");
+    for i in 0..count {
+        let _ = write!(text, "f{i},");
+    }
+    let _ = writeln!(
+        text,
+        "}};\nint main(void) {{\n  long sum = 0;\n  for (int i = 0; i < {count}; i++) sum += all[i](i);\n  \
+         printf(\"sum %ld\\n\", sum);\n  return 0;\n}}"
     );
     text
 }

@@ -130,6 +130,12 @@ pub struct Started {
 }
 
 impl Started {
+    /// The last report is complete, though ctrace may go on.
+    pub fn has_reported(&self) -> bool {
+        let text = std::fs::read_to_string(&self.trace.report).unwrap_or_default();
+        Report::parse(&text).is_ok()
+    }
+
     pub fn wait(self) -> Result<Traced> {
         let limit = self.trace.limit;
         let finished = self.running.wait(limit).context("ctrace")?;

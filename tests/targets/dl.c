@@ -1,8 +1,10 @@
 /* Calls into a library opened at run time. It prints `ready` when the library is open, and with
- * `wait` goes on when SIGUSR1 comes. Usage: dl LIBRARY [CALLS=1000] [wait] */
+ * `wait` goes on when SIGUSR1 comes. With `late` it is `ready` before it opens the library, and
+ * waits for SIGUSR1 before and after. Usage: dl LIBRARY [CALLS=1000] [wait|late] */
 #include "count.h"
 #include <dlfcn.h>
 #include <signal.h>
+#include <string.h>
 
 COUNTER(host_work);
 
@@ -18,6 +20,12 @@ int main(int argc, char **argv) {
     sigemptyset(&wake);
     sigaddset(&wake, SIGUSR1);
     sigprocmask(SIG_BLOCK, &wake, NULL);
+    int signal_number, late = argc > 3 && strcmp(argv[3], "late") == 0;
+    if (late) {
+        printf("ready\n");
+        fflush(stdout);
+        sigwait(&wake, &signal_number);
+    }
     void *library = dlopen(argv[1], RTLD_NOW);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
@@ -25,9 +33,10 @@ int main(int argc, char **argv) {
     }
     long (*work)(long) = (long (*)(long))dlsym(library, "plug_work");
     void (*show)(void) = (void (*)(void))dlsym(library, "plug_show");
-    printf("ready\n");
-    fflush(stdout);
-    int signal_number;
+    if (!late) {
+        printf("ready\n");
+        fflush(stdout);
+    }
     if (argc > 3)
         sigwait(&wake, &signal_number);
     long sum = 0;

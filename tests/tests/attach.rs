@@ -1,8 +1,8 @@
 //! Attaching to and detaching from running programs, many times and under load.
 
-use ctrace_tests::cases::wait_until_armed;
 use ctrace_tests::env::{Env, Link};
-use ctrace_tests::probes::changed_bytes;
+use ctrace_tests::look;
+use ctrace_tests::probes::{changed_bytes, wait_until_armed};
 use ctrace_tests::process::Running;
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
@@ -77,12 +77,7 @@ fn a_killed_run_under_an_open_call() {
     let started = Trace::run(&env)
         .and_then(|trace| trace.function("*").program(&path, []).start())
         .expect("starts");
-    let target = (0..100)
-        .find_map(|_| {
-            std::thread::sleep(Duration::from_millis(50));
-            running(&path)
-        })
-        .expect("the target runs");
+    let target = look::child_running(started.running.pid(), &path).expect("the target runs");
     // Well into the open call.
     std::thread::sleep(Duration::from_secs(1));
     assert_ne!(changed_bytes(target, &path).expect("memory"), Vec::<u64>::new());
@@ -94,13 +89,4 @@ fn a_killed_run_under_an_open_call() {
     let pid = rustix::process::Pid::from_raw(target).expect("a process");
     rustix::process::kill_process(pid, Signal::TERM).expect("the target is alive");
     assert!(left.is_some(), "the probes were still there after five seconds");
-}
-
-/// The process that runs this program.
-fn running(path: &std::path::Path) -> Option<i32> {
-    let processes = std::fs::read_dir("/proc").ok()?.flatten();
-    let mut runs = processes.filter(|process| {
-        std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == path)
-    });
-    runs.next()?.file_name().to_str()?.parse().ok()
 }

@@ -59,6 +59,10 @@ kernel_tests! {
     an_instruction_the_kernel_refuses
     exit_code_is_the_targets
     death_by_signal
+    library_opened_after_attach
+    exec_after_a_stop_for_slowness
+    a_held_command_outlives_ctrace
+    exec_with_full_rings
     attach_for_a_while
     attach_until_the_target_ends
     attach_until_the_target_is_killed

@@ -128,3 +128,55 @@ fn intervals_add_up() {
     let whole = self::report(&env, "sleeps.c", &[], &["nap_*"], &[]);
     assert_eq!(reports.iter().map(timed).sum::<u64>(), timed(&whole.0));
 }
+
+/// More indirect jumps than the kernel's table holds: the functions beyond keep their entries.
+#[test]
+fn too_many_indirect_jumps_cost_some_functions_their_ends() {
+    const FUNCTIONS: usize = 17_000;
+    let env = or_skip!(gate::live(Link::Multi));
+    let path = env.targets.many_jumps(FUNCTIONS).expect("builds");
+    let traced = Trace::run(&env)
+        .expect("starts")
+        .function("/^f[0-9]+$/")
+        .args(["--returns", "ret-sites", "--max-functions", "20000"])
+        .program(&path, [])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    report.check_sums().expect("the sums are right");
+    report.check_lossless().expect("no losses");
+    let called = report.functions().filter(|f| f.calls() == 1).count();
+    let timed = report.functions().filter(|f| f.ends() == (1, 1, 0, 0)).count();
+    assert_eq!((called, timed), (FUNCTIONS, 16_384));
+    report.expect_note(&["616 functions", "indirect jumps"]).expect("it is told");
+    let list = std::process::Command::new(&env.ctrace)
+        .args(["list", "-v", "--returns", "ret-sites", "--max-functions", "20000"])
+        .args(["-f", "/^f[0-9]+$/"])
+        .arg(&path)
+        .output()
+        .expect("lists");
+    let list = String::from_utf8_lossy(&list.stdout);
+    let unseen = list.lines().filter(|line| line.contains("more than 16384 indirect jumps"));
+    assert_eq!(unseen.count(), FUNCTIONS - 16_384);
+}
+
+/// Probes of a later program that cannot be placed: a note tells it, and no row claims 0 calls.
+#[test]
+fn what_cannot_be_armed_later_is_in_a_note_only() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let path = env.targets.get(&program("execself.c")).expect("builds");
+    // More than perf links are made for.
+    let many = env.targets.many_functions(1000).expect("builds");
+    let traced = Trace::run(&env)
+        .expect("starts")
+        .functions(["work", "/^f[0-9]+$/"])
+        .program(&path, ["other", many.to_str().expect("path is text")])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    let functions: Vec<_> = report.functions().map(|f| (f.name(), f.calls())).collect();
+    assert_eq!(functions, [("work", 100)]);
+    report.expect_note(&["1000 functions of many1000 are not traced"]).expect("it is told");
+}

@@ -17,8 +17,8 @@ pub enum BpfError {
 
     #[error(
         "ctrace runs in a pid namespace of its own (a container?), where process ids are not those \
-         of the kernel's eBPF programs; run it in the host's: `nsenter -t 1 -p` on the host, or \
-         `docker run --pid=host`"
+         of the kernel's eBPF programs; run it on the host, which can trace into containers, or \
+         with `docker run --pid=host`"
     )]
     PidNamespace,
 

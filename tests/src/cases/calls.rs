@@ -1,0 +1,106 @@
+//! Plain calls: their numbers, their times, their threads.
+
+use super::{MANY, traced_as_untraced};
+use crate::env::Env;
+use crate::targets::program;
+use crate::trace::Trace;
+use crate::truth::Truth;
+use anyhow::{Context, Result, ensure};
+
+const COUNTS: &[&str] = &["leaf", "ping", "pong", "descend", "tail_*"];
+
+pub(super) fn counts(env: &Env) -> Result<()> {
+    let calls = env.scaled(1_000_000);
+    let traced = traced_as_untraced(env, &program("counts.c"), &[&calls], COUNTS, &[])?;
+    let report = traced.report()?;
+    for name in ["leaf", "ping", "pong", "tail_third"] {
+        let (calls, timed, _, _) = report.expect(name)?.ends();
+        ensure!(calls == timed, "{name}: {timed} of {calls} calls are timed");
+    }
+    Ok(())
+}
+
+pub(super) fn counts_by_ret_sites(env: &Env) -> Result<()> {
+    let calls = env.scaled(50_000);
+    let options = ["--returns", "ret-sites"];
+    let traced = traced_as_untraced(env, &program("counts.c"), &[&calls], COUNTS, &options)?;
+    let report = traced.report()?;
+    for name in ["leaf", "ping", "pong", "descend", "tail_first", "tail_second", "tail_third"] {
+        let (calls, timed, _, _) = report.expect(name)?.ends();
+        ensure!(calls == timed, "{name}: {timed} of {calls} calls are timed");
+    }
+    Ok(())
+}
+
+/// The kernel keeps 64 return addresses per thread.
+pub(super) fn recursion_under_return_probes(env: &Env) -> Result<()> {
+    let traced = traced_as_untraced(
+        env,
+        &program("counts.c"),
+        &["10"],
+        &["descend", "leaf", "ping", "pong", "tail_*"],
+        &["--returns", "uretprobe"],
+    )?;
+    let ends = traced.report()?.expect("descend")?.ends();
+    ensure!(ends == (201, 64, 137, 0), "descend: calls, timed, untimed, open are {ends:?}");
+    Ok(())
+}
+
+/// Durations as the target measured them around its own calls, within 1 ms a call.
+pub(super) fn known_durations(env: &Env) -> Result<()> {
+    let traced = Trace::run(env)?
+        .functions(["outer", "nap_*", "overlap"])
+        .program(&env.targets.get(&program("sleeps.c"))?, [])
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    let truth = Truth::parse(&traced.finished.stdout);
+    truth.check_calls(report)?;
+    truth.check_times(report, 1_000_000)?;
+    let overlap = report.expect("overlap")?;
+    let (total, active) = (overlap.integer("total_ns")?, overlap.integer("active_ns")?);
+    ensure!(active < total, "two threads at once: active {active}, total {total}");
+    let outer = report.expect("outer")?;
+    let least = outer.integer("min_ns")?;
+    ensure!(least >= 60_000_000, "outer sleeps 60 ms, its fastest call took {least} ns");
+    Ok(())
+}
+
+pub(super) fn threads(env: &Env) -> Result<()> {
+    let (calls, brief) = (env.scaled(20_000), env.scaled(2_000));
+    let traced = traced_as_untraced(
+        env,
+        &program("threads.c"),
+        &[&calls, &brief],
+        &["work", "inner", "blink"],
+        &[],
+    )?;
+    let report = traced.report()?;
+    let threads = report.expect("work")?.integer("threads")?;
+    ensure!(threads == 8, "work ran in {threads} threads, not 8");
+    let threads = report.expect("blink")?.integer("threads")?;
+    ensure!(threads.to_string() == brief, "blink ran in {threads} threads, not {brief}");
+    Ok(())
+}
+
+pub(super) fn switches_and_tail_jumps(env: &Env) -> Result<()> {
+    for returns in ["uretprobe", "ret-sites"] {
+        let options = ["--returns", returns];
+        traced_as_untraced(env, &program("switch.c"), &[], &["*"], &options)
+            .with_context(|| format!("--returns {returns}"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn a_thousand_functions(env: &Env) -> Result<()> {
+    let path = env.targets.many_functions(MANY)?;
+    let traced = Trace::run(env)?.function("f*").program(&path, []).finish()?.expect_code(0)?;
+    let report = traced.report()?;
+    let right = report
+        .functions()
+        .filter(|f| f.name().strip_prefix('f').is_some_and(|n| n.parse::<usize>().is_ok()))
+        .filter(|f| f.calls() == 1)
+        .count();
+    ensure!(right == MANY, "{right} of {MANY} functions have their one call");
+    report.check_lossless()
+}

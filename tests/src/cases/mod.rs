@@ -1,0 +1,152 @@
+//! The checks that hold for every kernel and every kind of link, as a table.
+//!
+//! On the host each is a `#[test]` per link; in the virtual machines the `cases` binary runs them.
+
+mod attach;
+mod calls;
+mod held;
+mod objects;
+mod processes;
+mod unwinding;
+
+use crate::env::{Env, Link};
+use crate::targets::{Build, program};
+use crate::trace::{Trace, Traced};
+use crate::truth::Truth;
+use anyhow::{Result, ensure};
+use std::process::Command;
+use std::time::Duration;
+
+/// One check.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub name: &'static str,
+    /// Returns an error that tells what is wrong.
+    pub check: fn(&Env) -> Result<()>,
+    /// Why it cannot be asked of a link, where it cannot.
+    pub unsuited: fn(Link) -> Option<&'static str>,
+}
+
+fn any_link(_: Link) -> Option<&'static str> {
+    None
+}
+
+/// A perf link takes 100 ms to close on some kernels.
+fn not_perf(link: Link) -> Option<&'static str> {
+    (link == Link::Perf).then_some("detaching many perf links takes minutes")
+}
+
+const fn case(name: &'static str, check: fn(&Env) -> Result<()>) -> Case {
+    Case { name, check, unsuited: any_link }
+}
+
+/// Every check, by name.
+pub const CASES: &[Case] = &[
+    case("counts", calls::counts),
+    case("counts_by_ret_sites", calls::counts_by_ret_sites),
+    case("recursion_under_return_probes", calls::recursion_under_return_probes),
+    case("known_durations", calls::known_durations),
+    case("threads", calls::threads),
+    case("longjmp", unwinding::longjmp),
+    case("setjmp_kin", unwinding::setjmp_kin),
+    case("exec_of_itself", processes::exec_of_itself),
+    case("exec_of_another_program", processes::exec_of_another_program),
+    case("fork_and_vfork", processes::fork_and_vfork),
+    case("other_stacks", unwinding::other_stacks),
+    case("switches_and_tail_jumps", calls::switches_and_tail_jumps),
+    case("exceptions", unwinding::exceptions),
+    case("panics", unwinding::panics),
+    case("cold_parts", objects::cold_parts),
+    case("opened_library", objects::opened_library),
+    case("usdt_probes", objects::usdt_probes),
+    case("an_instruction_the_kernel_refuses", objects::an_instruction_the_kernel_refuses),
+    case("exit_code_is_the_targets", processes::exit_code_is_the_targets),
+    case("death_by_signal", processes::death_by_signal),
+    case("library_opened_after_attach", objects::library_opened_after_attach),
+    case("exec_after_a_stop_for_slowness", held::exec_after_a_stop_for_slowness),
+    case("a_held_command_outlives_ctrace", held::a_held_command_outlives_ctrace),
+    case("exec_with_full_rings", held::exec_with_full_rings),
+    case("attach_for_a_while", attach::attach_for_a_while),
+    case("attach_until_the_target_ends", attach::attach_until_the_target_ends),
+    case("attach_until_the_target_is_killed", attach::attach_until_the_target_is_killed),
+    case("a_killed_ctrace_leaves_nothing", attach::a_killed_ctrace_leaves_nothing),
+    Case { name: "a_thousand_functions", check: calls::a_thousand_functions, unsuited: not_perf },
+];
+
+/// The check of this name.
+pub fn find(name: &str) -> Option<&'static Case> {
+    CASES.iter().find(|case| case.name == name)
+}
+
+/// The programs the table runs, for a machine that cannot build them.
+pub fn builds() -> Vec<Build> {
+    let mut all: Vec<Build> = [
+        "counts.c",
+        "sleeps.c",
+        "threads.c",
+        "longjmp.c",
+        "setjmp.c",
+        "execself.c",
+        "becomes.c",
+        "forker.c",
+        "altstack.c",
+        "switch.c",
+        "throw.cpp",
+        "cold.cpp",
+        "dl.c",
+        "libplug.c",
+        "usdt.c",
+        "crash.c",
+        "spin.c",
+        "locked.c",
+    ]
+    .map(program)
+    .into();
+    all.push(panic_program());
+    all
+}
+
+/// Functions that `a_thousand_functions` traces.
+pub const MANY: usize = 1000;
+
+fn panic_program() -> Build {
+    program("panic.rs").flags(["-O"])
+}
+
+/// Runs `build` untraced, for its output and its exit code.
+fn untraced(env: &Env, build: &Build, arguments: &[&str]) -> Result<crate::process::Finished> {
+    let path = env.targets.get(build)?;
+    crate::process::run(Command::new(path).args(arguments), Duration::from_secs(60))
+}
+
+/// Traces `globs` of a program; its exit code and its output must be those of the untraced run,
+/// and the calls those it counted itself.
+fn traced_as_untraced(
+    env: &Env,
+    build: &Build,
+    arguments: &[&str],
+    globs: &[&str],
+    options: &[&str],
+) -> Result<Traced> {
+    let alone = untraced(env, build, arguments)?;
+    let traced = Trace::run(env)?
+        .functions(globs.iter().copied())
+        .args(options.iter().copied())
+        .program(&env.targets.get(build)?, arguments.iter().copied())
+        .finish()?
+        .expect_code(alone.shell_code())?;
+    ensure!(
+        traced.finished.stdout == alone.stdout,
+        "output changed under trace\nuntraced: {}\ntraced: {}\nstderr: {}",
+        alone.stdout,
+        traced.finished.stdout,
+        traced.finished.stderr
+    );
+    let report = traced.report()?;
+    Truth::parse(&alone.stdout).check_calls(report)?;
+    report.check_lossless()?;
+    Ok(traced)
+}
+
+#[cfg(test)]
+mod tests;

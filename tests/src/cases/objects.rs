@@ -1,0 +1,98 @@
+//! Libraries, USDT probes, parts of functions, and instructions that carry no probe.
+
+use super::traced_as_untraced;
+use crate::env::Env;
+use crate::probes::wait_until_armed;
+use crate::process::Running;
+use crate::targets::program;
+use crate::trace::Trace;
+use crate::truth::Truth;
+use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
+use std::process::Command;
+use std::time::Duration;
+
+pub(super) fn cold_parts(env: &Env) -> Result<()> {
+    traced_as_untraced(env, &program("cold.cpp"), &[], &["h_*"], &[]).map(drop)
+}
+
+/// A library that is open before attaching is found by its name.
+pub(super) fn opened_library(env: &Env) -> Result<()> {
+    let library = env.targets.get(&program("libplug.c"))?;
+    let mut command = Command::new(env.targets.get(&program("dl.c"))?);
+    let target = Running::start_ready(command.arg(&library).args(["50", "wait"]))?;
+    let started = Trace::attach(env, target.pid())?.function("plug_*@libplug*").start()?;
+    wait_until_armed(target.pid(), &library)?;
+    target.signal(Signal::USR1)?;
+    let finished = target.wait(Duration::from_secs(30))?;
+    ensure!(finished.shell_code() == 0, "the target was disturbed: {}", finished.stderr);
+    let traced = started.wait()?.expect_code(0)?;
+    let report = traced.report()?;
+    for name in ["plug_work", "plug_inner"] {
+        let calls = report.expect(name)?.calls();
+        ensure!(calls == 50, "{name}: {calls} calls reported, 50 made");
+    }
+    ensure!(report.function("host_work").is_none(), "host_work was not selected");
+    report.check_sums()
+}
+
+/// One that is opened after attaching is armed when it is found; from then on every call counts.
+pub(super) fn library_opened_after_attach(env: &Env) -> Result<()> {
+    let library = env.targets.get(&program("libplug.c"))?;
+    let path = env.targets.get(&program("dl.c"))?;
+    let mut target = Running::start_ready(Command::new(&path).arg(&library).args(["50", "late"]))?;
+    let globs = ["host_work", "plug_*@libplug*"];
+    let started = Trace::attach(env, target.pid())?.functions(globs).start()?;
+    wait_until_armed(target.pid(), &path)?;
+    target.signal(Signal::USR1)?;
+    wait_until_armed(target.pid(), &library)?;
+    ensure!(target.is_running(), "it was to wait for a second signal");
+    target.signal(Signal::USR1)?;
+    let finished = target.wait(Duration::from_secs(30))?;
+    ensure!(finished.shell_code() == 0, "the target was disturbed: {}", finished.stderr);
+    let traced = started.wait()?.expect_code(0)?;
+    let report = traced.report()?;
+    report.expect_note(&["libplug.so", "earlier calls are not counted"])?;
+    Truth::parse(&finished.stdout).check_calls(report)
+}
+
+pub(super) fn usdt_probes(env: &Env) -> Result<()> {
+    let traced = Trace::run(env)?
+        .args(["-u", "ctdemo:*"])
+        .program(&env.targets.get(&program("usdt.c"))?, ["500"])
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    let truth = Truth::parse(&traced.finished.stdout);
+    ensure!(truth.usdt.len() == 2, "the target printed {}", traced.finished.stdout);
+    for (name, calls) in &truth.usdt {
+        let (_, short) = name.split_once(':').context("PROVIDER:NAME")?;
+        let seen: u64 = report
+            .functions()
+            .filter(|function| function.0["kind"] == "usdt" && function.name().ends_with(short))
+            .map(|function| function.calls())
+            .sum();
+        ensure!(seen == *calls, "{name}: {seen} hits reported, {calls} made");
+    }
+    ensure!(
+        traced.finished.stdout.contains("guarded 500"),
+        "the semaphore was not up all the time: {}",
+        traced.finished.stdout
+    );
+    Ok(())
+}
+
+/// A probe on an instruction with a `lock` prefix attaches and never fires. Either the function is
+/// counted all the same, or it is refused with words; silence would be a wrong number.
+pub(super) fn an_instruction_the_kernel_refuses(env: &Env) -> Result<()> {
+    let traced = Trace::run(env)?
+        .function("locked_entry")
+        .program(&env.targets.get(&program("locked.c"))?, [])
+        .finish()?;
+    if traced.code() == 125 {
+        let message = &traced.finished.stderr;
+        ensure!(message.starts_with("ctrace:") && message.contains("locked_entry"), "{message}");
+        return Ok(());
+    }
+    Truth::parse(&traced.finished.stdout).check_calls(traced.report()?)
+}

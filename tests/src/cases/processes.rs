@@ -1,0 +1,47 @@
+//! Programs that execute others, fork, and end in every way.
+
+use super::traced_as_untraced;
+use crate::env::Env;
+use crate::targets::program;
+use anyhow::{Context, Result, ensure};
+
+pub(super) fn exec_of_itself(env: &Env) -> Result<()> {
+    traced_as_untraced(env, &program("execself.c"), &["self", "3"], &["work"], &[]).map(drop)
+}
+
+pub(super) fn exec_of_another_program(env: &Env) -> Result<()> {
+    let other = env.targets.get(&program("longjmp.c"))?;
+    let other = other.to_str().context("path is text")?;
+    // A glob that matches in both programs.
+    let arguments = ["other", other, "5"];
+    traced_as_untraced(env, &program("execself.c"), &arguments, &["*"], &[]).map(drop)
+}
+
+pub(super) fn fork_and_vfork(env: &Env) -> Result<()> {
+    let globs = ["work", "in_child"];
+    let traced = traced_as_untraced(env, &program("forker.c"), &["5"], &globs, &[])?;
+    let children = &traced.report()?.0["target"]["untraced_children"];
+    ensure!(*children == 7, "untraced_children is {children}, not 7");
+    Ok(())
+}
+
+const CRASH: &[&str] = &["work", "in_flight"];
+
+pub(super) fn exit_code_is_the_targets(env: &Env) -> Result<()> {
+    let traced = traced_as_untraced(env, &program("crash.c"), &["exit", "77"], CRASH, &[])?;
+    ensure!(traced.code() == 77, "exit code {}", traced.code());
+    let ends = traced.report()?.expect("in_flight")?.ends();
+    ensure!(ends == (1, 0, 1, 0), "in_flight was left by exit, without returning: {ends:?}");
+    Ok(())
+}
+
+pub(super) fn death_by_signal(env: &Env) -> Result<()> {
+    for (how, code) in [("segv", 139), ("abort", 134), ("kill", 137), ("term", 143)] {
+        let traced = traced_as_untraced(env, &program("crash.c"), &[how], CRASH, &[])
+            .with_context(|| how.to_owned())?;
+        ensure!(traced.code() == code, "{how}: exit code {}, not {code}", traced.code());
+        let exit = &traced.report()?.0["target"]["exit"];
+        ensure!(exit["signal"] == code - 128, "{how}: target.exit is {exit}");
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Frames that are left without returning, and stacks that are switched.
+
+use super::{panic_program, traced_as_untraced};
+use crate::env::Env;
+use crate::targets::program;
+use anyhow::{Result, ensure};
+
+pub(super) fn longjmp(env: &Env) -> Result<()> {
+    let globs = ["catcher", "dive", "leap", "after"];
+    let traced = traced_as_untraced(env, &program("longjmp.c"), &["500"], &globs, &[])?;
+    let report = traced.report()?;
+    ensure!(
+        report.expect("leap")?.ends() == (500, 0, 500, 0),
+        "leap never returns, its calls, timed, untimed, open are {:?}",
+        report.expect("leap")?.ends()
+    );
+    ensure!(
+        report.expect("dive")?.ends() == (5000, 0, 5000, 0),
+        "dive never returns: {:?}",
+        report.expect("dive")?.ends()
+    );
+    let (_, timed, _, _) = report.expect("catcher")?.ends();
+    ensure!(timed == 500, "catcher returns 500 times, {timed} are timed");
+    Ok(())
+}
+
+pub(super) fn setjmp_kin(env: &Env) -> Result<()> {
+    traced_as_untraced(env, &program("setjmp.c"), &[], &["*"], &[]).map(drop)
+}
+
+pub(super) fn other_stacks(env: &Env) -> Result<()> {
+    let globs = ["interrupted", "on_alternate", "fiber_*", "schedule"];
+    let traced = traced_as_untraced(env, &program("altstack.c"), &[], &globs, &[])?;
+    let report = traced.report()?;
+    for name in ["interrupted", "on_alternate", "fiber_step", "schedule"] {
+        let (calls, timed, _, _) = report.expect(name)?.ends();
+        ensure!(calls == timed, "{name}: {timed} of {calls} calls are timed");
+    }
+    Ok(())
+}
+
+pub(super) fn exceptions(env: &Env) -> Result<()> {
+    let traced = traced_as_untraced(env, &program("throw.cpp"), &[], &["*"], &[])?;
+    let (_, timed, _, _) = traced.report()?.expect("plain")?.ends();
+    ensure!(timed == 300, "plain returns 300 times, {timed} are timed");
+    Ok(())
+}
+
+pub(super) fn panics(env: &Env) -> Result<()> {
+    let globs = ["thrower", "passer", "catcher", "plain"];
+    let traced = traced_as_untraced(env, &panic_program(), &[], &globs, &[])?;
+    let (_, timed, _, _) = traced.report()?.expect("plain")?.ends();
+    ensure!(timed == 300, "plain returns 300 times, {timed} are timed");
+    Ok(())
+}

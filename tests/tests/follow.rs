@@ -1,0 +1,83 @@
+//! `--follow` over a server that forks for each request.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::look::{private_memory, wait_until};
+use ctrace_tests::probes::wait_until_armed;
+use ctrace_tests::process::Running;
+use ctrace_tests::report::Report;
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::Trace;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
+use std::process::Command;
+use std::time::Duration;
+
+/// Forks `children`, each with `calls` and so much other work; gives the report under a limit.
+fn under_limit(env: &Env, children: &str, calls: &str, microseconds: &str, limit: &str) -> Report {
+    let path = env.targets.get(&program("forks.c")).expect("builds");
+    let traced = Trace::run(env)
+        .expect("starts")
+        .function("work")
+        .args(["--follow", "--max-slowdown", limit])
+        .program(&path, [children, calls, microseconds])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    assert_eq!(traced.finished.stdout, "ok\n");
+    Report(traced.report().expect("reports").0.clone())
+}
+
+/// The CPU time that counts is that of children that lived for milliseconds only, too.
+#[test]
+fn a_slowdown_is_that_of_all_processes() {
+    let env = or_skip!(gate::live(Link::Session));
+    // Seconds of CPU time, nearly all of it the cost of probes.
+    let slowed = under_limit(&env, "3000", "5000", "0", "20%");
+    slowed.expect_note(&["stopped early", "--max-slowdown"]).expect("it is stopped");
+    assert!(slowed.expect("work").expect("seen").calls() < 15_000_000);
+    // The same children with much else to do: the probes cost a few percent.
+    let busy = under_limit(&env, "200", "100", "20000", "50%");
+    assert_eq!(busy.expect("work").expect("seen").calls(), 20_000);
+    assert!(busy.expect_note(&["stopped early"]).is_err(), "{}", busy.0["notes"]);
+}
+
+/// What ctrace keeps of a child goes with it.
+#[test]
+fn memory_does_not_grow_with_every_child() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("forks.c")).expect("builds");
+    for options in [&["--ring-size", "256K"][..], &["--ring-size", "256K", "--follow"]] {
+        let target = Running::start_ready(Command::new(&path).args(["2000", "1", "0", "wait"]))
+            .expect("starts");
+        let started = Trace::attach(&env, target.pid())
+            .and_then(|trace| trace.function("work").args(options.iter().copied()).start())
+            .expect("starts");
+        wait_until_armed(target.pid(), &path).expect("armed");
+        let comm = format!("/proc/{}/comm", target.pid());
+        let memory_after = |round: u32| {
+            target.signal(Signal::USR1).expect("alive");
+            wait_until("the round is over", || {
+                let name = std::fs::read_to_string(&comm);
+                name.is_ok_and(|name| name.trim() == format!("round {round}"))
+            })
+            .expect("2,000 children come and go");
+            // What is held for order comes through meanwhile.
+            std::thread::sleep(Duration::from_millis(500));
+            private_memory(started.running.pid())
+        };
+        let first = memory_after(1);
+        let last = (2..=4).fold(first, |_, round| memory_after(round));
+        let grown = last.saturating_sub(first);
+        assert!(grown < 2 << 20, "{options:?}: {grown} bytes more after 6,000 more children");
+        target.signal(Signal::TERM).expect("alive");
+        target.wait(Duration::from_secs(30)).expect("ends");
+        let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
+        let report = traced.report().expect("a report");
+        let calls = report.expect("work").expect("selected").calls();
+        let followed = options.contains(&"--follow");
+        assert!(
+            if followed { calls + report.loss("events") >= 8000 } else { calls == 0 },
+            "{calls}"
+        );
+    }
+}
