@@ -1,7 +1,7 @@
 //! A thread's buffer, byte for byte as docs/marker-format.md has it.
 //!
 //! The owner writes it from ordinary code and from signal handlers, others only look at `tid`,
-//! `next` and `free`. So every field is an atomic, used relaxed: on x86 such an access is a plain
+//! `next` and `stack`. So every field is an atomic, used relaxed: on x86 such an access is a plain
 //! `mov`, and the compiler neither splits nor merges it. Order between fields is kept with
 //! `compiler_fence`, which is all that handlers of the same thread and the processor's own order of
 //! stores need.
@@ -28,14 +28,14 @@ pub(super) struct Buffer {
     pub(super) next: AtomicUsize,
     pub(super) tid: AtomicU32,
     pub(super) position: AtomicU32,
-    pub(super) batch: AtomicU64,
+    pub(super) nested: AtomicUsize,
     pub(super) events: AtomicU64,
     pub(super) clock: AtomicU8,
     pub(super) flushing: AtomicU8,
     reserved: [AtomicU8; 6],
-    pub(super) nested: AtomicUsize,
-    /// Reserved in the format: the next of the buffers that nobody has.
-    pub(super) free: AtomicUsize,
+    pub(super) batch: AtomicU64,
+    /// A stack pointer of its thread; while nobody has it, the next of the buffers that nobody has.
+    pub(super) stack: AtomicUsize,
     slots: [Event; SLOTS],
 }
 
@@ -43,7 +43,8 @@ const _: () = assert!(
     size_of::<Buffer>() == SIZE
         && core::mem::offset_of!(Buffer, position) == 20
         && core::mem::offset_of!(Buffer, flushing) == 41
-        && core::mem::offset_of!(Buffer, nested) == 48
+        && core::mem::offset_of!(Buffer, nested) == 24
+        && core::mem::offset_of!(Buffer, batch) == 48
         && core::mem::offset_of!(Buffer, slots) == FIRST as usize
         && (LAST - FIRST) as usize == (SLOTS - 1) * size_of::<Event>()
 );

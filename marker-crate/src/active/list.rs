@@ -42,6 +42,8 @@ pub(super) fn acquire<'a>() -> Option<&'a Buffer> {
         }
         None => make(tid)?,
     };
+    let here = 0_u8;
+    buffer.stack.store(core::ptr::from_ref(&here) as usize, Relaxed);
     runtime::register(buffer);
     Some(buffer)
 }
@@ -52,7 +54,7 @@ pub(super) fn release(buffer: &Buffer) {
     buffer.tid.store(0, Release);
     let mut head = FREE.load(Relaxed);
     loop {
-        buffer.free.store(top(head), Relaxed);
+        buffer.stack.store(top(head), Relaxed);
         let count = (head >> 36).wrapping_add(1) << 36;
         let new = count | (address(buffer) as u64 >> 12);
         match FREE.compare_exchange_weak(head, new, Release, Relaxed) {
@@ -70,7 +72,7 @@ fn pop<'a>() -> Option<&'a Buffer> {
     let mut head = FREE.load(Acquire);
     loop {
         let buffer = at(top(head))?;
-        let next = buffer.free.load(Relaxed) as u64 >> 12;
+        let next = buffer.stack.load(Relaxed) as u64 >> 12;
         let new = head >> 36 << 36 | next;
         match FREE.compare_exchange_weak(head, new, Acquire, Acquire) {
             Ok(_) => return Some(buffer),
