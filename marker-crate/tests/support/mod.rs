@@ -27,7 +27,7 @@ impl Page {
         (self.0[2] >> 32) as u32
     }
     pub(crate) fn batch(&self) -> u64 {
-        self.0[3]
+        self.0[6]
     }
     pub(crate) fn events(&self) -> u64 {
         self.0[4]
@@ -39,7 +39,7 @@ impl Page {
         self.0[5] >> 8 & 0xff != 0
     }
     pub(crate) fn nested(&self) -> u64 {
-        self.0[6]
+        self.0[3]
     }
     pub(crate) fn taken(&self) -> u64 {
         u64::from((self.position().clamp(64, 4096) - 64) / 16)

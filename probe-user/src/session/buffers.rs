@@ -103,8 +103,11 @@ fn read_twice(memory: &Memory, known: &Known) -> Option<Reading> {
     let before = memory.read::<BUFFER_LEN>(known.id.address)?;
     let time = bpf::now();
     let bytes = memory.read::<BUFFER_LEN>(known.id.address)?;
-    let batch = |bytes: &[u8]| Header::parse(bytes).map(|header| header.batch);
-    (batch(&before[..]) == batch(&bytes[..])).then_some(Reading {
+    let batch = |bytes: &[u8]| {
+        Header::parse(bytes).filter(|header| !header.is_flushing).map(|header| header.batch)
+    };
+    let batches = (batch(&before[..])?, batch(&bytes[..])?);
+    (batches.0 == batches.1).then_some(Reading {
         buffer: known.id,
         tid: known.tid,
         bytes,

@@ -35,6 +35,8 @@ pub struct Header {
     /// Slots taken in all earlier batches.
     pub events: u64,
     pub clock: Clock,
+    /// Its thread empties it.
+    pub is_flushing: bool,
     /// A stack pointer of its thread.
     pub stack: u64,
 }
@@ -58,6 +60,7 @@ impl Header {
             batch: word(bytes, 48),
             events: word(bytes, 32),
             clock,
+            is_flushing: bytes[41] != 0,
             stack: word(bytes, 56),
         })
     }
