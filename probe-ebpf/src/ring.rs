@@ -57,7 +57,7 @@ impl Room {
     #[inline(always)]
     fn write(&self, nth: u64, words: Slot) {
         let position = self.position + nth;
-        let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
+        let page = (position as u32 / PAGE_SLOTS as u32) & (settings::RING_PAGES.load() - 1);
         // User space has sized the map: the page is there.
         let Some(page) = RINGS.get_ptr_mut(self.first_page + 1 + page) else { return };
         // SAFETY: a slot of the page, which is ours until it is committed. The compiler keeps
