@@ -13,8 +13,8 @@ use ctrace_common::{
 };
 
 /// How often room is asked for while others are quicker: programs that preempt this one, or that run
-/// on a CPU with the same ring.
-const TRIES: u32 = 32;
+/// on a CPU with the same ring. Few, since the verifier follows each.
+const TRIES: u32 = 4;
 
 const FULL: u64 = u64::MAX;
 
