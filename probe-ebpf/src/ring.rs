@@ -14,8 +14,8 @@ use ctrace_common::{
 };
 
 /// How often room is asked for while others are quicker: programs that preempt this one, or that run
-/// on a CPU with the same ring.
-const TRIES: u32 = 32;
+/// on a CPU with the same ring. Few, since the verifier follows each.
+const TRIES: u32 = 4;
 
 const FULL: u64 = u64::MAX;
 
@@ -92,7 +92,7 @@ impl Room {
     /// User space has sized the map: the page is there.
     #[inline(always)]
     fn page(&self, position: u64) -> Option<*mut Page> {
-        let page = position as u32 / PAGE_SLOTS as u32 & (settings::RING_PAGES.load() - 1);
+        let page = (position as u32 / PAGE_SLOTS as u32) & (settings::RING_PAGES.load() - 1);
         RINGS.get_ptr_mut(self.first_page + 1 + page)
     }
 
