@@ -15,6 +15,7 @@ pub mod look;
 pub mod probes;
 pub mod process;
 pub mod report;
+pub mod serve;
 pub mod targets;
 pub mod trace;
 pub mod truth;

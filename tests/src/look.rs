@@ -36,6 +36,14 @@ pub fn children(parent: i32) -> Vec<i32> {
     pids.filter(|pid| stat(*pid, 1).as_deref() == Some(&parent)).collect()
 }
 
+/// A thread of the process has this name.
+pub fn has_thread(pid: i32, name: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut names =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    names.any(|comm| comm.trim() == name)
+}
+
 pub fn runs(pid: i32, file: &Path) -> bool {
     fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == file)
 }

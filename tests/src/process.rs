@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -70,6 +70,21 @@ impl Running {
             bail!("{} ended before it was ready", running.name);
         }
         Ok(running)
+    }
+
+    /// Starts a child to write to and to read from.
+    pub fn start_piped(command: &mut Command) -> Result<(Running, ChildStdin, ChildStdout)> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting {command:?}"))?;
+        let input = child.stdin.take().context("stdin is piped")?;
+        let output = child.stdout.take().context("stdout is piped")?;
+        let stderr = child.stderr.take().map(collect);
+        Ok((Running { child, name, stdout: None, stderr }, input, output))
     }
 
     pub fn pid(&self) -> i32 {

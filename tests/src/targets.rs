@@ -24,6 +24,10 @@ pub struct Build {
     pub source: String,
     pub flags: Vec<String>,
     pub stripped: bool,
+    /// Source of a library of `tests/targets/` that it is linked to, and finds beside itself.
+    pub library: Option<String>,
+    /// Instead of the usual one.
+    pub compiler: Option<String>,
 }
 
 /// A C or C++ program at -O2 with CET and frame pointers, so that entries are cheap to probe.
@@ -32,6 +36,8 @@ pub fn program(source: &str) -> Build {
         source: source.into(),
         flags: ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"].map(Into::into).into(),
         stripped: false,
+        library: None,
+        compiler: None,
     }
 }
 
@@ -50,6 +56,18 @@ impl Build {
 
     pub fn stripped(mut self) -> Self {
         self.stripped = true;
+        self
+    }
+
+    /// Linked to this library.
+    pub fn with(mut self, library: &str) -> Self {
+        self.library = Some(library.into());
+        self
+    }
+
+    /// By another C compiler.
+    pub fn compiler(mut self, name: &str) -> Self {
+        self.compiler = Some(name.into());
         self
     }
 
@@ -75,10 +93,19 @@ impl Build {
             name.push('-');
             name.push_str(&word);
         }
+        for word in self.library.iter().chain(&self.compiler) {
+            name.push('-');
+            name.push_str(word.split('.').next().unwrap_or(word));
+        }
         if self.stripped {
             name.push_str("-stripped");
         }
         name
+    }
+
+    /// It is in Rust, and has scopes.
+    fn uses_marker_crate(&self) -> bool {
+        self.source.starts_with("marks_") && self.source.ends_with(".rs")
     }
 
     fn is_library(&self) -> bool {
@@ -115,14 +142,18 @@ impl Targets {
         if !self.can_build {
             return if path.exists() { Ok(path) } else { bail!("{} is missing", path.display()) };
         }
+        let library = build.library.as_deref().map(|source| self.get(&program(source)));
+        let library = library.transpose()?;
         let _one = COMPILING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let sources = workspace().join("tests/targets");
-        let source = sources.join(&build.source);
-        let newest = modified(&source)?.max(modified(&sources.join("count.h"))?);
+        let source = workspace().join("tests/targets").join(&build.source);
+        let mut newest = modified(&source)?.max(newest_of_all()?);
+        if let Some(library) = &library {
+            newest = newest.max(modified(library)?);
+        }
         if modified(&path).is_ok_and(|built| built > newest) {
             return Ok(path);
         }
-        self.compile(build, &source, &path)?;
+        self.compile(build, &source, library.as_deref(), &path)?;
         Ok(path)
     }
 
@@ -148,34 +179,41 @@ impl Targets {
         std::fs::write(&source, text())?;
         let build =
             program("many.c").flags(["-O1", "-fcf-protection=full", "-fno-omit-frame-pointer"]);
-        self.compile(&build, &source, &path)?;
+        self.compile(&build, &source, None, &path)?;
         Ok(path)
     }
 
-    fn compile(&self, build: &Build, source: &Path, path: &Path) -> Result<()> {
+    fn compile(
+        &self,
+        build: &Build,
+        source: &Path,
+        library: Option<&Path>,
+        path: &Path,
+    ) -> Result<()> {
         std::fs::create_dir_all(&self.dir)?;
         let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let crate_dir = tempfile::tempdir()?;
         let mut command = match source.extension().and_then(|extension| extension.to_str()) {
-            Some("rs") => {
-                let mut command = Command::new("rustc");
-                command.args(["--edition", "2024"]);
+            Some("rs") => rust_compiler(build, library, crate_dir.path())?,
+            extension => {
+                let usual = if extension == Some("cpp") { "g++" } else { "gcc" };
+                let mut command = compiler(build.compiler.as_deref().unwrap_or(usual));
+                command.args(&build.flags);
+                if build.is_library() {
+                    command.args(["-shared", "-fPIC"]);
+                    command.arg(format!("-Wl,-soname,{}", build.file_name()));
+                }
+                if build.stripped {
+                    command.arg("-s");
+                }
                 command
             }
-            Some("cpp") => compiler("g++"),
-            _ => compiler("gcc"),
         };
-        command.args(&build.flags);
-        if build.is_library() {
-            command.args(["-shared", "-fPIC"]);
-        }
-        if build.stripped {
-            command.arg("-s");
-        }
         command.arg(source).arg("-o").arg(&temporary);
-        let output = command.output().with_context(|| format!("starting {command:?}"))?;
-        if !output.status.success() {
-            bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+        if let Some(library) = library.filter(|_| !build.source.ends_with(".rs")) {
+            command.arg(library).arg("-Wl,-rpath,$ORIGIN");
         }
+        succeed(&mut command)?;
         std::fs::rename(&temporary, path)?;
         Ok(())
     }
@@ -183,8 +221,60 @@ impl Targets {
 
 fn compiler(name: &str) -> Command {
     let mut command = Command::new(name);
-    command.args(["-g", "-D_GNU_SOURCE", "-pthread", "-w"]);
+    command.args(["-g", "-D_GNU_SOURCE", "-pthread", "-w", "-I"]);
+    command.arg(workspace().join("marker-crate/include"));
     command
+}
+
+fn rust_compiler(build: &Build, library: Option<&Path>, crate_dir: &Path) -> Result<Command> {
+    let mut command = Command::new("rustc");
+    command.args(["--edition", "2024"]).args(&build.flags);
+    if build.uses_marker_crate() {
+        let made = marker_crate(&build.flags, crate_dir)?;
+        command.arg("--extern").arg(format!("ctrace_marker={}", made.display()));
+    }
+    if let Some(library) = library {
+        command.args(["--cfg", "linked", "-C"]).arg(format!("link-arg={}", library.display()));
+        command.args(["-C", "link-arg=-Wl,-rpath,$ORIGIN"]);
+    }
+    Ok(command)
+}
+
+/// The crate `ctrace-marker` without its attribute, which would need other crates.
+fn marker_crate(flags: &[String], dir: &Path) -> Result<PathBuf> {
+    let path = dir.join("libctrace_marker.rlib");
+    let mut command = Command::new("rustc");
+    command.args(["--edition", "2024", "--crate-type", "rlib", "--crate-name", "ctrace_marker"]);
+    command.args(["--cap-lints", "allow", "--cfg", "feature=\"active\""]).args(flags);
+    command.arg(workspace().join("marker-crate/src/lib.rs")).arg("-o").arg(&path);
+    command.env("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION"));
+    succeed(&mut command)?;
+    Ok(path)
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// When something that many targets are made of was last changed.
+fn newest_of_all() -> Result<SystemTime> {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    let targets = workspace().join("tests/targets");
+    let mut left =
+        vec![targets.join("count.h"), targets.join("marks.h"), workspace().join("marker-crate")];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path)?;
+            left.extend(entries.collect::<Result<Vec<_>, _>>()?.iter().map(|e| e.path()));
+        } else {
+            newest = newest.max(modified(&path)?);
+        }
+    }
+    Ok(newest)
 }
 
 fn modified(path: &Path) -> Result<SystemTime> {
@@ -251,6 +341,10 @@ mod tests {
         );
         assert_eq!(program("panic.rs").flags(["-O"]).file_name(), "panic-rs-O");
         assert_eq!(program("libplug.c").file_name(), "libplug.so");
+        let linked = program("marks_linked.c").flags(["-O1"]).with("libmarked.c");
+        assert_eq!(linked.file_name(), "marks_linked-O1-libmarked");
+        let musl = program("counts.c").flags(["-static"]).compiler("musl-gcc");
+        assert_eq!(musl.file_name(), "counts-static-musl-gcc");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a target says about itself on its standard output, and a report held against it.
 
 use crate::report::Report;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 /// The lines `WORD NAME NUMBER` of a target's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,8 +9,13 @@ pub struct Truth {
     pub calls: Vec<(String, u64)>,
     pub usdt: Vec<(String, u64)>,
     pub time: Vec<(String, u64)>,
-    pub self_time: Vec<(String, u64)>,
     pub active: Vec<(String, u64)>,
+    pub least_time: Vec<(String, u64)>,
+    pub least_active: Vec<(String, u64)>,
+    /// Calls that do not end, or whose end nobody sees.
+    pub untimed: Vec<(String, u64)>,
+    /// Ends of calls that nobody saw beginning.
+    pub headless: Vec<(String, u64)>,
 }
 
 impl Truth {
@@ -24,8 +29,11 @@ impl Truth {
                 "calls" => &mut truth.calls,
                 "usdt" => &mut truth.usdt,
                 "time" => &mut truth.time,
-                "self" => &mut truth.self_time,
+                "least_time" => &mut truth.least_time,
+                "least_active" => &mut truth.least_active,
                 "active" => &mut truth.active,
+                "untimed" => &mut truth.untimed,
+                "headless" => &mut truth.headless,
                 _ => continue,
             };
             // A program after an exec may speak of the same function again.
@@ -51,26 +59,61 @@ impl Truth {
         report.check_sums()
     }
 
-    /// Reported times are those the target measured, within `slack_ns` for each call.
-    pub fn check_times(&self, report: &Report, slack_ns: u64) -> Result<()> {
+    /// Every scope has the true number of calls, and of calls with an end; no other scope has any,
+    /// and nothing was lost.
+    pub fn check_scopes(&self, report: &Report) -> Result<()> {
+        ensure!(!self.calls.is_empty(), "the target printed no counts");
+        let part = |list: &[(String, u64)], name: &str| {
+            list.iter().find(|(known, _)| known == name).map_or(0, |(_, number)| *number)
+        };
         let mut wrong = Vec::new();
-        for (list, key) in
-            [(&self.time, "total_ns"), (&self.self_time, "self_ns"), (&self.active, "active_ns")]
-        {
-            for (name, truth) in list {
-                let function = report
-                    .function(name)
-                    .with_context(|| format!("{name} is not in the report"))?;
-                let seen = function.integer(key)?;
-                let slack = slack_ns * function.calls().max(1);
-                if seen.abs_diff(*truth) > slack {
-                    wrong.push(format!("{name}: {key} is {seen}, the target measured {truth}"));
+        for (name, calls) in &self.calls {
+            let (untimed, headless) = (part(&self.untimed, name), part(&self.headless, name));
+            let truth = (*calls, calls - untimed, untimed, 0, headless);
+            let Some(scope) = report.function(name) else {
+                wrong.push(format!("{name} is not in the report"));
+                continue;
+            };
+            let (calls, timed, untimed, open) = scope.ends();
+            let seen = (calls, timed, untimed, open, scope.integer("headless")?);
+            if seen != truth {
+                wrong.push(format!(
+                    "{name}: calls, timed, untimed, open, headless are {seen:?}, not {truth:?}"
+                ));
+            }
+        }
+        let others = report.functions().filter(|f| part(&self.calls, f.name()) == 0);
+        wrong.extend(
+            others
+                .filter(|f| f.calls() > 0)
+                .map(|f| format!("{} has {} calls that nobody made", f.name(), f.calls())),
+        );
+        ensure!(wrong.is_empty(), "{}\n{}", wrong.join("; "), report.losses());
+        report.check_sums()?;
+        report.check_lossless()
+    }
+
+    /// Reported times are no longer than what the target measured around its calls (but for the
+    /// nanoseconds that two readings of a clock may differ by), and at least as long as it slept.
+    /// Both hold however slow the machine is.
+    pub fn check_times(&self, report: &Report) -> Result<()> {
+        const CLOCKS_NS: u64 = 10_000;
+        let mut wrong = Vec::new();
+        for (most, least, key) in [
+            (&self.time, &self.least_time, "total_ns"),
+            (&self.active, &self.least_active, "active_ns"),
+        ] {
+            ensure!(!most.is_empty() && !least.is_empty(), "the target measured no {key}");
+            let most = most.iter().map(|(name, time)| (name, 0..=time + CLOCKS_NS));
+            let least = least.iter().map(|(name, time)| (name, *time..=u64::MAX));
+            for (name, bounds) in most.chain(least) {
+                let seen = report.expect(name)?.integer(key)?;
+                if !bounds.contains(&seen) {
+                    wrong.push(format!("{name}: {key} is {seen}, not within {bounds:?}"));
                 }
             }
         }
-        if !wrong.is_empty() {
-            bail!("{} (allowed: {slack_ns} ns a call)", wrong.join("; "));
-        }
+        ensure!(wrong.is_empty(), "{}", wrong.join("; "));
         Ok(())
     }
 }
@@ -105,9 +148,24 @@ mod tests {
     }
 
     #[test]
-    fn times_have_slack_per_call() {
-        let truth = Truth::parse("time work 1000000");
-        truth.check_times(&report(2, 1_001_500), 1000).expect("within 2 µs");
-        assert!(truth.check_times(&report(2, 1_002_500), 1000).is_err());
+    fn of_a_scope_all_numbers_count() {
+        let scopes = |stdout: &str, report: &Report| Truth::parse(stdout).check_scopes(report);
+        scopes("calls work 3", &report(3, 0)).expect("equal");
+        let error = scopes("calls work 3\nuntimed work 1", &report(3, 0)).expect_err("all timed");
+        assert!(error.to_string().contains("(3, 3, 0, 0, 0), not (3, 2, 1, 0, 0)"), "{error}");
+        let error = scopes("calls other 3", &report(3, 0)).expect_err("another");
+        assert!(error.to_string().contains("work has 3 calls that nobody made"), "{error}");
+        scopes("calls work 3\nheadless work 1", &report(3, 0)).expect_err("none is headless");
+    }
+
+    #[test]
+    fn times_have_two_bounds() {
+        let times = "time work 1000000\nactive work 9\nleast_time work 900000\nleast_active work 1";
+        let check = |total| Truth::parse(times).check_times(&report(2, total));
+        check(950_000).expect("between them");
+        check(1_009_000).expect("clocks differ");
+        check(899_000).expect_err("too short");
+        check(1_011_000).expect_err("too long");
+        Truth::parse("time work 1").check_times(&report(2, 0)).expect_err("only one bound");
     }
 }

@@ -1,5 +1,6 @@
 /* Known durations: the target times its own calls and prints what it measured.
- * Lines: `time NAME TOTAL_NS` (sum over the calls, measured around each call). */
+ * Lines: `time NAME TOTAL_NS` (sum over the calls, measured around each call), `least_time NAME NS`
+ * (what the calls sleep), and the same for the time in which any thread is in it. */
 #include "count.h"
 #include <pthread.h>
 #include <time.h>
@@ -32,10 +33,13 @@ FN void outer(void) {
     time_nap_long += now() - start;
 }
 
-/* Two threads are in it at the same time. */
-FN void overlap(void) { doze(50); }
+static pthread_barrier_t barrier, within;
 
-static pthread_barrier_t barrier;
+/* Two threads are in it at the same time, for as long as both sleep. */
+FN void overlap(void) {
+    pthread_barrier_wait(&within);
+    doze(50);
+}
 
 static void *sleeper(void *argument) {
     long index = (long)argument;
@@ -54,6 +58,7 @@ int main(void) {
     }
     pthread_t threads[2];
     pthread_barrier_init(&barrier, NULL, 2);
+    pthread_barrier_init(&within, NULL, 2);
     for (long i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, sleeper, (void *)i);
     for (int i = 0; i < 2; i++)
@@ -65,7 +70,9 @@ int main(void) {
            time_outer);
     printf("time overlap %lu\n",
            overlap_end[0] - overlap_start[0] + overlap_end[1] - overlap_start[1]);
-    printf("self outer %lu\n", time_outer - time_nap_short - time_nap_long);
     printf("active overlap %lu\n", last - first);
+    printf("least_time nap_short 50000000\nleast_time nap_long 150000000\n");
+    printf("least_time outer 300000000\nleast_time overlap 100000000\n");
+    printf("least_active overlap 50000000\n");
     return 0;
 }

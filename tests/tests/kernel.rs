@@ -67,5 +67,28 @@ kernel_tests! {
     attach_until_the_target_ends
     attach_until_the_target_is_killed
     a_killed_ctrace_leaves_nothing
+    markers_to_every_end
+    markers_in_brief_threads
+    markers_at_full_rate
+    markers_as_threads_leave
+    markers_over_exec
+    markers_over_fork
+    markers_in_all_flows
+    markers_in_signal_handlers
+    markers_under_exceptions
+    markers_in_unusual_programs
+    markers_of_rust
+    markers_of_two_runtimes
+    markers_of_an_opened_library
+    markers_scribbled_over
+    markers_in_an_endless_list
+    markers_in_one_tree
+    markers_by_interval
+    markers_with_full_rings
+    markers_attached_again
+    markers_attached_often
+    markers_of_a_killed_ctrace
+    markers_chosen
+    markers_chosen_by_two
     a_thousand_functions
 }

@@ -10,7 +10,11 @@ use ctrace_core::{
     marker::{BUFFER_LEN, BufferId, Header, Reading},
     units::{Pid, Tid},
 };
-use std::{collections::HashMap, fs::File, os::unix::fs::FileExt as _};
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    os::unix::fs::FileExt as _,
+};
 
 /// Bytes of a header.
 const HEADER_LEN: usize = 64;
@@ -117,19 +121,19 @@ fn read_twice(memory: &Memory, known: &Known) -> Option<Reading> {
     })
 }
 
-/// The buffers of a list, from the word at `head` on, each with its thread. A list that lies ends
-/// at a bound.
-pub fn walk(memory: &Memory, head: u64) -> Vec<(u64, Box<[u8; BUFFER_LEN]>, Header)> {
+/// The buffers of a list, from the word at `head` on. A list that lies ends where it comes back to
+/// itself, or at a bound.
+pub fn walk(memory: &Memory, head: u64, mut each: impl FnMut(u64, Box<[u8; BUFFER_LEN]>, Header)) {
     const MOST: usize = 1 << 20;
-    let mut buffers = Vec::new();
+    let mut seen = HashSet::new();
     let mut next = memory.read::<8>(head).map_or(0, |word| u64::from_le_bytes(*word));
-    while next != 0 && buffers.len() < MOST {
+    while next != 0 && seen.len() < MOST && seen.insert(next) {
         let Some(bytes) = memory.read::<BUFFER_LEN>(next) else { break };
         let Some(header) = Header::parse(&bytes[..]) else { break };
-        buffers.push((next, bytes, header));
+        let address = next;
         next = header.next;
+        each(address, bytes, header);
     }
-    buffers
 }
 
 #[cfg(test)]

@@ -56,15 +56,28 @@ fn what_cannot_be_read_is_forgotten() {
     assert!(buffers.is_empty());
 }
 
+/// Addresses and batches of the buffers of a list.
+fn walked(head: u64) -> Vec<(u64, u64)> {
+    let memory = Memory::open(own()).unwrap();
+    let mut found = Vec::new();
+    walk(&memory, head, |address, _, header| found.push((address, header.batch)));
+    found
+}
+
 #[test]
 fn a_list_is_walked_to_its_end() {
     let last = buffer(0, 1, 0);
     let first = buffer(address(&*last), 2, 0);
     let head = address(&*first);
-    let memory = Memory::open(own()).unwrap();
-    let found = walk(&memory, address(&head));
-    let batches: Vec<u64> = found.iter().map(|(_, _, header)| header.batch).collect();
-    assert_eq!(batches, [2, 1]);
-    assert_eq!(found[0].0, head);
-    assert!(walk(&memory, 8).is_empty());
+    assert_eq!(walked(address(&head)), [(head, 2), (address(&*last), 1)]);
+    assert!(walked(8).is_empty());
+}
+
+#[test]
+fn a_list_without_an_end_is_walked_once() {
+    let mut first = buffer(0, 2, 0);
+    let second = buffer(address(&*first), 1, 0);
+    first[8..16].copy_from_slice(&address(&*second).to_le_bytes());
+    let head = address(&*first);
+    assert_eq!(walked(address(&head)), [(head, 2), (address(&*second), 1)]);
 }

@@ -45,14 +45,17 @@ pub(super) fn attach_for_a_while(env: &Env) -> Result<()> {
 }
 
 pub(super) fn attach_until_the_target_ends(env: &Env) -> Result<()> {
-    let target = spinning(env, &["2", "1000"])?;
-    let traced =
-        Trace::attach(env, target.pid())?.functions(["step", "mix"]).finish()?.expect_code(0)?;
+    let target = spinning(env, &["0", "1000"])?;
+    let started = Trace::attach(env, target.pid())?.functions(["step", "mix"]).start()?;
+    wait_until_armed(target.pid(), &spin(env)?)?;
+    std::thread::sleep(Duration::from_millis(500));
+    ends_well(target)?;
+    let traced = started.wait()?.expect_code(0)?;
     let report = traced.report()?;
     report.check_sums()?;
     ensure!(report.expect("step")?.calls() > 0, "no call was seen");
-    let finished = target.wait(Duration::from_secs(30))?;
-    ensure!(finished.stdout.starts_with("ok "), "the target was disturbed: {}", finished.stdout);
+    let exit = &report.0["target"]["exit"];
+    ensure!(exit["code"] == 0, "target.exit is {exit}");
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 mod attach;
 mod calls;
 mod held;
+mod markers;
 mod objects;
 mod processes;
 mod unwinding;
@@ -70,6 +71,29 @@ pub const CASES: &[Case] = &[
     case("attach_until_the_target_ends", attach::attach_until_the_target_ends),
     case("attach_until_the_target_is_killed", attach::attach_until_the_target_is_killed),
     case("a_killed_ctrace_leaves_nothing", attach::a_killed_ctrace_leaves_nothing),
+    case("markers_to_every_end", markers::markers_to_every_end),
+    case("markers_in_brief_threads", markers::markers_in_brief_threads),
+    case("markers_at_full_rate", markers::markers_at_full_rate),
+    case("markers_as_threads_leave", markers::markers_as_threads_leave),
+    case("markers_over_exec", markers::markers_over_exec),
+    case("markers_over_fork", markers::markers_over_fork),
+    case("markers_in_all_flows", markers::markers_in_all_flows),
+    case("markers_in_signal_handlers", markers::markers_in_signal_handlers),
+    case("markers_under_exceptions", markers::markers_under_exceptions),
+    case("markers_in_unusual_programs", markers::markers_in_unusual_programs),
+    case("markers_of_rust", markers::markers_of_rust),
+    case("markers_of_two_runtimes", markers::markers_of_two_runtimes),
+    case("markers_of_an_opened_library", markers::markers_of_an_opened_library),
+    case("markers_scribbled_over", markers::markers_scribbled_over),
+    case("markers_in_an_endless_list", markers::markers_in_an_endless_list),
+    case("markers_in_one_tree", markers::markers_in_one_tree),
+    case("markers_by_interval", markers::markers_by_interval),
+    case("markers_with_full_rings", markers::markers_with_full_rings),
+    case("markers_attached_again", markers::markers_attached_again),
+    case("markers_attached_often", markers::markers_attached_often),
+    case("markers_of_a_killed_ctrace", markers::markers_of_a_killed_ctrace),
+    case("markers_chosen", markers::markers_chosen),
+    case("markers_chosen_by_two", markers::markers_chosen_by_two),
     Case { name: "a_thousand_functions", check: calls::a_thousand_functions, unsuited: not_perf },
 ];
 
@@ -103,6 +127,7 @@ pub fn builds() -> Vec<Build> {
     .map(program)
     .into();
     all.push(panic_program());
+    all.extend(markers::builds());
     all
 }
 

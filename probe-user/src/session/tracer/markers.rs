@@ -107,10 +107,10 @@ impl Tracer {
             let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
             for bias in objects.flat_map(|object| armed.code.biases(object)) {
                 for list in &armed.lists {
-                    for (address, bytes, header) in walk(&memory, list.wrapping_add(bias)) {
+                    walk(&memory, list.wrapping_add(bias), |address, bytes, header| {
                         let id = BufferId { pid, address };
                         if !self.adopted_before.insert(id) {
-                            continue;
+                            return;
                         }
                         self.parts.engine.markers().adopt(id, &bytes);
                         if let Some(&tid) = own_ids.get(&header.tid) {
@@ -118,7 +118,7 @@ impl Tracer {
                             // The reader ends with the session, and then nobody needs it.
                             let _ = self.adopt.send((id, tid));
                         }
-                    }
+                    });
                 }
             }
         }

@@ -1,0 +1,101 @@
+//! What is around scopes: functions in the same tree, reports at intervals, rings.
+
+use crate::env::Env;
+use crate::targets::program;
+use crate::trace::Trace;
+use crate::truth::Truth;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::process::Command;
+
+/// Functions around scopes around functions: by two clocks, but each call is where it belongs.
+pub(crate) fn markers_in_one_tree(env: &Env) -> Result<()> {
+    const CHAIN: [&str; 4] = ["outermost", "between", "inside", "innermost"];
+    let calls = env.scaled(20_000);
+    let traced = Trace::run(env)?
+        .functions(["outermost", "inside"])
+        .args(["-m", "*"])
+        .program(&env.targets.get(&program("marks_tree.c"))?, [&*calls])
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    Truth::parse(&traced.finished.stdout).check_scopes(report)?;
+    let paths = report.0["paths"].as_array().context("paths")?;
+    let mut seen: Vec<(Value, &Value)> =
+        paths.iter().map(|path| (path["path"].clone(), &path["calls"])).collect();
+    seen.sort_by_key(|(path, _)| path.as_array().map_or(0, Vec::len));
+    let number = Value::from(calls.parse::<u64>()?);
+    let expected: Vec<(Value, &Value)> =
+        (1..=CHAIN.len()).map(|depth| (Value::from(CHAIN[..depth].to_vec()), &number)).collect();
+    ensure!(seen == expected, "paths are {seen:?}");
+    // Each call is within its caller's, so the n-th longest are, too.
+    for pair in CHAIN.windows(2) {
+        let (caller, callee) = (report.expect(pair[0])?, report.expect(pair[1])?);
+        for key in ["total_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"] {
+            let (long, short) = (caller.integer(key)?, callee.integer(key)?);
+            ensure!(long >= short, "{key}: {} {long}, but {} {short}", pair[0], pair[1]);
+        }
+    }
+    Ok(())
+}
+
+/// A thread that takes minutes to fill its buffer shows its calls in the interval they end in.
+pub(crate) fn markers_by_interval(env: &Env) -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    let output = Command::new(&env.ctrace)
+        .args(["run", "--link", env.link.name(), "--format", "json", "--interval", "500ms", "-o"])
+        .arg(file.path())
+        .arg("--")
+        .arg(env.targets.get(&program("marks_slow.c"))?)
+        .args(["80", "50"])
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let ended: Vec<u64> =
+        stdout.lines().filter_map(|line| line.strip_prefix("ended ")?.parse().ok()).collect();
+    ensure!(ended.len() == 80, "the target tells each call");
+    let text = std::fs::read_to_string(file.path())?;
+    let reports: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    ensure!(reports.len() >= 8, "{} reports of half a second", reports.len());
+    let mut sum = 0;
+    for report in &reports {
+        let (start, end) = (report["start_ns"].as_u64(), report["end_ns"].as_u64());
+        let within = start.context("a start")?..end.context("an end")?;
+        let truth = ended.iter().filter(|at| within.contains(at)).count() as u64;
+        let functions = report["functions"].as_array().context("functions")?;
+        let slow = functions.iter().find(|function| function["name"] == "slow");
+        let timed = slow.and_then(|slow| slow["timed"].as_u64()).unwrap_or(0);
+        sum += timed;
+        // One that ended at either edge: the target looks at its clock a little later.
+        ensure!(timed.abs_diff(truth) <= 2, "{timed} calls in an interval with {truth}: {text}");
+    }
+    ensure!(sum == 80, "{sum} calls in all intervals");
+    Ok(())
+}
+
+/// What was delivered and what was lost are together what was written: two events a call.
+pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
+    let calls = env.scaled(2_000_000);
+    let traced = Trace::run(env)?
+        .args(["--ring-size", "4096"])
+        .program(&env.targets.get(&program("marks_threads.c"))?, ["rate", "1", &calls])
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    report.check_sums()?;
+    let mut delivered = 0;
+    for scope in report.functions() {
+        let (calls, timed, _, _) = scope.ends();
+        delivered += calls + timed + scope.integer("headless")?;
+    }
+    let lost = report.loss("events");
+    // `brief` and `inner`.
+    let written = 2 * 2 * calls.parse::<u64>()?;
+    ensure!(lost > 0, "the rings were not full");
+    ensure!(
+        delivered + lost == written,
+        "{delivered} events were delivered and {lost} lost, of {written}"
+    );
+    ensure!(report.loss("decode_errors") + report.loss("late") == 0, "{}", report.losses());
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! How threads, programs and processes end, and what interrupts or leaves a scope.
+
+use super::{TELLS_OF_EXEC, TELLS_OF_EXIT, scopes, wait_before};
+use crate::env::Env;
+use crate::targets::program;
+use anyhow::{Context, Result, ensure};
+
+/// Within a scope, with other threads within theirs, and all in mid-batch.
+pub(crate) fn markers_to_every_end(env: &Env) -> Result<()> {
+    let wait = wait_before(TELLS_OF_EXIT);
+    let ends = [("exit", 7), ("_exit", 7), ("segv", 139), ("abort", 134), ("kill", 137)];
+    for (how, code) in ends {
+        for calls in ["0", "1000", "1007"] {
+            scopes(env, &program("marks_end.c"), &[how, calls, wait], &[])?.expect_code(code)?;
+        }
+    }
+    Ok(())
+}
+
+/// Thousands, and the buffers of those that are over are used again.
+pub(crate) fn markers_in_brief_threads(env: &Env) -> Result<()> {
+    let (threads, calls) = (env.scaled(4000), "25");
+    let build = program("marks_threads.c");
+    let traced = scopes(env, &build, &["brief", &threads, calls], &[])?.expect_code(0)?;
+    let output = &traced.finished.stdout;
+    let buffers = output.lines().find_map(|line| line.strip_prefix("buffers ")?.parse().ok());
+    let buffers: u64 = buffers.context("the target tells its buffers")?;
+    // A thread may have told that it is over before it has given its buffer back.
+    ensure!((1..=16).contains(&buffers), "{buffers} buffers for 8 threads at a time");
+    let seen = traced.report()?.expect("brief")?.integer("threads")?;
+    ensure!(seen >= threads.parse::<u64>()?.div_ceil(8) * 8, "{seen} of {threads} threads");
+    Ok(())
+}
+
+pub(crate) fn markers_at_full_rate(env: &Env) -> Result<()> {
+    let calls = env.scaled(300_000);
+    // Room for all of it: nobody can read as fast as 8 threads write on few processors.
+    let room = ["--ring-size", "256MiB"];
+    let build = program("marks_threads.c");
+    scopes(env, &build, &["rate", "8", &calls], &room)?.expect_code(0).map(drop)
+}
+
+pub(crate) fn markers_as_threads_leave(env: &Env) -> Result<()> {
+    let arguments = ["leave", "40", "30"];
+    scopes(env, &program("marks_threads.c"), &arguments, &[])?.expect_code(0).map(drop)
+}
+
+pub(crate) fn markers_over_exec(env: &Env) -> Result<()> {
+    for how in ["self", "thread"] {
+        let arguments = [how, "5", wait_before(TELLS_OF_EXEC)];
+        scopes(env, &program("marks_exec.c"), &arguments, &[])?.expect_code(0)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn markers_over_fork(env: &Env) -> Result<()> {
+    for how in ["fork", "vfork"] {
+        for (children, options) in [("alone", &[][..]), ("followed", &["--follow"])] {
+            let arguments = [how, "7", children];
+            scopes(env, &program("marks_fork.c"), &arguments, options)?.expect_code(0)?;
+        }
+    }
+    Ok(())
+}
+
+/// Recursion, early ends, `continue`, `break`, `goto`, `return`, and longjmp, which leaves scopes
+/// without their end.
+pub(crate) fn markers_in_all_flows(env: &Env) -> Result<()> {
+    scopes(env, &program("marks_flow.c"), &["100"], &[])?.expect_code(0).map(drop)
+}
+
+pub(crate) fn markers_in_signal_handlers(env: &Env) -> Result<()> {
+    let (signals, pause) = (env.scaled(20_000), if env.slower > 1 { "4000" } else { "40" });
+    scopes(env, &program("marks_signals.c"), &[&signals, pause], &[])?.expect_code(0).map(drop)
+}
+
+pub(crate) fn markers_under_exceptions(env: &Env) -> Result<()> {
+    scopes(env, &program("marks_throw.cpp"), &[], &[])?.expect_code(0).map(drop)
+}
