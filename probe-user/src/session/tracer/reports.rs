@@ -1,13 +1,15 @@
 //! When reports are made, and what the tracer adds to them.
 
 use super::Tracer;
-use ctrace_core::{engine::ReportMeta, units::Nanos};
+use crate::bpf::Release;
+use ctrace_core::{engine::ReportMeta, report::TargetExit, units::Nanos};
 
 impl Tracer {
     /// The last report, up to `end`.
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();
         self.take_changes();
+        self.tell_what_died_with_the_target();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
         let lost = self.parts.kernel.lost().read()?.all();
         tracing::info!("events: {delivered} delivered, {lost} lost");
@@ -17,6 +19,19 @@ impl Tracer {
             self.report(end, own_interval)?;
         }
         Ok(())
+    }
+
+    /// Markers that a killed target had not delivered.
+    fn tell_what_died_with_the_target(&mut self) {
+        let killed = matches!(self.parts.target.exit, Some(TargetExit::Signal(_)));
+        if killed && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory()
+        {
+            self.note(
+                "the target was killed: on kernels before 6.16, what its threads marked in the last \
+                 0.1 s is missing (at most 252 events each)"
+                    .to_owned(),
+            );
+        }
     }
 
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
