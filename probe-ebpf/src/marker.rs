@@ -110,10 +110,12 @@ fn key(tid: u32, number: u32) -> u64 {
 #[inline(always)]
 fn deliver(task: Task, buffer: u64, site: Site) {
     let taken = taken(buffer);
-    let delivered = match taken {
-        ..=SMALL => deliver_in::<{ BATCH_SLOTS[0] }>(task, buffer, site),
-        ..=MEDIUM => deliver_in::<{ BATCH_SLOTS[1] }>(task, buffer, site),
-        _ => deliver_in::<{ BATCH_SLOTS[2] }>(task, buffer, site),
+    let delivered = if taken <= SMALL {
+        deliver_in::<{ BATCH_SLOTS[0] }>(task, buffer, site)
+    } else if taken <= MEDIUM {
+        deliver_in::<{ BATCH_SLOTS[1] }>(task, buffer, site)
+    } else {
+        deliver_in::<{ BATCH_SLOTS[2] }>(task, buffer, site)
     };
     if !delivered {
         loss::add_to(LOST_MARKS, taken);
