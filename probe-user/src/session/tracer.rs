@@ -7,9 +7,10 @@ mod watch;
 
 use super::{
     arm::{self, LinkOptions},
+    buffers::OwnedBuffer,
     costs::Costs,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
-    reader::{Batch, OwnedBuffer, Reader},
+    reader::{Batch, Reader},
     sink::Sink,
     slowdown::Watch,
     status::Status,
