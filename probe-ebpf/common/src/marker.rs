@@ -14,7 +14,7 @@ pub const BUFFERS_PER_THREAD: u32 = 8;
 
 /// Names a buffer.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferKey {
     pub pid: u64,
     pub address: u64,

@@ -2,7 +2,7 @@
 
 use super::Tracer;
 use crate::bpf::Release;
-use ctrace_core::{engine::ReportMeta, report::TargetExit, units::Nanos};
+use ctrace_core::{engine::ReportMeta, units::Nanos};
 
 impl Tracer {
     /// The last report, up to `end`.
@@ -21,21 +21,30 @@ impl Tracer {
         Ok(())
     }
 
-    /// Markers that a killed target had not delivered.
+    /// Markers that a target had not delivered when it ended.
     fn tell_what_died_with_the_target(&mut self) {
-        let killed = matches!(self.parts.target.exit, Some(TargetExit::Signal(_)));
-        if killed && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory()
-        {
-            self.note(
-                "the target was killed: on kernels before 6.16, what its threads marked in the last \
-                 0.1 s is missing (at most 252 events each)"
+        let ended = self.parts.target.exit.is_some();
+        if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
+            self.notes.push(
+                "on kernels before 6.16, what the target's threads marked in their last 0.1 s may be \
+                 missing, unless they ended by themselves (at most 252 events each)"
                     .to_owned(),
             );
         }
     }
 
+    /// Batches of markers that found no room.
+    pub(super) fn note_dropped_batches(&mut self) -> anyhow::Result<()> {
+        if !self.markers.is_empty() {
+            let dropped = self.parts.kernel.take_cut_off()?;
+            self.parts.engine.markers().set_cut_off(dropped);
+        }
+        Ok(())
+    }
+
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         self.reported = Some(end);
+        self.note_dropped_batches()?;
         let parts = &mut self.parts;
         let lost = parts.kernel.lost().read()?;
         parts.engine.set_lost_events(lost.events, lost.marks);
