@@ -157,6 +157,13 @@ __asm__(".ifndef ctrace_c1_runtime\n"
         ".long 1, ctrace_c1_flush - ., ctrace_c1_register - ., ctrace_c1_list - ., 991f - ., 0, 0, 0\n"
         ".size ctrace_c1_runtime, . - ctrace_c1_runtime\n"
         ".popsection\n"
+        /* No other segment of the file may share the page where semaphores begin (with lld the one
+         * before does, which is writable while the program is loaded): the kernel would raise them
+         * there. An unused semaphore aligns the section to a page. */
+        ".pushsection .probes, \"awG\", @progbits, ctrace_c1, comdat\n"
+        ".p2align 12\n"
+        ".short 0\n"
+        ".popsection\n"
         ".pushsection .rodata.ctrace_c1, \"aG\", @progbits, ctrace_c1, comdat\n"
         "991: .asciz \"c 0.1.0\"\n"
         ".popsection\n"

@@ -118,12 +118,14 @@ pub fn on_prepare_exec(_ctx: RawTracePointContext) -> i32 {
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
+    // Before the question whether the process is traced: another thread that ends at this moment
+    // may have told the end of the process already.
+    marker::deliver_rest(task);
+    marker::forget(task.tid);
     if !task.is_traced() {
         loss::forget(task.tid);
         return 0;
     }
-    marker::deliver_rest(task);
-    marker::forget(task.tid);
     let comm = current_comm();
     control(task, Kind::ThreadExit, comm, 0, 0);
     match last_status(Kernel(ctx.arg(0))) {

@@ -3,7 +3,7 @@
 
 use crate::{
     loss,
-    maps::BUFFERS,
+    maps::{BUFFERS, CUT_OFF},
     output::{Task, control, now, traced_task},
     registers::Registers,
     ring::reserve_aligned,
@@ -16,8 +16,8 @@ use aya_ebpf::{
 };
 use aya_log_ebpf::warn;
 use ctrace_common::{
-    BATCH_SLOTS, BUFFER_POSITION, BUFFERS_PER_THREAD, Cookie, FIRST_SLOT, Kind, LOST_MARKS,
-    PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN,
+    BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFERS_PER_THREAD, BufferKey, Cookie,
+    FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN,
 };
 
 /// The site of a runtime: where it is in the process tells where the scopes are.
@@ -73,9 +73,10 @@ pub fn register(ctx: ProbeContext) -> u32 {
         }
     }
     let site = Site::of(&ctx);
-    let mut runtime = [0; 16];
-    runtime[..4].copy_from_slice(&site.runtime.to_le_bytes());
-    control(task, Kind::Buffer, runtime, buffer, site.ip);
+    let mut about = [0; 16];
+    about[..4].copy_from_slice(&site.runtime.to_le_bytes());
+    about[4..8].copy_from_slice(&read::<u32>(buffer, BUFFER_TID).unwrap_or(0).to_le_bytes());
+    control(task, Kind::Buffer, about, buffer, site.ip);
     0
 }
 
@@ -110,12 +111,25 @@ fn key(tid: u32, number: u32) -> u64 {
 #[inline(always)]
 fn deliver(task: Task, buffer: u64, site: Site) {
     let taken = taken(buffer);
-    let delivered = match taken {
-        ..=SMALL => deliver_in::<{ BATCH_SLOTS[0] }>(task, buffer, site),
-        ..=MEDIUM => deliver_in::<{ BATCH_SLOTS[1] }>(task, buffer, site),
-        _ => deliver_in::<{ BATCH_SLOTS[2] }>(task, buffer, site),
+    let delivered = if taken <= SMALL {
+        deliver_in::<{ BATCH_SLOTS[0] }>(task, buffer, site)
+    } else if taken <= MEDIUM {
+        deliver_in::<{ BATCH_SLOTS[1] }>(task, buffer, site)
+    } else {
+        deliver_in::<{ BATCH_SLOTS[2] }>(task, buffer, site)
     };
     if !delivered {
+        note_loss(task, buffer, taken);
+    }
+}
+
+/// The next batch of the buffer tells how much is missing before it. Should there be none, this
+/// does: how many events the buffer has seen in all.
+#[inline(always)]
+fn note_loss(task: Task, buffer: u64, taken: u32) {
+    let before: u64 = read(buffer, BUFFER_EVENTS).unwrap_or(0);
+    let key = BufferKey { pid: task.pid as u64, address: buffer };
+    if CUT_OFF.insert(key, before.wrapping_add(taken as u64), 0).is_err() {
         loss::add_to(LOST_MARKS, taken);
     }
 }
@@ -150,8 +164,13 @@ fn deliver_in<const SLOTS: usize>(task: Task, buffer: u64, site: Site) -> bool {
 /// How many slots of a buffer are taken.
 #[inline(always)]
 fn taken(buffer: u64) -> u32 {
-    let position = buffer.wrapping_add(BUFFER_POSITION) as *const u32;
-    // SAFETY: the helper checks the address itself and fails on a bad one.
-    let position = unsafe { bpf_probe_read_user(position) }.unwrap_or(0);
+    let position: u32 = read(buffer, BUFFER_POSITION).unwrap_or(0);
     position.clamp(FIRST_SLOT, PAGE_LEN as u32).wrapping_sub(FIRST_SLOT) / SLOT_BYTES
+}
+
+/// A field of a buffer's header.
+#[inline(always)]
+fn read<T>(buffer: u64, offset: u64) -> Option<T> {
+    // SAFETY: the helper checks the address itself and fails on a bad one.
+    unsafe { bpf_probe_read_user(buffer.wrapping_add(offset) as *const T) }.ok()
 }

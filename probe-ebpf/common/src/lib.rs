@@ -15,7 +15,10 @@ mod traced;
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
-pub use marker::{BUFFER_POSITION, BUFFERS_PER_THREAD, FIRST_SLOT, SLOT_BYTES};
+pub use marker::{
+    BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFERS_PER_THREAD, BufferKey, FIRST_SLOT,
+    SLOT_BYTES,
+};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,

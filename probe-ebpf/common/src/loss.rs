@@ -5,8 +5,8 @@ pub const LOST_EVENTS: u32 = 0;
 /// Those of them that no record's `lost_before` will ever tell: too many threads had losses at
 /// once, the thread ended without another record, or its losses were more than the field holds.
 pub const LOST_UNATTRIBUTED: u32 = 1;
-/// Events of markers whose batch found no room. They are in none of the others: the next batch of
-/// the buffer tells them.
+/// Events of markers whose batch found no room, and no entry in `CUT_OFF` either. They are in none
+/// of the others.
 pub const LOST_MARKS: u32 = 2;
 /// How many counters there are.
 pub const LOSS_COUNTERS: u32 = 3;

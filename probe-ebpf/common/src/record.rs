@@ -1,6 +1,5 @@
-//! What travels through a ring: 32 bytes for an event of a call, 64 for a change in a process.
-//!
-//! A reader tells the two apart by their length, and checks the length against the kind.
+//! What travels through a ring: 32 bytes for an event of a call, 64 for a change in a process,
+//! and batches of marker events behind a record of 32 bytes.
 
 /// Bytes of a [`Record`].
 pub const RECORD_LEN: usize = 32;
@@ -82,8 +81,9 @@ pub enum Kind {
     ProcessExit = 19,
     /// The thread has a new name.
     Rename = 20,
-    /// The thread has a new marker buffer at `arg0`; `arg1` is where the register site is, and the
-    /// first four bytes of `comm` are the runtime's number from the cookie.
+    /// The thread has a new marker buffer at `arg0`; `arg1` is where the register site is. The
+    /// first four bytes of `comm` are the runtime's number from the cookie, the next four the
+    /// thread's id in its own pid namespace.
     Buffer = 21,
 }
 

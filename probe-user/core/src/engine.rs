@@ -162,16 +162,15 @@ impl Engine {
     }
 
     /// The kernel's counts since arming: events of probes that were dropped, and events in marker
-    /// batches that were.
+    /// batches that were dropped with no way to tell of which buffer.
     pub fn set_lost_events(&mut self, events: u64, marks: u64) {
         self.lost_events = events;
         self.lost_marks = marks;
     }
 
-    /// All events that were lost. The next batch of a buffer tells what was lost before it, and
-    /// the kernel what no later batch told; which of the two knows more depends on when one asks.
+    /// All events that were lost.
     fn lost(&self) -> u64 {
-        self.lost_events + self.lost_marks.max(self.markers.lost())
+        self.lost_events.saturating_add(self.lost_marks).saturating_add(self.markers.lost())
     }
 
     /// All since the start (or the last [`Self::report_interval`]), up to `end`. Events up to `end`

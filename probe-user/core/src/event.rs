@@ -8,6 +8,7 @@ use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{Kind, RECORD_LEN};
 
 const KIND_SHIFT: u32 = 32;
+const SITE_SHIFT: u32 = 40;
 const LOST_SHIFT: u32 = 48;
 
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,8 @@ pub(crate) struct Event {
     sp: u64,
     /// Process and thread.
     who: u64,
-    /// From the least significant: probe, kind, reserved byte, events lost before.
+    /// From the least significant: probe, kind, place of the scope (0 for functions), events lost
+    /// before.
     what: u64,
 }
 
@@ -69,6 +71,12 @@ impl Event {
         Kind::from_wire((self.what >> KIND_SHIFT) as u8)
     }
 
+    /// Which of the places of its scope it is, for markers.
+    #[inline]
+    pub(crate) fn site(&self) -> u8 {
+        (self.what >> SITE_SHIFT) as u8
+    }
+
     #[inline]
     pub(crate) fn follows_loss(&self) -> bool {
         self.what >> LOST_SHIFT > 0
@@ -77,7 +85,8 @@ impl Event {
     /// Whether it is the end of a call that began with `entered`, with nothing lost between.
     #[inline]
     pub(crate) fn ends(&self, entered: &Self, by: Kind) -> bool {
-        let returned = (by as u64) << KIND_SHIFT | u64::from(entered.func().0);
+        let place = u64::from(entered.site()) << SITE_SHIFT | u64::from(entered.func().0);
+        let returned = (by as u64) << KIND_SHIFT | place;
         self.who == entered.who && self.sp == entered.sp && self.what == returned
     }
 }
@@ -90,6 +99,7 @@ impl From<ctrace_common::Record> for Event {
             sp: record.sp,
             who: u64::from(record.tid) << 32 | u64::from(record.pid),
             what: u64::from(record.lost_before) << LOST_SHIFT
+                | u64::from(record.reserved) << SITE_SHIFT
                 | u64::from(record.kind) << KIND_SHIFT
                 | u64::from(record.probe),
         }

@@ -33,6 +33,7 @@ pub(crate) struct Frame {
     /// Time in direct tracked callees.
     callees: u64,
     pub(crate) func: FuncId,
+    site: u8,
     pub(crate) node: u32,
     /// Frames that enclose this one and count, and this one if it counts.
     depth: u32,
@@ -102,6 +103,8 @@ pub(crate) struct Place {
     pub(crate) ts: u64,
     /// Of a marker, not of a function.
     pub(crate) is_scope: bool,
+    /// Which of the places of its scope: a function that was inlined into itself has several.
+    pub(crate) site: u8,
 }
 
 /// All stacks of one thread.
@@ -290,6 +293,7 @@ impl Stacks {
                 start: at.ts,
                 callees: 0,
                 func: at.func,
+                site: at.site,
                 node,
                 depth: above + u32::from(!filtered),
                 chain,
@@ -305,14 +309,14 @@ impl Stacks {
     /// a frame fits.
     pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
-        if self.top_at(at.sp).is_none_or(|top| top.func != at.func) {
+        if self.top_at(at.sp).is_none_or(|top| !top.is_of(at)) {
             if !self.is_open_at(at) {
                 if !by_jump && self.selected {
                     ledger.headless(at.func);
                 }
                 return;
             }
-            while self.top_at(at.sp).is_some_and(|top| top.func != at.func) {
+            while self.top_at(at.sp).is_some_and(|top| !top.is_of(at)) {
                 self.end_top(self.current, ledger, self.last, false);
             }
         }
@@ -343,7 +347,7 @@ impl Stacks {
 
     fn is_open_at(&self, at: Place) -> bool {
         let frames = self.stacks[self.current].frames.iter().rev();
-        frames.take_while(|frame| frame.sp == at.sp).any(|frame| frame.func == at.func)
+        frames.take_while(|frame| frame.sp == at.sp).any(|frame| frame.is_of(at))
     }
 
     /// Path node of the innermost frame, and how many frames there enclose a new one.
@@ -361,6 +365,14 @@ impl Stacks {
         let filtered = !(self.selected && ledger.filter.selects_depth(above));
         ledger.filtered += u64::from(filtered);
         filtered
+    }
+}
+
+impl Frame {
+    /// Whether it is of the function or scope at this place.
+    #[inline]
+    fn is_of(&self, at: Place) -> bool {
+        (self.func, self.site) == (at.func, at.site)
     }
 }
 

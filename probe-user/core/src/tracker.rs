@@ -154,7 +154,7 @@ impl Tracker {
             thread.first.get_or_insert(ts);
             let kind = event.kind();
             let is_scope = kind == Some(Kind::ScopeEnter);
-            let at = Place { func, sp: event.sp(), ts, is_scope };
+            let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
             let plain = match kind {
                 Some(Kind::Enter | Kind::ScopeEnter) => {
                     let by = if is_scope { Kind::ScopeExit } else { Kind::Return };

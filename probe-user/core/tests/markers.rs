@@ -4,7 +4,9 @@ mod support;
 
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
-use ctrace_core::marker::{BUFFER_LEN, BufferId, ClockSample, MarkerObject, Reading, Ticks};
+use ctrace_core::marker::{
+    BUFFER_LEN, BufferId, ClockSample, MarkerObject, MarkerPlace, Reading, Ticks,
+};
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
 use support::{PID, end, engine, enter, function, lines, meta, path_lines, ret};
 
@@ -62,7 +64,9 @@ fn read(engine: &mut Engine, marks: &[Mark]) {
 fn traced() -> Engine {
     let functions = [scope("a"), scope("b"), scope("c"), function("f")];
     let mut engine = engine(&functions, EngineConfig::default());
-    let functions = (0..3).map(|id| Some(FuncId(id))).collect();
+    // The last entry is a second place of `a`.
+    let place = |(function, number)| Some(MarkerPlace { function: FuncId(function), number });
+    let functions = [(0, 0), (1, 0), (2, 0), (0, 1)].map(place).into();
     let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });
     engine.markers().map_object(Pid(PID), object, 0, Nanos(0));
     engine
@@ -124,6 +128,14 @@ fn a_longjmp_leaves_scopes_untimed() {
     check(
         &[begin(0, 1, 10), begin(0, 1, 20), leave(0, 1, 50)],
         &["a: 2 calls, 1 timed, 1 untimed, total 30 self 30"],
+    );
+}
+
+#[test]
+fn a_function_inlined_into_itself_is_in_one_place_twice() {
+    check(
+        &[begin(0, 1, 10), begin(3, 1, 20), leave(3, 1, 30), leave(0, 1, 50)],
+        &["a: 2 calls, 2 timed, total 50 self 40"],
     );
 }
 

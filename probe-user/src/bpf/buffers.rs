@@ -1,31 +1,52 @@
-//! The marker buffers that the program on the end of threads looks for. A buffer that is made while
-//! tracing is entered by the programs; those that were there before are entered here.
+//! The marker buffers that the program on the end of threads looks for, and what batches had to be
+//! dropped. A buffer that is made while tracing is entered by the programs; those that were there
+//! before are entered here.
 
 use super::{BpfError, sys};
-use ctrace_common::BUFFERS_PER_THREAD;
-use ctrace_core::units::Tid;
+use ctrace_common::{BUFFERS_PER_THREAD, BufferKey};
+use ctrace_core::{
+    marker::BufferId,
+    units::{Pid, Tid},
+};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
 };
 
 pub(super) struct Buffers {
-    map: Arc<OwnedFd>,
+    of_threads: Arc<OwnedFd>,
+    cut_off: Arc<OwnedFd>,
 }
 
 impl Buffers {
-    pub(super) fn new(map: Arc<OwnedFd>) -> Self {
-        Self { map }
+    pub(super) fn new(of_threads: Arc<OwnedFd>, cut_off: Arc<OwnedFd>) -> Self {
+        Self { of_threads, cut_off }
     }
 
     /// Enters the buffers of a thread, as many as there is room for.
     pub(super) fn set(&self, tid: Tid, addresses: &[u64]) -> Result<(), BpfError> {
         for (number, address) in (0..BUFFERS_PER_THREAD).zip(addresses) {
             let key = u64::from(tid.0) << 32 | u64::from(number);
-            sys::map_update(self.map.as_fd(), key, &address.to_ne_bytes())
+            sys::map_update(self.of_threads.as_fd(), key, &address.to_ne_bytes())
                 .map_err(|source| BpfError::Map { what: "marker buffers", source })?;
         }
         Ok(())
+    }
+
+    /// The buffers of which batches were dropped since the last time: how many events each had seen
+    /// with the last of them.
+    pub(super) fn take_cut_off(&self) -> Result<Vec<(BufferId, u64)>, BpfError> {
+        let map = self.cut_off.as_fd();
+        let failed = |source| BpfError::Map { what: "dropped batches", source };
+        let mut taken = Vec::new();
+        while let Some(key) = sys::map_first_key::<BufferKey>(map).map_err(failed)? {
+            let mut events = [0];
+            sys::map_lookup(map, key, &mut events).map_err(failed)?;
+            sys::map_delete(map, key).map_err(failed)?;
+            let id = BufferId { pid: Pid(key.pid as u32), address: key.address };
+            taken.push((id, events[0]));
+        }
+        Ok(taken)
     }
 }
 
@@ -38,7 +59,8 @@ mod tests {
     use std::{cell::RefCell, fs::File, rc::Rc};
 
     fn buffers() -> Buffers {
-        Buffers::new(Arc::new(File::open("/dev/null").unwrap().into()))
+        let null = || Arc::new(File::open("/dev/null").unwrap().into());
+        Buffers::new(null(), null())
     }
 
     #[test]
@@ -55,6 +77,29 @@ mod tests {
         assert_eq!(*keys.borrow(), [7 << 32, 7 << 32 | 1]);
         buffers().set(Tid(8), &[0; 20]).unwrap();
         assert_eq!(keys.borrow().len(), 2 + BUFFERS_PER_THREAD as usize);
+    }
+
+    #[test]
+    fn dropped_batches_are_taken_once() {
+        let mut left = vec![(3, 0x1000, 252), (4, 0x2000, 60)];
+        let _fake = fake::Fake::new(move |call| {
+            let Syscall::Bpf { command, attr } = call else { panic!("no map") };
+            let Some(&(pid, address, events)) = left.last() else {
+                return fake::error(libc::ENOENT);
+            };
+            // SAFETY: the caller's key or value.
+            unsafe {
+                match command {
+                    4 => *(attr.get_u64(16) as *mut BufferKey) = BufferKey { pid, address },
+                    1 => *(attr.get_u64(16) as *mut u64) = events,
+                    _ => drop(left.pop()),
+                }
+            }
+            Ok(0)
+        });
+        let id = |pid, address| BufferId { pid: Pid(pid), address };
+        let expected = [(id(4, 0x2000), 60), (id(3, 0x1000), 252)];
+        assert_eq!(buffers().take_cut_off().unwrap(), expected);
     }
 
     #[test]

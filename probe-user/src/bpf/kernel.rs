@@ -15,7 +15,10 @@ use super::{
 };
 use aya::{EbpfLoader, maps::Map};
 use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};
-use ctrace_core::units::{Pid, Tid};
+use ctrace_core::{
+    marker::BufferId,
+    units::{Pid, Tid},
+};
 use std::{
     error::Error as _,
     io,
@@ -31,6 +34,8 @@ pub struct Config {
     pub ring_bytes: u32,
     /// Whether the children of traced processes are traced, from their first instruction.
     pub follow: bool,
+    /// Whether there will be marker buffers.
+    pub markers: bool,
 }
 
 /// The programs in the kernel. Attachments may outlive it.
@@ -60,7 +65,7 @@ impl Kernel {
             config.follow || Release::running().filters_threads_not_processes();
         let first_pages = layout.first_pages(&cpus.online);
         let mut ebpf =
-            load_maps(bytes, &offsets, layout, &first_pages, filters_in_programs, config.follow)?;
+            load_maps(bytes, &offsets, layout, &first_pages, filters_in_programs, config)?;
         let fds: Vec<_> = ebpf
             .maps()
             .filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd())))
@@ -69,7 +74,8 @@ impl Kernel {
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
-        let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?);
+        let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
+        let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
         Ok(Self {
             ebpf,
@@ -104,6 +110,12 @@ impl Kernel {
     /// The marker buffers that a thread had before its probes were in place.
     pub fn set_marker_buffers(&self, tid: Tid, addresses: &[u64]) -> Result<(), BpfError> {
         self.buffers.set(tid, addresses)
+    }
+
+    /// Marker buffers of which batches were dropped since the last time: how many events each had
+    /// seen with the last of them.
+    pub fn take_cut_off(&self) -> Result<Vec<(BufferId, u64)>, BpfError> {
+        self.buffers.take_cut_off()
     }
 
     /// Puts probes on the file that `path` opens, all or none. `path` may lead through /proc
@@ -152,16 +164,18 @@ fn load_maps(
     layout: Layout,
     first_pages: &[u32],
     filter: bool,
-    follow: bool,
+    config: &Config,
 ) -> Result<aya::Ebpf, BpfError> {
     /// As aya-log numbers its levels: warnings and errors.
     const LOG_LEVEL: u8 = 2;
-    let (filter, follow) = (u32::from(filter), u32::from(follow));
+    let (filter, follow) = (u32::from(filter), u32::from(config.follow));
     let slot_pages = layout.slot_pages();
     let mut loader = EbpfLoader::new();
     loader
         .btf(None)
         .map_max_entries("RINGS", layout.pages())
+        .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
+        .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
         .override_global("RING_PAGES", &slot_pages, true)
         .override_global("FIRST_PAGE", first_pages, true)
         .override_global("FILTER", &filter, true)

@@ -22,6 +22,11 @@ impl Release {
         Self { major: next(), minor: next() }
     }
 
+    /// The end of a thread is told while its memory is still there (from 6.16 on).
+    pub fn tells_an_end_with_its_memory(self) -> bool {
+        self >= Self { major: 6, minor: 16 }
+    }
+
     /// Multi links with a pid filter see one thread of the process only (6.6 to 6.9).
     pub(super) fn filters_threads_not_processes(self) -> bool {
         (Self { major: 6, minor: 6 }..Self { major: 6, minor: 10 }).contains(&self)

@@ -50,7 +50,7 @@ impl Calibration {
 
 /// Takes about a second.
 pub fn measure() -> anyhow::Result<Calibration> {
-    let kernel = Kernel::load(&Config { ring_bytes: RING_BYTES, follow: false })?;
+    let kernel = Kernel::load(&Config { ring_bytes: RING_BYTES, follow: false, markers: false })?;
     let own = Pid(std::process::id());
     kernel.trace_process(own)?;
     let placement = place_spun()?;

@@ -7,6 +7,7 @@ use crate::target::{
 };
 use ctrace_core::{
     function::{ExitSeen, FunctionInfo, FunctionKind},
+    marker::MarkerPlace,
     units::{FuncId, Nanos},
 };
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
@@ -75,20 +76,20 @@ impl MarkerPlan {
     }
 }
 
-/// By entry of the section: which function it is, if it was chosen.
+/// By entry of the section: which function it is, if it was chosen, and which of its places.
 pub fn chosen(
     section: Range<u64>,
     functions: &[Planned],
     id: impl Fn(usize) -> FuncId,
-) -> Arc<[Option<FuncId>]> {
+) -> Arc<[Option<MarkerPlace>]> {
     let entries = section.end.saturating_sub(section.start) / ENTRY;
     let mut chosen = vec![None; entries as usize];
     for (index, planned) in functions.iter().enumerate() {
         let Sites::Marker(sites) = &planned.sites else { continue };
-        for site in sites {
+        for (number, site) in (0..=u8::MAX).cycle().zip(sites) {
             let entry = site.address.wrapping_sub(section.start) / ENTRY;
             if let Some(place) = chosen.get_mut(entry as usize) {
-                *place = Some(id(index));
+                *place = Some(MarkerPlace { function: id(index), number });
             }
         }
     }

@@ -68,6 +68,12 @@ pub struct Planned {
     pub sites: Sites,
 }
 
+impl Planned {
+    pub fn is_marker(&self) -> bool {
+        matches!(self.sites, Sites::Marker(_))
+    }
+}
+
 pub enum Sites {
     Function(Placement),
     Usdt(Vec<UsdtSite>),
@@ -143,6 +149,10 @@ impl Planner {
         self.place_all(&objects, &selection)
     }
 
+    pub fn asks_for_markers(&self) -> bool {
+        self.selector.asks_for_markers()
+    }
+
     /// Nothing seen so far would make a return probe kill the target, or the user wants them.
     pub fn allows_return_probes(&self) -> bool {
         !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
@@ -166,7 +176,10 @@ impl Planner {
             }
         }
         self.unwinder |= objects.iter().any(Object::uses_unwinder);
-        self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
+        // With no selection at all, markers are what will be asked for.
+        if self.selector.is_empty() || self.selector.asks_for_markers() {
+            self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
+        }
         self.switches_stacks |=
             objects.iter().any(|object| CodeMap::data_switches_stacks(object.bytes()));
         Ok(objects)

@@ -5,7 +5,7 @@
 //! but for those of a thread that was preempted for longer between taking the time and handing in
 //! the record. Buffers come before rings: what is flushed in between is in a ring by then.
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, OwnedBuffer};
 use crate::bpf::{self, Rings};
 use ctrace_common::{CONTROL_LEN, Control, Kind};
 use ctrace_core::{
@@ -81,9 +81,6 @@ pub struct Reader {
     thread: JoinHandle<()>,
 }
 
-/// A marker buffer and whose it is.
-pub type OwnedBuffer = (BufferId, Tid);
-
 impl Reader {
     /// `adopted` brings buffers that were there before tracing; the others tell of themselves.
     pub fn start(
@@ -93,8 +90,7 @@ impl Reader {
         let (sender, receiver) = channel(BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
-        let mut source =
-            Source { rings, buffers: Buffers::default(), adopted, looked: Nanos::ZERO };
+        let mut source = Source::new(rings, adopted);
         let thread = std::thread::Builder::new()
             .name("reader".into())
             .spawn(move || source.run(&sender, &seen))?;
@@ -113,11 +109,25 @@ struct Source {
     rings: Rings,
     buffers: Buffers,
     adopted: mpsc::Receiver<OwnedBuffer>,
-    /// When the last look into the buffers began.
-    looked: Nanos,
+    /// What happened to buffers, by when, and is not put in order yet.
+    changes: Vec<(Nanos, Change)>,
+    /// When the last pass began that no record in the making held up.
+    unblocked: Nanos,
+}
+
+/// What a record says of buffers.
+enum Change {
+    Buffer(OwnedBuffer),
+    ThreadGone(Pid, Tid),
+    ProcessGone(Pid),
 }
 
 impl Source {
+    fn new(rings: Rings, adopted: mpsc::Receiver<OwnedBuffer>) -> Self {
+        let (buffers, changes) = Default::default();
+        Self { rings, buffers, adopted, changes, unblocked: Nanos::ZERO }
+    }
+
     fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool) {
         let mut pause = BUSY_PAUSE;
         loop {
@@ -136,26 +146,51 @@ impl Source {
         let begun = bpf::now();
         let mut batch = Batch::new();
         let mut listening = true;
-        for (buffer, tid) in self.adopted.try_iter() {
-            self.buffers.add(buffer, tid);
+        // What earlier passes read has been read before this one began: it is in order with what
+        // they and this one find in the rings, and comes out with this one's sample.
+        self.buffers.hand_on();
+        for owned in self.adopted.try_iter() {
+            self.buffers.add(owned, begun);
         }
-        if last || begun.since(self.looked) >= BUFFERS_PAUSE {
-            self.looked = begun;
-            self.buffers.read(|reading| batch.readings.push(reading));
+        if last || begun.since(self.buffers.looked()) >= BUFFERS_PAUSE {
+            self.buffers.look(begun, last, |reading| batch.readings.push(reading));
         }
-        let buffers = &mut self.buffers;
-        self.rings.drain(|ring, record| {
-            note_change(buffers, record);
+        let changes = &mut self.changes;
+        let drained = self.rings.drain(|ring, record| {
+            changes.extend(change(record));
             batch.push(ring, record);
             if batch.bytes.len() >= BATCH_BYTES {
                 let full = std::mem::replace(&mut batch, Batch::new());
                 listening &= sender.blocking_send(full).is_ok();
             }
         });
-        let seen_all = if self.buffers.is_empty() { begun } else { self.looked };
+        self.apply_changes(begun);
+        if drained.blocked_rings == 0 {
+            self.unblocked = begun;
+        }
         batch.sample = Some((bpf::sample(), if last { Nanos::MAX } else { begun }));
-        batch.settled = Some(if last { Nanos::MAX } else { seen_all.since(HOLD) });
+        batch.settled = Some(if last { Nanos::MAX } else { self.seen_all_to().since(HOLD) });
         listening & sender.blocking_send(batch).is_ok()
+    }
+
+    /// Changes come through several rings: those of before this pass are all there now.
+    fn apply_changes(&mut self, begun: Nanos) {
+        let is_due = |change: &mut (Nanos, Change)| change.0 <= begun;
+        let mut due: Vec<_> = self.changes.extract_if(.., is_due).collect();
+        due.sort_by_key(|(time, _)| *time);
+        for (time, change) in due {
+            match change {
+                Change::Buffer(owned) => self.buffers.add(owned, time),
+                Change::ThreadGone(pid, tid) => self.buffers.forget_thread(pid, tid),
+                Change::ProcessGone(pid) => self.buffers.forget(pid),
+            }
+        }
+    }
+
+    /// Up to when everything is in what has been sent.
+    fn seen_all_to(&self) -> Nanos {
+        let new = self.changes.iter().map(|(time, _)| *time).min().unwrap_or(Nanos::MAX);
+        self.unblocked.min(self.buffers.handed_to()).min(new)
     }
 }
 
@@ -164,19 +199,26 @@ fn next_pause(pause: Duration, fill: f64) -> Duration {
     if fill > BUSY_FILL { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) }
 }
 
-/// Which buffers there are from this record on.
-fn note_change(buffers: &mut Buffers, record: &[u8]) {
+/// What a record says of buffers, and when.
+fn change(record: &[u8]) -> Option<(Nanos, Change)> {
     if record.len() != CONTROL_LEN {
-        return;
+        return None;
     }
-    let Ok(Decoded::Control(Control { record, arg0, .. })) = decode(record) else { return };
+    let Ok(Decoded::Control(Control { record, comm, arg0, .. })) = decode(record) else {
+        return None;
+    };
     let (pid, tid) = (Pid(record.pid), Tid(record.tid));
-    match Kind::from_wire(record.kind) {
-        Some(Kind::Buffer) => buffers.add(BufferId { pid, address: arg0 }, tid),
-        Some(Kind::ThreadExit) => buffers.forget_thread(pid, tid),
-        Some(Kind::Exec | Kind::ProcessExit) => buffers.forget(pid),
-        _ => {}
-    }
+    let change = match Kind::from_wire(record.kind)? {
+        Kind::Buffer => Change::Buffer(OwnedBuffer {
+            id: BufferId { pid, address: arg0 },
+            tid,
+            inside: u32::from_le_bytes([4, 5, 6, 7].map(|at| comm[at])),
+        }),
+        Kind::ThreadExit => Change::ThreadGone(pid, tid),
+        Kind::Exec | Kind::ProcessExit => Change::ProcessGone(pid),
+        _ => return None,
+    };
+    Some((Nanos(record.ts_ns), change))
 }
 
 #[cfg(test)]

@@ -77,9 +77,12 @@ impl<'a> Setup<'a> {
         sink: Sink,
     ) -> anyhow::Result<Tracer> {
         let (probes, output) = (&self.args.probes, &self.args.output);
-        let ring_bytes = u32::try_from(probes.ring_size.max(4096).next_power_of_two());
+        let markers = self.planner.asks_for_markers();
+        // A batch of markers has to find a whole page.
+        let least = if markers { 4 * 4096 } else { 4096 };
+        let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
-        let kernel = Kernel::load(&Config { ring_bytes, follow: probes.follow })?;
+        let kernel = Kernel::load(&Config { ring_bytes, follow: probes.follow, markers })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
             Origin::Launched => kernel.trace_launched(pid)?,

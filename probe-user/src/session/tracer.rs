@@ -7,9 +7,10 @@ mod watch;
 
 use super::{
     arm::{self, LinkOptions},
+    buffers::OwnedBuffer,
     costs::Costs,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
-    reader::{Batch, OwnedBuffer, Reader},
+    reader::{Batch, Reader},
     sink::Sink,
     slowdown::Watch,
     status::Status,
@@ -130,16 +131,21 @@ impl Tracer {
     }
 
     fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
-        let parts = &mut self.parts;
-        let first = self.costs.functions();
-        self.costs.add(&object.functions);
-        match arm::arm(&parts.kernel, &mut parts.engine, object, parts.links) {
-            Ok(attached) => self.attachments.extend(attached),
-            Err(error) => {
-                self.unarmed.add(first..self.costs.functions());
-                return Err(error.into());
-            }
+        let (first, attached_before) = (self.costs.functions(), self.attachments.len());
+        let attached = self.attach_all(object, first);
+        if attached.is_err() {
+            // All of the object or nothing.
+            self.attachments.truncate(attached_before);
+            self.unarmed.add(first..self.costs.functions());
         }
+        attached
+    }
+
+    fn attach_all(&mut self, object: &ObjectPlan, first: usize) -> anyhow::Result<()> {
+        let parts = &mut self.parts;
+        self.costs.add(&object.functions);
+        let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
+        self.attachments.extend(attached);
         if object.markers.is_wanted() {
             self.attach_runtimes(object, first)?;
         }
@@ -243,6 +249,7 @@ impl Tracer {
         if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
         }
+        self.note_dropped_batches()?;
         let lost = self.parts.kernel.lost().read()?.all();
         self.parts.status.show(self.parts.engine.counters().calls, lost);
         self.check_slowdown()

@@ -4,6 +4,7 @@
 //! Slots do not move within a batch, so those that were taken are remembered until the next one.
 
 use super::layout::{BUFFER_LEN, Header, SLOTS, Slot};
+use crate::units::Nanos;
 
 /// What is known of one buffer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +14,14 @@ pub(super) struct Progress {
     seen: [u64; SLOTS.div_ceil(64)],
     /// Events accounted for, since the buffer was made: delivered, lost, or none of ours.
     accounted: u64,
+    /// When it was last looked at.
+    time: Nanos,
 }
+
+/// No writer is faster: a batch is 252 events.
+const LEAST_NANOS_PER_BATCH: u64 = 500;
+/// Batches that may have come in no time.
+const BATCHES_AT_ONCE: u64 = 64;
 
 /// What a reading is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +36,15 @@ pub(super) enum Verdict {
 }
 
 impl Progress {
+    /// A buffer that was made while tracing, from `time` on.
+    pub(super) fn new(time: Nanos) -> Self {
+        Self { time, ..Self::default() }
+    }
+
     /// A buffer as tracing finds it: what is in it is not ours.
-    pub(super) fn adopt(bytes: &[u8; BUFFER_LEN]) -> Option<Self> {
+    pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
-        let mut progress =
-            Self { batch: header.batch, accounted: header.events, ..Self::default() };
+        let mut progress = Self::begin(&header, time);
         for index in 0..SLOTS {
             if Slot::read(bytes, index).is_some() {
                 progress.mark(index);
@@ -41,12 +53,24 @@ impl Progress {
         Some(progress)
     }
 
+    fn begin(header: &Header, time: Nanos) -> Self {
+        Self { batch: header.batch, accounted: header.events, time, ..Self::default() }
+    }
+
+    /// Events that are missing if the buffer has seen `events` in all.
+    pub(super) fn missing_of(&self, events: u64) -> u64 {
+        // What is more than a scribbled counter can be trusted with.
+        const MOST: u64 = 1 << 40;
+        events.saturating_sub(self.accounted).min(MOST)
+    }
+
     /// Hands over the slots of a reading that are new. `before` is an earlier reading of a buffer
     /// that may be written to meanwhile: only what is in both is whole.
     pub(super) fn take(
         &mut self,
         bytes: &[u8; BUFFER_LEN],
         before: Option<&[u8; BUFFER_LEN]>,
+        time: Nanos,
         mut each: impl FnMut(Slot),
     ) -> Verdict {
         let Some(header) = Header::parse(bytes) else { return Verdict::Malformed };
@@ -55,13 +79,14 @@ impl Progress {
         }
         let mut missing = 0;
         if header.batch > self.batch {
-            let most = (header.batch - self.batch).saturating_mul(SLOTS as u64).min(1 << 62);
+            let batches = header.batch - self.batch;
+            let most = time.since(self.time).0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
             let difference = header.events.abs_diff(self.accounted);
-            if difference > most {
+            if batches > most || difference > batches * SLOTS as u64 {
                 return Verdict::Malformed;
             }
             missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
-            *self = Self { batch: header.batch, accounted: header.events, ..Self::default() };
+            *self = Self::begin(&header, time);
         }
         for index in 0..SLOTS {
             if self.seen[index / 64] >> (index % 64) & 1 == 0
@@ -86,11 +111,14 @@ mod tests {
     use super::super::layout::tests::{buffer, put};
     use super::*;
 
+    /// Long enough for every batch here.
+    const TIME: Nanos = Nanos(1_000_000);
+
     /// A buffer of batch `batch` whose slots `filled` hold their own numbers as times.
     fn filled(batch: u64, events: u64, filled: impl IntoIterator<Item = usize>) -> Buffer {
         let mut bytes = buffer(64, batch, events);
         for index in filled {
-            put(&mut bytes, index, (index as u64, 0, 32, false));
+            put(&mut bytes, index, (1 + index as u64, 0, 32, false));
         }
         bytes
     }
@@ -105,7 +133,8 @@ mod tests {
         times: impl IntoIterator<Item = u64>,
     ) {
         let mut taken = Vec::new();
-        let got = progress.take(bytes, before.map(|b| &**b), |slot| taken.push(slot.time));
+        let got =
+            progress.take(bytes, before.map(|b| &**b), TIME, |slot| taken.push(slot.time - 1));
         assert_eq!(got, verdict);
         assert_eq!(taken, times.into_iter().collect::<Vec<_>>());
     }
@@ -160,9 +189,33 @@ mod tests {
 
     #[test]
     fn what_was_there_at_the_start_is_not_ours() {
-        let mut progress = Progress::adopt(&filled(7, 9000, 0..10)).expect("a buffer");
+        let mut progress = Progress::adopt(&filled(7, 9000, 0..10), Nanos::ZERO).expect("a buffer");
         check(&mut progress, &filled(7, 9000, 0..12), None, FINE, 10..12);
         check(&mut progress, &filled(8, 9012, 0..1), None, FINE, 0..1);
+    }
+
+    #[test]
+    fn batches_do_not_come_faster_than_they_are_written() {
+        let mut progress = Progress::default();
+        let number = 1 << 40;
+        check(&mut progress, &filled(number, number * 252, 0..1), None, Verdict::Malformed, []);
+        check(&mut progress, &filled(0, 0, 0..1), None, FINE, 0..1);
+    }
+
+    #[test]
+    fn a_torn_slot_is_missing() {
+        let mut progress = Progress::default();
+        let mut bytes = filled(0, 0, 0..3);
+        bytes[64 + 16..64 + 24].fill(0);
+        check(&mut progress, &bytes, None, FINE, [0, 2]);
+        check(&mut progress, &filled(1, 3, []), None, Verdict::New { missing: 1 }, []);
+    }
+
+    #[test]
+    fn what_is_missing_in_all_is_known_from_the_count() {
+        let mut progress = Progress::default();
+        check(&mut progress, &filled(0, 0, 0..3), None, FINE, 0..3);
+        assert_eq!([0, 3, 10].map(|events| progress.missing_of(events)), [0, 0, 7]);
     }
 
     #[test]

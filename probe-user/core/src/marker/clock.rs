@@ -67,8 +67,8 @@ impl Line {
 }
 
 impl ClockMap {
-    /// Adds a later sample. One that does not go on from the last starts anew: the machine slept,
-    /// or the samples were too close.
+    /// Adds a later sample. After one that goes back, as a machine that slept may do, all starts
+    /// anew.
     pub(super) fn add(&mut self, sample: ClockSample) {
         if let Some(latest) = self.latest {
             match Line::between(latest, sample) {
@@ -77,6 +77,9 @@ impl ClockMap {
                         self.lines.pop_front();
                     }
                     self.lines.push_back(line);
+                }
+                None if sample.ticks < latest.ticks || sample.time < latest.time => {
+                    self.lines.clear();
                 }
                 None => return,
             }
@@ -155,9 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_that_goes_back_is_left_out() {
-        let map = map(&[(1000, 500), (900, 600), (1000, 700), (3000, 1500)]);
-        check(&map, 2000, 1000);
+    fn a_sample_that_goes_back_starts_anew() {
+        let map = map(&[(1000, 500), (3000, 1500), (100, 2000), (100, 2000), (1100, 2500)]);
+        check(&map, 600, 2250);
+        assert_eq!(map.ticks(1090, 48), Some(Ticks(1090)));
     }
 
     #[test]

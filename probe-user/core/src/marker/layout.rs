@@ -66,9 +66,9 @@ impl Header {
     }
 
     /// Slots taken in this batch.
-    pub fn taken(&self) -> u64 {
-        let bytes = self.position.clamp(HEADER_LEN as u32, BUFFER_LEN as u32) - HEADER_LEN as u32;
-        u64::from(bytes) / SLOT_LEN as u64
+    pub fn taken(&self) -> usize {
+        let bytes = (self.position as usize).clamp(HEADER_LEN, BUFFER_LEN) - HEADER_LEN;
+        bytes / SLOT_LEN
     }
 }
 
@@ -95,18 +95,24 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The slot at `index`, if something is written there.
+    /// The slot at `index`, if something is written there. One without a time was torn.
     #[inline]
     pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Option<Self> {
         let at = HEADER_LEN + index * SLOT_LEN;
         let (time, tag) = (word(buffer, at), word(buffer, at + 8));
-        (tag != 0).then_some(Self {
+        (time != 0 && tag != 0).then_some(Self {
             time: time & ((1 << TIME_BITS) - 1),
             sp: time >> TIME_BITS << 4 | tag >> 47 << 20,
             site: tag & SITE_MASK,
             exit: tag & 1 != 0,
         })
     }
+}
+
+/// Whether every slot that was taken has been written.
+pub(super) fn is_whole(buffer: &[u8; BUFFER_LEN]) -> bool {
+    let taken = Header::parse(buffer).map_or(0, |header| header.taken());
+    (0..taken).all(|index| Slot::read(buffer, index).is_some())
 }
 
 #[inline]

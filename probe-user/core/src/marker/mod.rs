@@ -15,6 +15,6 @@ mod streams;
 
 pub use clock::{ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
-pub use objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
+pub use objects::{MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed};
 pub use reading::{BufferId, Reading};
 pub use streams::Markers;

@@ -9,7 +9,15 @@ pub struct MarkerObject {
     /// Where its section `ctrace_sites` begins.
     pub section: u64,
     /// By entry of the section: the chosen scopes.
-    pub functions: Arc<[Option<FuncId>]>,
+    pub functions: Arc<[Option<MarkerPlace>]>,
+}
+
+/// One place of a chosen scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkerPlace {
+    pub function: FuncId,
+    /// Tells the places of one scope apart.
+    pub number: u8,
 }
 
 /// Names a [`MarkerObject`].

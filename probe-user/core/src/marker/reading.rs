@@ -1,6 +1,6 @@
 //! A buffer's bytes on their way in.
 
-use super::layout::{BUFFER_LEN, carried_address, mark};
+use super::layout::{BUFFER_LEN, carried_address, is_whole, mark};
 use super::objects::Passed;
 use crate::units::{Nanos, Pid, Tid};
 
@@ -26,6 +26,11 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// All that was taken until then is written and in it: nothing is left to look for.
+    pub fn is_whole(&self) -> bool {
+        is_whole(self.before.as_ref().unwrap_or(&self.bytes))
+    }
+
     /// What the programs shipped: all but the first 32 bytes, and empty slots at the end.
     pub(crate) fn shipped(
         buffer: BufferId,

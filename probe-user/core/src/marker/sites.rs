@@ -2,7 +2,7 @@
 //!
 //! A section is an array of equal entries, so the address is an index.
 
-use crate::units::FuncId;
+use super::objects::MarkerPlace;
 use std::{ops::Range, sync::Arc};
 
 /// Bytes of an entry.
@@ -11,7 +11,7 @@ const ENTRY: u64 = 32;
 /// What is known of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Site {
-    Chosen(FuncId),
+    Chosen(MarkerPlace),
     /// A scope, but nobody asked for it here: another ctrace did.
     Other,
     /// No scope.
@@ -30,12 +30,12 @@ pub(super) struct Sites {
 struct Section {
     addresses: Range<u64>,
     /// By entry.
-    functions: Arc<[Option<FuncId>]>,
+    functions: Arc<[Option<MarkerPlace>]>,
 }
 
 impl Sites {
     /// Adds what is mapped at `start`; what was known there is gone.
-    pub(super) fn add(&mut self, start: u64, functions: Arc<[Option<FuncId>]>) {
+    pub(super) fn add(&mut self, start: u64, functions: Arc<[Option<MarkerPlace>]>) {
         let end = start.saturating_add(functions.len() as u64 * ENTRY);
         if self.sections.iter().any(|section| section.addresses == (start..end)) {
             return;
@@ -60,7 +60,7 @@ impl Sites {
         let offset = address - section.addresses.start;
         match section.functions[(offset / ENTRY) as usize] {
             _ if !offset.is_multiple_of(ENTRY) => Site::Unknown,
-            Some(function) => Site::Chosen(function),
+            Some(place) => Site::Chosen(place),
             None => Site::Other,
         }
     }
@@ -69,17 +69,22 @@ impl Sites {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::FuncId;
+
+    fn place(function: u32) -> MarkerPlace {
+        MarkerPlace { function: FuncId(function), number: 0 }
+    }
 
     #[test]
     fn an_address_is_an_entry() {
         let mut sites = Sites::default();
-        sites.add(0x1000, [Some(FuncId(7)), None].into());
-        sites.add(0x2000, [Some(FuncId(8))].into());
+        sites.add(0x1000, [Some(place(7)), None].into());
+        sites.add(0x2000, [Some(place(8))].into());
         for (address, expected) in [
-            (0x1000, Site::Chosen(FuncId(7))),
+            (0x1000, Site::Chosen(place(7))),
             (0x1020, Site::Other),
             (0x1040, Site::Unknown),
-            (0x2000, Site::Chosen(FuncId(8))),
+            (0x2000, Site::Chosen(place(8))),
             (0x2010, Site::Unknown),
             (0xfff, Site::Unknown),
         ] {
@@ -90,9 +95,9 @@ mod tests {
     #[test]
     fn what_is_mapped_later_takes_the_place() {
         let mut sites = Sites::default();
-        sites.add(0x1000, [Some(FuncId(1)); 4].into());
-        sites.add(0x1020, [Some(FuncId(2))].into());
-        assert_eq!(sites.find(0x1020), Site::Chosen(FuncId(2)));
+        sites.add(0x1000, [Some(place(1)); 4].into());
+        sites.add(0x1020, [Some(place(2))].into());
+        assert_eq!(sites.find(0x1020), Site::Chosen(place(2)));
         assert_eq!(sites.find(0x1000), Site::Unknown);
     }
 }

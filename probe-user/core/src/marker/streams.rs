@@ -21,10 +21,15 @@ enum Waiting {
 /// A process in one of its lives: each exec begins another.
 type Life = (Pid, u32);
 
+/// After the end of a process its threads may still be on their way out.
+const AFTERLIFE: Nanos = Nanos::from_millis(1000);
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Markers {
     clock: ClockMap,
+    /// Time of the first sample.
+    begun: Nanos,
     objects: Vec<MarkerObject>,
     runtimes: Vec<MarkerRuntime>,
     /// How many lives of a process are over.
@@ -32,8 +37,12 @@ pub struct Markers {
     sites: HashMap<Life, Sites>,
     /// By life and address.
     buffers: HashMap<(Life, u64), Buffer>,
-    /// Lives that are over, to be forgotten.
-    over: Vec<Life>,
+    /// Lives that are over, since when, to be forgotten.
+    over: Vec<(Nanos, Life)>,
+    /// Of buffers whose last batch the programs had to drop: events in all.
+    cut_off: HashMap<(Life, u64), u64>,
+    /// What is lost with buffers that are forgotten.
+    lost_with_buffers: u64,
     /// Lanes of buffers that are gone.
     free_lanes: Vec<usize>,
     lanes: usize,
@@ -71,8 +80,8 @@ impl Markers {
     }
 
     /// A buffer that was there before tracing began: what is in it is not of this trace.
-    pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN]) {
-        if let Some(progress) = Progress::adopt(bytes) {
+    pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN], time: Nanos) {
+        if let Some(progress) = Progress::adopt(bytes, time) {
             self.buffer((self.life(id.pid), id.address)).progress = progress;
         }
     }
@@ -94,6 +103,9 @@ impl Markers {
         through: Nanos,
         mut each: impl FnMut(usize, Record),
     ) {
+        if self.begun == Nanos::ZERO {
+            self.begun = sample.time;
+        }
         self.clock.add(sample);
         let mut records = Vec::new();
         let is_due = |waiting: &mut (Nanos, Waiting)| waiting.0 <= through;
@@ -112,7 +124,8 @@ impl Markers {
                 }
             }
         }
-        for over in std::mem::take(&mut self.over) {
+        let is_past = |over: &mut (Nanos, Life)| over.0.saturating_add(AFTERLIFE) <= through;
+        for (_, over) in self.over.extract_if(.., is_past).collect::<Vec<_>>() {
             self.forget(over);
         }
     }
@@ -122,14 +135,16 @@ impl Markers {
         match Kind::from_wire(control.record.kind) {
             // A child begins as a copy of its parent, but with empty buffers.
             Some(Kind::Fork) if control.arg0 != u64::from(pid.0) => {
-                let child = self.life(Pid(control.arg0 as u32));
+                let child = Pid(control.arg0 as u32);
+                self.begin_life(child);
                 if let Some(sites) = self.sites.get(&self.life(pid)).cloned() {
-                    self.sites.insert(child, sites);
+                    self.sites.insert(self.life(child), sites);
                 }
             }
-            Some(Kind::Exec | Kind::ProcessExit) => {
-                self.over.push(self.life(pid));
-                *self.lives.entry(pid).or_default() += 1;
+            Some(Kind::Exec) => self.begin_life(pid),
+            // Its other threads may still ship what they have.
+            Some(Kind::ProcessExit) => {
+                self.over.push((Nanos(control.record.ts_ns), self.life(pid)));
             }
             Some(Kind::Buffer) => {
                 let runtime = u32::from_le_bytes([0, 1, 2, 3].map(|at| control.comm[at]));
@@ -154,23 +169,51 @@ impl Markers {
         }
     }
 
+    fn begin_life(&mut self, pid: Pid) {
+        self.over.push((Nanos::ZERO, self.life(pid)));
+        *self.lives.entry(pid).or_default() += 1;
+    }
+
     fn life(&self, pid: Pid) -> Life {
         (pid, self.lives.get(&pid).copied().unwrap_or(0))
     }
 
     fn forget(&mut self, over: Life) {
         self.sites.remove(&over);
+        self.lost_with_buffers += self.cut_off_of(Some(over));
+        self.cut_off.retain(|(life, _), _| *life != over);
         self.buffers.retain(|(life, _), buffer| {
             if *life == over {
                 self.free_lanes.push(buffer.lane);
             }
             *life != over
         });
+        if self.lives.get(&over.0) == Some(&over.1) {
+            self.lives.remove(&over.0);
+        }
+    }
+
+    /// Events that no later batch has told of.
+    fn cut_off_of(&self, life: Option<Life>) -> u64 {
+        let of_life = |(id, _): &(&(Life, u64), &u64)| life.is_none_or(|life| id.0 == life);
+        let missing = self.cut_off.iter().filter(of_life).map(|(id, events)| {
+            self.buffers.get(id).map_or(*events, |buffer| buffer.progress.missing_of(*events))
+        });
+        missing.sum()
+    }
+
+    /// Batches that the programs had to drop: of each such buffer, how many events it had seen with
+    /// the last of them.
+    pub fn set_cut_off(&mut self, buffers: impl IntoIterator<Item = (BufferId, u64)>) {
+        for (id, events) in buffers {
+            self.cut_off.insert((self.life(id.pid), id.address), events);
+        }
     }
 
     /// Events that were written but will not come.
     pub fn lost(&self) -> u64 {
-        self.lost.try_into().unwrap_or(0)
+        let told = u64::try_from(self.lost).unwrap_or(0);
+        told.saturating_add(self.lost_with_buffers).saturating_add(self.cut_off_of(None))
     }
 
     /// Events and readings that made no sense, since the last time.
@@ -184,7 +227,7 @@ impl Markers {
                 self.lanes += 1;
                 self.lanes - 1
             });
-            Buffer { progress: Progress::default(), lane, lost_before: 0 }
+            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0 }
         })
     }
 
@@ -199,10 +242,11 @@ impl Markers {
         let sites = self.sites.entry(life).or_default();
         let (mut malformed, mut line) = (0, None);
         let header = Header::parse(&reading.bytes[..]);
-        let verdict = buffer.progress.take(&reading.bytes, reading.before.as_deref(), |slot| {
+        let before = reading.before.as_deref();
+        let verdict = buffer.progress.take(&reading.bytes, before, reading.time, |slot| {
             let Some(header) = header else { return };
-            let function = match sites.find(slot.site) {
-                Site::Chosen(function) => function,
+            let place = match sites.find(slot.site) {
+                Site::Chosen(place) => place,
                 Site::Other => return,
                 Site::Unknown => return malformed += 1,
             };
@@ -215,15 +259,17 @@ impl Markers {
                 sp: stack_pointer(header.stack, slot),
                 pid: life.0.0,
                 tid: reading.tid.0,
-                probe: function.0,
+                probe: place.function.0,
                 kind: kind as u8,
+                reserved: place.number,
                 ..Record::default()
             });
         });
         match verdict {
             Verdict::New { missing } => {
-                self.lost += missing;
-                buffer.lost_before += missing.try_into().unwrap_or(0);
+                self.lost = self.lost.saturating_add(missing);
+                let more = u64::try_from(missing).unwrap_or(0);
+                buffer.lost_before = buffer.lost_before.saturating_add(more);
             }
             Verdict::Old => {}
             Verdict::Malformed => malformed += 1,

@@ -1,4 +1,5 @@
 use super::super::layout::tests::{buffer, put};
+use super::super::objects::MarkerPlace;
 use super::*;
 use crate::marker::Ticks;
 use crate::units::{FuncId, Tid};
@@ -16,7 +17,9 @@ fn sample(ticks: u64) -> ClockSample {
 const BIAS: u64 = 0x5555_5555_0000;
 
 fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
-    markers.add_object(MarkerObject { section: SECTION - BIAS, functions: functions.into() })
+    let place = |function: &FuncId| MarkerPlace { function: *function, number: 0 };
+    let functions = functions.iter().map(|function| function.as_ref().map(place)).collect();
+    markers.add_object(MarkerObject { section: SECTION - BIAS, functions })
 }
 
 fn add_sites(markers: &mut Markers, pid: u32, functions: &[Option<FuncId>]) {
@@ -122,7 +125,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
     assert_eq!([a, b, c], [0, 1, 2]);
     let record = Record { pid: 20, kind: Kind::ProcessExit as u8, ..Record::default() };
     markers.process_changed(&Control { record, ..Control::default() });
-    markers.sample(sample(20), Nanos::MAX, |_, _| panic!("nothing was read"));
+    markers.sample(sample(10), Nanos(1_000_000_000), |_, _| panic!("nothing was read"));
     add_sites(&mut markers, 30, &[Some(FuncId(1))]);
     assert_eq!(lane(&mut markers, 30, 0x1000), 2);
 }
@@ -131,7 +134,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
 fn a_buffer_that_was_there_before_begins_with_what_is_new() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
-    markers.adopt(ID, &reading(5, 2000, &[event, event]).bytes);
+    markers.adopt(ID, &reading(5, 2000, &[event, event]).bytes, Nanos::ZERO);
     markers.read(reading(5, 2000, &[event, event, event]));
     assert_eq!(records(&mut markers, 100).len(), 1);
     assert_eq!(markers.lost(), 0);
@@ -229,4 +232,29 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
     markers.read(flushed(20, BIAS + 0x100));
     assert_eq!(records(&mut markers, 100).len(), 2);
     assert_eq!(markers.take_malformed(), 0);
+}
+
+#[test]
+fn what_a_dying_thread_ships_after_the_end_of_its_process_counts() {
+    let mut markers = markers();
+    let record = Record { ts_ns: 5, pid: 10, kind: Kind::ProcessExit as u8, ..Record::default() };
+    markers.process_changed(&Control { record, ..Control::default() });
+    markers.sample(sample(20), Nanos(6), |_, _| panic!("nothing was read"));
+    markers.read(Reading { time: Nanos(7), ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
+    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(markers.take_malformed(), 0);
+}
+
+#[test]
+fn a_batch_that_nothing_follows_is_lost_as_far_as_it_was_not_seen() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    markers.read(reading(0, 0, &[event; 200]));
+    assert_eq!(records(&mut markers, 100).len(), 200);
+    markers.set_cut_off([(ID, 252)]);
+    assert_eq!(markers.lost(), 52);
+    // If something follows after all, it says the same.
+    markers.read(reading(1, 252, &[event]));
+    assert_eq!(records(&mut markers, 200).len(), 1);
+    assert_eq!(markers.lost(), 52);
 }

@@ -17,7 +17,7 @@ impl Stacks {
         let (parent, above, below_caller) = match stack.frames.last() {
             Some(caller) => {
                 // Scopes of one function share a stack pointer.
-                let beside = at.is_scope && sp == caller.sp && at.func != caller.func;
+                let beside = at.is_scope && sp == caller.sp && !caller.is_of(at);
                 (caller.node, caller.depth, sp < caller.sp || beside)
             }
             None => (ROOT, 0, stack.below.is_none()),
@@ -41,6 +41,7 @@ impl Stacks {
             start: at.ts,
             callees: 0,
             func: at.func,
+            site: at.site,
             node: ledger.node(parent, at.func),
             depth: above + 1,
             chain: 0,
@@ -73,7 +74,7 @@ impl Stacks {
         let [callers @ .., top] = &mut stack.frames[..] else { return false };
         let caller = callers.last_mut();
         let plain = top.sp == at.sp
-            && top.func == at.func
+            && top.is_of(at)
             && !top.damaged
             && (caller.is_some() || stack.below.is_none());
         if plain {

@@ -11,6 +11,8 @@ use std::{
 const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP_ELEM: u32 = 1;
 const MAP_UPDATE_ELEM: u32 = 2;
+const MAP_DELETE_ELEM: u32 = 3;
+const MAP_GET_NEXT_KEY: u32 = 4;
 const PROG_LOAD: u32 = 5;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const LINK_CREATE: u32 = 28;
@@ -146,7 +148,23 @@ pub(crate) fn map_update<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Re
 }
 
 /// Reads `map[key]`; `value` must have the map's value size.
-pub(crate) fn map_lookup(map: BorrowedFd<'_>, key: u32, value: &mut [u64]) -> io::Result<()> {
+pub(crate) fn map_lookup<K>(map: BorrowedFd<'_>, key: K, value: &mut [u64]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_mut_ptr().cast());
     Syscall::Bpf { command: MAP_LOOKUP_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+pub(crate) fn map_delete<K>(map: BorrowedFd<'_>, key: K) -> io::Result<()> {
+    let (mut attr, _key) = map_attr(map, key, std::ptr::null());
+    Syscall::Bpf { command: MAP_DELETE_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+/// Any key of a hash map; `None` when it is empty. `K` must have the map's key size.
+pub(crate) fn map_first_key<K: Default>(map: BorrowedFd<'_>) -> io::Result<Option<K>> {
+    let mut found = Box::new(K::default());
+    let mut attr = Attr::new().u32(0, map.as_raw_fd() as u32).pointer(16, &raw mut *found);
+    match (Syscall::Bpf { command: MAP_GET_NEXT_KEY, attr: &mut attr }.run()) {
+        Ok(_) => Ok(Some(*found)),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

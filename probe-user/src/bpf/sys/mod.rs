@@ -12,7 +12,8 @@ mod perf;
 pub(super) use attr::Attr;
 pub(super) use bpf::{
     AttachType, Insn, ProgramSpec, ProgramType, UprobeLink, create_shared_array, link_perf,
-    link_uprobes, load_program, map_lookup, map_update, open_raw_tracepoint,
+    link_uprobes, load_program, map_delete, map_first_key, map_lookup, map_update,
+    open_raw_tracepoint,
 };
 pub(super) use perf::{UprobeEvent, open_cpu_clock, open_uprobe};
 

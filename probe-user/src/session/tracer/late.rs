@@ -3,7 +3,7 @@
 use super::{Tracer, identity};
 use crate::{
     bpf::{self, Attachment, Role},
-    session::launch,
+    session::{launch, plan::Planned},
     target::{launch::resolve, maps::MappedObject, process::Process},
 };
 use ctrace_common::Kind;
@@ -84,9 +84,16 @@ impl Tracer {
         };
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         for object in &plan.objects {
-            let attached = self
-                .attach(object)
-                .and_then(|()| self.arm_markers(pid, std::slice::from_ref(object), &new));
+            let first = self.costs.functions();
+            let attached = self.attach(object);
+            if attached.is_ok()
+                && let Err(error) = self.arm_markers(pid, std::slice::from_ref(object), &new)
+            {
+                let scopes = |(_, planned): &(usize, &Planned)| planned.is_marker();
+                let scopes = (first..).zip(&object.functions).filter(scopes);
+                scopes.for_each(|(id, _)| self.unarmed.add(id..id + 1));
+                self.note(format!("marker scopes of {} stay off: {error:#}", object.name));
+            }
             if object.functions.is_empty() && attached.is_ok() {
                 continue;
             }

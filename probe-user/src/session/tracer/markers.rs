@@ -8,7 +8,7 @@ use crate::{
     bpf::{self, BpfError, Role, Site},
     session::{
         arm::attach_some,
-        buffers::{Memory, walk},
+        buffers::{Memory, OwnedBuffer, walk},
         markers::{MarkerPlan, chosen},
         plan::{Identity, ObjectPlan, identity},
     },
@@ -97,11 +97,13 @@ impl Tracer {
 
     /// Buffers that a process has already. What is in them is of somebody else's tracing.
     pub(super) fn adopt_buffers(&mut self, pid: Pid, mapped: &[MappedObject]) {
-        let Ok(memory) = Memory::open(pid) else { return };
+        let lists = self.markers.iter().any(|armed| !armed.lists.is_empty());
+        let Some(memory) = lists.then(|| Memory::open(pid)).and_then(Result::ok) else { return };
         let own_ids: HashMap<u32, Tid> = Process::thread_ids_inside(pid.0)
             .into_iter()
             .map(|(inside, tid)| (inside, Tid(tid)))
             .collect();
+        let now = bpf::now();
         let mut by_thread: HashMap<Tid, Vec<u64>> = HashMap::new();
         for armed in &self.markers {
             let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
@@ -112,11 +114,12 @@ impl Tracer {
                         if !self.adopted_before.insert(id) {
                             return;
                         }
-                        self.parts.engine.markers().adopt(id, &bytes);
+                        self.parts.engine.markers().adopt(id, &bytes, now);
                         if let Some(&tid) = own_ids.get(&header.tid) {
                             by_thread.entry(tid).or_default().push(address);
                             // The reader ends with the session, and then nobody needs it.
-                            let _ = self.adopt.send((id, tid));
+                            let owned = OwnedBuffer { id, tid, inside: header.tid };
+                            let _ = self.adopt.send(owned);
                         }
                     });
                 }

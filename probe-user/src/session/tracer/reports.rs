@@ -1,6 +1,7 @@
 //! When reports are made, and what the tracer adds to them.
 
 use super::Tracer;
+use crate::bpf::Release;
 use ctrace_core::{engine::ReportMeta, units::Nanos};
 
 impl Tracer {
@@ -8,6 +9,7 @@ impl Tracer {
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();
         self.take_changes();
+        self.tell_what_died_with_the_target();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
         let lost = self.parts.kernel.lost().read()?.all();
         tracing::info!("events: {delivered} delivered, {lost} lost");
@@ -19,8 +21,30 @@ impl Tracer {
         Ok(())
     }
 
+    /// Markers that a target had not delivered when it ended.
+    fn tell_what_died_with_the_target(&mut self) {
+        let ended = self.parts.target.exit.is_some();
+        if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
+            self.notes.push(
+                "on kernels before 6.16, what the target's threads marked in their last 0.1 s may be \
+                 missing, unless they ended by themselves (at most 252 events each)"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// Batches of markers that found no room.
+    pub(super) fn note_dropped_batches(&mut self) -> anyhow::Result<()> {
+        if !self.markers.is_empty() {
+            let dropped = self.parts.kernel.take_cut_off()?;
+            self.parts.engine.markers().set_cut_off(dropped);
+        }
+        Ok(())
+    }
+
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         self.reported = Some(end);
+        self.note_dropped_batches()?;
         let parts = &mut self.parts;
         let lost = parts.kernel.lost().read()?;
         parts.engine.set_lost_events(lost.events, lost.marks);
