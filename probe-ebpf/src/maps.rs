@@ -6,7 +6,7 @@ use aya_ebpf::{
     btf_maps::{Array, HashMap, PerCpuArray},
     macros::btf_map,
 };
-use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page};
+use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page, ThreadBuffer};
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
 #[btf_map]
@@ -27,9 +27,9 @@ pub static PENDING: Counter = Counter::new();
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();
 
-/// Thread id and a number below `BUFFERS_PER_THREAD` → address of a marker buffer.
+/// Thread id and a number below `BUFFERS_PER_THREAD` → a marker buffer that it has registered.
 #[btf_map]
-pub static BUFFERS: HashMap<u64, u64, 65536> = HashMap::new();
+pub static BUFFERS: HashMap<u64, ThreadBuffer, 65536> = HashMap::new();
 
 /// Marker buffer → how many events it had seen when its last batch that found no room was lost.
 #[btf_map]

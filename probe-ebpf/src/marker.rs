@@ -17,7 +17,7 @@ use aya_ebpf::{
 use aya_log_ebpf::warn;
 use ctrace_common::{
     BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFERS_PER_THREAD, BufferKey, Cookie,
-    FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN,
+    FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN, ThreadBuffer,
 };
 
 /// The site of a runtime: where it is in the process tells where the scopes are.
@@ -56,13 +56,15 @@ pub fn flush(ctx: ProbeContext) -> u32 {
 pub fn register(ctx: ProbeContext) -> u32 {
     let Some(task) = traced_task() else { return 0 };
     let buffer = Registers::of(&ctx).first_argument();
+    let tid: u32 = read(buffer, BUFFER_TID).unwrap_or(0);
     for number in 0..BUFFERS_PER_THREAD {
         match BUFFERS.get_ptr(key(task.tid, number)) {
             // SAFETY: the entry is this thread's alone.
-            Some(known) if unsafe { *known } == buffer => break,
+            Some(known) if unsafe { (*known).address } == buffer => break,
             Some(_) => {}
             None => {
-                if BUFFERS.insert(key(task.tid, number), buffer, 0).is_err() {
+                let own = ThreadBuffer { address: buffer, tid: tid as u64 };
+                if BUFFERS.insert(key(task.tid, number), own, 0).is_err() {
                     warn!(
                         &ctx,
                         "too many threads with markers: thread {} is not watched", task.tid
@@ -75,20 +77,22 @@ pub fn register(ctx: ProbeContext) -> u32 {
     let site = Site::of(&ctx);
     let mut about = [0; 16];
     about[..4].copy_from_slice(&site.runtime.to_le_bytes());
-    about[4..8].copy_from_slice(&read::<u32>(buffer, BUFFER_TID).unwrap_or(0).to_le_bytes());
+    about[4..8].copy_from_slice(&tid.to_le_bytes());
     control(task, Kind::Buffer, about, buffer, site.ip);
     0
 }
 
-/// Ships what the current thread has not, as far as it is known where that is.
+/// Ships what the current thread has not, as far as it is known where that is. A buffer that it has
+/// given back may be another thread's by now.
 #[inline(always)]
 pub fn deliver_rest(task: Task) {
     for number in 0..BUFFERS_PER_THREAD {
-        let Some(buffer) = BUFFERS.get_ptr(key(task.tid, number)) else { return };
+        let Some(own) = BUFFERS.get_ptr(key(task.tid, number)) else { return };
         // SAFETY: the entry is this thread's alone.
-        let buffer = unsafe { *buffer };
-        if taken(buffer) != 0 {
-            deliver(task, buffer, Site { ip: 0, runtime: 0 });
+        let ThreadBuffer { address, tid } = unsafe { *own };
+        let is_own = read::<u32>(address, BUFFER_TID).is_some_and(|now| now as u64 == tid);
+        if is_own && taken(address) != 0 {
+            deliver(task, address, Site { ip: 0, runtime: 0 });
         }
     }
 }

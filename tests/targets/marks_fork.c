@@ -6,6 +6,7 @@
 
 COUNTER(parent);
 COUNTER(around);
+COUNTER(spawner);
 COUNTER(child);
 
 FN void parent(void) {
@@ -24,14 +25,17 @@ FN pid_t around(void) {
     CTRACE_FUNCTION;
     COUNT(around);
     pid_t pid = fork();
-    if (pid > 0)
-        waitpid(pid, NULL, 0);
+    int status = 0;
+    if (pid > 0 && (waitpid(pid, &status, 0) != pid || status != 0)) {
+        printf("a child ended with status %x\n", status);
+        exit(4);
+    }
     return pid;
 }
 
-FN void around_exec(char **argv) {
-    CTRACE_SCOPE("around");
-    COUNT(around);
+FN void spawner(char **argv) {
+    CTRACE_FUNCTION;
+    COUNT(spawner);
     pid_t pid = vfork();
     if (pid == 0) {
         execl("/proc/self/exe", argv[0], "child", (char *)NULL);
@@ -39,8 +43,10 @@ FN void around_exec(char **argv) {
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    if (status != 0)
+    if (status != 0) {
+        printf("a child ended with status %x\n", status);
         exit(4);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -57,7 +63,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 100; i++)
             parent();
         if (!forks) {
-            around_exec(argv);
+            spawner(argv);
         } else if (around() == 0) {
             for (int i = 0; i < in_child; i++)
                 child();
@@ -66,6 +72,7 @@ int main(int argc, char **argv) {
     }
     SHOW(parent);
     SHOW(around);
+    SHOW(spawner);
     calls_child = followed ? rounds * in_child : 0;
     SHOW(child);
     SHOW_HEADLESS(around, followed && forks ? rounds : 0);

@@ -72,6 +72,7 @@ kernel_tests! {
     markers_at_full_rate
     markers_as_threads_leave
     markers_over_exec
+    markers_over_exec_of_a_thread
     markers_over_fork
     markers_in_all_flows
     markers_in_signal_handlers

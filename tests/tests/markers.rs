@@ -27,7 +27,7 @@ fn attach(env: &Env, server: &mut Server, pid: i32) -> Started {
         .expect("ctrace starts");
     server.wait_for_semaphores(|name| u64::from(name == "alpha")).expect("alpha is on");
     let ctrace = started.running.pid();
-    wait_until("ctrace reads what comes", || has_thread(ctrace, "reader")).expect("it does");
+    wait_until("ctrace waits", || has_thread(ctrace, "target")).expect("for the target's end");
     started
 }
 

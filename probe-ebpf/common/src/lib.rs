@@ -17,7 +17,7 @@ pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
 pub use marker::{
     BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFERS_PER_THREAD, BufferKey, FIRST_SLOT,
-    SLOT_BYTES,
+    SLOT_BYTES, ThreadBuffer,
 };
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub use ring::{

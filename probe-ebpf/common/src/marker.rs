@@ -12,6 +12,15 @@ pub const SLOT_BYTES: u32 = 16;
 /// Buffers of one thread: one for each copy of a runtime it has run through, and nested ones.
 pub const BUFFERS_PER_THREAD: u32 = 8;
 
+/// A buffer that a thread has registered, and the thread's id in its own pid namespace, which the
+/// buffer says as well while it is the thread's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadBuffer {
+    pub address: u64,
+    pub tid: u64,
+}
+
 /// Names a buffer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

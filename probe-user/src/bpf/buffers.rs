@@ -23,11 +23,16 @@ impl Buffers {
         Self { of_threads, cut_off }
     }
 
-    /// Enters the buffers of a thread, as many as there is room for.
-    pub(super) fn set(&self, tid: Tid, addresses: &[u64]) -> Result<(), BpfError> {
+    /// Enters the buffers of a thread, as many as there is room for. `inside` is its id in its own
+    /// pid namespace.
+    pub(super) fn set(&self, tid: Tid, inside: u32, addresses: &[u64]) -> Result<(), BpfError> {
         for (number, address) in (0..BUFFERS_PER_THREAD).zip(addresses) {
             let key = u64::from(tid.0) << 32 | u64::from(number);
-            sys::map_update(self.of_threads.as_fd(), key, &address.to_ne_bytes())
+            // A `ThreadBuffer`.
+            let mut value = [0; 16];
+            value[..8].copy_from_slice(&address.to_ne_bytes());
+            value[8..].copy_from_slice(&u64::from(inside).to_ne_bytes());
+            sys::map_update(self.of_threads.as_fd(), key, &value)
                 .map_err(|source| BpfError::Map { what: "marker buffers", source })?;
         }
         Ok(())
@@ -73,9 +78,9 @@ mod tests {
             seen.borrow_mut().push(unsafe { *(attr.get_u64(8) as *const u64) });
             Ok(0)
         });
-        buffers().set(Tid(7), &[0x1000, 0x2000]).unwrap();
+        buffers().set(Tid(7), 7, &[0x1000, 0x2000]).unwrap();
         assert_eq!(*keys.borrow(), [7 << 32, 7 << 32 | 1]);
-        buffers().set(Tid(8), &[0; 20]).unwrap();
+        buffers().set(Tid(8), 8, &[0; 20]).unwrap();
         assert_eq!(keys.borrow().len(), 2 + BUFFERS_PER_THREAD as usize);
     }
 
@@ -105,6 +110,6 @@ mod tests {
     #[test]
     fn a_refusal_is_told() {
         let _fake = fake::Fake::failing(libc::E2BIG);
-        assert!(matches!(buffers().set(Tid(1), &[1]), Err(BpfError::Map { .. })));
+        assert!(matches!(buffers().set(Tid(1), 1, &[1]), Err(BpfError::Map { .. })));
     }
 }

@@ -107,9 +107,15 @@ impl Kernel {
         self.jumps.lock().unwrap_or_else(PoisonError::into_inner).add(jumps)
     }
 
-    /// The marker buffers that a thread had before its probes were in place.
-    pub fn set_marker_buffers(&self, tid: Tid, addresses: &[u64]) -> Result<(), BpfError> {
-        self.buffers.set(tid, addresses)
+    /// The marker buffers that a thread had before its probes were in place. `inside` is its id in
+    /// its own pid namespace.
+    pub fn set_marker_buffers(
+        &self,
+        tid: Tid,
+        inside: u32,
+        addresses: &[u64],
+    ) -> Result<(), BpfError> {
+        self.buffers.set(tid, inside, addresses)
     }
 
     /// Marker buffers of which batches were dropped since the last time: how many events each had

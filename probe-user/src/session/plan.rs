@@ -204,7 +204,7 @@ impl Planner {
             planned.extend(scopes.map(|scope| markers::planned(object, scope)));
             // A runtime may serve scopes of other objects, and of those that come later.
             let markers = match self.selector.asks_for_markers() {
-                true => MarkerPlan::of(object, self.fast_nop),
+                true => MarkerPlan::of(object),
                 false => MarkerPlan::default(),
             };
             if !planned.is_empty() || !markers.runtimes.is_empty() {

@@ -76,6 +76,7 @@ pub const CASES: &[Case] = &[
     case("markers_at_full_rate", markers::markers_at_full_rate),
     case("markers_as_threads_leave", markers::markers_as_threads_leave),
     case("markers_over_exec", markers::markers_over_exec),
+    case("markers_over_exec_of_a_thread", markers::markers_over_exec_of_a_thread),
     case("markers_over_fork", markers::markers_over_fork),
     case("markers_in_all_flows", markers::markers_in_all_flows),
     case("markers_in_signal_handlers", markers::markers_in_signal_handlers),

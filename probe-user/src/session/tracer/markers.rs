@@ -104,7 +104,7 @@ impl Tracer {
             .map(|(inside, tid)| (inside, Tid(tid)))
             .collect();
         let now = bpf::now();
-        let mut by_thread: HashMap<Tid, Vec<u64>> = HashMap::new();
+        let mut by_thread: HashMap<(Tid, u32), Vec<u64>> = HashMap::new();
         for armed in &self.markers {
             let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
             for bias in objects.flat_map(|object| armed.code.biases(object)) {
@@ -116,7 +116,7 @@ impl Tracer {
                         }
                         self.parts.engine.markers().adopt(id, &bytes, now);
                         if let Some(&tid) = own_ids.get(&header.tid) {
-                            by_thread.entry(tid).or_default().push(address);
+                            by_thread.entry((tid, header.tid)).or_default().push(address);
                             // The reader ends with the session, and then nobody needs it.
                             let owned = OwnedBuffer { id, tid, inside: header.tid };
                             let _ = self.adopt.send(owned);
@@ -125,8 +125,8 @@ impl Tracer {
                 }
             }
         }
-        for (tid, addresses) in by_thread {
-            if let Err(error) = self.parts.kernel.set_marker_buffers(tid, &addresses) {
+        for ((tid, inside), addresses) in by_thread {
+            if let Err(error) = self.parts.kernel.set_marker_buffers(tid, inside, &addresses) {
                 tracing::warn!("thread {}: {error}", tid.0);
             }
         }

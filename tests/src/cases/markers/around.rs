@@ -91,11 +91,10 @@ pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
     let lost = report.loss("events");
     // `brief` and `inner`.
     let written = 2 * 2 * calls.parse::<u64>()?;
-    ensure!(lost > 0, "the rings were not full");
-    ensure!(
-        delivered + lost == written,
-        "{delivered} events were delivered and {lost} lost, of {written}"
-    );
+    ensure!(lost > written / 2, "the rings were not full");
+    // Threads that come, go and get a buffer are events that may be lost, too: these few.
+    let others = (delivered + lost).wrapping_sub(written);
+    ensure!(others <= 8, "{delivered} events were delivered and {lost} lost, of {written}");
     ensure!(report.loss("decode_errors") + report.loss("late") == 0, "{}", report.losses());
     Ok(())
 }

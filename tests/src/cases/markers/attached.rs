@@ -17,7 +17,8 @@ fn attached(
     let started = Trace::attach(env, server.pid())?.args(options.iter().copied()).start()?;
     server.wait_for_semaphores(semaphores).with_context(|| options.join(" "))?;
     let pid = started.running.pid();
-    wait_until("ctrace reads what comes", || has_thread(pid, "reader"))?;
+    // The last thing it starts.
+    wait_until("ctrace waits for the target's end", || has_thread(pid, "target"))?;
     Ok(started)
 }
 
@@ -155,12 +156,10 @@ pub(crate) fn markers_chosen_by_two(env: &Env) -> Result<()> {
             u64::from(["alpha", "gamma"].contains(&name))
         })?;
         server.call("alpha", 100)?;
-        let second =
-            attached(env, &mut server, &["-m", "gamma", "-m", "delta"], |name| match name {
-                "gamma" => 2,
-                "alpha" | "delta" => 1,
-                _ => 0,
-            })?;
+        // The kernel raises a semaphore once for each place, however many are linked to it.
+        let second = attached(env, &mut server, &["-m", "gamma", "-m", "delta"], |name| {
+            u64::from(["alpha", "gamma", "delta"].contains(&name))
+        })?;
         for (name, calls) in [("alpha", 200), ("gamma", 301), ("delta", 402), ("beta", 9)] {
             server.call(name, calls)?;
         }
