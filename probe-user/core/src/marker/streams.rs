@@ -1,7 +1,7 @@
 //! The buffers of all processes, from readings to records.
 
 use super::buffer::{Progress, Verdict};
-use super::clock::{ClockMap, ClockSample, Line};
+use super::clock::{ClockMap, ClockResidual, ClockSample, Line};
 use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
@@ -166,6 +166,11 @@ impl Markers {
             }
             *life != over
         });
+    }
+
+    /// How well the clocks' relation is known.
+    pub fn clock_residual(&self) -> ClockResidual {
+        self.clock.residual()
     }
 
     /// Events that were written but will not come.
