@@ -145,7 +145,7 @@ impl Engine {
     /// the events of markers up to there find their times.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         let (order, rings) = (&mut self.order, self.rings);
-        let push = |lane, record: Record| order.push_event(rings + lane, record.into());
+        let push = |lane, records: &[Record]| order.push_sorted(rings + lane, records);
         self.markers.sample(sample, through, push);
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
@@ -171,7 +171,8 @@ impl Engine {
     /// All events that were lost. The next batch of a buffer tells what was lost before it, and
     /// the kernel what no later batch told; which of the two knows more depends on when one asks.
     fn lost(&self) -> u64 {
-        self.lost_events + self.lost_marks.max(self.markers.lost())
+        let dropped = self.lost_marks.saturating_sub(self.markers.spared());
+        self.lost_events + dropped.max(self.markers.lost())
     }
 
     /// All since the start (or the last [`Self::report_interval`]), up to `end`. Events up to `end`

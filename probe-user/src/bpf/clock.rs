@@ -72,9 +72,16 @@ mod tests {
             pause();
             let bytes = buffer(batch, event.ticks);
             let time = now();
-            markers.read(Reading { buffer: ID, tid: Tid(1), time, bytes, passed: None, before: None });
-            markers.sample(sample(), Nanos::MAX, |_, record| {
-                off.push(record.ts_ns.abs_diff(event.time.0));
+            markers.read(Reading {
+                buffer: ID,
+                tid: Tid(1),
+                time,
+                bytes,
+                passed: None,
+                before: None,
+            });
+            markers.sample(sample(), Nanos::MAX, |_, records| {
+                off.extend(records.iter().map(|record| record.ts_ns.abs_diff(event.time.0)));
             });
         }
         off.sort_unstable();

@@ -13,14 +13,17 @@ pub(super) struct Progress {
     seen: [u64; SLOTS.div_ceil(64)],
     /// Events accounted for, since the buffer was made: delivered, lost, or none of ours.
     accounted: u64,
+    /// How many of this batch were taken while it was being filled, as long as it was not shipped.
+    looked: u64,
 }
 
 /// What a reading is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// `missing` events were lost before the first new one. Negative: so many that were thought
-    /// lost came later than their batch.
-    New { missing: i64 },
+    /// lost came later than their batch. `spared` are those of a batch that was dropped which had
+    /// been taken before: the kernel counts them as lost.
+    New { missing: i64, spared: u64 },
     /// An older batch than the last: all of it is known.
     Old,
     /// No buffer, or numbers that cannot be.
@@ -31,54 +34,62 @@ impl Progress {
     /// A buffer as tracing finds it: what is in it is not ours.
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN]) -> Option<Self> {
         let header = Header::parse(bytes)?;
-        let mut progress =
-            Self { batch: header.batch, accounted: header.events, ..Self::default() };
-        for index in 0..SLOTS {
-            if Slot::read(bytes, index).is_some() {
-                progress.mark(index);
-            }
-        }
-        Some(progress)
+        let seen = written(bytes);
+        let count = seen.iter().map(|word| u64::from(word.count_ones())).sum();
+        let accounted = header.events.saturating_add(count);
+        Some(Self { batch: header.batch, seen, accounted, looked: 0 })
     }
 
-    /// Hands over the slots of a reading that are new. `before` is an earlier reading of a buffer
-    /// that may be written to meanwhile: only what is in both is whole.
-    pub(super) fn take(
-        &mut self,
-        bytes: &[u8; BUFFER_LEN],
-        before: Option<&[u8; BUFFER_LEN]>,
-        mut each: impl FnMut(Slot),
-    ) -> Verdict {
-        let Some(header) = Header::parse(bytes) else { return Verdict::Malformed };
+    /// Turns to the batch of a reading, which is to be [taken](Self::take) if it is new.
+    pub(super) fn turn_to(&mut self, header: &Header) -> Verdict {
         if header.batch < self.batch {
             return Verdict::Old;
         }
-        let mut missing = 0;
-        if header.batch > self.batch {
-            let most = (header.batch - self.batch).saturating_mul(SLOTS as u64).min(1 << 62);
-            let difference = header.events.abs_diff(self.accounted);
-            if difference > most {
-                return Verdict::Malformed;
-            }
-            missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
-            *self = Self { batch: header.batch, accounted: header.events, ..Self::default() };
+        if header.batch == self.batch {
+            return Verdict::New { missing: 0, spared: 0 };
         }
-        for index in 0..SLOTS {
-            if self.seen[index / 64] >> (index % 64) & 1 == 0
-                && let Some(slot) = Slot::read(bytes, index)
-                && before.is_none_or(|before| Slot::read(before, index).is_some())
-            {
-                self.mark(index);
-                each(slot);
-            }
+        let most = (header.batch - self.batch).saturating_mul(SLOTS as u64).min(1 << 62);
+        let difference = header.events.abs_diff(self.accounted);
+        if difference > most {
+            return Verdict::Malformed;
         }
-        Verdict::New { missing }
+        let missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
+        let spared = self.looked;
+        *self = Self { batch: header.batch, accounted: header.events, ..Self::default() };
+        Verdict::New { missing, spared }
     }
 
-    fn mark(&mut self, index: usize) {
-        self.seen[index / 64] |= 1 << (index % 64);
-        self.accounted = self.accounted.saturating_add(1);
+    /// The slots of a reading that are new. `before` is an earlier reading of a buffer that may be
+    /// written to meanwhile: only what is in both is whole.
+    #[inline]
+    pub(super) fn take<'a>(
+        &mut self,
+        bytes: &'a [u8; BUFFER_LEN],
+        before: Option<&[u8; BUFFER_LEN]>,
+    ) -> impl Iterator<Item = Slot> + use<'a> {
+        let mut fresh = written(bytes);
+        if let Some(before) = before {
+            fresh.iter_mut().zip(written(before)).for_each(|(fresh, before)| *fresh &= before);
+        }
+        for (fresh, seen) in fresh.iter_mut().zip(&mut self.seen) {
+            *fresh &= !*seen;
+            *seen |= *fresh;
+        }
+        let count = fresh.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.accounted = self.accounted.saturating_add(count);
+        self.looked = if before.is_some() { self.looked + count } else { 0 };
+        let is_fresh = move |index: &usize| fresh[index / 64] >> (index % 64) & 1 == 1;
+        (0..SLOTS).filter(is_fresh).map(|index| Slot::read(bytes, index))
     }
+}
+
+/// By slot: something is written there.
+fn written(bytes: &[u8; BUFFER_LEN]) -> [u64; SLOTS.div_ceil(64)] {
+    let mut written = [0; SLOTS.div_ceil(64)];
+    for index in 0..SLOTS {
+        written[index / 64] |= u64::from(Slot::is_written(bytes, index)) << (index % 64);
+    }
+    written
 }
 
 #[cfg(test)]
@@ -104,13 +115,17 @@ mod tests {
         verdict: Verdict,
         times: impl IntoIterator<Item = u64>,
     ) {
+        let header = Header::parse(&bytes[..]);
+        let got = header.map_or(Verdict::Malformed, |header| progress.turn_to(&header));
         let mut taken = Vec::new();
-        let got = progress.take(bytes, before.map(|b| &**b), |slot| taken.push(slot.time));
+        if let Verdict::New { .. } = got {
+            taken.extend(progress.take(bytes, before.map(|b| &**b)).map(|slot| slot.time));
+        }
         assert_eq!(got, verdict);
         assert_eq!(taken, times.into_iter().collect::<Vec<_>>());
     }
 
-    const FINE: Verdict = Verdict::New { missing: 0 };
+    const FINE: Verdict = Verdict::New { missing: 0, spared: 0 };
 
     #[test]
     fn nothing_is_taken_twice() {
@@ -134,7 +149,7 @@ mod tests {
     fn a_lost_batch_is_counted() {
         let mut progress = Progress::default();
         check(&mut progress, &filled(0, 0, 0..252), None, FINE, 0..252);
-        let lost = Verdict::New { missing: 504 };
+        let lost = Verdict::New { missing: 504, spared: 0 };
         check(&mut progress, &filled(3, 756, 0..1), None, lost, 0..1);
     }
 
@@ -142,8 +157,20 @@ mod tests {
     fn of_a_lost_batch_a_part_may_be_known() {
         let mut progress = Progress::default();
         check(&mut progress, &filled(0, 0, 0..200), None, FINE, 0..200);
-        let lost = Verdict::New { missing: 52 };
+        let lost = Verdict::New { missing: 52, spared: 0 };
         check(&mut progress, &filled(1, 252, 0..1), None, lost, 0..1);
+    }
+
+    #[test]
+    fn what_was_looked_at_is_spared_when_its_batch_is_lost() {
+        let mut progress = Progress::default();
+        let first = filled(0, 0, 0..20);
+        check(&mut progress, &first, Some(&first), FINE, 0..20);
+        let lost = Verdict::New { missing: 232, spared: 20 };
+        let second = filled(1, 252, 0..30);
+        check(&mut progress, &second, Some(&second), lost, 0..30);
+        check(&mut progress, &filled(1, 252, 0..252), None, FINE, 30..252);
+        check(&mut progress, &filled(2, 504, 0..1), None, FINE, 0..1);
     }
 
     #[test]
@@ -151,10 +178,10 @@ mod tests {
         let mut progress = Progress::default();
         let hole = (0..100).chain(101..252);
         check(&mut progress, &filled(0, 0, hole.clone()), None, FINE, hole.map(|i| i as u64));
-        let lost = Verdict::New { missing: 1 };
+        let lost = Verdict::New { missing: 1, spared: 0 };
         check(&mut progress, &filled(1, 252, [0, 1, 100]), None, lost, [0, 1, 100]);
         // Two slots were taken, three delivered: none is missing in the end.
-        let found = Verdict::New { missing: -1 };
+        let found = Verdict::New { missing: -1, spared: 0 };
         check(&mut progress, &filled(2, 254, 0..1), None, found, 0..1);
     }
 

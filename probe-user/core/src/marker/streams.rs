@@ -6,7 +6,7 @@ use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
-use crate::units::{Nanos, Pid};
+use crate::units::{Nanos, Pid, Tid};
 use ctrace_common::{Control, Kind, Record};
 use std::{collections::HashMap, sync::Arc};
 
@@ -40,6 +40,7 @@ pub struct Markers {
     /// What waits for its turn.
     waiting: Vec<(Nanos, Waiting)>,
     lost: i64,
+    spared: u64,
     malformed: u64,
 }
 
@@ -92,7 +93,7 @@ impl Markers {
         &mut self,
         sample: ClockSample,
         through: Nanos,
-        mut each: impl FnMut(usize, Record),
+        mut each: impl FnMut(usize, &[Record]),
     ) {
         self.clock.add(sample);
         let mut records = Vec::new();
@@ -108,7 +109,8 @@ impl Markers {
                     if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
                         records.sort_by_key(|record| record.ts_ns);
                     }
-                    records.drain(..).for_each(|record| each(lane, record));
+                    each(lane, &records);
+                    records.clear();
                 }
             }
         }
@@ -178,6 +180,11 @@ impl Markers {
         self.lost.try_into().unwrap_or(0)
     }
 
+    /// Events of dropped batches that were read before: the kernel counts them as lost.
+    pub(crate) fn spared(&self) -> u64 {
+        self.spared
+    }
+
     /// Events and readings that made no sense, since the last time.
     pub fn take_malformed(&mut self) -> u64 {
         std::mem::take(&mut self.malformed)
@@ -201,45 +208,64 @@ impl Markers {
             self.pass(life.0, passed, |runtime| runtime.flush);
         }
         let mut buffer = *self.buffer(id);
+        let header = Header::parse(&reading.bytes[..]);
+        let verdict = header.map_or(Verdict::Malformed, |header| buffer.progress.turn_to(&header));
+        match (verdict, header) {
+            (Verdict::New { missing, spared }, Some(header)) => {
+                self.lost += missing;
+                self.spared += spared;
+                buffer.lost_before += missing.try_into().unwrap_or(0);
+                let slots = buffer.progress.take(&reading.bytes, reading.before.as_deref());
+                self.add_records(life, reading.tid, &header, slots, records);
+            }
+            (Verdict::Old, _) => {}
+            _ => self.malformed += 1,
+        }
+        if buffer.lost_before > 0
+            && let Some(first) = records.iter_mut().min_by_key(|record| record.ts_ns)
+        {
+            first.lost_before = buffer.lost_before.try_into().unwrap_or(u16::MAX);
+            buffer.lost_before = 0;
+        }
+        self.buffers.insert(id, buffer);
+        buffer.lane
+    }
+
+    fn add_records(
+        &mut self,
+        life: Life,
+        tid: Tid,
+        header: &Header,
+        slots: impl Iterator<Item = Slot>,
+        records: &mut Vec<Record>,
+    ) {
         let sites = self.sites.entry(life).or_default();
         let (mut malformed, mut line) = (0, None);
-        let header = Header::parse(&reading.bytes[..]);
-        let verdict = buffer.progress.take(&reading.bytes, reading.before.as_deref(), |slot| {
-            let Some(header) = header else { return };
+        for slot in slots {
             let function = match sites.find(slot.site) {
                 Site::Chosen(function) => function,
-                Site::Other => return,
-                Site::Unknown => return malformed += 1,
+                Site::Other => continue,
+                Site::Unknown => {
+                    malformed += 1;
+                    continue;
+                }
             };
             let Some(ts_ns) = time(&self.clock, &mut line, header.clock, slot.time) else {
-                return malformed += 1;
+                malformed += 1;
+                continue;
             };
             let kind = if slot.exit { Kind::ScopeExit } else { Kind::ScopeEnter };
             records.push(Record {
                 ts_ns,
                 sp: stack_pointer(header.stack, slot),
                 pid: life.0.0,
-                tid: reading.tid.0,
+                tid: tid.0,
                 probe: function.0,
                 kind: kind as u8,
                 ..Record::default()
             });
-        });
-        match verdict {
-            Verdict::New { missing } => {
-                self.lost += missing;
-                buffer.lost_before += missing.try_into().unwrap_or(0);
-            }
-            Verdict::Old => {}
-            Verdict::Malformed => malformed += 1,
-        }
-        if let Some(first) = records.iter_mut().min_by_key(|record| record.ts_ns) {
-            first.lost_before = buffer.lost_before.try_into().unwrap_or(u16::MAX);
-            buffer.lost_before = 0;
         }
         self.malformed += malformed;
-        self.buffers.insert(id, buffer);
-        buffer.lane
     }
 }
 

@@ -17,8 +17,9 @@ pub(in crate::bench) fn run() -> Result<Vec<Row>> {
         let process = target::start(&program, &["300"])?;
         best = best.min(millis_to_arm(process.0.id())?);
     }
-    let scopes_row = Row::new("10,000 scopes, all chosen: start of arming to armed", format!("{best:.1} ms"))
-        .goal("under 50 ms", best < 50.0);
+    let scopes_row =
+        Row::new("10,000 scopes, all chosen: start of arming to armed", format!("{best:.1} ms"))
+            .goal("under 50 ms", best < 50.0);
     Ok(vec![scopes_row, memory(5, 3)?])
 }
 
@@ -56,7 +57,8 @@ fn memory(users: u64, idlers: u64) -> Result<Row> {
     command.args(["run", "-m", "*", "--"]).arg(&program);
     command.args(["buffers", &users.to_string(), &idlers.to_string()]);
     let kib = value(&output("memory of scopes", &mut command)?, "kib")?;
-    let dormant = output("memory of dormant scopes", Command::new(&program).args(["buffers", "5", "3"]))?;
+    let dormant =
+        output("memory of dormant scopes", Command::new(&program).args(["buffers", "5", "3"]))?;
     if value(&dormant, "kib")? != 0.0 {
         bail!("dormant scopes took memory");
     }

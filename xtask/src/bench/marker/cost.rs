@@ -38,7 +38,8 @@ fn dormant(language: &str, program: &Path, arguments: &[&str]) -> Result<Row> {
     added.sort_by(f64::total_cmp);
     let median = added[ROUNDS / 2];
     let measured = format!("{median:+.2} ns a call");
-    Ok(Row::new(format!("dormant scope, {language}"), measured).goal("at most 0.5 ns", median <= 0.5))
+    Ok(Row::new(format!("dormant scope, {language}"), measured)
+        .goal("at most 0.5 ns", median <= 0.5))
 }
 
 fn active(program: &Path, threads: &str) -> Result<Row> {

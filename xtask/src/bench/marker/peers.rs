@@ -64,10 +64,7 @@ fn uftrace() -> Result<Vec<Row>> {
         let printed = output("uftrace", &mut command)?;
         theirs = theirs.min(value(&printed, "traced_ns")? - value(&printed, "bare_ns")?);
     }
-    Ok(vec![
-        Row::new("scope in C, on: ctrace", nanos(ours)),
-        versus("C", "uftrace", theirs, ours),
-    ])
+    Ok(vec![Row::new("scope in C, on: ctrace", nanos(ours)), versus("C", "uftrace", theirs, ours)])
 }
 
 fn nanos(cost: f64) -> String {

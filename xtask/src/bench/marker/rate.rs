@@ -43,8 +43,5 @@ fn beyond(program: &Path) -> Result<Row> {
         "scopes at full speed",
         format!("{:.1} M/s; {delivered} events delivered, {lost} lost", rate / 1e6),
     )
-    .goal(
-        "every lost event counted",
-        (2 * calls..=2 * calls + LIFE).contains(&(delivered + lost)),
-    ))
+    .goal("every lost event counted", (2 * calls..=2 * calls + LIFE).contains(&(delivered + lost))))
 }
