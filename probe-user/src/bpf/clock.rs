@@ -35,7 +35,7 @@ pub fn sample() -> ClockSample {
 mod tests {
     use super::*;
     use ctrace_core::{
-        marker::{BUFFER_LEN, BufferId, MarkerObject, Markers, Reading},
+        marker::{BUFFER_LEN, BufferId, MarkerObject, MarkerPlace, Markers, Reading},
         units::{FuncId, Pid, Tid},
     };
     use std::{thread::sleep, time::Duration};
@@ -60,7 +60,7 @@ mod tests {
     fn events_of_markers_have_the_clocks_time() {
         const ROUNDS: usize = 20;
         let mut markers = Markers::default();
-        let functions = [Some(FuncId(0))].into();
+        let functions = [Some(MarkerPlace { function: FuncId(0), number: 0 })].into();
         let object = markers.add_object(MarkerObject { section: SECTION, functions });
         markers.map_object(ID.pid, object, 0, Nanos::ZERO);
         markers.sample(sample(), Nanos::MAX, |_, _| ());
