@@ -50,6 +50,7 @@ const PACKAGES: &[Package] = &[
     },
     Package { need: Need::Peers, name: "g++", brings: Brings::Tool("g++") },
     Package { need: Need::Peers, name: "bpftrace", brings: Brings::Tool("bpftrace") },
+    Package { need: Need::Peers, name: "uftrace", brings: Brings::Tool("uftrace") },
     Package {
         need: Need::Peers,
         name: "systemtap-sdt-dev",

@@ -145,7 +145,7 @@ impl Engine {
     /// the events of markers up to there find their times.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         let (order, rings) = (&mut self.order, self.rings);
-        let push = |lane, record: Record| order.push_event(rings + lane, record.into());
+        let push = |lane, records: &[Record]| order.push_sorted(rings + lane, records);
         self.markers.sample(sample, through, push);
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }

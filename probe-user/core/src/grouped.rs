@@ -2,7 +2,7 @@
 //! of both are taken from one buffer.
 
 use crate::by_function::ByFunction;
-use crate::spool::{Call, LONG, Spool};
+use crate::spool::{Call, LONG};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -28,12 +28,11 @@ impl Group<'_> {
 }
 
 impl Grouped {
-    /// Of the calls that `selects`; `counts` tells how many there are, by node.
+    /// Of these calls; `counts` tells how many there are, by node.
     pub(crate) fn new(
-        spool: &Spool,
+        calls: impl Iterator<Item = Call>,
         by_function: &ByFunction,
         counts: &[usize],
-        selects: impl Fn(&Call) -> bool,
     ) -> Self {
         let (mut ends, mut ranges) = (vec![0; counts.len()], vec![0..0; counts.len()]);
         let mut count = 0;
@@ -44,7 +43,7 @@ impl Grouped {
             ends[node] = start;
         }
         let (mut durations, mut long) = (vec![0; count], HashMap::<u32, Vec<u64>>::new());
-        for call in spool.timed().filter(selects) {
+        for call in calls {
             let place = &mut ends[call.node as usize];
             durations[*place] = u32::try_from(call.duration).unwrap_or(LONG);
             *place += 1;

@@ -35,6 +35,9 @@ fn value_of(bucket: usize) -> u64 {
 
 impl Histogram {
     pub(crate) fn merge(&mut self, other: &Self) {
+        if other.used.is_empty() {
+            return;
+        }
         let mut merged = Vec::with_capacity(self.used.len() + other.used.len());
         let (mut a, mut b) = (self.used.as_slice(), other.used.as_slice());
         while let ([x, rest_a @ ..], [y, rest_b @ ..]) = (a, b) {

@@ -14,6 +14,7 @@ pub mod engine;
 mod event;
 pub mod export;
 pub mod filter;
+mod fold;
 pub mod function;
 mod grouped;
 mod hash;

@@ -14,7 +14,7 @@
 //! out of order is sorted as a whole when it is released.
 
 use crate::event::Event;
-use ctrace_common::Control;
+use ctrace_common::{Control, Record};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
@@ -165,6 +165,21 @@ impl Order {
         self.rings[ring].push(event);
     }
 
+    /// Events in order of time.
+    pub(crate) fn push_sorted(&mut self, ring: usize, records: &[Record]) {
+        let [first, .., last] = records else {
+            return records.iter().for_each(|&record| self.push_event(ring, record.into()));
+        };
+        if ring >= self.rings.len() {
+            self.grow(ring + 1);
+        }
+        let ring = &mut self.rings[ring];
+        // One older than the last before: rare, and left to be sorted.
+        ring.sorted &= ring.newest <= first.ts_ns || ring.queue.is_empty();
+        ring.newest = last.ts_ns;
+        ring.queue.extend(records.iter().map(|&record| Event::from(record)));
+    }
+
     pub(crate) fn push_control(&mut self, control: Control) {
         self.controls.insert((control.record.ts_ns, self.next_control), control);
         self.next_control += 1;
@@ -228,7 +243,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_common::{Kind, Record};
+    use ctrace_common::Kind;
 
     #[derive(Default)]
     struct Seen(Vec<(u32, u32, bool)>);

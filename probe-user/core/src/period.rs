@@ -1,8 +1,10 @@
 //! What is summed up for one report period besides the ledger: counts of lost things, and what
 //! folds of the spool left behind.
 
+use crate::fold::Piece;
 use crate::histogram::Histogram;
 use crate::unions::Unions;
+use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Period {
@@ -16,8 +18,10 @@ pub(crate) struct Period {
     pub(crate) unions: Unions,
     /// By path node: the durations of calls that the spool no longer holds.
     pub(crate) histograms: Vec<Histogram>,
-    /// The spool was folded, so single calls are no longer known.
+    /// Something was folded, so single calls are no longer known.
     pub(crate) folded: bool,
+    /// What the spool holds, oldest first, but for the latest.
+    pub(crate) pieces: VecDeque<Piece>,
 }
 
 impl Period {
@@ -25,10 +29,10 @@ impl Period {
         Self { start, folded_to: start, ..Self::default() }
     }
 
-    /// Takes over the window up to `now`: its unions, and each node's durations.
+    /// Takes over the window up to `to`: its unions, and each node's durations.
     pub(crate) fn fold(
         &mut self,
-        now: u64,
+        to: u64,
         unions: &Unions,
         nodes: usize,
         mut durations: impl FnMut(usize) -> Histogram,
@@ -38,7 +42,7 @@ impl Period {
         for (node, histogram) in self.histograms.iter_mut().enumerate() {
             histogram.merge(&durations(node));
         }
-        self.folded_to = now;
+        self.folded_to = to;
         self.folded = true;
     }
 }

@@ -181,7 +181,8 @@ mod tests {
                 selection.want(nodes_of(func as u32), &wanted);
             }
             let selected = selection.selected();
-            let mut grouped = Grouped::new(&spool, &by_function, &selected, |c| selection.selects(c));
+            let calls = spool.timed().filter(|call| selection.selects(call));
+            let mut grouped = Grouped::new(calls, &by_function, &selected);
             for (func, sorted) in sorted.iter().enumerate().filter(|(_, sorted)| !sorted.is_empty()) {
                 let nodes = nodes_of(func as u32);
                 let gaps = selection.gaps(nodes);

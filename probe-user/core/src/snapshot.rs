@@ -11,7 +11,6 @@ use crate::report::{
     CenterReport, DurationReport, FunctionReport, LossReport, PathReport, Report, SCHEMA,
 };
 use crate::selection::Selection;
-use crate::spool::Call;
 use crate::tally::Tally;
 use crate::tracker::Tracker;
 use crate::unions::{FunctionUnions, Unions, Window, unions};
@@ -100,8 +99,8 @@ impl Tracker {
                 selection.want(node, &Wanted::percentiles(timed).map(|rank| rank..rank + 1));
             }
         }
-        let selects = |call: &Call| selection.selects(call);
-        let mut grouped = Grouped::new(spool, by_function, &selection.selected(), selects);
+        let selected = spool.timed().filter(|call| selection.selects(call));
+        let mut grouped = Grouped::new(selected, by_function, &selection.selected());
         let mut by_node = vec![Percentiles::default(); tallies.len()];
         let functions = functions().map(|nodes| {
             for node in path_nodes(nodes) {

@@ -4,13 +4,16 @@
 //! Each thread has its own log, in order of completion. Backwards, a log is therefore in order of
 //! descending end, parents before children, which is all that `unions` needs. An end is kept as
 //! its distance from the end before; calls that do not fit (longer than 67 ms,
-//! or more than 4 ms after the one before) are kept aside, and are few for that reason. Logs grow by chunks that double, so that thousands of short
-//! threads cost little.
+//! or more than 4 ms after the one before) are kept aside, and are few for that reason.
+//!
+//! A full spool is emptied from its old end, up to a [`Cut`] that was made when that was the new
+//! one; see `fold`.
 
-use std::slice::Iter;
+mod log;
 
-/// Calls in a log's first chunk, and in its largest.
-const CHUNK: std::ops::RangeInclusive<usize> = 8..=8192;
+pub(crate) use log::{Backward, Log};
+
+use log::LogCut;
 
 /// From this duration on, durations are not kept in 32 bits by a report.
 pub(crate) const LONG: u32 = u32::MAX;
@@ -49,92 +52,43 @@ impl Call {
     }
 }
 
-/// The calls of one thread.
-#[derive(Debug, Default)]
-pub(crate) struct Log {
-    full: Vec<Vec<u64>>,
-    tail: Vec<u64>,
-    /// When the latest call ended.
-    end: u64,
-    /// Calls that do not fit, each with the end of the call before it.
-    aside: Vec<(Call, u64)>,
-}
-
-impl Log {
-    /// Latest first.
-    pub(crate) fn backward(&self) -> Backward<'_> {
-        let (chunk, earlier) = (self.tail.iter(), self.full.iter());
-        Backward { chunk, earlier, end: self.end, aside: self.aside.iter() }
-    }
-}
-
-/// The calls of a log, latest first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Backward<'a> {
-    chunk: Iter<'a, u64>,
-    earlier: Iter<'a, Vec<u64>>,
-    end: u64,
-    aside: Iter<'a, (Call, u64)>,
-}
-
-impl Backward<'_> {
-    #[cold]
-    fn next_chunk(&mut self) -> Option<&u64> {
-        self.chunk = self.earlier.next_back()?.iter();
-        self.chunk.next_back()
-    }
-
-    #[cold]
-    fn next_aside(&mut self) -> Option<Call> {
-        let (call, before) = *self.aside.next_back()?;
-        self.end = before;
-        Some(call)
-    }
-}
-
-impl Iterator for Backward<'_> {
-    type Item = Call;
-
-    #[inline]
-    fn next(&mut self) -> Option<Call> {
-        let word = match self.chunk.next_back() {
-            Some(word) => *word,
-            None => *self.next_chunk()?,
-        };
-        if word == ASIDE {
-            return self.next_aside();
-        }
-        let duration = word >> DURATION_SHIFT & ((1 << DURATION_BITS) - 1);
-        let node = (word as u32 & ((1 << DURATION_SHIFT) - 1)) >> 1;
-        let start = self.end.wrapping_sub(duration);
-        self.end = self.end.wrapping_sub(word >> DISTANCE_SHIFT);
-        Some(Call { start, duration, node, timed: word & 1 == 1 })
-    }
-}
-
-/// A thread's log, while the spool is not cleared.
+/// A thread's log, while there is something in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogId {
     log: u32,
-    /// Generation of the spool in which `log` is meant; 0 is none.
+    /// Which of the logs that were at this place; 0 is none.
     generation: u32,
+}
+
+/// Where all logs ended at some moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    logs: Vec<LogCut>,
+    /// What is kept besides for each cut counts as the spool's.
+    bytes: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Spool {
     logs: Vec<Log>,
+    /// Places of logs that are gone.
+    free: Vec<u32>,
+    /// Of the latest log.
     generation: u32,
     bytes: usize,
+    /// As much as there was at the latest cut, or less.
+    bytes_at_cut: usize,
     max_bytes: usize,
 }
 
 impl Spool {
     /// Bounded by `max_bytes`, the buffer that a report needs included.
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { logs: Vec::new(), generation: 1, bytes: 0, max_bytes }
+        let (logs, free) = (Vec::new(), Vec::new());
+        Self { logs, free, generation: 0, bytes: 0, bytes_at_cut: 0, max_bytes }
     }
 
-    /// In order of the threads' first calls.
+    /// By their places; some are empty.
     pub(crate) fn logs(&self) -> &[Log] {
         &self.logs
     }
@@ -144,62 +98,91 @@ impl Spool {
         self.logs.iter().flat_map(Log::backward).filter(|call| call.timed)
     }
 
-    /// The index of `id` in [`Self::logs`].
+    /// The place of a log in [`Self::logs`].
     pub(crate) fn index(&self, id: LogId) -> Option<usize> {
-        (id.generation == self.generation).then_some(id.log as usize)
+        let log = self.logs.get(id.log as usize)?;
+        (id.generation == log.generation && id.generation != 0).then_some(id.log as usize)
     }
 
-    /// Past its bound (by one chunk at most): to be cleared.
+    /// Past its bound (by one chunk at most): to be emptied.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.max_bytes
     }
 
+    /// Whether one of so many parts of a full spool has come together since the latest cut.
+    #[inline]
+    pub(crate) fn is_due(&self, parts: usize) -> bool {
+        self.bytes - self.bytes_at_cut > self.max_bytes / parts
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, id: &mut LogId, call: Call) {
-        if id.generation != self.generation {
-            *id = self.open_log(call);
-        }
-        let log = &mut self.logs[id.log as usize];
-        if log.tail.len() == log.tail.capacity() {
-            self.bytes += Self::open_chunk(log);
-        }
-        let word = call.pack(log.end).unwrap_or_else(|| {
-            self.bytes += size_of::<(Call, u64)>();
-            Self::put_aside(log, call)
-        });
-        log.tail.push(word);
-        log.end = call.start.wrapping_add(call.duration);
+        let index = match self.index(*id) {
+            Some(index) => index,
+            None => self.open_log(id, call),
+        };
+        let log = &mut self.logs[index];
+        self.bytes += log.push(call);
     }
 
     #[cold]
-    fn put_aside(log: &mut Log, call: Call) -> u64 {
-        log.aside.push((call, log.end));
-        ASIDE
-    }
-
-    #[cold]
-    fn open_log(&mut self, first: Call) -> LogId {
-        let end = first.start.wrapping_add(first.duration);
-        self.logs.push(Log { end, ..Log::default() });
+    fn open_log(&mut self, id: &mut LogId, first: Call) -> usize {
+        self.generation = self.generation.wrapping_add(1).max(1);
+        let log = Log::new(self.generation, first.start.wrapping_add(first.duration));
         self.bytes += size_of::<Log>();
-        LogId { log: self.logs.len() as u32 - 1, generation: self.generation }
+        let index = match self.free.pop() {
+            Some(place) => {
+                self.logs[place as usize] = log;
+                place as usize
+            }
+            None => {
+                self.logs.push(log);
+                self.logs.len() - 1
+            }
+        };
+        *id = LogId { log: index as u32, generation: self.generation };
+        index
     }
 
-    #[cold]
-    fn open_chunk(log: &mut Log) -> usize {
-        let calls = (log.tail.capacity() * 2).clamp(*CHUNK.start(), *CHUNK.end());
-        let chunk = std::mem::replace(&mut log.tail, Vec::with_capacity(calls));
-        if !chunk.is_empty() {
-            log.full.push(chunk);
+    /// Cuts here. `bytes` are needed besides.
+    pub(crate) fn cut(&mut self, bytes: usize) -> Cut {
+        let mut logs = Vec::with_capacity(self.logs.len());
+        for log in &mut self.logs {
+            let (cut, saved) = log.cut();
+            logs.push(cut);
+            self.bytes -= saved;
         }
-        calls * (size_of::<u64>() + REPORT_BYTES)
+        let bytes = bytes + logs.len() * size_of::<LogCut>();
+        self.bytes += bytes;
+        self.bytes_at_cut = self.bytes;
+        Cut { logs, bytes }
+    }
+
+    /// What each log holds before the cut, by their places then.
+    pub(crate) fn before<'a>(&'a self, cut: &'a Cut) -> impl Iterator<Item = Backward<'a>> {
+        let logs = cut.logs.iter().zip(&self.logs);
+        logs.map(|(cut, log)| log.before(cut).unwrap_or_default())
+    }
+
+    /// Forgets what lies before the cut.
+    pub(crate) fn forget_before(&mut self, cut: &Cut) {
+        self.bytes -= cut.bytes;
+        for (place, (cut, log)) in cut.logs.iter().zip(&mut self.logs).enumerate() {
+            self.bytes -= log.forget_before(cut);
+            if log.generation != 0 && log.is_empty() {
+                *log = Log::default();
+                self.bytes -= size_of::<Log>();
+                self.free.push(place as u32);
+            }
+        }
+        self.bytes_at_cut = self.bytes_at_cut.min(self.bytes);
     }
 
     pub(crate) fn clear(&mut self) {
         self.logs.clear();
-        self.bytes = 0;
-        self.generation = self.generation.wrapping_add(1).max(1);
+        self.free.clear();
+        (self.bytes, self.bytes_at_cut) = (0, 0);
     }
 }
 

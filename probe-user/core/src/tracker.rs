@@ -4,15 +4,16 @@ use crate::by_function::ByFunction;
 use crate::event::Event;
 use crate::function::FunctionInfo;
 use crate::grouped::Grouped;
-use crate::histogram::{Histogram, HistogramBuilder};
+use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::order::Sink;
 use crate::period::Period;
 use crate::process::ProcessChange;
 use crate::region::Regions;
+use crate::spool::Log;
 use crate::stack::{Place, StackFacts};
 use crate::threads::Threads;
-use crate::unions::{OpenCall, ThreadCalls, Unions, Window, unions};
+use crate::unions::{OpenCall, ThreadCalls, with_open};
 use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{Control, Kind};
 
@@ -68,30 +69,21 @@ impl Tracker {
         self.period = Period::new(start);
     }
 
-    /// All threads with calls, as `unions` wants them: first those with a log, in its order.
+    /// All threads with calls, as `unions` wants them: first those with a log, by its place.
     pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<'_>> {
-        let spool = &self.ledger.spool;
-        let logs = spool.logs().iter();
-        let mut threads =
-            logs.map(|log| ThreadCalls { log: Some(log), open: Vec::new() }).collect::<Vec<_>>();
-        for thread in self.threads.iter() {
-            let frames = thread.stacks.open();
-            let open = frames.iter().map(|frame| OpenCall { start: frame.start, node: frame.node });
-            let open = open.collect::<Vec<_>>();
-            match spool.index(thread.stacks.account.log()) {
-                Some(log) => threads[log].open = open,
-                None if open.is_empty() => {}
-                None => threads.push(ThreadCalls { log: None, open }),
-            }
-        }
-        threads
+        let logs = self.ledger.spool.logs().iter();
+        with_open(logs.map(Log::backward), self.open_calls())
     }
 
-    /// The unions from the last fold to `end`, without centers.
-    fn window_unions(&self, end: u64) -> Unions {
-        let window = Window { start: self.period.folded_to, end };
-        let keep = vec![Default::default(); self.functions.len()];
-        unions(window, self.thread_calls(), self.ledger.paths.nodes(), &keep)
+    /// The open calls of each thread that has any, and the place of its log.
+    pub(crate) fn open_calls(&self) -> Vec<(Option<usize>, Vec<OpenCall>)> {
+        let open = self.threads.iter().filter_map(|thread| {
+            let frames = thread.stacks.open();
+            let open = frames.iter().map(|frame| OpenCall { start: frame.start, node: frame.node });
+            let log = self.ledger.spool.index(thread.stacks.account.log());
+            (!frames.is_empty()).then(|| (log, open.collect()))
+        });
+        open.collect()
     }
 
     /// All durations in the spool.
@@ -101,20 +93,7 @@ impl Tracker {
             (tally.timed - folded) as usize
         });
         let counts = counts.collect::<Vec<_>>();
-        Grouped::new(&self.ledger.spool, by_function, &counts, |_| true)
-    }
-
-    /// Empties the full spool into sums and histograms.
-    #[cold]
-    fn fold(&mut self) {
-        let unions = self.window_unions(self.now);
-        let nodes = self.ledger.paths.nodes();
-        let mut builder = HistogramBuilder::new();
-        let mut grouped = self.grouped(&ByFunction::new(nodes));
-        self.period.fold(self.now, &unions, nodes.len(), |node| {
-            builder.build(grouped.group(&[node as u32]).iter())
-        });
-        self.ledger.spool.clear();
+        Grouped::new(self.ledger.spool.timed(), by_function, &counts)
     }
 }
 
@@ -204,9 +183,7 @@ impl Sink for Tracker {
     }
 
     fn caught_up(&mut self) {
-        if self.ledger.spool.is_full() {
-            self.fold();
-        }
+        self.bound_spool();
     }
 
     fn control(&mut self, control: &Control, late_before: u64) {

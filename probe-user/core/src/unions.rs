@@ -8,7 +8,7 @@
 use crate::merge::{Frontier, Head};
 use crate::paths::{Node, ROOT};
 use crate::rank::Keep;
-use crate::spool::{Backward, Call, Log};
+use crate::spool::{Backward, Call};
 
 /// A union of intervals that arrive by descending end.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Window {
 
 /// One thread: its finished calls, and those still open, outermost first.
 pub(crate) struct ThreadCalls<'a> {
-    pub(crate) log: Option<&'a Log>,
+    pub(crate) finished: Backward<'a>,
     pub(crate) open: Vec<OpenCall>,
 }
 
@@ -47,6 +47,22 @@ pub(crate) struct ThreadCalls<'a> {
 pub(crate) struct OpenCall {
     pub(crate) start: u64,
     pub(crate) node: u32,
+}
+
+/// The calls of logs, by their places, with open calls of the same threads, and of others.
+pub(crate) fn with_open<'a>(
+    logs: impl Iterator<Item = Backward<'a>>,
+    open: Vec<(Option<usize>, Vec<OpenCall>)>,
+) -> Vec<ThreadCalls<'a>> {
+    let with_log = logs.map(|finished| ThreadCalls { finished, open: Vec::new() });
+    let mut threads = with_log.collect::<Vec<_>>();
+    for (log, open) in open {
+        match log.and_then(|log| threads.get_mut(log)) {
+            Some(thread) => thread.open = open,
+            None => threads.push(ThreadCalls { finished: Backward::default(), open }),
+        }
+    }
+    threads
 }
 
 /// Lengths for one function.
@@ -231,7 +247,7 @@ pub(crate) fn unions(
         .map(|thread| {
             let mut walk = Walk {
                 open: thread.open.into_iter(),
-                finished: thread.log.map(Log::backward).unwrap_or_default(),
+                finished: thread.finished,
                 next: Call { start: 0, duration: 0, node: ROOT, timed: false },
                 next_end: 0,
                 is_over: false,

@@ -34,6 +34,60 @@ pub fn sample() -> ClockSample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctrace_core::{
+        marker::{BUFFER_LEN, BufferId, MarkerObject, MarkerPlace, Markers, Reading},
+        units::{FuncId, Pid, Tid},
+    };
+    use std::{thread::sleep, time::Duration};
+
+    const SECTION: u64 = 0x1000;
+    const ID: BufferId = BufferId { pid: Pid(1), address: 0x2000 };
+
+    /// What a thread with a TSC writes: one event.
+    fn buffer(batch: u64, at: Ticks) -> Box<[u8; BUFFER_LEN]> {
+        let mut bytes = Box::new([0; BUFFER_LEN]);
+        bytes[..8].copy_from_slice(b"ctraceb\x01");
+        bytes[32..40].copy_from_slice(&batch.to_le_bytes());
+        bytes[40] = 1;
+        bytes[48..56].copy_from_slice(&batch.to_le_bytes());
+        bytes[64..72].copy_from_slice(&(at.0 & 0xffff_ffff_ffff).to_le_bytes());
+        bytes[72..80].copy_from_slice(&SECTION.to_le_bytes());
+        bytes
+    }
+
+    /// Probes read the one clock and markers the other: calls of both are of one tree.
+    #[test]
+    fn events_of_markers_have_the_clocks_time() {
+        const ROUNDS: usize = 20;
+        let mut markers = Markers::default();
+        let functions = [Some(MarkerPlace { function: FuncId(0), number: 0 })].into();
+        let object = markers.add_object(MarkerObject { section: SECTION, functions });
+        markers.map_object(ID.pid, object, 0, Nanos::ZERO);
+        markers.sample(sample(), Nanos::MAX, |_, _| ());
+        let mut off = Vec::new();
+        for batch in 0..ROUNDS as u64 {
+            let pause = || sleep(Duration::from_millis(5));
+            pause();
+            let event = sample();
+            pause();
+            let bytes = buffer(batch, event.ticks);
+            let time = now();
+            markers.read(Reading {
+                buffer: ID,
+                tid: Tid(1),
+                time,
+                bytes,
+                passed: None,
+                before: None,
+            });
+            markers.sample(sample(), Nanos::MAX, |_, records| {
+                off.extend(records.iter().map(|record| record.ts_ns.abs_diff(event.time.0)));
+            });
+        }
+        off.sort_unstable();
+        // One sample may have been interrupted in all its tries.
+        assert!(off.len() == ROUNDS && off[ROUNDS - 2] <= 200, "{off:?} ns");
+    }
 
     #[test]
     fn both_clocks_go_on() {

@@ -101,14 +101,6 @@ fn walked(head: u64) -> Vec<(u64, u64)> {
     found
 }
 
-/// Addresses and batches of the buffers of a list.
-fn walked(head: u64) -> Vec<(u64, u64)> {
-    let memory = Memory::open(own()).unwrap();
-    let mut found = Vec::new();
-    walk(&memory, head, |address, _, header| found.push((address, header.batch)));
-    found
-}
-
 #[test]
 fn a_list_is_walked_to_its_end() {
     let last = buffer(0, 1, 0);

@@ -10,7 +10,7 @@ use crate::bpf::{self, Rings};
 use ctrace_common::{CONTROL_LEN, Control, Kind};
 use ctrace_core::{
     decode::{Decoded, decode},
-    marker::{BufferId, ClockSample, Reading},
+    marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
     units::{Nanos, Pid, Tid},
 };
 use std::{
@@ -43,7 +43,8 @@ const BATCHES: usize = 64;
 /// Records of one or several rings, and how far the order is settled with them.
 pub struct Batch {
     bytes: Vec<u8>,
-    /// What marker buffers held.
+    /// What marker buffers held: those that were shipped through a ring, and those looked into. A
+    /// buffer is copied once on its way, from the ring into its reading.
     pub readings: Vec<Reading>,
     /// Both clocks, after everything in this batch and before, and up to when all is there.
     pub sample: Option<(ClockSample, Nanos)>,
@@ -62,7 +63,20 @@ impl Batch {
         self.bytes.extend_from_slice(record);
     }
 
-    /// Ring and bytes of each record, in the order of arrival.
+    /// Takes a record that is a marker buffer.
+    fn push_buffer(&mut self, record: &[u8]) -> bool {
+        match decode(record) {
+            Ok(Decoded::Batch(reading)) => self.readings.push(reading),
+            _ => return false,
+        }
+        true
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() + self.readings.len() * BUFFER_LEN
+    }
+
+    /// Ring and bytes of each other record, in the order of arrival.
     pub fn records(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
@@ -157,9 +171,11 @@ impl Source {
         }
         let changes = &mut self.changes;
         let drained = self.rings.drain(|ring, record| {
-            changes.extend(change(record));
-            batch.push(ring, record);
-            if batch.bytes.len() >= BATCH_BYTES {
+            if record.len() <= CONTROL_LEN || !batch.push_buffer(record) {
+                changes.extend(change(record));
+                batch.push(ring, record);
+            }
+            if batch.len() >= BATCH_BYTES {
                 let full = std::mem::replace(&mut batch, Batch::new());
                 listening &= sender.blocking_send(full).is_ok();
             }

@@ -6,6 +6,7 @@ mod attach;
 mod call;
 mod engine;
 mod footprint;
+mod marker;
 mod target;
 mod throughput;
 mod watch;
@@ -60,6 +61,10 @@ const BENCHES: &[(&str, Bench)] = &[
     ("throughput", throughput::run),
     ("engine", engine::run),
     ("footprint", footprint::run),
+    ("marker-cost", marker::cost),
+    ("marker-peers", marker::peers),
+    ("marker-rate", marker::rate),
+    ("marker-arm", marker::arm),
 ];
 
 pub(crate) fn main(options: &Options) -> Result<()> {

@@ -9,35 +9,60 @@ use std::process::{Child, Command, Stdio};
 
 /// Compiles one of tests/targets with the flags of a distribution.
 pub(super) fn compile(source: &str) -> Result<PathBuf> {
-    compile_file(&paths::root().join("tests/targets").join(source))
+    compile_with(source, &[])
 }
 
-fn compile_file(source: &Path) -> Result<PathBuf> {
+/// The same with more flags.
+pub(super) fn compile_with(source: &str, flags: &[&str]) -> Result<PathBuf> {
+    compile_file(&paths::root().join("tests/targets").join(source), flags)
+}
+
+fn compile_file(source: &Path, flags: &[&str]) -> Result<PathBuf> {
     let dir = paths::target().join("bench");
     std::fs::create_dir_all(&dir)?;
     let program = dir.join(source.file_stem().context("a source has a name")?);
-    let modified = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified());
-    if modified(&program).is_ok_and(|built| modified(source).is_ok_and(|source| source < built)) {
+    let headers = paths::root().join("marker-crate/include");
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    let sources = modified(source).max(modified(&headers.join("ctrace.h")));
+    if modified(&program) > sources {
         return Ok(program);
     }
     let mut command = Command::new("gcc");
     command.args(["-O2", "-g", "-fcf-protection=full", "-fno-omit-frame-pointer"]);
-    command.args(["-D_GNU_SOURCE", "-pthread"]).arg(source).arg("-o").arg(&program);
+    command.args(["-D_GNU_SOURCE", "-pthread", "-I"]).arg(headers).args(flags);
+    command.arg(source).arg("-o").arg(&program);
     progress::must("compile a benchmark's program", &mut command)?;
     Ok(program)
 }
 
 /// A program of `count` functions `f0`, `f1`, … that sleeps for the seconds it is given.
 pub(super) fn many(count: usize) -> Result<PathBuf> {
+    generate(&format!("many{count}.c"), "", count, |i| {
+        format!("__attribute__((noipa)) long f{i}(long x) {{ return x + {i}; }}")
+    })
+}
+
+/// The same with a marker scope in each.
+pub(super) fn many_scopes(count: usize) -> Result<PathBuf> {
+    generate(&format!("scopes{count}.c"), "#include \"ctrace.h\"\n", count, |i| {
+        format!("long f{i}(long x) {{ CTRACE_SCOPE(\"s{i}\"); return x + {i}; }}")
+    })
+}
+
+fn generate(
+    name: &str,
+    head: &str,
+    count: usize,
+    function: impl Fn(usize) -> String,
+) -> Result<PathBuf> {
     let dir = paths::target().join("bench");
     std::fs::create_dir_all(&dir)?;
-    let source = dir.join(format!("many{count}.c"));
+    let source = dir.join(name);
     if !source.exists() {
         let mut text =
-            String::from("#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n");
+            format!("{head}#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n");
         for i in 0..count {
-            let _ =
-                writeln!(text, "__attribute__((noipa)) long f{i}(long x) {{ return x + {i}; }}");
+            let _ = writeln!(text, "{}", function(i));
         }
         text.push_str(
             "int main(int argc, char **argv) {\n  puts(\"ready\");\n  fflush(stdout);\n  \
@@ -45,7 +70,7 @@ pub(super) fn many(count: usize) -> Result<PathBuf> {
         );
         std::fs::write(&source, text)?;
     }
-    compile_file(&source)
+    compile_file(&source, &[])
 }
 
 /// A started target, killed by its id when dropped.

@@ -56,7 +56,7 @@ fn small_rings(program: &Path) -> Result<Row> {
 }
 
 /// From ctrace's line `events: N delivered, M lost`.
-fn events(printed: &str) -> Option<(u64, u64)> {
+pub(super) fn events(printed: &str) -> Option<(u64, u64)> {
     let (_, line) = printed.split_once("events: ")?;
     let (delivered, rest) = line.split_once(" delivered, ")?;
     Some((delivered.parse().ok()?, rest.split_once(" lost")?.0.parse().ok()?))

@@ -44,17 +44,10 @@ impl Progress {
     /// A buffer as tracing finds it: what is in it is not ours.
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
-        let mut progress = Self::begin(&header, time);
-        for index in 0..SLOTS {
-            if Slot::read(bytes, index).is_some() {
-                progress.mark(index);
-            }
-        }
-        Some(progress)
-    }
-
-    fn begin(header: &Header, time: Nanos) -> Self {
-        Self { batch: header.batch, accounted: header.events, time, ..Self::default() }
+        let seen = written(bytes);
+        let count = seen.iter().map(|word| u64::from(word.count_ones())).sum();
+        let accounted = header.events.saturating_add(count);
+        Some(Self { batch: header.batch, seen, accounted, time })
     }
 
     /// Events that are missing if the buffer has seen `events` in all.
@@ -64,46 +57,52 @@ impl Progress {
         events.saturating_sub(self.accounted).min(MOST)
     }
 
-    /// Hands over the slots of a reading that are new. `before` is an earlier reading of a buffer
-    /// that may be written to meanwhile: only what is in both is whole.
-    pub(super) fn take(
-        &mut self,
-        bytes: &[u8; BUFFER_LEN],
-        before: Option<&[u8; BUFFER_LEN]>,
-        time: Nanos,
-        mut each: impl FnMut(Slot),
-    ) -> Verdict {
-        let Some(header) = Header::parse(bytes) else { return Verdict::Malformed };
-        if header.batch < self.batch {
-            return Verdict::Old;
+    /// Turns to the batch of a reading, which is to be [taken](Self::take) if it is new.
+    pub(super) fn turn_to(&mut self, header: &Header, time: Nanos) -> Verdict {
+        let Some(batches) = header.batch.checked_sub(self.batch) else { return Verdict::Old };
+        if batches == 0 {
+            return Verdict::New { missing: 0 };
         }
-        let mut missing = 0;
-        if header.batch > self.batch {
-            let batches = header.batch - self.batch;
-            let most = time.since(self.time).0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
-            let difference = header.events.abs_diff(self.accounted);
-            if batches > most || difference > batches * SLOTS as u64 {
-                return Verdict::Malformed;
-            }
-            missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
-            *self = Self::begin(&header, time);
+        let most = time.since(self.time).0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
+        let difference = header.events.abs_diff(self.accounted);
+        if batches > most || difference > batches.saturating_mul(SLOTS as u64) {
+            return Verdict::Malformed;
         }
-        for index in 0..SLOTS {
-            if self.seen[index / 64] >> (index % 64) & 1 == 0
-                && let Some(slot) = Slot::read(bytes, index)
-                && before.is_none_or(|before| Slot::read(before, index).is_some())
-            {
-                self.mark(index);
-                each(slot);
-            }
-        }
+        let missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
+        *self = Self { batch: header.batch, accounted: header.events, time, ..Self::default() };
         Verdict::New { missing }
     }
 
-    fn mark(&mut self, index: usize) {
-        self.seen[index / 64] |= 1 << (index % 64);
-        self.accounted = self.accounted.saturating_add(1);
+    /// The slots of a reading that are new. `before` is an earlier reading of a buffer that may be
+    /// written to meanwhile: only what is in both is whole.
+    #[inline]
+    pub(super) fn take<'a>(
+        &mut self,
+        bytes: &'a [u8; BUFFER_LEN],
+        before: Option<&[u8; BUFFER_LEN]>,
+    ) -> impl Iterator<Item = Slot> + use<'a> {
+        let mut fresh = written(bytes);
+        if let Some(before) = before {
+            fresh.iter_mut().zip(written(before)).for_each(|(fresh, before)| *fresh &= before);
+        }
+        for (fresh, seen) in fresh.iter_mut().zip(&mut self.seen) {
+            *fresh &= !*seen;
+            *seen |= *fresh;
+        }
+        let count = fresh.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.accounted = self.accounted.saturating_add(count);
+        let is_fresh = move |index: &usize| fresh[index / 64] >> (index % 64) & 1 == 1;
+        (0..SLOTS).filter(is_fresh).map(|index| Slot::read(bytes, index))
     }
+}
+
+/// By slot: something is written there.
+fn written(bytes: &[u8; BUFFER_LEN]) -> [u64; SLOTS.div_ceil(64)] {
+    let mut written = [0; SLOTS.div_ceil(64)];
+    for index in 0..SLOTS {
+        written[index / 64] |= u64::from(Slot::is_written(bytes, index)) << (index % 64);
+    }
+    written
 }
 
 #[cfg(test)]
@@ -132,9 +131,13 @@ mod tests {
         verdict: Verdict,
         times: impl IntoIterator<Item = u64>,
     ) {
+        let header = Header::parse(&bytes[..]);
+        let got = header.map_or(Verdict::Malformed, |header| progress.turn_to(&header, TIME));
         let mut taken = Vec::new();
-        let got =
-            progress.take(bytes, before.map(|b| &**b), TIME, |slot| taken.push(slot.time - 1));
+        if let Verdict::New { .. } = got {
+            let slots = progress.take(bytes, before.map(|b| &**b));
+            taken.extend(slots.map(|slot| slot.time - 1));
+        }
         assert_eq!(got, verdict);
         assert_eq!(taken, times.into_iter().collect::<Vec<_>>());
     }

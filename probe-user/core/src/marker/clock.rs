@@ -23,11 +23,22 @@ const SAMPLES: usize = 4096;
 /// Fractional bits of a line's slope.
 const SHIFT: u32 = 52;
 
+/// How far samples are from where the line through the two before would have them: what the clocks'
+/// rates change, and what is uncertain about reading both at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockResidual {
+    pub samples: u64,
+    pub mean: Nanos,
+    pub largest: Nanos,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ClockMap {
     lines: VecDeque<Line>,
     latest: Option<ClockSample>,
+    /// Of how many samples, their sum and the largest.
+    residuals: (u64, u64, u64),
 }
 
 /// Between two samples.
@@ -73,6 +84,12 @@ impl ClockMap {
         if let Some(latest) = self.latest {
             match Line::between(latest, sample) {
                 Some(line) => {
+                    if let Some(before) = self.lines.back() {
+                        let residual = before.at(sample.ticks).0.abs_diff(sample.time.0);
+                        let (samples, sum, largest) = self.residuals;
+                        let sum = sum.saturating_add(residual);
+                        self.residuals = (samples + 1, sum, largest.max(residual));
+                    }
                     if self.lines.len() == SAMPLES {
                         self.lines.pop_front();
                     }
@@ -85,6 +102,12 @@ impl ClockMap {
             }
         }
         self.latest = Some(sample);
+    }
+
+    pub(super) fn residual(&self) -> ClockResidual {
+        let (samples, sum, largest) = self.residuals;
+        let mean = Nanos(sum.checked_div(samples).unwrap_or(0));
+        ClockResidual { samples, mean, largest: Nanos(largest) }
     }
 
     /// All bits of a reading whose low bits an event carried: before the last sample or just after.
@@ -162,6 +185,14 @@ mod tests {
         let map = map(&[(1000, 500), (3000, 1500), (100, 2000), (100, 2000), (1100, 2500)]);
         check(&map, 600, 2250);
         assert_eq!(map.ticks(1090, 48), Some(Ticks(1090)));
+    }
+
+    #[test]
+    fn samples_off_the_line_are_told() {
+        let samples = [(1000, 500), (3000, 1500), (5000, 2506), (7000, 3510), (9000, 4514)];
+        let expected = ClockResidual { samples: 3, mean: Nanos(2), largest: Nanos(6) };
+        assert_eq!(map(&samples).residual(), expected);
+        assert_eq!(map(&samples[..2]).residual(), ClockResidual::default());
     }
 
     #[test]

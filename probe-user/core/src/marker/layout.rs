@@ -95,24 +95,38 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The slot at `index`, if something is written there. One without a time was torn.
+    /// Whether something is written at `index`. A slot without a time was torn.
     #[inline]
-    pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Option<Self> {
-        let at = HEADER_LEN + index * SLOT_LEN;
-        let (time, tag) = (word(buffer, at), word(buffer, at + 8));
-        (time != 0 && tag != 0).then_some(Self {
+    pub(super) fn is_written(buffer: &[u8; BUFFER_LEN], index: usize) -> bool {
+        let [time, tag] = words(buffer, index);
+        time != 0 && tag != 0
+    }
+
+    /// The slot at `index`, where something is written.
+    #[inline]
+    pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Self {
+        let [time, tag] = words(buffer, index);
+        Self {
             time: time & ((1 << TIME_BITS) - 1),
             sp: time >> TIME_BITS << 4 | tag >> 47 << 20,
             site: tag & SITE_MASK,
             exit: tag & 1 != 0,
-        })
+        }
     }
 }
 
 /// Whether every slot that was taken has been written.
 pub(super) fn is_whole(buffer: &[u8; BUFFER_LEN]) -> bool {
     let taken = Header::parse(buffer).map_or(0, |header| header.taken());
-    (0..taken).all(|index| Slot::read(buffer, index).is_some())
+    (0..taken).all(|index| Slot::is_written(buffer, index))
+}
+
+/// The two words of a slot; zeros beyond the last one.
+#[inline]
+fn words(buffer: &[u8; BUFFER_LEN], index: usize) -> [u64; 2] {
+    let (slots, _) = buffer[HEADER_LEN..].as_chunks::<SLOT_LEN>();
+    let slot = u128::from_le_bytes(slots.get(index).copied().unwrap_or_default());
+    [slot as u64, (slot >> 64) as u64]
 }
 
 #[inline]
@@ -178,9 +192,10 @@ pub(super) mod tests {
         let mut bytes = buffer(64, 0, 0);
         let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
         put(&mut bytes, 3, (time, sp, site, true));
-        let slot = Slot::read(&bytes, 3).expect("written");
+        let slot = Slot::read(&bytes, 3);
         assert_eq!((slot.time, slot.site, slot.exit), (time, site, true));
         assert_eq!(slot.sp, sp & ((1 << SP_BITS) - 1));
-        assert_eq!(Slot::read(&bytes, 2), None);
+        assert!(Slot::is_written(&bytes, 3) && !Slot::is_written(&bytes, 2));
+        assert!(!Slot::is_written(&bytes, SLOTS));
     }
 }

@@ -13,7 +13,7 @@ mod reading;
 mod sites;
 mod streams;
 
-pub use clock::{ClockSample, Ticks};
+pub use clock::{ClockResidual, ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
 pub use objects::{MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed};
 pub use reading::{BufferId, Reading};

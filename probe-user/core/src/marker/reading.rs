@@ -39,12 +39,18 @@ impl Reading {
         runtime: u32,
         shipped: &[u8],
     ) -> Self {
-        let mut bytes = Box::new([0; BUFFER_LEN]);
-        let length = shipped.len().min(BUFFER_LEN);
-        bytes[..length].copy_from_slice(&shipped[..length]);
+        let whole: Result<Box<[u8; BUFFER_LEN]>, _> = Box::<[u8]>::from(shipped).try_into();
+        let mut bytes = whole.unwrap_or_else(|part: Box<[u8]>| padded(&part));
         mark(&mut bytes);
         let address = carried_address(&bytes);
         let passed = (address != 0).then_some(Passed { runtime, address });
         Self { buffer, tid, time, bytes, passed, before: None }
     }
+}
+
+fn padded(part: &[u8]) -> Box<[u8; BUFFER_LEN]> {
+    let mut bytes = Box::new([0; BUFFER_LEN]);
+    let length = part.len().min(BUFFER_LEN);
+    bytes[..length].copy_from_slice(&part[..length]);
+    bytes
 }

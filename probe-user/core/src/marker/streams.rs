@@ -1,12 +1,12 @@
 //! The buffers of all processes, from readings to records.
 
 use super::buffer::{Progress, Verdict};
-use super::clock::{ClockMap, ClockSample, Line};
+use super::clock::{ClockMap, ClockResidual, ClockSample, Line};
 use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
-use crate::units::{Nanos, Pid};
+use crate::units::{Nanos, Pid, Tid};
 use ctrace_common::{Control, Kind, Record};
 use std::{collections::HashMap, sync::Arc};
 
@@ -101,7 +101,7 @@ impl Markers {
         &mut self,
         sample: ClockSample,
         through: Nanos,
-        mut each: impl FnMut(usize, Record),
+        mut each: impl FnMut(usize, &[Record]),
     ) {
         if self.begun == Nanos::ZERO {
             self.begun = sample.time;
@@ -120,7 +120,8 @@ impl Markers {
                     if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
                         records.sort_by_key(|record| record.ts_ns);
                     }
-                    records.drain(..).for_each(|record| each(lane, record));
+                    each(lane, &records);
+                    records.clear();
                 }
             }
         }
@@ -210,6 +211,11 @@ impl Markers {
         }
     }
 
+    /// How well the clocks' relation is known.
+    pub fn clock_residual(&self) -> ClockResidual {
+        self.clock.residual()
+    }
+
     /// Events that were written but will not come.
     pub fn lost(&self) -> u64 {
         let told = u64::try_from(self.lost).unwrap_or(0);
@@ -239,48 +245,66 @@ impl Markers {
             self.pass(life.0, passed, |runtime| runtime.flush);
         }
         let mut buffer = *self.buffer(id);
+        let header = Header::parse(&reading.bytes[..]);
+        let verdict = header
+            .map_or(Verdict::Malformed, |header| buffer.progress.turn_to(&header, reading.time));
+        match (verdict, header) {
+            (Verdict::New { missing }, Some(header)) => {
+                self.lost = self.lost.saturating_add(missing);
+                let more = u64::try_from(missing).unwrap_or(0);
+                buffer.lost_before = buffer.lost_before.saturating_add(more);
+                let slots = buffer.progress.take(&reading.bytes, reading.before.as_deref());
+                self.add_records(life, reading.tid, &header, slots, records);
+            }
+            (Verdict::Old, _) => {}
+            _ => self.malformed += 1,
+        }
+        if buffer.lost_before > 0
+            && let Some(first) = records.iter_mut().min_by_key(|record| record.ts_ns)
+        {
+            first.lost_before = buffer.lost_before.try_into().unwrap_or(u16::MAX);
+            buffer.lost_before = 0;
+        }
+        self.buffers.insert(id, buffer);
+        buffer.lane
+    }
+
+    fn add_records(
+        &mut self,
+        life: Life,
+        tid: Tid,
+        header: &Header,
+        slots: impl Iterator<Item = Slot>,
+        records: &mut Vec<Record>,
+    ) {
         let sites = self.sites.entry(life).or_default();
         let (mut malformed, mut line) = (0, None);
-        let header = Header::parse(&reading.bytes[..]);
-        let before = reading.before.as_deref();
-        let verdict = buffer.progress.take(&reading.bytes, before, reading.time, |slot| {
-            let Some(header) = header else { return };
+        for slot in slots {
             let place = match sites.find(slot.site) {
                 Site::Chosen(place) => place,
-                Site::Other => return,
-                Site::Unknown => return malformed += 1,
+                Site::Other => continue,
+                Site::Unknown => {
+                    malformed += 1;
+                    continue;
+                }
             };
             let Some(ts_ns) = time(&self.clock, &mut line, header.clock, slot.time) else {
-                return malformed += 1;
+                malformed += 1;
+                continue;
             };
             let kind = if slot.exit { Kind::ScopeExit } else { Kind::ScopeEnter };
             records.push(Record {
                 ts_ns,
                 sp: stack_pointer(header.stack, slot),
                 pid: life.0.0,
-                tid: reading.tid.0,
+                tid: tid.0,
                 probe: place.function.0,
                 kind: kind as u8,
                 reserved: place.number,
                 ..Record::default()
             });
-        });
-        match verdict {
-            Verdict::New { missing } => {
-                self.lost = self.lost.saturating_add(missing);
-                let more = u64::try_from(missing).unwrap_or(0);
-                buffer.lost_before = buffer.lost_before.saturating_add(more);
-            }
-            Verdict::Old => {}
-            Verdict::Malformed => malformed += 1,
-        }
-        if let Some(first) = records.iter_mut().min_by_key(|record| record.ts_ns) {
-            first.lost_before = buffer.lost_before.try_into().unwrap_or(u16::MAX);
-            buffer.lost_before = 0;
         }
         self.malformed += malformed;
-        self.buffers.insert(id, buffer);
-        buffer.lane
     }
 }
 

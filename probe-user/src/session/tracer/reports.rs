@@ -13,6 +13,16 @@ impl Tracer {
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
         let lost = self.parts.kernel.lost().read()?.all();
         tracing::info!("events: {delivered} delivered, {lost} lost");
+        if !self.markers.is_empty() {
+            let residual = self.parts.engine.markers().clock_residual();
+            tracing::info!(
+                "clocks: {} samples, off the line through the two before by {} ns on average, {} ns \
+                 at most",
+                residual.samples,
+                residual.mean.0,
+                residual.largest.0,
+            );
+        }
         let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
         // The last interval may have ended just now.
         if self.reported != Some(end) {

@@ -1,0 +1,165 @@
+//! The calls of one thread, in chunks that double, so that thousands of short threads cost little.
+
+use super::{ASIDE, Call, DISTANCE_SHIFT, DURATION_BITS, DURATION_SHIFT, REPORT_BYTES};
+use std::collections::{VecDeque, vec_deque};
+use std::slice::Iter;
+
+/// Calls in a log's first chunk, and in its largest.
+const CHUNK: std::ops::RangeInclusive<usize> = 8..=8192;
+
+/// The calls of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    full: VecDeque<Vec<u64>>,
+    tail: Vec<u64>,
+    /// When the latest call ended.
+    end: u64,
+    /// Calls that do not fit, each with the end of the call before it.
+    aside: VecDeque<(Call, u64)>,
+    /// 0: nobody's.
+    pub(super) generation: u32,
+    /// How many chunks and calls aside are forgotten.
+    forgotten: [usize; 2],
+}
+
+/// Where a log ended at some moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogCut {
+    generation: u32,
+    end: u64,
+    /// Chunks and calls aside before it, those that are forgotten included.
+    before: [usize; 2],
+}
+
+/// Bytes that a chunk counts as.
+fn bytes_of(chunk: &Vec<u64>) -> usize {
+    chunk.capacity() * (size_of::<u64>() + REPORT_BYTES)
+}
+
+impl Log {
+    pub(super) fn new(generation: u32, end: u64) -> Self {
+        Self { generation, end, ..Self::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.full.is_empty() && self.tail.is_empty()
+    }
+
+    /// Latest first.
+    pub(crate) fn backward(&self) -> Backward<'_> {
+        let (chunk, earlier) = (self.tail.iter(), self.full.iter());
+        Backward { chunk, earlier, end: self.end, aside: self.aside.iter() }
+    }
+
+    /// Adds a call; says how many bytes more there are.
+    #[inline]
+    pub(super) fn push(&mut self, call: Call) -> usize {
+        let mut bytes = 0;
+        if self.tail.len() == self.tail.capacity() {
+            bytes += self.open_chunk();
+        }
+        let word = call.pack(self.end).unwrap_or_else(|| {
+            bytes += size_of::<(Call, u64)>();
+            self.put_aside(call)
+        });
+        self.tail.push(word);
+        self.end = call.start.wrapping_add(call.duration);
+        bytes
+    }
+
+    #[cold]
+    fn put_aside(&mut self, call: Call) -> u64 {
+        self.aside.push_back((call, self.end));
+        ASIDE
+    }
+
+    #[cold]
+    fn open_chunk(&mut self) -> usize {
+        let calls = (self.tail.capacity() * 2).clamp(*CHUNK.start(), *CHUNK.end());
+        let chunk = std::mem::replace(&mut self.tail, Vec::with_capacity(calls));
+        if !chunk.is_empty() {
+            self.full.push_back(chunk);
+        }
+        bytes_of(&self.tail)
+    }
+
+    /// Cuts here, at the end of a chunk; says how many bytes that saved.
+    pub(super) fn cut(&mut self) -> (LogCut, usize) {
+        let mut chunk = std::mem::take(&mut self.tail);
+        let mut saved = bytes_of(&chunk);
+        if !chunk.is_empty() {
+            chunk.shrink_to_fit();
+            saved -= bytes_of(&chunk);
+            self.full.push_back(chunk);
+        }
+        let [chunks, aside] = self.forgotten;
+        let before = [chunks + self.full.len(), aside + self.aside.len()];
+        (LogCut { generation: self.generation, end: self.end, before }, saved)
+    }
+
+    /// How many chunks and calls aside lie before a cut of this log, if it is one.
+    fn places_before(&self, cut: &LogCut) -> Option<[usize; 2]> {
+        let places = || [0, 1].map(|i| cut.before[i].saturating_sub(self.forgotten[i]));
+        (cut.generation == self.generation).then(places)
+    }
+
+    /// The calls before a cut.
+    pub(super) fn before(&self, cut: &LogCut) -> Option<Backward<'_>> {
+        let [chunks, aside] = self.places_before(cut)?;
+        let (chunk, earlier) = (Iter::default(), self.full.range(..chunks));
+        Some(Backward { chunk, earlier, end: cut.end, aside: self.aside.range(..aside) })
+    }
+
+    /// Forgets the calls before a cut; says how many bytes that frees.
+    pub(super) fn forget_before(&mut self, cut: &LogCut) -> usize {
+        let Some([chunks, aside]) = self.places_before(cut) else { return 0 };
+        self.forgotten = [0, 1].map(|i| self.forgotten[i].max(cut.before[i]));
+        self.aside.drain(..aside);
+        let freed: usize = self.full.drain(..chunks).map(|chunk| bytes_of(&chunk)).sum();
+        freed + aside * size_of::<(Call, u64)>()
+    }
+}
+
+/// The calls of a log, latest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backward<'a> {
+    chunk: Iter<'a, u64>,
+    earlier: vec_deque::Iter<'a, Vec<u64>>,
+    end: u64,
+    aside: vec_deque::Iter<'a, (Call, u64)>,
+}
+
+impl Backward<'_> {
+    #[cold]
+    fn next_chunk(&mut self) -> Option<&u64> {
+        self.chunk = self.earlier.next_back()?.iter();
+        self.chunk.next_back()
+    }
+
+    #[cold]
+    fn next_aside(&mut self) -> Option<Call> {
+        let (call, before) = *self.aside.next_back()?;
+        self.end = before;
+        Some(call)
+    }
+}
+
+impl Iterator for Backward<'_> {
+    type Item = Call;
+
+    #[inline]
+    fn next(&mut self) -> Option<Call> {
+        let word = match self.chunk.next_back() {
+            Some(word) => *word,
+            None => *self.next_chunk()?,
+        };
+        if word == ASIDE {
+            return self.next_aside();
+        }
+        let duration = word >> DURATION_SHIFT & ((1 << DURATION_BITS) - 1);
+        let node = (word as u32 & ((1 << DURATION_SHIFT) - 1)) >> 1;
+        let start = self.end.wrapping_sub(duration);
+        self.end = self.end.wrapping_sub(word >> DISTANCE_SHIFT);
+        Some(Call { start, duration, node, timed: word & 1 == 1 })
+    }
+}

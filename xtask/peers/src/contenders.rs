@@ -1,0 +1,122 @@
+//! The same function, marked in each contender's way.
+
+use super::Contender;
+use fastrace::{
+    Span,
+    collector::{Config, Reporter, SpanContext, SpanRecord},
+    local::LocalSpan,
+};
+use std::{cell::RefCell, hint::black_box, time::Instant};
+use tracing::{Subscriber, span::Id};
+use tracing_subscriber::{layer::Context, prelude::*, registry::LookupSpan};
+
+pub(super) const ALL: [Contender; 5] = [
+    Contender {
+        name: "ctrace",
+        start: || {},
+        within: |calls| {
+            let _outer = ctrace_marker::scope!("outer");
+            calls();
+        },
+        scoped: marked,
+    },
+    Contender {
+        name: "tracy-client",
+        start: || {
+            // Without a server its events stay in its queue.
+            tracy_client::Client::start();
+        },
+        within: |calls| {
+            let _outer = tracy_client::span!("outer");
+            calls();
+        },
+        scoped: |x| {
+            let _scope = tracy_client::span!("scoped");
+            black_box(x) + 1
+        },
+    },
+    Contender {
+        name: "puffin",
+        start: || {
+            puffin::set_scopes_on(true);
+            puffin::GlobalProfiler::lock().add_sink(Box::new(|frame| {
+                black_box(frame);
+            }));
+        },
+        within: |calls| {
+            puffin::GlobalProfiler::lock().new_frame();
+            puffin::profile_scope!("outer");
+            calls();
+        },
+        scoped: |x| {
+            puffin::profile_scope!("scoped");
+            black_box(x) + 1
+        },
+    },
+    Contender {
+        name: "fastrace",
+        start: || fastrace::set_reporter(Taken, Config::default()),
+        within: |calls| {
+            let root = Span::root("outer", SpanContext::random());
+            let _parent = root.set_local_parent();
+            calls();
+        },
+        scoped: |x| {
+            let _scope = LocalSpan::enter_with_local_parent("scoped");
+            black_box(x) + 1
+        },
+    },
+    Contender {
+        name: "tracing",
+        start: || tracing_subscriber::registry().with(Record).init(),
+        within: |calls| {
+            let _outer = tracing::info_span!("outer").entered();
+            calls();
+            RECORDED.with_borrow_mut(|recorded| black_box(recorded).clear());
+        },
+        scoped: |x| {
+            let _scope = tracing::info_span!("scoped").entered();
+            black_box(x) + 1
+        },
+    },
+];
+
+/// Not inlined: the benchmarks look at its code.
+#[inline(never)]
+fn marked(x: u64) -> u64 {
+    let _scope = ctrace_marker::scope!("scoped");
+    black_box(x) + 1
+}
+
+/// Takes fastrace's spans, on fastrace's own thread.
+struct Taken;
+
+impl Reporter for Taken {
+    fn report(&mut self, spans: Vec<SpanRecord>) {
+        black_box(spans);
+    }
+}
+
+thread_local! {
+    static RECORDED: RefCell<Vec<(&'static str, Instant, bool)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The least a layer can do to know when spans were entered and left.
+struct Record;
+
+impl Record {
+    fn push<S: Subscriber + for<'a> LookupSpan<'a>>(id: &Id, context: &Context<'_, S>, exit: bool) {
+        let name = context.metadata(id).map_or("", |metadata| metadata.name());
+        RECORDED.with_borrow_mut(|recorded| recorded.push((name, Instant::now(), exit)));
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Record {
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        Self::push(id, &context, false);
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        Self::push(id, &context, true);
+    }
+}

@@ -1,0 +1,85 @@
+//! The code that a scope adds to its function, by two functions that are the same but for it.
+
+use super::Row;
+use crate::bench::output;
+use anyhow::{Result, bail};
+use std::ops::Sub;
+use std::path::Path;
+use std::process::Command;
+
+/// Of a function: what runs while the scope is dormant, and what only runs while it is on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Code {
+    bytes: [usize; 2],
+    instructions: [usize; 2],
+}
+
+impl Sub for Code {
+    type Output = Code;
+
+    fn sub(self, other: Code) -> Code {
+        let less = |a: [usize; 2], b: [usize; 2]| [0, 1].map(|i| a[i].saturating_sub(b[i]));
+        Code {
+            bytes: less(self.bytes, other.bytes),
+            instructions: less(self.instructions, other.instructions),
+        }
+    }
+}
+
+pub(super) fn row(language: &str, program: &Path, bare: &str, scoped: &str) -> Result<Row> {
+    let [without, with] = [bare, scoped].map(|function| code(program, function));
+    let added = with? - without?;
+    let ([way, aside], [way_bytes, aside_bytes]) = (added.instructions, added.bytes);
+    Ok(Row::new(
+        format!("code that a scope adds, {language}"),
+        format!(
+            "{way} instructions of {way_bytes} bytes in the way, {aside} of {aside_bytes} bytes \
+             aside"
+        ),
+    ))
+}
+
+fn code(program: &Path, function: &str) -> Result<Code> {
+    let mut command = Command::new("objdump");
+    command.args(["--disassemble=".to_owned() + function, "-dCw".into()]).arg(program);
+    let code = parse(&output("objdump", &mut command)?);
+    if code == Code::default() {
+        bail!("{} has no function {function}", program.display());
+    }
+    Ok(code)
+}
+
+/// All ways that a dormant scope takes are forward and not taken, up to the first `ret`. Nops at
+/// the end fill the space up to the next function.
+fn parse(listing: &str) -> Code {
+    let instructions = listing.lines().filter_map(|line| {
+        let mut fields = line.split('\t').skip(1);
+        Some((fields.next()?.split_whitespace().count(), fields.next()?))
+    });
+    let mut code = Code::default();
+    let (mut part, mut filler) = (0, (0, 0));
+    for (bytes, text) in instructions {
+        filler = if text.contains("nop") { (filler.0 + 1, filler.1 + bytes) } else { (0, 0) };
+        code.bytes[part] += bytes;
+        code.instructions[part] += 1;
+        if text.starts_with("ret") {
+            part = 1;
+        }
+    }
+    code.instructions[part] -= filler.0;
+    code.bytes[part] -= filler.1;
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_is_counted() {
+        let listing = "\nx: file format\n\n0000000000001150 <f>:\n    1150:\t48 8d 47 01 \tlea 1(%rdi),%rax\n    \
+                       1154:\tc3           \tret\n    1155:\teb f9 \tjmp 1150 <f>\n    1157:\t66 90 \txchg %ax,%ax; nop\n";
+        let code = parse(listing);
+        assert_eq!(code, Code { bytes: [5, 2], instructions: [2, 1] });
+    }
+}
