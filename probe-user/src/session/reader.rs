@@ -147,6 +147,10 @@ impl Source {
         loop {
             let last = stop.load(Ordering::Acquire);
             let fill = self.rings.fill();
+            // The last look into buffers finds those, too, that only the rings tell of.
+            if last && !self.pass(sender, false) {
+                return;
+            }
             if !self.pass(sender, last) || last {
                 return;
             }

@@ -5,6 +5,9 @@ use crate::env::Env;
 use crate::targets::program;
 use anyhow::{Context, Result, ensure};
 
+/// For all that a program writes at full speed, should ctrace not come to read any of it.
+const ROOM: [&str; 2] = ["--ring-size", "256MiB"];
+
 /// Within a scope, with other threads within theirs, and all in mid-batch.
 pub(crate) fn markers_to_every_end(env: &Env) -> Result<()> {
     let wait = wait_before(TELLS_OF_EXIT);
@@ -34,10 +37,8 @@ pub(crate) fn markers_in_brief_threads(env: &Env) -> Result<()> {
 
 pub(crate) fn markers_at_full_rate(env: &Env) -> Result<()> {
     let calls = env.scaled(300_000);
-    // Room for all of it: nobody can read as fast as 8 threads write on few processors.
-    let room = ["--ring-size", "256MiB"];
     let build = program("marks_threads.c");
-    scopes(env, &build, &["rate", "8", &calls], &room)?.expect_code(0).map(drop)
+    scopes(env, &build, &["rate", "8", &calls], &ROOM)?.expect_code(0).map(drop)
 }
 
 pub(crate) fn markers_as_threads_leave(env: &Env) -> Result<()> {
@@ -75,7 +76,8 @@ pub(crate) fn markers_in_all_flows(env: &Env) -> Result<()> {
 
 pub(crate) fn markers_in_signal_handlers(env: &Env) -> Result<()> {
     let (signals, pause) = (env.scaled(20_000), if env.slower > 1 { "4000" } else { "40" });
-    scopes(env, &program("marks_signals.c"), &[&signals, pause], &[])?.expect_code(0).map(drop)
+    let arguments = [&*signals, pause];
+    scopes(env, &program("marks_signals.c"), &arguments, &ROOM)?.expect_code(0).map(drop)
 }
 
 pub(crate) fn markers_under_exceptions(env: &Env) -> Result<()> {
