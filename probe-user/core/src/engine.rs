@@ -168,9 +168,10 @@ impl Engine {
         self.lost_marks = marks;
     }
 
-    /// All events that were lost. The next batch of a buffer tells what was lost before it, and
+    /// All events that were lost, as far as the kernel's counts are [known](Self::set_lost_events).
+    /// The next batch of a buffer tells what was lost before it, and
     /// the kernel what no later batch told; which of the two knows more depends on when one asks.
-    fn lost(&self) -> u64 {
+    pub fn lost(&self) -> u64 {
         let dropped = self.lost_marks.saturating_sub(self.markers.spared());
         self.lost_events + dropped.max(self.markers.lost())
     }

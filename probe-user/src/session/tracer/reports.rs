@@ -9,7 +9,8 @@ impl Tracer {
         self.parts.status.finish();
         self.take_changes();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
-        let lost = self.parts.kernel.lost().read()?.all();
+        self.count_losses()?;
+        let lost = self.parts.engine.lost();
         tracing::info!("events: {delivered} delivered, {lost} lost");
         if !self.markers.is_empty() {
             let residual = self.parts.engine.markers().clock_residual();
@@ -31,9 +32,8 @@ impl Tracer {
 
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         self.reported = Some(end);
+        self.count_losses()?;
         let parts = &mut self.parts;
-        let lost = parts.kernel.lost().read()?;
-        parts.engine.set_lost_events(lost.events, lost.marks);
         let meta = ReportMeta {
             target: parts.target.clone(),
             center_cut: parts.center_cut,
@@ -46,5 +46,11 @@ impl Tracer {
         };
         self.unarmed.leave_out(&mut report);
         parts.status.suspend(|| parts.sink.write(&report))
+    }
+
+    fn count_losses(&mut self) -> anyhow::Result<()> {
+        let lost = self.parts.kernel.lost().read()?;
+        self.parts.engine.set_lost_events(lost.events, lost.marks);
+        Ok(())
     }
 }
