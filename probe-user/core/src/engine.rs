@@ -168,8 +168,8 @@ impl Engine {
         self.lost_marks = marks;
     }
 
-    /// All events that were lost.
-    fn lost(&self) -> u64 {
+    /// All events that were lost, as far as the kernel's counts are [known](Self::set_lost_events).
+    pub fn lost(&self) -> u64 {
         self.lost_events.saturating_add(self.lost_marks).saturating_add(self.markers.lost())
     }
 

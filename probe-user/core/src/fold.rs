@@ -6,9 +6,7 @@
 //! first. As soon as something was folded, exactness is gone, and the rest follows little by
 //! little: a report has less to do then.
 
-use crate::by_function::ByFunction;
-use crate::grouped::Grouped;
-use crate::histogram::HistogramBuilder;
+use crate::histogram::Histogram;
 use crate::spool::Cut;
 use crate::tracker::Tracker;
 use crate::unions::{OpenCall, Window, unions, with_open};
@@ -63,14 +61,11 @@ impl Tracker {
         let window = Window { start: self.period.folded_to, end: to };
         let keep = vec![Default::default(); self.functions.len()];
         let unions = unions(window, with_open(spool.before(&cut), open), nodes, &keep);
-        let timed = || spool.before(&cut).flatten().filter(|call| call.timed);
-        let mut counts = vec![0; nodes.len()];
-        timed().for_each(|call| counts[call.node as usize] += 1);
-        let mut grouped = Grouped::new(timed(), &ByFunction::new(nodes), &counts);
-        let mut builder = HistogramBuilder::new();
-        self.period.fold(to, &unions, nodes.len(), |node| {
-            builder.build(grouped.group(&[node as u32]).iter())
-        });
+        self.period.fold(to, &unions);
+        let histograms = &mut self.period.histograms;
+        histograms.resize(nodes.len(), Histogram::default());
+        let timed = spool.before(&cut).flatten().filter(|call| call.timed);
+        self.counter.count(histograms, timed.map(|call| (call.node as usize, call.duration)));
         spool.forget_before(&cut);
     }
 }

@@ -20,13 +20,6 @@ pub(crate) struct Group<'a> {
     pub(crate) long: Vec<u64>,
 }
 
-impl Group<'_> {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
-        let short = self.short.iter().filter(|&&short| short != LONG).copied().map(u64::from);
-        short.chain(self.long.iter().copied())
-    }
-}
-
 impl Grouped {
     /// Of these calls; `counts` tells how many there are, by node.
     pub(crate) fn new(

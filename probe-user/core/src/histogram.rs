@@ -1,7 +1,7 @@
 //! A log-linear histogram of durations that keeps only the buckets it uses.
 //!
 //! An octave has 512 buckets, so the middle of a bucket is within 0.1 % of everything in it.
-//! Durations arrive in bulk, when a full spool is folded: so a sorted list of the used buckets, 8
+//! Durations arrive in bulk, when the spool is folded: so a sorted list of the used buckets, 8
 //! bytes each, does, and thousands of functions fit in a few megabytes.
 
 use std::cmp::Ordering;
@@ -61,11 +61,6 @@ impl Histogram {
         self.used = merged;
     }
 
-    /// All durations in it.
-    pub(crate) fn count(&self) -> u64 {
-        self.used.iter().map(|used| used & COUNT_MASK).sum()
-    }
-
     /// The duration at `rank` (0 is the least), within 0.1 %.
     pub(crate) fn at(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;
@@ -76,36 +71,92 @@ impl Histogram {
     }
 }
 
-/// Dense counts, reused to make one histogram after the other.
+const OCTAVES: usize = BUCKETS >> SUB_BITS;
+const OCTAVE: usize = 1 << SUB_BITS;
+/// Blocks of counts that are kept before they are added to the histograms: 4 MiB.
+const BLOCKS: usize = 2048;
+
+/// An octave of one histogram.
 #[derive(Debug)]
-pub(crate) struct HistogramBuilder {
-    counts: Vec<u64>,
-    touched: Vec<u16>,
+struct Block {
+    counts: [u32; OCTAVE],
+    /// By bucket: whether its count is not 0.
+    used: [u64; OCTAVE / 64],
 }
 
-impl HistogramBuilder {
-    pub(crate) fn new() -> Self {
-        Self { counts: vec![0; BUCKETS], touched: Vec::new() }
+/// Counts durations of many histograms at once: dense where they are, which is in few octaves. It
+/// is kept, as its blocks are many and hardly touched where there are many histograms.
+#[derive(Debug, Default)]
+pub(crate) struct HistogramCounter {
+    /// By histogram and octave: the number of its block, from 1.
+    numbers: Vec<u32>,
+    /// Those in use, and then some that are all zero.
+    blocks: Vec<Block>,
+    /// By block in use: its place in `numbers`.
+    places: Vec<usize>,
+}
+
+impl HistogramCounter {
+    /// Counts durations, each of the histogram of its index.
+    pub(crate) fn count(
+        &mut self,
+        histograms: &mut [Histogram],
+        durations: impl Iterator<Item = (usize, u64)>,
+    ) {
+        self.numbers.resize(histograms.len() * OCTAVES, 0);
+        for (histogram, duration) in durations {
+            let bucket = bucket_of(duration);
+            let place = histogram * OCTAVES + (bucket >> SUB_BITS);
+            let number = match self.numbers[place] {
+                0 => self.open(histograms, place),
+                number => number,
+            };
+            let block = &mut self.blocks[number as usize - 1];
+            let bucket = bucket % OCTAVE;
+            block.counts[bucket] += 1;
+            block.used[bucket / 64] |= 1 << (bucket % 64);
+        }
+        self.flush(histograms);
     }
 
-    pub(crate) fn build(&mut self, durations: impl Iterator<Item = u64>) -> Histogram {
-        for duration in durations {
-            let bucket = bucket_of(duration);
-            if self.counts[bucket] == 0 {
-                self.touched.push(bucket as u16);
-            }
-            self.counts[bucket] += 1;
+    #[cold]
+    fn open(&mut self, histograms: &mut [Histogram], place: usize) -> u32 {
+        if self.places.len() == BLOCKS {
+            self.flush(histograms);
         }
-        self.touched.sort_unstable();
-        let used = self
-            .touched
-            .drain(..)
-            .map(|bucket| {
-                u64::from(bucket) << COUNT_BITS
-                    | std::mem::take(&mut self.counts[usize::from(bucket)])
-            })
-            .collect();
-        Histogram { used }
+        self.places.push(place);
+        if self.blocks.len() < self.places.len() {
+            self.blocks.push(Block { counts: [0; OCTAVE], used: [0; OCTAVE / 64] });
+        }
+        self.numbers[place] = self.places.len() as u32;
+        self.numbers[place]
+    }
+
+    fn flush(&mut self, histograms: &mut [Histogram]) {
+        self.places.sort_unstable();
+        for places in self.places.chunk_by(|a, b| a / OCTAVES == b / OCTAVES) {
+            let mut used = Vec::new();
+            for &place in places {
+                let number = std::mem::take(&mut self.numbers[place]);
+                self.blocks[number as usize - 1].take((place % OCTAVES) << SUB_BITS, &mut used);
+            }
+            histograms[places[0] / OCTAVES].merge(&Histogram { used });
+        }
+        self.places.clear();
+    }
+}
+
+impl Block {
+    /// Moves its counts behind those of lower buckets; `first` is its first bucket.
+    fn take(&mut self, first: usize, counts: &mut Vec<u64>) {
+        for (word, used) in self.used.iter_mut().enumerate() {
+            while *used != 0 {
+                let bucket = word * 64 + used.trailing_zeros() as usize;
+                *used &= *used - 1;
+                let count = std::mem::take(&mut self.counts[bucket]);
+                counts.push(((first + bucket) as u64) << COUNT_BITS | u64::from(count));
+            }
+        }
     }
 }
 
@@ -134,11 +185,29 @@ mod tests {
 
     #[test]
     fn merged_histograms_count_both() {
-        let mut builder = HistogramBuilder::new();
-        let mut merged = builder.build([1, 5, 5, 700].into_iter());
-        merged.merge(&builder.build([5, 6, 1].into_iter()));
+        let mut histograms = vec![Histogram::default(); 3];
+        let durations = [(0, 1), (2, 5), (0, 5), (0, 5), (2, 6), (0, 700), (2, 1)];
+        HistogramCounter::default().count(&mut histograms, durations.into_iter());
+        let [mut merged, none, other] = <[Histogram; 3]>::try_from(histograms).expect("three");
+        assert!(none.used.is_empty());
+        merged.merge(&other);
         let sorted = (0..8).map(|rank| merged.at(rank)).collect::<Vec<_>>();
         let expected = [1, 1, 5, 5, 5, 6, 700].map(Some).into_iter().chain([None]);
         assert_eq!(sorted, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_is_counted_as_well() {
+        let mut histograms = vec![Histogram::default(); BLOCKS];
+        let mut counter = HistogramCounter::default();
+        for round in 0..3 {
+            let durations = (0..2 * BLOCKS).map(|i| (i % BLOCKS, 1 << (10 + round + i / BLOCKS)));
+            counter.count(&mut histograms, durations);
+        }
+        let counts = [1, 2, 2, 1].iter().enumerate();
+        let used: Vec<_> = counts
+            .map(|(octave, count)| (bucket_of(1 << (10 + octave)) as u64) << COUNT_BITS | count)
+            .collect();
+        assert!(histograms.iter().all(|histogram| histogram.used == used));
     }
 }

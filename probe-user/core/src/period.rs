@@ -29,19 +29,9 @@ impl Period {
         Self { start, folded_to: start, ..Self::default() }
     }
 
-    /// Takes over the window up to `to`: its unions, and each node's durations.
-    pub(crate) fn fold(
-        &mut self,
-        to: u64,
-        unions: &Unions,
-        nodes: usize,
-        mut durations: impl FnMut(usize) -> Histogram,
-    ) {
+    /// Takes over the window up to `to`, whose durations are in the histograms already.
+    pub(crate) fn fold(&mut self, to: u64, unions: &Unions) {
         self.unions.add(unions);
-        self.histograms.resize(nodes, Histogram::default());
-        for (node, histogram) in self.histograms.iter_mut().enumerate() {
-            histogram.merge(&durations(node));
-        }
         self.folded_to = to;
         self.folded = true;
     }

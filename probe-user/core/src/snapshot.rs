@@ -3,7 +3,7 @@
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
 use crate::grouped::Grouped;
-use crate::histogram::{Histogram, HistogramBuilder};
+use crate::histogram::{Histogram, HistogramCounter};
 use crate::ledger::Ledger;
 use crate::paths::ROOT;
 use crate::rank::{Center, Durations, Keep, PERMILLE, Wanted, nearest_rank};
@@ -119,20 +119,18 @@ impl Tracker {
     }
 
     fn approximate_ranks(&self, by_function: &ByFunction) -> Ranks {
-        let mut grouped = self.grouped(by_function);
-        let mut builder = HistogramBuilder::new();
-        let tallies = &self.ledger.tallies;
+        let Ledger { spool, tallies, paths, .. } = &self.ledger;
+        let mut by_node = self.period.histograms.clone();
+        by_node.resize(tallies.len(), Histogram::default());
+        let durations = spool.timed().map(|call| (call.node as usize, call.duration));
+        HistogramCounter::default().count(&mut by_node, durations);
         let mut histograms = vec![Histogram::default(); self.functions.len()];
-        let nodes = self.ledger.paths.nodes().iter().zip(tallies).enumerate();
-        let nodes = nodes.map(|(index, (node, tally))| {
-            let mut histogram = builder.build(grouped.group(&[index as u32]).iter());
-            if let Some(folded) = self.period.histograms.get(index) {
-                histogram.merge(folded);
-            }
+        let nodes = paths.nodes().iter().zip(tallies).zip(&by_node);
+        let nodes = nodes.map(|((node, tally), histogram)| {
             if let Some(function) = histograms.get_mut(node.func.index()) {
-                function.merge(&histogram);
+                function.merge(histogram);
             }
-            percentiles(&histogram, tally)
+            percentiles(histogram, tally)
         });
         let nodes = nodes.collect();
         let functions = histograms.iter().enumerate().map(|(index, histogram)| {

@@ -1,10 +1,8 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
-use crate::by_function::ByFunction;
 use crate::event::Event;
 use crate::function::FunctionInfo;
-use crate::grouped::Grouped;
-use crate::histogram::Histogram;
+use crate::histogram::HistogramCounter;
 use crate::ledger::Ledger;
 use crate::order::Sink;
 use crate::period::Period;
@@ -28,6 +26,8 @@ pub(crate) struct Tracker {
     pub(crate) regions: Regions,
     pub(crate) ledger: Ledger,
     pub(crate) period: Period,
+    /// For folds.
+    pub(crate) counter: HistogramCounter,
     pub(crate) changes: Vec<ProcessChange>,
     /// When tracing was armed; earlier events are not of this trace.
     armed: u64,
@@ -48,6 +48,7 @@ impl Tracker {
             regions: Regions::default(),
             ledger,
             period: Period::new(armed),
+            counter: HistogramCounter::default(),
             changes: Vec::new(),
             armed,
             follow,
@@ -84,16 +85,6 @@ impl Tracker {
             (!frames.is_empty()).then(|| (log, open.collect()))
         });
         open.collect()
-    }
-
-    /// All durations in the spool.
-    pub(crate) fn grouped(&self, by_function: &ByFunction) -> Grouped {
-        let counts = self.ledger.tallies.iter().enumerate().map(|(node, tally)| {
-            let folded = self.period.histograms.get(node).map_or(0, Histogram::count);
-            (tally.timed - folded) as usize
-        });
-        let counts = counts.collect::<Vec<_>>();
-        Grouped::new(self.ledger.spool.timed(), by_function, &counts)
     }
 }
 

@@ -18,13 +18,6 @@ pub struct Lost {
     pub marks: u64,
 }
 
-impl Lost {
-    /// Events of all kinds.
-    pub fn all(self) -> u64 {
-        self.events + self.marks
-    }
-}
-
 /// Reads the totals; one system call each.
 #[derive(Clone)]
 pub struct LostCounter {

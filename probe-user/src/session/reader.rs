@@ -38,7 +38,7 @@ const BUSY_FILL: f64 = 1.0 / 32.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches in flight: bounds what waits for a slow report.
-const BATCHES: usize = 64;
+const BATCHES: usize = 256;
 
 /// Records of one or several rings, and how far the order is settled with them.
 pub struct Batch {

@@ -251,8 +251,8 @@ impl Tracer {
         if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
         }
-        self.note_dropped_batches()?;
-        let lost = self.parts.kernel.lost().read()?.all();
+        self.count_losses()?;
+        let lost = self.parts.engine.lost();
         self.parts.status.show(self.parts.engine.counters().calls, lost);
         self.check_slowdown()
     }

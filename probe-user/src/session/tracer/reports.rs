@@ -11,7 +11,8 @@ impl Tracer {
         self.take_changes();
         self.tell_what_died_with_the_target();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
-        let lost = self.parts.kernel.lost().read()?.all();
+        self.count_losses()?;
+        let lost = self.parts.engine.lost();
         tracing::info!("events: {delivered} delivered, {lost} lost");
         if !self.markers.is_empty() {
             let residual = self.parts.engine.markers().clock_residual();
@@ -43,21 +44,10 @@ impl Tracer {
         }
     }
 
-    /// Batches of markers that found no room.
-    pub(super) fn note_dropped_batches(&mut self) -> anyhow::Result<()> {
-        if !self.markers.is_empty() {
-            let dropped = self.parts.kernel.take_cut_off()?;
-            self.parts.engine.markers().set_cut_off(dropped);
-        }
-        Ok(())
-    }
-
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         self.reported = Some(end);
-        self.note_dropped_batches()?;
+        self.count_losses()?;
         let parts = &mut self.parts;
-        let lost = parts.kernel.lost().read()?;
-        parts.engine.set_lost_events(lost.events, lost.marks);
         let meta = ReportMeta {
             target: parts.target.clone(),
             center_cut: parts.center_cut,
@@ -70,5 +60,16 @@ impl Tracer {
         };
         self.unarmed.leave_out(&mut report);
         parts.status.suspend(|| parts.sink.write(&report))
+    }
+
+    /// What the kernel has counted, and batches of markers that found no room.
+    pub(super) fn count_losses(&mut self) -> anyhow::Result<()> {
+        let lost = self.parts.kernel.lost().read()?;
+        self.parts.engine.set_lost_events(lost.events, lost.marks);
+        if !self.markers.is_empty() {
+            let dropped = self.parts.kernel.take_cut_off()?;
+            self.parts.engine.markers().set_cut_off(dropped);
+        }
+        Ok(())
     }
 }
