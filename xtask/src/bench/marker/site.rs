@@ -41,7 +41,7 @@ pub(super) fn row(language: &str, program: &Path, bare: &str, scoped: &str) -> R
 
 fn code(program: &Path, function: &str) -> Result<Code> {
     let mut command = Command::new("objdump");
-    command.args(["--disassemble=".to_owned() + function, "-dCw".into()]).arg(program);
+    command.args(["--disassemble=".to_owned() + function, "-Cw".into()]).arg(program);
     let code = parse(&output("objdump", &mut command)?);
     if code == Code::default() {
         bail!("{} has no function {function}", program.display());
@@ -49,25 +49,25 @@ fn code(program: &Path, function: &str) -> Result<Code> {
     Ok(code)
 }
 
-/// All ways that a dormant scope takes are forward and not taken, up to the first `ret`. Nops at
-/// the end fill the space up to the next function.
+/// All ways that a dormant scope takes are forward and not taken, up to the first `ret`. What fills
+/// up space is not counted.
 fn parse(listing: &str) -> Code {
     let instructions = listing.lines().filter_map(|line| {
         let mut fields = line.split('\t').skip(1);
         Some((fields.next()?.split_whitespace().count(), fields.next()?))
     });
     let mut code = Code::default();
-    let (mut part, mut filler) = (0, (0, 0));
+    let mut part = 0;
     for (bytes, text) in instructions {
-        filler = if text.contains("nop") { (filler.0 + 1, filler.1 + bytes) } else { (0, 0) };
+        if text.contains("nop") || text.starts_with("xchg   %ax,%ax") {
+            continue;
+        }
         code.bytes[part] += bytes;
         code.instructions[part] += 1;
         if text.starts_with("ret") {
             part = 1;
         }
     }
-    code.instructions[part] -= filler.0;
-    code.bytes[part] -= filler.1;
     code
 }
 
@@ -77,8 +77,11 @@ mod tests {
 
     #[test]
     fn a_listing_is_counted() {
-        let listing = "\nx: file format\n\n0000000000001150 <f>:\n    1150:\t48 8d 47 01 \tlea 1(%rdi),%rax\n    \
-                       1154:\tc3           \tret\n    1155:\teb f9 \tjmp 1150 <f>\n    1157:\t66 90 \txchg %ax,%ax; nop\n";
+        let listing = "\nx: file format\n\n0000000000001150 <f>:\n\
+             1150:\t48 8d 47 01 \tlea    0x1(%rdi),%rax\n\
+             1154:\tc3 \tret\n\
+             1155:\t66 90 \txchg   %ax,%ax\n\
+             1157:\teb f7 \tjmp    1150 <f>\n";
         let code = parse(listing);
         assert_eq!(code, Code { bytes: [5, 2], instructions: [2, 1] });
     }
