@@ -220,7 +220,7 @@ impl Tracer {
         batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
         if let Some((sample, through)) = batch.sample {
             // While the buffers are known of which they are: this sample may be the end of some.
-            self.note_dropped_batches()?;
+            self.count_losses()?;
             self.parts.engine.sample_clocks(sample, through);
         }
         let Some(settled) = batch.settled else { return Ok(true) };
