@@ -14,9 +14,16 @@ use crate::{
     target::launch::{self, Launch},
     ui,
 };
+use anyhow::anyhow;
 use ctrace_core::report::TargetReport;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
+    if args.command[0].as_encoded_bytes().starts_with(b"-") {
+        let option = args.command[0].display();
+        return Err(
+            anyhow!("`{option}` is no option of `ctrace run`; see `ctrace help run`").into()
+        );
+    }
     let resolved = launch::resolve(&args.command[0])
         .map_err(|error| Failure::new(error.exit_code(), error))?;
     Ok(trace_command(args, &resolved, verbose)?)

@@ -230,6 +230,14 @@ impl Planner {
         if self.selector.asks_for_markers() {
             remarks.extend(objects.iter().filter_map(flawed_markers));
         }
+        let by_force = self.returns == Returns::ReturnProbe && self.unwinder;
+        if by_force && !selection.functions.is_empty() {
+            remarks.push(
+                "--returns uretprobe: an exception or a panic that passes through a traced function \
+                 kills the program; --returns auto avoids it"
+                    .to_owned(),
+            );
+        }
         if !selection.markers.is_empty() && !self.has_runtime {
             remarks.push(
                 "the chosen marker scopes have no runtime in the program, so nothing will come of \

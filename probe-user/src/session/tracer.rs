@@ -66,6 +66,8 @@ pub struct Tracer {
     notes: Vec<String>,
     markers: Vec<ArmedMarkers>,
     adopted_before: HashSet<BufferId>,
+    /// Children that are traced as well.
+    followed: HashSet<Pid>,
     /// To the reader of buffers, and its end of it.
     adopt: mpsc::Sender<OwnedBuffer>,
     adopted: Option<mpsc::Receiver<OwnedBuffer>>,
@@ -100,6 +102,7 @@ impl Tracer {
             notes: Vec::new(),
             markers: Vec::new(),
             adopted_before: HashSet::new(),
+            followed: HashSet::new(),
             adopt,
             adopted: Some(adopted),
             start: Nanos::ZERO,
@@ -241,7 +244,7 @@ impl Tracer {
         }
         let execed = self.take_changes();
         for pid in execed {
-            self.arm_new_objects(pid);
+            self.arm_executed(pid);
         }
         self.looks += 1;
         if self.parts.launched && Process::is_held_at_start(self.parts.pid.0) {
@@ -250,6 +253,8 @@ impl Tracer {
         }
         if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
             self.arm_new_objects(self.parts.pid);
+            let followed: Vec<Pid> = self.followed.iter().copied().collect();
+            followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
         self.count_losses()?;
         let lost = self.parts.engine.lost();
@@ -263,11 +268,14 @@ impl Tracer {
         for change in self.parts.engine.take_process_changes() {
             match change {
                 ProcessChange::Exec { pid, .. } => execed.push(pid),
-                ProcessChange::Fork { .. } => {
-                    let untraced = self.parts.links.pid.is_some();
-                    self.parts.target.untraced_children += u64::from(untraced);
+                ProcessChange::Fork { .. } if self.parts.links.pid.is_some() => {
+                    self.parts.target.untraced_children += 1;
+                }
+                ProcessChange::Fork { child, .. } => {
+                    self.followed.insert(child);
                 }
                 ProcessChange::Exit { pid, status } => {
+                    self.followed.remove(&pid);
                     if pid == self.parts.pid && self.parts.target.exit.is_none() {
                         self.parts.target.exit = Some(exit_of(status));
                     }

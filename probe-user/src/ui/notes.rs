@@ -43,6 +43,12 @@ pub(super) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
 pub(super) fn nothing_called(report: &Report) -> Vec<String> {
     let seconds = super::units::time(report.duration_ns, super::units::Digits::Full);
     let mut out = Vec::new();
+    if report.filtered_calls > 0 {
+        return vec![format!(
+            "No call came through the filters in {seconds}: look at --thread, --depth and \
+             --min-duration."
+        )];
+    }
     match report.functions.len() as u64 {
         0 => return vec!["Nothing was traced: no function was selected.".to_owned()],
         1 => out.push(format!("The selected function was not called in {seconds}.")),

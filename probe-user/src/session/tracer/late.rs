@@ -48,6 +48,20 @@ impl Tracer {
         }
     }
 
+    /// The same for a process that has just begun another program.
+    pub(super) fn arm_executed(&mut self, pid: Pid) {
+        match self.mapped(pid) {
+            Some((_, mapped)) => self.arm_new(pid, mapped, Arrival::Running),
+            // Our own child was held until it had its probes.
+            None if self.parts.launched && pid == self.parts.pid => {}
+            None => self.note(format!(
+                "process {} ended before the program that it executed could be looked at: its \
+                 functions are not counted, unless they were traced already",
+                pid.0
+            )),
+        }
+    }
+
     /// The same before the first instruction: the loader has not mapped the libraries yet.
     fn arm_new_program(&mut self, pid: Pid) {
         let Some((process, mut objects)) = self.mapped(pid) else { return };

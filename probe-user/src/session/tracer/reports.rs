@@ -47,12 +47,10 @@ impl Tracer {
     pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
         self.reported = Some(end);
         self.count_losses()?;
+        let mut notes = self.notes.clone();
+        notes.extend(self.cost_of_probes(end));
         let parts = &mut self.parts;
-        let meta = ReportMeta {
-            target: parts.target.clone(),
-            center_cut: parts.center_cut,
-            notes: self.notes.clone(),
-        };
+        let meta = ReportMeta { target: parts.target.clone(), center_cut: parts.center_cut, notes };
         let mut report = if reset {
             parts.engine.report_interval(end, meta)
         } else {
@@ -60,6 +58,22 @@ impl Tracer {
         };
         self.unarmed.leave_out(&mut report);
         parts.status.suspend(|| parts.sink.write(&report))
+    }
+
+    /// What the probes took themselves, where that is much: it is in the times of the report.
+    fn cost_of_probes(&self, end: Nanos) -> Option<String> {
+        /// Of the time since the start.
+        const MUCH: u64 = 10;
+        let spent = self.costs.of(self.parts.engine.counters().hits).0;
+        let percent = spent.saturating_mul(100) / end.since(self.start).0.max(1);
+        (percent >= MUCH).then(|| {
+            format!(
+                "the probes themselves took about {} ms, {percent} % of the time since the start: \
+                 functions that are called often, or call many traced ones, look slower than they \
+                 are",
+                spent / 1_000_000
+            )
+        })
     }
 
     /// What the kernel has counted, and batches of markers that found no room.
