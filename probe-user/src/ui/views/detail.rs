@@ -2,12 +2,12 @@
 //! calls, the center, and the slowest.
 
 use super::super::grid::{Cell, Column, Group};
+use super::super::names::label;
 use super::super::stack::{self, Section};
 use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{Digits, count, maybe_time, ratio, time};
 use super::{Context, center_range};
-use ctrace_core::export::clean::clean;
 use ctrace_core::export::rows;
 use ctrace_core::report::FunctionReport;
 use ctrace_core::units::Nanos;
@@ -19,7 +19,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let rows = rows::functions(report, context.selection);
     let list: Vec<&FunctionReport> = rows.indices.iter().map(|&i| &report.functions[i]).collect();
-    let names: Vec<String> = list.iter().map(|f| clean(&f.name).into_owned()).collect();
+    let names: Vec<String> = list.iter().map(|f| label(f)).collect();
     let full = sections(context, &list, Digits::Full);
     let short = sections(context, &list, Digits::Short);
     let pairs = full.into_iter().zip(short);

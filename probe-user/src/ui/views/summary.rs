@@ -40,7 +40,7 @@ const LAYOUTS: [Layout; 5] = [
 ];
 
 fn table(context: &Context<'_>, list: &[&FunctionReport]) -> String {
-    let names: Vec<String> = list.iter().map(|f| clean(&f.name).into_owned()).collect();
+    let names: Vec<String> = list.iter().map(|f| names::label(f)).collect();
     let heading = stack::name_column(&[], 0).width();
     let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
     let mut groups = Vec::new();
