@@ -40,7 +40,7 @@ pub struct Markers {
     /// Lives that are over, since when, to be forgotten.
     over: Vec<(Nanos, Life)>,
     /// Of buffers whose last batch the programs had to drop: events in all.
-    cut_off: HashMap<(Life, u64), u64>,
+    cut_off: HashMap<BufferId, u64>,
     /// What is lost with buffers that are forgotten.
     lost_with_buffers: u64,
     /// Lanes of buffers that are gone.
@@ -181,8 +181,11 @@ impl Markers {
 
     fn forget(&mut self, over: Life) {
         self.sites.remove(&over);
-        self.lost_with_buffers += self.cut_off_of(Some(over));
-        self.cut_off.retain(|(life, _), _| *life != over);
+        self.cut_off.retain(|id, events| {
+            let buffer = self.buffers.get(&(over, id.address)).filter(|_| id.pid == over.0);
+            self.lost_with_buffers += buffer.map_or(0, |b| b.progress.missing_of(*events));
+            buffer.is_none()
+        });
         self.buffers.retain(|(life, _), buffer| {
             if *life == over {
                 self.free_lanes.push(buffer.lane);
@@ -194,11 +197,11 @@ impl Markers {
         }
     }
 
-    /// Events that no later batch has told of.
-    fn cut_off_of(&self, life: Option<Life>) -> u64 {
-        let of_life = |(id, _): &(&(Life, u64), &u64)| life.is_none_or(|life| id.0 == life);
-        let missing = self.cut_off.iter().filter(of_life).map(|(id, events)| {
-            self.buffers.get(id).map_or(*events, |buffer| buffer.progress.missing_of(*events))
+    /// Events that no later batch has told of: all of a buffer that is not known.
+    fn cut_off(&self) -> u64 {
+        let missing = self.cut_off.iter().map(|(id, events)| {
+            let buffer = self.buffers.get(&(self.life(id.pid), id.address));
+            buffer.map_or(*events, |buffer| buffer.progress.missing_of(*events))
         });
         missing.sum()
     }
@@ -206,9 +209,7 @@ impl Markers {
     /// Batches that the programs had to drop: of each such buffer, how many events it had seen with
     /// the last of them.
     pub fn set_cut_off(&mut self, buffers: impl IntoIterator<Item = (BufferId, u64)>) {
-        for (id, events) in buffers {
-            self.cut_off.insert((self.life(id.pid), id.address), events);
-        }
+        self.cut_off.extend(buffers);
     }
 
     /// How well the clocks' relation is known.
@@ -219,7 +220,7 @@ impl Markers {
     /// Events that were written but will not come.
     pub fn lost(&self) -> u64 {
         let told = u64::try_from(self.lost).unwrap_or(0);
-        told.saturating_add(self.lost_with_buffers).saturating_add(self.cut_off_of(None))
+        told.saturating_add(self.lost_with_buffers).saturating_add(self.cut_off())
     }
 
     /// Events and readings that made no sense, since the last time.
