@@ -53,7 +53,8 @@ pub(crate) fn markers_over_exec(env: &Env) -> Result<()> {
 
 /// By a thread that is not the first: that one is gone then.
 pub(crate) fn markers_over_exec_of_a_thread(env: &Env) -> Result<()> {
-    let wait = wait_before(TELLS_OF_EXEC);
+    // The exec ends the others.
+    let wait = wait_before(TELLS_OF_EXIT);
     let arguments = ["thread", "5", wait];
     scopes(env, &program("marks_exec.c"), &arguments, &["--follow"])?.expect_code(0).map(drop)
 }
