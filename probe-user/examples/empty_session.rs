@@ -13,7 +13,6 @@ use ctrace_user::{
     session::{
         launch::{Launched, exit_code},
         plan::{Planner, Sites},
-        setup::fast_nop,
     },
     target::{
         launch,
@@ -42,7 +41,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let resolved = launch::resolve(program)?;
     let asked = [function.to_owned()];
     let selector = Selector::parse(Asked { functions: &asked, ..Asked::default() })?;
-    let mut planner = Planner::new(selector, 1, Returns::Auto, fast_nop());
+    let mut planner = Planner::new(selector, 1, Returns::Auto);
     let plan = planner.plan(&resolved.objects)?;
     let object = plan.objects.first().context("the function cannot be traced")?;
     let Some(Sites::Function(placement)) = object.functions.first().map(|one| &one.sites) else {

@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("setjmp.c", &[]),
     ("execself.c", &["self", "2"]),
     ("forker.c", &["3"]),
+    ("nop5.c", &["3"]),
     ("altstack.c", &[]),
     ("switch.c", &[]),
     ("crash.c", &["abort"]),

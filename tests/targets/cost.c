@@ -1,5 +1,5 @@
 /* Times its own calls of one function, for benchmarks.
- * Usage: cost push|nop CALLS [CALLS_PER_SECOND=0 for as many as possible]
+ * Usage: cost push|nop|nop5 CALLS [CALLS_PER_SECOND=0 for as many as possible]
  * Prints `calls NAME N`, `ns_per_call X` and `calls_per_second X`. The time of a call is the median
  * over stretches of calls, so that other programs' turns on the processor are not in it, and the
  * loop's own cost is taken off; the rate is that of the whole run. */
@@ -12,14 +12,20 @@ __asm__(".text\n.globl push_entry\n.type push_entry, @function\n.p2align 4\n"
         "push_entry:\n.cfi_startproc\nendbr64\npush %rbp\n.cfi_adjust_cfa_offset 8\n"
         "mov %rsp, %rbp\nlea 1(%rdi), %rax\npop %rbp\n.cfi_adjust_cfa_offset -8\nret\n"
         ".cfi_endproc\n.size push_entry, .-push_entry\n");
+/* A marker function: one byte of nop. */
+__asm__(".text\n.globl nop_entry\n.type nop_entry, @function\n.p2align 4\n"
+        "nop_entry:\n.cfi_startproc\nnop\nlea 1(%rdi), %rax\nret\n"
+        ".cfi_endproc\n.size nop_entry, .-nop_entry\n");
 /* A function made to be patched: five bytes of nop, spelt out because the assembler drops a
  * displacement of 0 and makes four of `nopl 0(%rax,%rax,1)`. */
-__asm__(".text\n.globl nop_entry\n.type nop_entry, @function\n.p2align 4\n"
-        "nop_entry:\n.cfi_startproc\n.byte 0x0f, 0x1f, 0x44, 0, 0\nlea 1(%rdi), %rax\nret\n"
-        ".cfi_endproc\n.size nop_entry, .-nop_entry\n");
+__asm__(".text\n.globl nop5_entry\n.type nop5_entry, @function\n.p2align 4\n"
+        "nop5_entry:\n.cfi_startproc\n.byte 0x0f, 0x1f, 0x44, 0, 0\npush %rbp\n"
+        ".cfi_adjust_cfa_offset 8\nlea 1(%rdi), %rax\npop %rbp\n.cfi_adjust_cfa_offset -8\nret\n"
+        ".cfi_endproc\n.size nop5_entry, .-nop5_entry\n");
 
 unsigned long push_entry(unsigned long x);
 unsigned long nop_entry(unsigned long x);
+unsigned long nop5_entry(unsigned long x);
 
 static double now(void) {
     struct timespec t;
@@ -71,7 +77,9 @@ int main(int argc, char **argv) {
     if (argc < 3)
         return 2;
     unsigned long (*volatile traced)(unsigned long) =
-        strcmp(argv[1], "push") == 0 ? push_entry : nop_entry;
+        strcmp(argv[1], "push") == 0   ? push_entry
+        : strcmp(argv[1], "nop5") == 0 ? nop5_entry
+                                       : nop_entry;
     unsigned long (*volatile bare)(unsigned long) = baseline;
     long calls = number(argc, argv, 2, 0);
     double rate = (double)number(argc, argv, 3, 0);

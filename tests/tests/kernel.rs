@@ -49,6 +49,7 @@ kernel_tests! {
     exec_of_itself
     exec_of_another_program
     fork_and_vfork
+    a_fork_over_long_nops
     other_stacks
     switches_and_tail_jumps
     exceptions

@@ -35,7 +35,7 @@ impl Support {
 pub enum Nop {
     /// As any other instruction that it can emulate.
     Emulated,
-    /// A 5-byte nop becomes a call: the cheapest probe.
+    /// A 5-byte nop becomes a call, which kills forked children.
     Nop5,
     /// A 10-byte nop does.
     Nop10,
@@ -135,7 +135,7 @@ fn parse_lockdown(modes: &str) -> Option<String> {
 }
 
 /// How this kernel treats long nops; asks with one harmless system call.
-pub fn long_nop() -> Nop {
+fn long_nop() -> Nop {
     nop(&sys::ask_about_nops())
 }
 

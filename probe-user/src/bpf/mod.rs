@@ -35,7 +35,7 @@ pub use clock::{now, sample};
 pub use cpu_clock::CpuClock;
 pub use diagnostics::Diagnostics;
 pub use error::BpfError;
-pub use features::{Features, Nop, Support, long_nop};
+pub use features::{Features, Nop, Support};
 pub use floor::attach_nothing;
 pub use jumps::JUMPS_LIMIT;
 pub use kernel::{Config, Kernel};

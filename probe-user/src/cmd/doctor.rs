@@ -54,11 +54,11 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
         row("perf links", &support(&features.perf_link)),
         row("semaphores", &support(&features.semaphores)),
         row(
-            "nops under probes",
+            "long nops under probes",
             match features.nop {
-                Nop::Emulated => "emulated",
-                Nop::Nop5 => "5-byte nops become calls: the cheapest probe",
-                Nop::Nop10 => "10-byte nops become calls: the cheapest probe",
+                Nop::Emulated => "left as they are",
+                Nop::Nop5 => "5-byte nops become calls that kill forked children: never probed",
+                Nop::Nop10 => "10-byte nops become calls: never probed",
             },
         ),
     ];

@@ -1,10 +1,7 @@
 //! What a probe costs on this machine: ctrace calls a function of its own in a loop, untraced and
 //! traced in each way, and takes the difference.
 
-use super::{
-    plan::{Planner, Sites},
-    setup::fast_nop,
-};
+use super::plan::{Planner, Sites};
 use crate::{
     bpf::{Config, Kernel, LinkChoice, Role, Site},
     target::{
@@ -84,7 +81,7 @@ fn place_spun() -> anyhow::Result<Placement> {
         .context("cannot read the own program")?;
     let pattern = ["*::ctrace_calibration_spun".to_owned()];
     let selector = Selector::parse(Asked { functions: &pattern, ..Asked::default() })?;
-    let mut planner = Planner::new(selector, 1, Returns::RetSites, fast_nop());
+    let mut planner = Planner::new(selector, 1, Returns::RetSites);
     let plan = planner.plan(&[exe])?;
     let planned = plan.objects.into_iter().flat_map(|object| object.functions).next();
     match planned.map(|planned| planned.sites) {

@@ -12,7 +12,6 @@ use std::sync::OnceLock;
 /// trap, which costs ten times as much in a virtual machine.
 pub fn hit_cost(class: CostClass) -> Nanos {
     match class {
-        CostClass::Optimised => Nanos(370),
         CostClass::Emulated => Nanos(530),
         CostClass::SingleStep if in_virtual_machine() => Nanos(10_000),
         CostClass::SingleStep => Nanos(1_000),

@@ -2,9 +2,7 @@
 //! out.
 
 use super::plan::{ObjectPlan, Planned, Sites};
-use crate::target::{
-    bias::CodeSegments, markers::MarkerScope, object::Object, place::FastNop, plan::EntrySite,
-};
+use crate::target::{bias::CodeSegments, markers::MarkerScope, object::Object, plan::EntrySite};
 use ctrace_core::{
     function::{ExitSeen, FunctionInfo, FunctionKind},
     marker::MarkerPlace,
@@ -57,9 +55,6 @@ impl MarkerPlan {
         !self.runtimes.is_empty() || !self.sites.is_empty()
     }
 
-    /// The sites' one-byte nops are probed, on every kernel: what Linux 6.18 makes of a longer one is
-    /// a call to a page that forked children lack. They would die where they come by, and they do as
-    /// soon as they are in a scope.
     pub(super) fn of(object: &Object) -> Self {
         let markers = object.markers();
         if markers.runtimes.is_empty() && markers.scopes.is_empty() {
@@ -67,8 +62,8 @@ impl MarkerPlan {
         }
         let runtime = markers.runtimes.iter().map(|runtime| RuntimePlan {
             name: runtime.name.clone(),
-            flush: runtime.flush.site(FastNop::None),
-            register: runtime.register.site(FastNop::None),
+            flush: runtime.flush.site(),
+            register: runtime.register.site(),
             list: runtime.list,
         });
         Self {
@@ -166,7 +161,7 @@ mod tests {
         let (functions, markers) = (owned(functions), owned(markers));
         let asked = Asked { functions: &functions, markers: &markers, ..Asked::default() };
         let selector = Selector::parse(asked).unwrap();
-        Planner::new(selector, 100, Returns::Auto, FastNop::FiveBytes)
+        Planner::new(selector, 100, Returns::Auto)
     }
 
     fn names(plan: &Plan) -> Vec<&str> {

@@ -10,7 +10,7 @@ use crate::target::{
     markers::MarkerSite,
     not_found::flawed_markers,
     object::Object,
-    place::{Candidate, CodeMap, FastNop, Policy, Refusal, Returns, place},
+    place::{Candidate, CodeMap, Policy, Refusal, Returns, place, usdt_site},
     plan::{ExitPlacement, Placement},
     select::{SelectError, Selection, Selector},
     symbols::Function,
@@ -94,7 +94,6 @@ pub struct Planner {
     late: Selector,
     limit: usize,
     returns: Returns,
-    fast_nop: FastNop,
     /// Seen in an object so far: events of markers have a way out.
     has_runtime: bool,
     /// Seen in an object of the process so far: no return probes from then on.
@@ -104,13 +103,12 @@ pub struct Planner {
 }
 
 impl Planner {
-    pub fn new(selector: Selector, limit: usize, returns: Returns, fast_nop: FastNop) -> Self {
+    pub fn new(selector: Selector, limit: usize, returns: Returns) -> Self {
         Self {
             late: selector.clone(),
             selector,
             limit,
             returns,
-            fast_nop,
             has_runtime: false,
             unwinder: false,
             switches_stacks: false,
@@ -198,7 +196,9 @@ impl Planner {
                 self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
                 unseen += self.make_room(&mut planned);
             }
-            planned.extend(probes.map(|s| usdt(object, &object.usdt_probes()[s.index])));
+            for selected in probes {
+                place_probe(object, &object.usdt_probes()[selected.index], &mut planned, &mut plan);
+            }
             let scopes = selection.markers.iter().filter(|s| s.object == index);
             let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
             planned.extend(scopes.map(|scope| markers::planned(object, scope)));
@@ -295,7 +295,6 @@ impl Planner {
             returns: self.returns,
             unwinding_possible: self.unwinder || map.has_unwinder(),
             switches_stacks: self.switches_stacks,
-            nop5_optimised: self.fast_nop == FastNop::FiveBytes,
             is_go: object.is_go(),
         };
         Ok(Placer { map, policy })
@@ -336,7 +335,31 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
     }
 }
 
-fn usdt(object: &Object, probe: &UsdtProbe) -> Planned {
+/// The places of a USDT probe that carry one.
+fn place_probe(object: &Object, probe: &UsdtProbe, planned: &mut Vec<Planned>, plan: &mut Plan) {
+    let mut refusal = None;
+    let mut sites = probe.sites.clone();
+    sites.retain(|site| {
+        let code = object.bytes().get(site.file_offset as usize..).unwrap_or_default();
+        usdt_site(code).map_err(|why| refusal = Some(why)).is_ok()
+    });
+    let left_out = probe.sites.len() - sites.len();
+    match refusal {
+        Some(why) if sites.is_empty() => {
+            let (name, object) = (Arc::clone(&probe.name), Arc::clone(object.name()));
+            return plan.refused.push(Refused { name, object, why });
+        }
+        Some(why) => plan.notes.push(format!(
+            "{left_out} of {} places of {} are not traced: {why}",
+            probe.sites.len(),
+            probe.full_name()
+        )),
+        None => {}
+    }
+    planned.push(usdt(object, probe, sites));
+}
+
+fn usdt(object: &Object, probe: &UsdtProbe, sites: Vec<UsdtSite>) -> Planned {
     Planned {
         info: FunctionInfo {
             name: Arc::clone(&probe.name),
@@ -350,6 +373,6 @@ fn usdt(object: &Object, probe: &UsdtProbe) -> Planned {
             entry_is_loop_head: false,
             may_tail_jump: false,
         },
-        sites: Sites::Usdt(probe.sites.clone()),
+        sites: Sites::Usdt(sites),
     }
 }

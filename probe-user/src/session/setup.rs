@@ -12,11 +12,11 @@ use super::{
 };
 use crate::ui;
 use crate::{
-    bpf::{Config, Kernel, LinkChoice, Nop, long_nop},
+    bpf::{Config, Kernel, LinkChoice},
     cli::{LinkArg, ReturnsArg, SelectArgs, TraceArgs},
     target::{
         maps::MappedObject,
-        place::{FastNop, Returns},
+        place::Returns,
         plan::{CostClass, ExitPlacement},
         select::{Asked, Selector},
     },
@@ -141,8 +141,7 @@ impl<'a> Setup<'a> {
 
 /// What is going to be attached and what each hit will cost: hits are unknown, classes not.
 pub fn describe(plan: &Plan) -> Vec<String> {
-    let mut classes =
-        [(CostClass::Optimised, 0), (CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
+    let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
     let (mut points, mut scopes) = (0, 0);
     let mut dearest = Nanos::ZERO;
@@ -215,14 +214,5 @@ pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Plann
         ReturnsArg::Uretprobe => Returns::ReturnProbe,
         ReturnsArg::RetSites => Returns::RetSites,
     };
-    Ok(Planner::new(selector, select.max_functions, returns, fast_nop()))
-}
-
-/// Which nop this kernel rewrites into a call when it is probed.
-pub fn fast_nop() -> FastNop {
-    match long_nop() {
-        Nop::Nop5 => FastNop::FiveBytes,
-        Nop::Nop10 => FastNop::TenBytes,
-        Nop::Emulated => FastNop::None,
-    }
+    Ok(Planner::new(selector, select.max_functions, returns))
 }

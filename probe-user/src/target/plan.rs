@@ -5,8 +5,6 @@ use ctrace_common::JumpTarget;
 /// What one hit of a probe costs, by how the kernel replays the instruction under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CostClass {
-    /// A 5-byte nop the kernel rewrites into a call (6.18): the cheapest.
-    Optimised,
     /// Emulated by the kernel: `nop`, `push`, `call`, direct jumps.
     Emulated,
     /// Executed out of line with a trap after it: many times dearer.
@@ -17,7 +15,6 @@ impl CostClass {
     /// In one word, for people.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Optimised => "optimised",
             Self::Emulated => "emulated",
             Self::SingleStep => "single-stepped",
         }

@@ -110,13 +110,7 @@ fn same(bench: &Bench, program: &Path, sites: &str, what: &str) {
 
 fn check(builds: Vec<Build>, unwinds: bool, libraries: &[&str]) {
     let Some(bench) = Bench::new() else { return };
-    let nop5_optimised = true;
-    let policy = |returns| Policy {
-        returns,
-        unwinding_possible: unwinds,
-        nop5_optimised,
-        ..Policy::default()
-    };
+    let policy = |returns| Policy { returns, unwinding_possible: unwinds, ..Policy::default() };
     let libraries = |policy: &Policy| -> String {
         let present = libraries.iter().map(Path::new).filter(|path| path.exists());
         present.map(|path| sites(path, policy)).collect()
@@ -238,7 +232,7 @@ fn redis_answers_alike() {
     let expected = ask_redis(plain, &socket);
     assert!(expected.0.lines().count() > 400, "{}", expected.0);
     for returns in [Returns::Auto, Returns::RetSites] {
-        let policy = Policy { returns, nop5_optimised: true, ..Policy::default() };
+        let policy = Policy { returns, ..Policy::default() };
         let file = bench.folder.path().join("sites");
         let all = sites(server, &policy) + &sites(Path::new(LIBC), &policy);
         std::fs::write(&file, all).expect("sites are written");

@@ -25,6 +25,17 @@ pub(super) fn fork_and_vfork(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// Linux 6.18 turns a 5-byte nop under a probe into a call that leads nowhere in a forked child.
+pub(super) fn a_fork_over_long_nops(env: &Env) -> Result<()> {
+    let globs = ["five", "ten", "notrack"];
+    let traced = traced_as_untraced(env, &program("nop5.c"), &["3"], &globs, &[])?;
+    let report = traced.report()?;
+    for name in globs {
+        ensure!(report.expect(name)?.ends() == (100, 100, 0, 0), "{name} is timed");
+    }
+    Ok(())
+}
+
 const CRASH: &[&str] = &["work", "in_flight"];
 
 pub(super) fn exit_code_is_the_targets(env: &Env) -> Result<()> {

@@ -26,7 +26,9 @@ const EMPTY: Contender =
 pub(super) fn run() -> Result<Vec<Row>> {
     let program = target::compile("cost.c")?;
     let mut rows = Vec::new();
-    for (kind, function) in [("nop", "a 5-byte nop"), ("push", "endbr64; push")] {
+    for (kind, function) in
+        [("nop", "nop"), ("push", "endbr64; push"), ("nop5", "a 5-byte nop; push")]
+    {
         let mut contenders = vec![&CTRACE];
         if machine::which("bpftrace").is_some() {
             contenders.push(&BPFTRACE);
@@ -44,6 +46,8 @@ pub(super) fn run() -> Result<Vec<Row>> {
             );
             rows.push(match (contender.name, kind) {
                 ("bpftrace", "push") => row.goal("at least 8 times ctrace's", *cost >= 8.0 * ours),
+                // bpftrace sits on the nop itself, which ctrace leaves alone for the target's sake.
+                ("bpftrace", "nop5") => row,
                 ("bpftrace", _) => row.goal("never less than ctrace's", *cost >= ours),
                 _ => row.goal("ctrace at most 1.25 times this", ours <= 1.25 * cost),
             });

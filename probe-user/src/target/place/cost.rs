@@ -1,5 +1,5 @@
-//! What the kernel does with the instruction under a probe: emulate it, single-step it, rewrite
-//! it, or refuse it.
+//! What the kernel does with the instruction under a probe: emulate it, single-step it, or refuse
+//! it.
 //!
 //! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side: what an older
 //! or newer kernel treats otherwise is refused, since a refusal inside one link fails all its
@@ -9,15 +9,11 @@
 //! for a nop; and a `pushf` that is single-stepped pushes the trap flag (seen on 6.18).
 
 use super::super::plan::CostClass;
-use super::nops::NOP5;
+use super::nops::is_rewritten;
 use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic};
 
 /// How the kernel replays an instruction, or why no probe may sit on it.
-pub(super) fn cost(
-    bytes: &[u8],
-    instruction: &Instruction,
-    nop5_optimised: bool,
-) -> Result<CostClass, &'static str> {
+pub(super) fn cost(bytes: &[u8], instruction: &Instruction) -> Result<CostClass, &'static str> {
     let bytes = &bytes[..instruction.len().min(bytes.len())];
     if instruction.is_invalid() {
         return Err("no valid instruction");
@@ -34,15 +30,15 @@ pub(super) fn cost(
         [rex @ 0x40..=0x4f, opcode @ ..] => (Some(*rex), opcode),
         opcode => (None, opcode),
     };
+    if is_rewritten(instruction) {
+        return Err("what the kernel makes of such a nop kills forked children");
+    }
     if is_unsafe(instruction) {
         return Err("the instruction cannot be replayed elsewhere");
     }
     let branch = is_emulated_branch(opcode);
     if branch && prefixes.contains(&0x66) {
         return Err("the kernel refuses branches with an operand size prefix");
-    }
-    if nop5_optimised && bytes == NOP5 {
-        return Ok(CostClass::Optimised);
     }
     let plain_push = matches!(opcode, [0x50..=0x57])
         && bytes.len() <= 2

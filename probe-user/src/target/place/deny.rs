@@ -29,6 +29,8 @@ pub enum Refusal {
     NotInstructions,
     /// The kernel or common sense forbids a probe on its first instruction.
     FirstInstruction(&'static str),
+    /// A USDT note that leads to something else.
+    NoNop,
 }
 
 impl fmt::Display for Refusal {
@@ -46,6 +48,7 @@ impl fmt::Display for Refusal {
             Self::FirstInstruction(why) => {
                 write!(out, "no probe fits its first instruction: {why}")
             }
+            Self::NoNop => out.write_str("its note does not lead to a nop"),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! `je`. It never moves past a `push`, since the return address would no longer be on top, and
 //! never past a place that something jumps to, since that would count the turns of a loop.
 
-use super::super::plan::{CostClass, EntrySite};
+use super::super::plan::EntrySite;
 use super::code::CodeMap;
 use super::cost::cost;
 use super::deny::Refusal;
@@ -25,12 +25,9 @@ pub(super) fn entry_site(
     address: u64,
     map: &CodeMap<'_>,
     flow: &Flow,
-    nop5_optimised: bool,
 ) -> Result<EntrySite, Refusal> {
     let bytes = map.bytes(address).ok_or(Refusal::NotCode)?;
     let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-    // In a loop the red zone, where the kernel's rewritten call writes, may be in use.
-    let may_loop = flow.targets_unknown || flow.targets.contains(&address);
     let mut best: Option<EntrySite> = None;
     let mut refusal = Refusal::NotInstructions;
     let mut facts = InstructionInfoFactory::new();
@@ -42,11 +39,7 @@ pub(super) fn entry_site(
             break;
         }
         let skipped = u8::try_from(at - address).unwrap_or(u8::MAX);
-        let mut judged = cost(&bytes[usize::from(skipped)..], &instruction, nop5_optimised);
-        if judged == Ok(CostClass::Optimised) && may_loop {
-            judged = Err("the kernel's rewritten nop could harm the loop");
-        }
-        match judged {
+        match cost(&bytes[usize::from(skipped)..], &instruction) {
             Ok(cost) if best.is_none_or(|best| cost < best.cost) => {
                 let offset = map.file_offset(at).ok_or(Refusal::NotCode)?;
                 best = Some(EntrySite { offset, cost, skipped });

@@ -24,7 +24,7 @@ pub(super) fn exit_sites(
         }
         let bytes = map.bytes(address).ok_or("a way out is not in the file")?;
         let offset = map.file_offset(address).ok_or("a way out is not in the file")?;
-        let cost = cost(bytes, instruction, false)
+        let cost = cost(bytes, instruction)
             .map_err(|why| format!("no probe fits one of its ways out: {why}"))?;
         let kind = match way {
             Way::Ret => ExitKind::Ret,

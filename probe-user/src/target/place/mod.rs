@@ -21,7 +21,7 @@ mod switches;
 pub use code::{CodeMap, PlaceError};
 pub use deny::Refusal;
 pub use explain::explain;
-pub use nops::{FastNop, NopBlock};
+pub use nops::{NopBlock, usdt_site};
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
@@ -43,8 +43,6 @@ pub struct Policy {
     pub returns: Returns,
     /// The process has an unwinder: an exception or a panic through a return probe would end it.
     pub unwinding_possible: bool,
-    /// The kernel rewrites probed 5-byte nops into calls.
-    pub nop5_optimised: bool,
     pub is_go: bool,
     /// An object of the process switches stacks ([`CodeMap::switches_stacks`]).
     pub switches_stacks: bool,
@@ -72,7 +70,7 @@ pub fn place(
         return Err(Refusal::NotInstructions);
     }
     let is_loop_head = flow.targets.contains(&candidate.address);
-    let entry = entry::entry_site(candidate.address, map, &flow, policy.nop5_optimised)?;
+    let entry = entry::entry_site(candidate.address, map, &flow)?;
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
     let exit = exit(candidate, map, policy, &flow, frame, &entry);
     Ok(Placement { entry, exit, entry_is_loop_head: is_loop_head, may_tail_jump })

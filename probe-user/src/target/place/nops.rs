@@ -1,94 +1,74 @@
-//! Sites made to be probed: nops of three lengths in a row, of which a kernel has a favourite.
+//! Sites made to be probed: nops, of which only the short ones are safe.
 //!
-//! A kernel that rewrites one length of nop into a call takes a probe there without a trap; which
-//! length changed after 6.18. The block is at a function's first instruction, where the red zone,
-//! into which the rewritten call writes, is dead.
+//! Linux 6.18 rewrites a 5-byte nop under a probe into a call, later kernels a 10-byte one, which
+//! saves the trap. But the call leads to a page that a fork does not copy, so a forked child that
+//! comes by dies of SIGSEGV; and it writes below the stack pointer, into the red zone of whoever has
+//! one. So those are never probed, on any kernel: which rewrites what cannot be known beforehand.
 
-use super::super::plan::{CostClass, EntrySite};
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use super::{
+    super::plan::{CostClass, EntrySite},
+    cost::cost,
+    deny::Refusal,
+};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
-pub(super) const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
-
-/// The nop that a kernel rewrites when it is probed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FastNop {
-    #[default]
-    None,
-    FiveBytes,
-    TenBytes,
+/// Some kernel makes a call of it.
+pub(super) fn is_rewritten(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::Nop && matches!(instruction.len(), 5 | 10)
 }
 
-/// `nop`, a 5-byte nop, a 10-byte nop.
+/// Whether a USDT note leads to a nop that carries a probe, as those do that a compiler made. A note
+/// that lies, or code in which something else was put, is left alone.
+pub fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
+    let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+    if instruction.mnemonic() != Mnemonic::Nop {
+        return Err(Refusal::NoNop);
+    }
+    cost(code, &instruction).map_err(Refusal::FirstInstruction)
+}
+
+/// The flush or register site of a marker runtime: a one-byte nop, with a 5-byte and a 10-byte one
+/// behind it for kernels on which these are safe one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NopBlock {
     /// Offset in the file.
     pub offset: u64,
-    has_nop5: bool,
-    has_nop10: bool,
 }
 
 impl NopBlock {
     pub const SIZE: usize = 16;
-    const NOP5_AT: usize = 1;
-    const NOP10_AT: usize = 6;
 
     /// Nothing where the code does not even start with a nop.
     pub fn new(offset: u64, code: &[u8; Self::SIZE]) -> Option<Self> {
-        (code[0] == 0x90).then(|| Self {
-            offset,
-            has_nop5: code[Self::NOP5_AT..].starts_with(&NOP5),
-            has_nop10: is_nop10(&code[Self::NOP10_AT..]),
-        })
+        (code[0] == 0x90).then_some(Self { offset })
     }
 
-    /// Where the probe costs least.
-    pub fn site(&self, fast: FastNop) -> EntrySite {
-        let (skipped, cost) = match fast {
-            FastNop::FiveBytes if self.has_nop5 => (Self::NOP5_AT, CostClass::Optimised),
-            FastNop::TenBytes if self.has_nop10 => (Self::NOP10_AT, CostClass::Optimised),
-            _ => (0, CostClass::Emulated),
-        };
-        EntrySite { offset: self.offset + skipped as u64, cost, skipped: skipped as u8 }
+    pub fn site(&self) -> EntrySite {
+        EntrySite { offset: self.offset, cost: CostClass::Emulated, skipped: 0 }
     }
-}
-
-/// In whatever of its spellings.
-fn is_nop10(code: &[u8]) -> bool {
-    let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
-    instruction.mnemonic() == Mnemonic::Nop && instruction.len() == code.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BLOCK: [u8; 16] =
-        [0x90, 0x0f, 0x1f, 0x44, 0, 0, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
-
     #[track_caller]
-    fn check(code: [u8; 16], expected: [(u64, CostClass); 3]) {
-        let block = NopBlock::new(0x100, &code).unwrap();
-        let sites = [FastNop::None, FastNop::FiveBytes, FastNop::TenBytes].map(|fast| {
-            let site = block.site(fast);
-            assert_eq!(site.offset, 0x100 + u64::from(site.skipped));
-            (site.offset, site.cost)
-        });
-        assert_eq!(sites, expected);
+    fn check(code: &[u8], expected: Result<CostClass, &str>) {
+        let found = usdt_site(code).map_err(|refusal| refusal.to_string());
+        assert_eq!(found, expected.map_err(str::to_owned));
     }
 
     #[test]
-    fn picks_the_nop_that_the_kernel_likes() {
-        use CostClass::{Emulated, Optimised};
-        let first = (0x100, Emulated);
-        check(BLOCK, [first, (0x101, Optimised), (0x106, Optimised)]);
-        let mut code = BLOCK;
-        code[7] = 0x66;
-        check(code, [first, (0x101, Optimised), (0x106, Optimised)]);
-        code[6] = 0x90;
-        check(code, [first, (0x101, Optimised), first]);
-        code[1] = 0x90;
-        check(code, [first, first, first]);
-        code[0] = 0xcc;
-        assert_eq!(NopBlock::new(0x100, &code), None);
+    fn notes_are_probed_on_short_nops_only() {
+        check(&[0x90, 0xc3], Ok(CostClass::Emulated));
+        check(&[0x0f, 0x1f, 0x00], Ok(CostClass::SingleStep));
+        let deadly = "no probe fits its first instruction: what the kernel makes of such a nop \
+                      kills forked children";
+        check(&[0x0f, 0x1f, 0x44, 0, 0], Err(deadly));
+        check(&[0x66, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0], Err(deadly));
+        let no_nop = "its note does not lead to a nop";
+        check(&[0xc5, 0xf5, 0xef, 0xc0], Err(no_nop));
+        check(&[0xcc], Err(no_nop));
+        check(&[], Err(no_nop));
     }
 }
