@@ -10,6 +10,7 @@ use crate::order::Order;
 use crate::paths::Paths;
 use crate::period::Period;
 use crate::process::ProcessChange;
+use crate::record::{Block, ObjectRecord, Recorder};
 use crate::report::{Report, TargetReport};
 use crate::spool::Spool;
 use crate::tracker::Tracker;
@@ -33,6 +34,8 @@ pub struct EngineConfig {
     pub rings: usize,
     /// When tracing was armed.
     pub start: Nanos,
+    /// Calls are for [`Engine::take_blocks`], not for a report.
+    pub record: bool,
 }
 
 impl Default for EngineConfig {
@@ -45,6 +48,7 @@ impl Default for EngineConfig {
             follow: false,
             rings: 1,
             start: Nanos::ZERO,
+            record: false,
         }
     }
 }
@@ -84,9 +88,15 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
         let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
+        let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
+        if config.record {
+            tracker.recorder = Some(Recorder::default());
+            tracker.threads.keep_names();
+            tracker.begin(config.start.0);
+        }
         Self {
             order: Order::new(config.rings),
-            tracker: Tracker::new(ledger, config.start.0, config.follow),
+            tracker,
             markers: Markers::default(),
             rings: config.rings,
             lost_events: 0,
@@ -107,7 +117,7 @@ impl Engine {
     /// A thread's name, where no event tells it.
     pub fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
-        threads.get(pid, tid, ledger).rename(name, ledger);
+        threads.rename(pid, tid, name, ledger);
     }
 
     /// The stacks of a process, each from as far as it may grow; in place of those known before.
@@ -150,9 +160,36 @@ impl Engine {
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 
+    /// Where functions are from, for a recording.
+    pub fn add_object(&mut self, object: ObjectRecord) {
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.add_object(object);
+        }
+    }
+
+    /// Ends the present chunk of a recording at `to`, up to which events have been
+    /// [advanced](Self::advance) over.
+    pub fn end_chunk(&mut self, to: Nanos) {
+        self.tell_recorder_of_losses();
+        self.tracker.record(to.0);
+    }
+
+    /// What is to be written to a recording since the last time.
+    pub fn take_blocks(&mut self) -> Vec<Block> {
+        self.tracker.recorder.as_mut().map(Recorder::take_blocks).unwrap_or_default()
+    }
+
+    fn tell_recorder_of_losses(&mut self) {
+        let lost = self.lost();
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.lost_events = lost;
+        }
+    }
+
     /// Processes every held event up to `watermark`, each thread's in order of time. Events that
     /// come later and are older count as late.
     pub fn advance(&mut self, watermark: Nanos) {
+        self.tell_recorder_of_losses();
         self.order.release(watermark.0, &mut self.tracker);
     }
 

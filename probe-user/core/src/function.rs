@@ -1,11 +1,11 @@
 //! What the engine knows of a traced function: its name for reports, and the facts about its
 //! probes that the stack rule needs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What kind of thing is traced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FunctionKind {
     Function,
@@ -14,7 +14,8 @@ pub enum FunctionKind {
 }
 
 /// How the end of a call becomes known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExitSeen {
     /// By a return probe: a function that leaves by a jump ends when its successor returns.
     ByReturnProbe,
@@ -25,7 +26,7 @@ pub enum ExitSeen {
 }
 
 /// A traced function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
     /// Demangled, without hash; with arguments as the demangler gives them.
     pub name: Arc<str>,

@@ -4,7 +4,7 @@ use crate::filter::Filter;
 use crate::paths::Paths;
 use crate::spool::{Call, LogId, Spool};
 use crate::tally::Tally;
-use crate::units::FuncId;
+use crate::units::{FuncId, ThreadId};
 
 /// Counts of one function that belong to no path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +23,14 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    pub(crate) fn of(thread: ThreadId) -> Self {
+        Self { log: LogId::of(thread), ..Self::default() }
+    }
+
+    pub(crate) fn thread(&self) -> ThreadId {
+        self.log.owner()
+    }
+
     pub(crate) fn log(&self) -> LogId {
         self.log
     }
@@ -106,9 +114,10 @@ impl Ledger {
     }
 
     /// Enters a call that has no duration.
-    pub(crate) fn point(&mut self, who: &mut Account, func: FuncId, node: u32) {
+    pub(crate) fn point(&mut self, who: &mut Account, func: FuncId, at: u64, node: u32) {
         self.tallies[node as usize].add_untimed(0, 0);
         self.count(who, func);
+        self.spool.push(&mut who.log, Call { start: at, duration: 0, node, timed: false });
     }
 
     #[inline]

@@ -29,6 +29,7 @@ mod paths;
 mod period;
 mod process;
 mod rank;
+pub mod record;
 mod region;
 pub mod report;
 mod selection;

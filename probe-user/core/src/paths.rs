@@ -17,9 +17,19 @@ pub(crate) const ROOT: u32 = 0;
 pub(crate) struct Node {
     pub(crate) func: FuncId,
     pub(crate) parent: u32,
-    depth: u32,
+    pub(crate) depth: u32,
     /// Out of the tree: see the module.
     pub(crate) other: bool,
+}
+
+impl Node {
+    pub(crate) fn root() -> Self {
+        Self { func: FuncId(u32::MAX), parent: ROOT, depth: 0, other: false }
+    }
+
+    pub(crate) fn new(func: FuncId, parent: u32, above: &Self, other: bool) -> Self {
+        Self { func, parent, depth: above.depth.saturating_add(1), other }
+    }
 }
 
 #[derive(Debug)]
@@ -35,10 +45,8 @@ pub(crate) struct Paths {
 
 impl Paths {
     pub(crate) fn new(max_nodes: usize, max_depth: usize) -> Self {
-        let nobody = FuncId(u32::MAX);
-        let root = Node { func: nobody, parent: ROOT, depth: 0, other: false };
         Self {
-            nodes: vec![root],
+            nodes: vec![Node::root()],
             children: IntMap::default(),
             others: IntMap::default(),
             cache: Box::new([(u64::MAX, ROOT); CACHE]),

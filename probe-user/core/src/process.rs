@@ -30,7 +30,7 @@ impl Tracker {
                 let inherited = threads.get(pid, tid, ledger).name.clone();
                 threads.end(child, child_tid, ledger);
                 let name = if name.is_empty() { &inherited } else { name.as_str() };
-                threads.get(child, child_tid, ledger).rename(name, ledger);
+                threads.rename(child, child_tid, name, ledger);
                 if child != pid {
                     self.regions.copy(pid, child);
                     self.changes.push(ProcessChange::Fork { parent: pid, child });
@@ -40,7 +40,7 @@ impl Tracker {
                 threads.end_all(pid, Some(tid), ledger);
                 let survivor = threads.get(pid, tid, ledger);
                 survivor.stacks.close(ledger);
-                survivor.rename(&name, ledger);
+                threads.rename(pid, tid, &name, ledger);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exec { pid, name });
             }
@@ -51,7 +51,7 @@ impl Tracker {
                 let status = control.arg0 as u32;
                 self.changes.push(ProcessChange::Exit { pid, status });
             }
-            Some(Kind::Rename) => threads.get(pid, tid, ledger).rename(&name, ledger),
+            Some(Kind::Rename) => threads.rename(pid, tid, &name, ledger),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::function::FunctionKind;
 use crate::units::{Nanos, Pid, Tid};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Value of the key `schema`.
@@ -37,7 +37,7 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetReport {
     pub pid: Option<Pid>,
     pub exe: Option<String>,
@@ -48,7 +48,7 @@ pub struct TargetReport {
 }
 
 /// How the target ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetExit {
     Code(i32),

@@ -13,6 +13,7 @@ mod log;
 
 pub(crate) use log::{Backward, Log};
 
+use crate::units::ThreadId;
 use log::LogCut;
 
 /// From this duration on, durations are not kept in 32 bits by a report.
@@ -58,6 +59,18 @@ pub(crate) struct LogId {
     log: u32,
     /// Which of the logs that were at this place; 0 is none.
     generation: u32,
+    /// The thread.
+    owner: ThreadId,
+}
+
+impl LogId {
+    pub(crate) fn of(owner: ThreadId) -> Self {
+        Self { owner, ..Self::default() }
+    }
+
+    pub(crate) fn owner(self) -> ThreadId {
+        self.owner
+    }
 }
 
 /// Where all logs ended at some moment.
@@ -129,7 +142,7 @@ impl Spool {
     #[cold]
     fn open_log(&mut self, id: &mut LogId, first: Call) -> usize {
         self.generation = self.generation.wrapping_add(1).max(1);
-        let log = Log::new(self.generation, first.start.wrapping_add(first.duration));
+        let log = Log::new(self.generation, id.owner, first.start.wrapping_add(first.duration));
         self.bytes += size_of::<Log>();
         let index = match self.free.pop() {
             Some(place) => {
@@ -141,7 +154,7 @@ impl Spool {
                 self.logs.len() - 1
             }
         };
-        *id = LogId { log: index as u32, generation: self.generation };
+        *id = LogId { log: index as u32, generation: self.generation, ..*id };
         index
     }
 
@@ -157,6 +170,14 @@ impl Spool {
         self.bytes += bytes;
         self.bytes_at_cut = self.bytes;
         Cut { logs, bytes }
+    }
+
+    /// The same with their threads.
+    pub(crate) fn threads_before<'a>(
+        &'a self,
+        cut: &'a Cut,
+    ) -> impl Iterator<Item = (ThreadId, Backward<'a>)> {
+        self.logs.iter().map(Log::owner).zip(self.before(cut))
     }
 
     /// What each log holds before the cut, by their places then.

@@ -11,7 +11,7 @@ use crate::ledger::{Account, Ledger};
 use crate::paths::ROOT;
 use crate::region::Regions;
 use crate::spool::Call;
-use crate::units::{FuncId, Pid};
+use crate::units::{FuncId, Pid, ThreadId};
 use std::ops::Range;
 
 /// On unknown ground, pointers this far from all frames are on another stack: it is the usual
@@ -120,8 +120,9 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    pub(crate) fn new(selected: bool) -> Self {
-        Self { stacks: Vec::new(), current: 0, selected, last: 0, account: Account::default() }
+    pub(crate) fn new(thread: ThreadId, selected: bool) -> Self {
+        let account = Account::of(thread);
+        Self { stacks: Vec::new(), current: 0, selected, last: 0, account }
     }
 
     /// Open calls, those that begun first first.
@@ -301,7 +302,7 @@ impl Stacks {
                 damaged: false,
             });
         } else if !filtered {
-            ledger.point(&mut self.account, at.func, node);
+            ledger.point(&mut self.account, at.func, at.ts, node);
         }
     }
 
@@ -335,7 +336,7 @@ impl Stacks {
         let (parent, above) = self.parent();
         if !self.is_filtered(above, ledger) {
             let node = ledger.node(parent, at.func);
-            ledger.point(&mut self.account, at.func, node);
+            ledger.point(&mut self.account, at.func, at.ts, node);
         }
     }
 

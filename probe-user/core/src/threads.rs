@@ -4,7 +4,7 @@ use crate::hash::{IntMap, pair};
 use crate::ledger::Ledger;
 use crate::report::ThreadReport;
 use crate::stack::Stacks;
-use crate::units::{Nanos, Pid, Tid};
+use crate::units::{Nanos, Pid, ThreadId, Tid};
 use std::sync::Arc;
 
 /// Rows of dead threads that are kept for a report.
@@ -23,11 +23,15 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn rename(&mut self, name: &str, ledger: &Ledger) {
-        if *self.name != *name {
-            self.name = name.into();
-            self.stacks.selected = ledger.filter.selects_thread(self.tid, name);
-        }
+    #[cold]
+    fn begin(id: ThreadId, pid: Pid, tid: Tid, ledger: &Ledger) -> Self {
+        let selected = ledger.filter.selects_thread(tid, "");
+        Self { pid, tid, name: "".into(), first: None, stacks: Stacks::new(id, selected) }
+    }
+
+    fn named(&self) -> ThreadName {
+        let id = self.stacks.account.thread();
+        ThreadName { id, pid: self.pid, tid: self.tid, name: Arc::clone(&self.name) }
     }
 
     /// A row for the report, if the thread made calls.
@@ -44,6 +48,15 @@ impl Thread {
     }
 }
 
+/// A thread that began or was renamed.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadName {
+    pub(crate) id: ThreadId,
+    pub(crate) pid: Pid,
+    pub(crate) tid: Tid,
+    pub(crate) name: Arc<str>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Threads {
     slots: Vec<Option<Thread>>,
@@ -53,6 +66,10 @@ pub(crate) struct Threads {
     /// Threads that are gone, and how many more there were.
     rows: Vec<ThreadReport>,
     more_rows: u64,
+    /// Threads so far.
+    begun: u32,
+    /// For a recording: names since they were last taken.
+    names: Option<Vec<ThreadName>>,
 }
 
 impl Threads {
@@ -64,7 +81,19 @@ impl Threads {
             cache: vec![(u64::MAX, usize::MAX); CACHE],
             rows: Vec::new(),
             more_rows: 0,
+            begun: 0,
+            names: None,
         }
+    }
+
+    /// From here on names are kept until they are taken.
+    pub(crate) fn keep_names(&mut self) {
+        self.names = Some(Vec::new());
+    }
+
+    /// Threads that began or were renamed since the last time; the last name counts.
+    pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
+        self.names.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The thread, which begins here if it is not known.
@@ -73,7 +102,7 @@ impl Threads {
         let key = pair(pid.0, tid.0);
         let cached = self.cache[tid.0 as usize % CACHE];
         let slot = if cached.0 == key { cached.1 } else { self.find(pid, tid, ledger) };
-        self.slots[slot].get_or_insert_with(|| Self::begin(pid, tid, ledger))
+        self.occupied(slot, pid, tid, ledger)
     }
 
     #[inline(never)]
@@ -85,15 +114,36 @@ impl Threads {
                 self.slots.len() - 1
             })
         });
-        self.slots[slot].get_or_insert_with(|| Self::begin(pid, tid, ledger));
+        self.occupied(slot, pid, tid, ledger);
         self.cache[tid.0 as usize % CACHE] = (key, slot);
         slot
     }
 
-    #[cold]
-    fn begin(pid: Pid, tid: Tid, ledger: &Ledger) -> Thread {
-        let selected = ledger.filter.selects_thread(tid, "");
-        Thread { pid, tid, name: "".into(), first: None, stacks: Stacks::new(selected) }
+    #[inline]
+    fn occupied(&mut self, slot: usize, pid: Pid, tid: Tid, ledger: &Ledger) -> &mut Thread {
+        let (begun, names) = (&mut self.begun, &mut self.names);
+        self.slots[slot].get_or_insert_with(|| {
+            *begun += 1;
+            let thread = Thread::begin(ThreadId(*begun), pid, tid, ledger);
+            if let Some(names) = names {
+                names.push(thread.named());
+            }
+            thread
+        })
+    }
+
+    /// The thread is called so from here on.
+    pub(crate) fn rename(&mut self, pid: Pid, tid: Tid, name: &str, ledger: &Ledger) {
+        let thread = self.get(pid, tid, ledger);
+        if *thread.name == *name {
+            return;
+        }
+        thread.name = name.into();
+        thread.stacks.selected = ledger.filter.selects_thread(tid, name);
+        let named = thread.named();
+        if let Some(names) = &mut self.names {
+            names.push(named);
+        }
     }
 
     /// Those that live.

@@ -7,6 +7,7 @@ use crate::ledger::Ledger;
 use crate::order::Sink;
 use crate::period::Period;
 use crate::process::ProcessChange;
+use crate::record::Recorder;
 use crate::region::Regions;
 use crate::spool::Log;
 use crate::stack::{Place, StackFacts};
@@ -35,6 +36,8 @@ pub(crate) struct Tracker {
     pub(crate) follow: bool,
     /// Time of the latest event.
     pub(crate) now: u64,
+    /// Takes the calls, instead of a report.
+    pub(crate) recorder: Option<Recorder>,
 }
 
 impl Tracker {
@@ -53,6 +56,7 @@ impl Tracker {
             armed,
             follow,
             now: armed,
+            recorder: None,
         }
     }
 
@@ -67,6 +71,9 @@ impl Tracker {
 
     pub(crate) fn begin(&mut self, start: u64) {
         self.armed = start;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(start);
+        }
         self.period = Period::new(start);
     }
 
@@ -174,7 +181,10 @@ impl Sink for Tracker {
     }
 
     fn caught_up(&mut self) {
-        self.bound_spool();
+        match self.recorder {
+            Some(_) => self.record_when_due(),
+            None => self.bound_spool(),
+        }
     }
 
     fn control(&mut self, control: &Control, late_before: u64) {

@@ -1,6 +1,7 @@
 //! The calls of one thread, in chunks that double, so that thousands of short threads cost little.
 
 use super::{ASIDE, Call, DISTANCE_SHIFT, DURATION_BITS, DURATION_SHIFT, REPORT_BYTES};
+use crate::units::ThreadId;
 use std::collections::{VecDeque, vec_deque};
 use std::slice::Iter;
 
@@ -18,6 +19,7 @@ pub(crate) struct Log {
     aside: VecDeque<(Call, u64)>,
     /// 0: nobody's.
     pub(super) generation: u32,
+    owner: ThreadId,
     /// How many chunks and calls aside are forgotten.
     forgotten: [usize; 2],
 }
@@ -37,8 +39,13 @@ fn bytes_of(chunk: &Vec<u64>) -> usize {
 }
 
 impl Log {
-    pub(super) fn new(generation: u32, end: u64) -> Self {
-        Self { generation, end, ..Self::default() }
+    pub(super) fn new(generation: u32, owner: ThreadId, end: u64) -> Self {
+        Self { generation, owner, end, ..Self::default() }
+    }
+
+    /// Whose calls these are.
+    pub(super) fn owner(&self) -> ThreadId {
+        self.owner
     }
 
     pub(super) fn is_empty(&self) -> bool {

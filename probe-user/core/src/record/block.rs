@@ -1,0 +1,176 @@
+//! The frame around everything in a recording: what it is, how long, and a check sum.
+
+use super::{ReadAt, RecordError};
+
+/// At the start of a file.
+const MAGIC: [u8; 8] = *b"\x89CTRACE\n";
+pub(crate) const VERSION: u32 = 1;
+/// Magic, version, four bytes reserved.
+pub(crate) const FILE_HEADER: usize = 16;
+
+/// At the start of a block.
+const BLOCK_MAGIC: [u8; 4] = *b"CTRB";
+pub(crate) const BLOCK_HEADER: usize = 24;
+const COMPRESSED: u16 = 1;
+/// Of a block's contents, before and after compression.
+const MAX_LEN: u32 = 64 << 20;
+/// Fast, and good enough: contents are packed already.
+const LEVEL: i32 = 1;
+
+/// What a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// What was recorded, where and how: JSON.
+    Start,
+    /// Functions, threads and objects that are new: JSON.
+    Names,
+    /// Nodes of the tree of call paths that are new.
+    Paths,
+    /// A chunk of calls.
+    Calls,
+    /// How it ended: JSON.
+    End,
+    /// Where the other blocks are.
+    Index,
+}
+
+impl BlockKind {
+    const ALL: [Self; 6] =
+        [Self::Start, Self::Names, Self::Paths, Self::Calls, Self::End, Self::Index];
+
+    pub(crate) fn to_wire(self) -> u16 {
+        Self::ALL.iter().position(|&kind| kind == self).map_or(0, |place| place as u16 + 1)
+    }
+
+    pub(crate) fn from_wire(wire: u16) -> Option<Self> {
+        Self::ALL.get(usize::from(wire).checked_sub(1)?).copied()
+    }
+}
+
+/// Contents that are not framed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub kind: BlockKind,
+    pub contents: Vec<u8>,
+    /// Of a chunk: its stretch of time and its calls, for the index.
+    pub(crate) window: std::ops::Range<u64>,
+    pub(crate) calls: u64,
+}
+
+impl Block {
+    pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
+        Self { kind, contents, window: 0..0, calls: 0 }
+    }
+
+    /// As it is in the file.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let compressed = zstd::bulk::compress(&self.contents, LEVEL)
+            .ok()
+            .filter(|compressed| compressed.len() < self.contents.len());
+        let stored = compressed.as_deref().unwrap_or(&self.contents);
+        let flags = if compressed.is_some() { COMPRESSED } else { 0 };
+        let mut bytes = Vec::with_capacity(BLOCK_HEADER + stored.len());
+        bytes.extend(BLOCK_MAGIC);
+        bytes.extend(self.kind.to_wire().to_le_bytes());
+        bytes.extend(flags.to_le_bytes());
+        bytes.extend((stored.len() as u32).to_le_bytes());
+        bytes.extend((self.contents.len() as u32).to_le_bytes());
+        bytes.extend(crc32fast::hash(stored).to_le_bytes());
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        bytes.extend(stored);
+        bytes
+    }
+}
+
+pub(crate) fn file_header() -> [u8; FILE_HEADER] {
+    let mut bytes = [0; FILE_HEADER];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes
+}
+
+pub(crate) fn check_file_header(bytes: &[u8]) -> Result<(), RecordError> {
+    let (Some(magic), Some(version)) = (bytes.get(..8), word(bytes, 8)) else {
+        return Err(RecordError::NotARecording);
+    };
+    match version {
+        _ if magic != MAGIC => Err(RecordError::NotARecording),
+        VERSION => Ok(()),
+        found if found > VERSION => Err(RecordError::Newer { found, known: VERSION }),
+        _ => Err(RecordError::Malformed("there is no such version of the format")),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// A block's header, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Nothing for a kind that came with a later ctrace.
+    pub(crate) kind: Option<BlockKind>,
+    compressed: bool,
+    pub(crate) stored: u32,
+    len: u32,
+    check: u32,
+}
+
+impl Header {
+    /// Nothing where there is no whole header.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..BLOCK_HEADER)?;
+        let kinds = word(bytes, 4)?;
+        let header = Self {
+            kind: BlockKind::from_wire(kinds as u16),
+            compressed: kinds >> 16 & u32::from(COMPRESSED) != 0,
+            stored: word(bytes, 8)?,
+            len: word(bytes, 12)?,
+            check: word(bytes, 16)?,
+        };
+        let sound = bytes[..4] == BLOCK_MAGIC
+            && word(bytes, 20)? == crc32fast::hash(&bytes[..20])
+            && header.stored <= MAX_LEN
+            && header.len <= MAX_LEN
+            && (header.compressed || header.stored == header.len);
+        sound.then_some(header)
+    }
+
+    /// Checks and unpacks what lies behind the header.
+    pub(crate) fn contents(&self, stored: Vec<u8>) -> Result<Vec<u8>, RecordError> {
+        if crc32fast::hash(&stored) != self.check {
+            return Err(RecordError::Malformed("a check sum is wrong"));
+        }
+        if !self.compressed {
+            return Ok(stored);
+        }
+        let contents = zstd::bulk::decompress(&stored, self.len as usize)
+            .map_err(|_| RecordError::Malformed("a block cannot be unpacked"))?;
+        match contents.len() == self.len as usize {
+            true => Ok(contents),
+            false => Err(RecordError::Malformed("a block is shorter than it says")),
+        }
+    }
+}
+
+/// The header at `offset`.
+pub(crate) fn header_at(source: &impl ReadAt, offset: u64) -> Result<Option<Header>, RecordError> {
+    let mut bytes = [0; BLOCK_HEADER];
+    let read = source.read_at(&mut bytes, offset)?;
+    Ok(Header::parse(&bytes[..read]))
+}
+
+/// The contents of the block at `offset`.
+pub(crate) fn contents_at(
+    source: &impl ReadAt,
+    offset: u64,
+    header: &Header,
+) -> Result<Vec<u8>, RecordError> {
+    let mut stored = vec![0; header.stored as usize];
+    let read = source.read_at(&mut stored, offset.saturating_add(BLOCK_HEADER as u64))?;
+    if read < stored.len() {
+        return Err(RecordError::Malformed("a block is cut off"));
+    }
+    header.contents(stored)
+}

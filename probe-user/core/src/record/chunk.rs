@@ -1,0 +1,285 @@
+//! A chunk: the calls of all threads that ended within a stretch of time, and those open at its end.
+//!
+//! Calls are in three columns: distances between ends, durations, and path with a bit for whether
+//! the duration is known. Those of a thread come latest first, so parents before their children.
+
+use super::RecordError;
+use super::varint::{put, take, take_count, take_u32};
+use crate::units::{FuncId, Nanos, ThreadId};
+use std::ops::Range;
+
+/// A finished call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call(pub(crate) crate::spool::Call);
+
+impl Call {
+    pub fn start(&self) -> Nanos {
+        Nanos(self.0.start)
+    }
+
+    pub fn duration(&self) -> Nanos {
+        Nanos(self.0.duration)
+    }
+
+    pub fn end(&self) -> Nanos {
+        Nanos(self.0.start.saturating_add(self.0.duration))
+    }
+
+    /// Its node in the tree of call paths.
+    pub fn path(&self) -> u32 {
+        self.0.node
+    }
+
+    /// Whether its end was seen; if not, the duration goes up to the last event seen inside it.
+    pub fn is_timed(&self) -> bool {
+        self.0.timed
+    }
+}
+
+/// A call that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    pub start: Nanos,
+    pub path: u32,
+}
+
+/// Things lost or left out within the chunk's stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkLoss {
+    pub events: u64,
+    pub late: u64,
+    pub decode_errors: u64,
+    pub filtered: u64,
+}
+
+/// What a chunk has of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadCalls {
+    pub thread: ThreadId,
+    calls: Range<usize>,
+    /// At the chunk's end, outermost first.
+    pub open: Vec<OpenCall>,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    pub from: Nanos,
+    pub to: Nanos,
+    pub loss: ChunkLoss,
+    /// Exits whose entries were before arming.
+    pub headless: Vec<(FuncId, u64)>,
+    threads: Vec<ThreadCalls>,
+    calls: Vec<Call>,
+}
+
+impl Chunk {
+    pub(crate) fn new(window: Range<u64>) -> Self {
+        Self { from: Nanos(window.start), to: Nanos(window.end), ..Self::default() }
+    }
+
+    /// The threads that have calls in it.
+    pub fn threads(&self) -> &[ThreadCalls] {
+        &self.threads
+    }
+
+    /// The calls of one of [`Self::threads`], latest first.
+    pub fn calls(&self, thread: &ThreadCalls) -> &[Call] {
+        &self.calls[thread.calls.clone()]
+    }
+
+    /// How many calls ended in it.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Adds a thread and its calls, latest first.
+    pub(crate) fn push(
+        &mut self,
+        thread: ThreadId,
+        calls: impl Iterator<Item = crate::spool::Call>,
+        open: Vec<OpenCall>,
+    ) {
+        let first = self.calls.len();
+        self.calls.extend(calls.map(Call));
+        let calls = first..self.calls.len();
+        if !calls.is_empty() || !open.is_empty() {
+            self.threads.push(ThreadCalls { thread, calls, open });
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + 4 * self.calls.len());
+        let ChunkLoss { events, late, decode_errors, filtered } = self.loss;
+        let numbers =
+            [self.from.0, self.to.since(self.from).0, events, late, decode_errors, filtered];
+        numbers.into_iter().for_each(|number| put(&mut out, number));
+        put(&mut out, self.headless.len() as u64);
+        for (function, count) in &self.headless {
+            put(&mut out, function.0.into());
+            put(&mut out, *count);
+        }
+        put(&mut out, self.threads.len() as u64);
+        let mut columns = [const { Vec::new() }; 3];
+        for thread in &self.threads {
+            put(&mut out, thread.thread.0.into());
+            put(&mut out, thread.calls.len() as u64);
+            put(&mut out, thread.open.len() as u64);
+            for open in &thread.open {
+                put(&mut out, self.to.0.wrapping_sub(open.start.0));
+                put(&mut out, open.path.into());
+            }
+            let mut end = self.to.0;
+            for Call(call) in self.calls(thread) {
+                let ended = call.start.wrapping_add(call.duration);
+                put(&mut columns[0], end.wrapping_sub(ended));
+                put(&mut columns[1], call.duration);
+                put(&mut columns[2], u64::from(call.node) << 1 | u64::from(call.timed));
+                end = ended;
+            }
+        }
+        for column in &columns {
+            put(&mut out, column.len() as u64);
+            out.extend_from_slice(column);
+        }
+        out
+    }
+
+    /// `paths` and `functions`: how many there are, to which ids must belong.
+    pub(crate) fn decode(
+        mut bytes: &[u8],
+        paths: usize,
+        functions: usize,
+    ) -> Result<Self, RecordError> {
+        let bytes = &mut bytes;
+        let from = take(bytes)?;
+        let to = from.saturating_add(take(bytes)?);
+        let mut chunk = Self::new(from..to);
+        let mut next = || take(bytes);
+        chunk.loss =
+            ChunkLoss { events: next()?, late: next()?, decode_errors: next()?, filtered: next()? };
+        for _ in 0..take_count(bytes, 2)? {
+            let function = FuncId(take_u32(bytes)?);
+            if function.index() >= functions {
+                return Err(RecordError::Malformed("there is no such function"));
+            }
+            chunk.headless.push((function, take(bytes)?));
+        }
+        let mut calls = 0_usize;
+        for _ in 0..take_count(bytes, 3)? {
+            let thread = ThreadId(take_u32(bytes)?);
+            // Each has three bytes in the columns behind.
+            let first = calls;
+            calls = calls.saturating_add(take_count(bytes, 0)?);
+            let open = (0..take_count(bytes, 2)?).map(|_| {
+                let start = Nanos(to.wrapping_sub(take(bytes)?));
+                Ok(OpenCall { start, path: check_path(take_u32(bytes)?, paths)? })
+            });
+            let open = open.collect::<Result<_, RecordError>>()?;
+            chunk.threads.push(ThreadCalls { thread, calls: first..calls, open });
+        }
+        chunk.decode_calls(bytes, calls, paths)?;
+        Ok(chunk)
+    }
+
+    fn decode_calls(
+        &mut self,
+        bytes: &mut &[u8],
+        calls: usize,
+        paths: usize,
+    ) -> Result<(), RecordError> {
+        let mut columns = [&[][..]; 3];
+        for column in &mut columns {
+            let length = take_count(bytes, 1)?;
+            (*column, *bytes) = bytes.split_at(length);
+            if calls > length {
+                return Err(RecordError::Malformed("there are fewer calls than it says"));
+            }
+        }
+        let [distances, durations, tags] = &mut columns;
+        self.calls.reserve_exact(calls);
+        for thread in &self.threads {
+            let mut end = self.to.0;
+            for _ in thread.calls.clone() {
+                end = end.wrapping_sub(take(distances)?);
+                let duration = take(durations)?;
+                let tag = take(tags)?;
+                let node = check_path(u32::try_from(tag >> 1).unwrap_or(u32::MAX), paths)?;
+                let start = end.wrapping_sub(duration);
+                let call = crate::spool::Call { start, duration, node, timed: tag & 1 == 1 };
+                self.calls.push(Call(call));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn check_path(path: u32, paths: usize) -> Result<u32, RecordError> {
+    match (path as usize) < paths && path > 0 {
+        true => Ok(path),
+        false => Err(RecordError::Malformed("there is no such path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PATHS: usize = 300;
+
+    fn call() -> impl Strategy<Value = crate::spool::Call> {
+        let time = || prop_oneof![0u64..5_000, any::<u64>()];
+        (time(), time(), 1..PATHS as u32, any::<bool>()).prop_map(
+            |(start, duration, node, timed)| crate::spool::Call { start, duration, node, timed },
+        )
+    }
+
+    fn open() -> impl Strategy<Value = OpenCall> {
+        (any::<u64>(), 1..PATHS as u32)
+            .prop_map(|(start, path)| OpenCall { start: Nanos(start), path })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_chunk_comes_back(
+            from in any::<u64>(),
+            length in 0u64..1_000_000_000,
+            loss in any::<[u64; 4]>(),
+            headless in prop::collection::vec((0u32..9, any::<u64>()), 0..4),
+            threads in prop::collection::vec((
+                any::<u32>(),
+                prop::collection::vec(call(), 0..20),
+                prop::collection::vec(open(), 0..4),
+            ), 0..5),
+        ) {
+            let mut chunk = Chunk::new(from..from.saturating_add(length));
+            let [events, late, decode_errors, filtered] = loss;
+            chunk.loss = ChunkLoss { events, late, decode_errors, filtered };
+            chunk.headless = headless.into_iter().map(|(f, n)| (FuncId(f), n)).collect();
+            for (thread, calls, open) in threads {
+                chunk.push(ThreadId(thread), calls.into_iter(), open);
+            }
+            let bytes = chunk.encode();
+            let back = Chunk::decode(&bytes, PATHS, 9);
+            prop_assert_eq!(&back.map_err(|error| error.to_string()), &Ok(chunk.clone()));
+            // Cut off anywhere, and with fewer ids than it uses, it is an error.
+            for cut in 0..bytes.len() {
+                prop_assert!(Chunk::decode(&bytes[..cut], PATHS, 9).is_err());
+            }
+            prop_assert!(chunk.is_empty() || Chunk::decode(&bytes, 1, 9).is_err());
+        }
+
+        #[test]
+        fn any_bytes_give_a_chunk_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Chunk::decode(&bytes, PATHS, 9);
+        }
+    }
+}

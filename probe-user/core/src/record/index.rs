@@ -1,0 +1,109 @@
+//! Where the blocks of a recording are: from its index, or found one after the other where it has
+//! none, because it was not ended.
+
+use super::block::{self, Block, BlockKind};
+use super::varint::{put, take, take_count};
+use super::{ReadAt, RecordError};
+use crate::units::Nanos;
+use std::ops::Range;
+
+/// At the very end of a file that was ended: where the index is.
+const TAIL_MAGIC: [u8; 8] = *b"CTRINDEX";
+pub(crate) const TAIL: usize = 16;
+
+/// A chunk, as the index has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkEntry {
+    pub(crate) offset: u64,
+    pub from: Nanos,
+    pub to: Nanos,
+    pub calls: u64,
+}
+
+/// One block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: BlockKind,
+    pub(crate) offset: u64,
+    pub(crate) window: Range<u64>,
+    pub(crate) calls: u64,
+}
+
+/// The index, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Index(pub(crate) Vec<Entry>);
+
+impl Index {
+    pub(crate) fn to_block(&self) -> Block {
+        let mut out = Vec::new();
+        put(&mut out, self.0.len() as u64);
+        let (mut offset, mut time) = (0, 0);
+        for entry in &self.0 {
+            put(&mut out, entry.kind.to_wire().into());
+            put(&mut out, entry.offset - offset);
+            put(&mut out, entry.window.start.wrapping_sub(time));
+            put(&mut out, entry.window.end.wrapping_sub(entry.window.start));
+            put(&mut out, entry.calls);
+            (offset, time) = (entry.offset, entry.window.end);
+        }
+        Block::new(BlockKind::Index, out)
+    }
+
+    fn parse(mut bytes: &[u8]) -> Result<Self, RecordError> {
+        let bytes = &mut bytes;
+        let (mut offset, mut time) = (0_u64, 0_u64);
+        let entries = (0..take_count(bytes, 5)?).map(|_| {
+            let kind = u16::try_from(take(bytes)?).ok().and_then(BlockKind::from_wire);
+            offset = offset.wrapping_add(take(bytes)?);
+            let start = time.wrapping_add(take(bytes)?);
+            time = start.wrapping_add(take(bytes)?);
+            let calls = take(bytes)?;
+            let kind =
+                kind.ok_or(RecordError::Malformed("the index knows more than this ctrace"))?;
+            Ok(Entry { kind, offset, window: start..time, calls })
+        });
+        entries.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// What comes last in a file whose index is at `offset`.
+    pub(crate) fn tail(offset: u64) -> [u8; TAIL] {
+        let mut tail = [0; TAIL];
+        tail[..8].copy_from_slice(&offset.to_le_bytes());
+        tail[8..].copy_from_slice(&TAIL_MAGIC);
+        tail
+    }
+
+    /// The index of a file that has one.
+    pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
+        let Some(at) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
+        let mut tail = [0; TAIL];
+        if source.read_at(&mut tail, at)? < TAIL || tail[8..] != TAIL_MAGIC {
+            return Ok(None);
+        }
+        let offset = tail[..8].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        match block::header_at(source, offset)? {
+            Some(header) if header.kind == Some(BlockKind::Index) => {
+                Self::parse(&block::contents_at(source, offset, &header)?).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Finds the blocks one after the other. Gives also how many bytes at the end are none.
+    pub(crate) fn scan(source: &impl ReadAt) -> Result<(Self, u64), RecordError> {
+        let (mut index, mut offset) = (Self::default(), block::FILE_HEADER as u64);
+        let end = source.len()?;
+        while offset < end {
+            let Some(header) = block::header_at(source, offset)? else { break };
+            let next = offset + (block::BLOCK_HEADER as u64) + u64::from(header.stored);
+            if next > end {
+                break;
+            }
+            if let Some(kind) = header.kind {
+                index.0.push(Entry { kind, offset, window: 0..0, calls: 0 });
+            }
+            offset = next;
+        }
+        Ok((index, end.saturating_sub(offset)))
+    }
+}

@@ -1,0 +1,243 @@
+//! Reads a recording: the names at once, the calls chunk by chunk.
+
+use super::block::{self, BlockKind};
+use super::chunk::Chunk;
+use super::index::{ChunkEntry, Entry, Index};
+use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
+use super::varint::{take, take_u32};
+use super::{ROOT_PATH, RecordError};
+use crate::function::FunctionInfo;
+use crate::paths::Node;
+use crate::units::{FuncId, ThreadId};
+use std::collections::HashMap;
+use std::io;
+
+/// Where a recording is read from, at any place and from several threads.
+pub trait ReadAt: Sync {
+    /// Fills as much of `bytes` as there is at `offset`.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+    fn len(&self) -> io::Result<u64>;
+    fn is_empty(&self) -> io::Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|at| self.get(at..)).unwrap_or_default();
+        let length = rest.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(<[u8]>::len(self) as u64)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(bytes, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.as_slice().len() as u64)
+    }
+}
+
+impl ReadAt for std::fs::File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut read = 0;
+        while read < bytes.len() {
+            let at = offset.saturating_add(read as u64);
+            match std::os::unix::fs::FileExt::read_at(self, &mut bytes[read..], at) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.metadata().map(|metadata| metadata.len())
+    }
+}
+
+/// A node of the tree of call paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathNode {
+    pub function: FuncId,
+    /// 0 for the first frame of a path.
+    pub parent: u32,
+    /// Of a call beyond the bounds on paths: its place in the tree is not known.
+    pub is_other: bool,
+}
+
+/// See the module.
+pub struct Recording<R> {
+    source: R,
+    start: Start,
+    end: Option<End>,
+    functions: Vec<FunctionInfo>,
+    objects: Vec<ObjectRecord>,
+    threads: HashMap<ThreadId, ThreadRecord>,
+    nodes: Vec<Node>,
+    chunks: Vec<ChunkEntry>,
+    unreadable: u64,
+}
+
+impl<R: ReadAt> Recording<R> {
+    /// Reads everything but the calls.
+    pub fn open(source: R) -> Result<Self, RecordError> {
+        let mut header = [0; block::FILE_HEADER];
+        let read = source.read_at(&mut header, 0)?;
+        block::check_file_header(&header[..read])?;
+        let (index, unreadable) = match Index::read(&source) {
+            Ok(Some(index)) => (index, 0),
+            Ok(None) | Err(RecordError::Malformed(_)) => Index::scan(&source)?,
+            Err(error) => return Err(error),
+        };
+        let mut recording = Self {
+            source,
+            start: Start::default(),
+            end: None,
+            functions: Vec::new(),
+            objects: Vec::new(),
+            threads: HashMap::new(),
+            nodes: vec![Node::root()],
+            chunks: Vec::new(),
+            unreadable,
+        };
+        let mut started = false;
+        for entry in &index.0 {
+            recording.read_block(entry)?;
+            started |= entry.kind == BlockKind::Start;
+        }
+        if !started {
+            return Err(RecordError::Empty);
+        }
+        Ok(recording)
+    }
+
+    fn read_block(&mut self, entry: &Entry) -> Result<(), RecordError> {
+        if entry.kind == BlockKind::Index {
+            return Ok(());
+        }
+        if entry.kind == BlockKind::Calls && entry.window.end > 0 {
+            self.add_chunk(entry);
+            return Ok(());
+        }
+        let contents = self.contents(entry.offset, entry.kind)?;
+        match entry.kind {
+            BlockKind::Start => self.start = json(&contents)?,
+            BlockKind::End => self.end = Some(json(&contents)?),
+            BlockKind::Names => self.add_names(json(&contents)?),
+            BlockKind::Paths => self.add_paths(&contents)?,
+            BlockKind::Calls => {
+                let (nodes, functions) = (self.nodes.len(), self.functions.len());
+                let chunk = Chunk::decode(&contents, nodes, functions)?;
+                let window = chunk.from.0..chunk.to.0;
+                self.add_chunk(&Entry { window, calls: chunk.len() as u64, ..*entry });
+            }
+            BlockKind::Index => {}
+        }
+        Ok(())
+    }
+
+    fn contents(&self, offset: u64, kind: BlockKind) -> Result<Vec<u8>, RecordError> {
+        match block::header_at(&self.source, offset)? {
+            Some(header) if header.kind == Some(kind) => {
+                block::contents_at(&self.source, offset, &header)
+            }
+            _ => Err(RecordError::Malformed("a block is not where the index says")),
+        }
+    }
+
+    fn add_chunk(&mut self, entry: &Entry) {
+        self.chunks.push(ChunkEntry {
+            offset: entry.offset,
+            from: crate::units::Nanos(entry.window.start),
+            to: crate::units::Nanos(entry.window.end),
+            calls: entry.calls,
+        });
+    }
+
+    fn add_names(&mut self, names: Names) {
+        self.functions.extend(names.functions);
+        self.objects.extend(names.objects);
+        self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
+    }
+
+    fn add_paths(&mut self, mut contents: &[u8]) -> Result<(), RecordError> {
+        let bytes = &mut contents;
+        while !bytes.is_empty() {
+            let (parent, tag) = (take_u32(bytes)?, take(bytes)?);
+            let func = FuncId(u32::try_from(tag >> 1).unwrap_or(u32::MAX));
+            let known = (parent as usize) < self.nodes.len() && func.index() < self.functions.len();
+            if !known {
+                return Err(RecordError::Malformed("a path leads nowhere"));
+            }
+            let node = Node::new(func, parent, &self.nodes[parent as usize], tag & 1 == 1);
+            self.nodes.push(node);
+        }
+        Ok(())
+    }
+
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// Nothing if it was not ended: ctrace was killed, or is still at it.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// By [`FuncId`].
+    pub fn functions(&self) -> &[FunctionInfo] {
+        &self.functions
+    }
+
+    pub fn objects(&self) -> &[ObjectRecord] {
+        &self.objects
+    }
+
+    pub fn thread(&self, id: ThreadId) -> Option<&ThreadRecord> {
+        self.threads.get(&id)
+    }
+
+    /// A node of the tree of call paths; nothing for the root, 0.
+    pub fn path(&self, path: u32) -> Option<PathNode> {
+        let node = self.nodes.get(path as usize).filter(|_| path != ROOT_PATH)?;
+        Some(PathNode { function: node.func, parent: node.parent, is_other: node.other })
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// In order of time.
+    pub fn chunks(&self) -> &[ChunkEntry] {
+        &self.chunks
+    }
+
+    /// Reads a chunk's calls.
+    pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
+        let contents = self.contents(entry.offset, BlockKind::Calls)?;
+        let chunk = Chunk::decode(&contents, self.nodes.len(), self.functions.len())?;
+        match (chunk.from, chunk.to, chunk.len() as u64) == (entry.from, entry.to, entry.calls) {
+            true => Ok(chunk),
+            false => Err(RecordError::Malformed("a chunk is not what the index says")),
+        }
+    }
+
+    /// Bytes at the end of the file that are no whole block: what was being written when ctrace died.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+}
+
+fn json<'a, T: serde::Deserialize<'a>>(contents: &'a [u8]) -> Result<T, RecordError> {
+    serde_json::from_slice(contents).map_err(|_| RecordError::Malformed("names cannot be read"))
+}

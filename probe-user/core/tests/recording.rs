@@ -1,0 +1,148 @@
+//! A trace that is recorded and read again has every call, wherever it is cut off.
+
+mod support;
+
+use ctrace_core::engine::{Engine, EngineConfig};
+use ctrace_core::record::{End, RecordError, Recording, Start, Writer};
+use ctrace_core::units::{Nanos, Pid, Tid};
+use support::{Event, PID, enter, function, point, ret};
+
+/// Records the events with a chunk after each group of them.
+fn record(groups: &[&[Event]], end: bool) -> Vec<u8> {
+    let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
+    for name in ["outer", "inner", "mark"] {
+        engine.add_function(function(name));
+    }
+    engine.begin(Nanos(0));
+    engine.name_thread(Pid(PID), Tid(PID), "main");
+    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+    let mut to = Nanos::ZERO;
+    for group in groups {
+        for event in *group {
+            engine.push(0, &event.bytes());
+            to = to.max(Nanos(event.ts));
+        }
+        engine.advance(to);
+        engine.end_chunk(to);
+        for block in engine.take_blocks() {
+            writer.write(&block).expect("memory takes all");
+        }
+    }
+    match end {
+        true => writer.finish(&End { end_ns: to, ..End::default() }).expect("memory takes all"),
+        false => writer.into_inner(),
+    }
+}
+
+const FIRST: &[Event] = &[];
+
+fn groups() -> Vec<Vec<Event>> {
+    vec![
+        vec![enter(0, 900, 10), enter(1, 800, 20), ret(1, 800, 25), point(2, 850, 27)],
+        vec![enter(1, 800, 40), ret(1, 800, 70)],
+        vec![ret(0, 900, 100), enter(0, 900, 110).on(7)],
+    ]
+}
+
+/// Name of the path, start, duration, timed, by time of the end.
+fn calls(recording: &Recording<Vec<u8>>) -> Vec<(String, u64, u64, bool)> {
+    let mut calls = Vec::new();
+    for entry in recording.chunks() {
+        let chunk = recording.chunk(entry).expect("a chunk that was written");
+        for thread in chunk.threads() {
+            for call in chunk.calls(thread).iter().rev() {
+                let (mut path, mut names) = (call.path(), Vec::new());
+                while let Some(node) = recording.path(path) {
+                    names.insert(0, recording.functions()[node.function.index()].name.to_string());
+                    path = node.parent;
+                }
+                let (start, duration) = (call.start().0, call.duration().0);
+                calls.push((names.join(";"), start, duration, call.is_timed()));
+            }
+        }
+    }
+    calls
+}
+
+fn expected() -> Vec<(String, u64, u64, bool)> {
+    [
+        ("outer;inner", 20, 5, true),
+        ("outer;mark", 27, 0, false),
+        ("outer;inner", 40, 30, true),
+        ("outer", 10, 90, true),
+    ]
+    .map(|(path, start, duration, timed)| (path.to_owned(), start, duration, timed))
+    .into()
+}
+
+#[test]
+fn every_call_comes_back() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    for ended in [true, false] {
+        let recording = Recording::open(record(&groups, ended)).expect("a recording");
+        assert_eq!(calls(&recording), expected());
+        assert_eq!((recording.end().is_some(), recording.unreadable()), (ended, 0));
+        let windows: Vec<_> =
+            recording.chunks().iter().map(|c| (c.from.0, c.to.0, c.calls)).collect();
+        assert_eq!(windows, [(0, 27, 2), (27, 70, 1), (70, 110, 1)]);
+        let last = recording.chunk(&recording.chunks()[2]).expect("a chunk");
+        let open: Vec<_> = last.threads().iter().flat_map(|t| &t.open).map(|o| o.start.0).collect();
+        assert_eq!(open, [110]);
+        let threads = last.threads().iter().map(|t| recording.thread(t.thread).expect("named"));
+        let threads: Vec<_> = threads.map(|t| (t.tid.0, &*t.name)).collect();
+        assert_eq!(threads, [(PID, "main"), (7, "")]);
+    }
+}
+
+#[test]
+fn what_was_whole_before_the_cut_is_read() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let bytes = record(&groups, true);
+    let mut seen = Vec::new();
+    for cut in 0..bytes.len() {
+        match Recording::open(bytes[..cut].to_vec()) {
+            Ok(recording) => {
+                let calls = calls(&recording);
+                assert_eq!(calls, expected()[..calls.len()]);
+                seen.push(calls.len());
+            }
+            Err(RecordError::NotARecording | RecordError::Empty) => assert!(seen.is_empty()),
+            Err(error) => panic!("cut at {cut}: {error}"),
+        }
+    }
+    seen.dedup();
+    assert_eq!(seen, [0, 2, 3, 4]);
+}
+
+#[test]
+fn damage_is_an_error_and_never_another_call() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let bytes = record(&groups, true);
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1 << bit;
+            let Ok(recording) = Recording::open(bytes) else { continue };
+            for entry in recording.chunks() {
+                let Ok(chunk) = recording.chunk(entry) else { continue };
+                let calls = chunk.threads().iter().flat_map(|t| chunk.calls(t));
+                let known = [(20, 5), (27, 0), (40, 30), (10, 90)];
+                for call in calls {
+                    assert!(known.contains(&(call.start().0, call.duration().0)), "byte {at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn others_files_and_newer_ones_are_told() {
+    assert!(matches!(Recording::open(Vec::new()), Err(RecordError::NotARecording)));
+    assert!(matches!(Recording::open(vec![b'x'; 500]), Err(RecordError::NotARecording)));
+    let mut newer = record(&[FIRST], true);
+    newer[8] = 2;
+    assert!(matches!(Recording::open(newer), Err(RecordError::Newer { found: 2, known: 1 })));
+}
