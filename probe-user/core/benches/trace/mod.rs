@@ -56,7 +56,11 @@ impl Trace {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        let mut engine = Engine::new(EngineConfig { rings: 2, ..EngineConfig::default() });
+        Self::engine_with(EngineConfig::default())
+    }
+
+    pub(crate) fn engine_with(config: EngineConfig) -> Engine {
+        let mut engine = Engine::new(EngineConfig { rings: 2, ..config });
         for name in ["handle", "parse", "work", "step"] {
             engine.add_function(FunctionInfo {
                 name: name.into(),
@@ -75,6 +79,11 @@ impl Trace {
     }
 
     pub(crate) fn feed(&self, engine: &mut Engine) {
+        self.feed_with(engine, |_| {});
+    }
+
+    /// The same; `advanced` is called every 10 ms of the trace.
+    pub(crate) fn feed_with(&self, engine: &mut Engine, mut advanced: impl FnMut(&mut Engine)) {
         let mut batches = self.rings.each_ref().map(|ring| ring.chunks(BATCH * RECORD_LEN));
         let mut more = true;
         while more {
@@ -88,8 +97,11 @@ impl Trace {
                 }
             }
             engine.advance(Nanos(newest.saturating_sub(HOLD_NS)));
+            advanced(engine);
         }
         engine.advance(Nanos(self.end));
+        engine.end_chunk(Nanos(self.end));
+        advanced(engine);
     }
 
     pub(crate) fn report(&self, engine: &Engine) -> Report {
