@@ -33,5 +33,5 @@ fn output(args: &RecordingArgs) -> anyhow::Result<Output> {
         (None, Some(at)) => Limit::Rotate { at, keep: args.keep },
         (None, None) => Limit::None,
     };
-    Ok(Output::Recording(Recording::create(&args.output, limit)?))
+    Ok(Output::Recording(Box::new(Recording::create(&args.output, limit)?)))
 }

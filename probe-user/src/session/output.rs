@@ -9,7 +9,7 @@ use std::time::Duration;
 
 pub enum Output {
     Reports(Reports),
-    Recording(Recording),
+    Recording(Box<Recording>),
 }
 
 /// Reports, and what they are made with.
