@@ -14,6 +14,7 @@ pub mod install;
 pub mod look;
 pub mod probes;
 pub mod process;
+pub mod recorded;
 pub mod report;
 pub mod serve;
 pub mod targets;
