@@ -7,6 +7,7 @@ mod call;
 mod engine;
 mod footprint;
 mod marker;
+mod recording;
 mod target;
 mod throughput;
 mod watch;
@@ -65,6 +66,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("marker-peers", marker::peers),
     ("marker-rate", marker::rate),
     ("marker-arm", marker::arm),
+    ("recording", recording::run),
 ];
 
 pub(crate) fn main(options: &Options) -> Result<()> {
