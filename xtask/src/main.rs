@@ -5,6 +5,7 @@
 mod bench;
 mod build;
 mod demo;
+mod fuzz;
 mod machine;
 mod packages;
 mod paths;

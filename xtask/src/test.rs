@@ -32,6 +32,7 @@ const STAGES: &[(&str, Run)] = &[
     ("clippy of the eBPF programs", clippy_ebpf),
     ("build without a BPF toolchain", build_without_bpf),
     ("unit tests", unit_tests),
+    ("fuzz", |_| crate::fuzz::run()),
     ("release build", release_build),
     ("live tests", live_tests),
     ("vm-test on 6.1", |_| vm_test("6.1")),
