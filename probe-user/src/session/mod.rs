@@ -16,6 +16,7 @@ pub mod setup;
 pub mod signals;
 pub mod sink;
 pub mod slowdown;
+pub mod spill;
 pub mod status;
 pub mod trace;
 pub mod tracer;

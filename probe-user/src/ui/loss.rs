@@ -37,7 +37,7 @@ pub fn warnings(report: &Report) -> Vec<String> {
     if report.approximate {
         out.push(
             "approximate: percentiles are within 0.1 %, and times of the center are not known. \
-             A larger --spool keeps every call of a finished run for exact numbers."
+             A larger --spool, or `ctrace record`, keeps every call for exact numbers."
                 .to_owned(),
         );
     }

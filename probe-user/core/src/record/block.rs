@@ -66,10 +66,9 @@ impl Block {
     }
 
     /// As it is in the file.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let compressed = zstd::bulk::compress(&self.contents, LEVEL)
-            .ok()
-            .filter(|compressed| compressed.len() < self.contents.len());
+    pub(crate) fn to_bytes(&self, compress: bool) -> Vec<u8> {
+        let compressed = compress.then(|| zstd::bulk::compress(&self.contents, LEVEL).ok());
+        let compressed = compressed.flatten().filter(|c| c.len() < self.contents.len());
         let stored = compressed.as_deref().unwrap_or(&self.contents);
         let flags = if compressed.is_some() { COMPRESSED } else { 0 };
         let mut bytes = Vec::with_capacity(BLOCK_HEADER + stored.len());

@@ -17,7 +17,7 @@ mod select;
 mod spans;
 mod walk;
 
-pub use report::report;
+pub use report::{report, report_with};
 
 use crate::filter::Filter;
 use crate::units::Nanos;

@@ -19,12 +19,22 @@ const MAX_ROWS: usize = 65_536;
 
 /// The report of a recording, as the query sees it. `center_cut` is a percentage.
 pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
+    let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
+    report_with(recording, query, ReportMeta { target, center_cut, notes: notes(recording) })
+}
+
+/// The same, told from outside what it is of.
+pub fn report_with<R: ReadAt>(
+    recording: &Recording<R>,
+    query: &Query,
+    mut meta: ReportMeta,
+) -> Report {
     let lens = Lens::new(query, recording.nodes());
     let begun = |chunk: &&ChunkEntry| chunk.from.0 < lens.window.end;
     let chunks: Vec<ChunkEntry> = recording.chunks().iter().take_while(begun).copied().collect();
     let mut counted = count(recording, &lens, &chunks);
     let by_function = ByFunction::new(lens.paths.nodes());
-    let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, center_cut);
+    let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, meta.center_cut);
     let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
     let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
     let (start, end) = period(recording, &lens);
@@ -32,6 +42,12 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
     let open = open(&mut counted, &lens, recording.functions().len());
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
+    if counted.counts.unreadable > 0 {
+        meta.notes.push(format!(
+            "the recording is damaged: {} calls in it cannot be read and are missing",
+            counted.counts.unreadable
+        ));
+    }
     Facts {
         functions: recording.functions(),
         nodes: lens.paths.nodes(),
@@ -53,11 +69,7 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
             ..LossReport::default()
         },
     }
-    .report(ReportMeta {
-        target: recording.end().map_or(&recording.start().target, |end| &end.target).clone(),
-        center_cut,
-        notes: notes(recording, counted.counts.unreadable),
-    })
+    .report(meta)
 }
 
 /// The stretch of time that is looked at.
@@ -140,7 +152,7 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &Counted) -> (Vec<Threa
     (rows, more as u64)
 }
 
-fn notes<R: ReadAt>(recording: &Recording<R>, unreadable_calls: u64) -> Vec<String> {
+fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
     let mut notes = match recording.end() {
         Some(end) => end.notes.clone(),
         None => vec![
@@ -152,11 +164,6 @@ fn notes<R: ReadAt>(recording: &Recording<R>, unreadable_calls: u64) -> Vec<Stri
     if recording.unreadable() > 0 {
         let bytes = recording.unreadable();
         notes.push(format!("{bytes} bytes at the end of the recording are no whole chunk"));
-    }
-    if unreadable_calls > 0 {
-        notes.push(format!(
-            "the recording is damaged: {unreadable_calls} calls in it cannot be read and are missing"
-        ));
     }
     notes
 }
