@@ -32,7 +32,7 @@ mod rings;
 mod sys;
 
 pub use capabilities::{Capabilities, Capability};
-pub use clock::{now, sample};
+pub use clock::{now, own_time, sample};
 pub use cpu_clock::CpuClock;
 pub use diagnostics::Diagnostics;
 pub use error::BpfError;
