@@ -18,5 +18,6 @@ pub mod recorded;
 pub mod report;
 pub mod serve;
 pub mod targets;
+pub mod tools;
 pub mod trace;
 pub mod truth;

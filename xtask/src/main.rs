@@ -11,6 +11,7 @@ mod packages;
 mod paths;
 mod progress;
 mod setup;
+mod skips;
 mod summary;
 mod test;
 mod vm;
