@@ -38,6 +38,7 @@ pub enum Command {
     List(ListArgs),
     Run(Box<RunArgs>),
     Attach(Box<AttachArgs>),
+    Export(ExportArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]
@@ -130,6 +131,34 @@ pub struct TraceArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub probes: ProbeArgs,
+}
+
+/// Turn a recording into what other tools read
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What is missing from the recording is told on stderr, and in the file where \
+    its format has a place for that.\n\nExamples:\n  \
+    ctrace export run.ctrace --format perfetto -o run.pftrace    open it at ui.perfetto.dev\n  \
+    ctrace export run.ctrace --format flamegraph -o run.svg      open it in a browser\n  \
+    ctrace export new.ctrace --format flamegraph --diff old.ctrace -o diff.svg\n  \
+    ctrace export run.ctrace --format jsonl | jq -c 'select(.duration_ns > 1e6)'"
+)]
+pub struct ExportArgs {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What to turn it into
+    #[arg(long, value_name = "NAME", value_parser = values::format_names())]
+    pub format: String,
+    /// Write it to this file; - is stdout, which is also the default
+    #[arg(short, long = "output", value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// flamegraph: merge stacks from their innermost frames and draw them downwards
+    #[arg(long)]
+    pub reversed: bool,
+    /// flamegraph: colour what became slower (red) and faster (blue) since this recording
+    #[arg(long, value_name = "OLD")]
+    pub diff: Option<PathBuf>,
 }
 
 /// Print a completion script for a shell

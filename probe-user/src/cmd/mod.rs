@@ -4,6 +4,7 @@ mod attach;
 mod completions;
 mod doctor;
 mod exec;
+mod export;
 mod guard;
 mod list;
 mod man;
@@ -24,6 +25,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::List(args) => list::main(&args, verbose),
         Command::Run(args) => run::main(&args, verbose),
         Command::Attach(args) => attach::main(&args, verbose),
+        Command::Export(args) => export::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::Exec(args) => Err(exec::main(&args)),

@@ -1,0 +1,10 @@
+//! Recordings in the formats of other tools: what a user of those would see.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fixture;
+mod flat;
+mod graphs;
+mod registry;
+mod traces;
