@@ -20,17 +20,23 @@ pub(crate) struct Histogram {
     used: Vec<u64>,
 }
 
-fn bucket_of(duration: u64) -> usize {
+#[inline]
+pub(crate) fn bucket_of(duration: u64) -> usize {
     let bits = u64::BITS - duration.leading_zeros();
     let octave = bits.saturating_sub(SUB_BITS + 1);
     ((octave as usize) << SUB_BITS) + (duration >> octave) as usize
 }
 
+/// The durations of a bucket: the least, and how many there are.
+pub(crate) fn bounds_of(bucket: usize) -> (u64, u64) {
+    let octave = (bucket >> SUB_BITS).saturating_sub(1);
+    (((bucket - (octave << SUB_BITS)) as u64) << octave, 1 << octave)
+}
+
 /// The middle of a bucket.
 fn value_of(bucket: usize) -> u64 {
-    let octave = (bucket >> SUB_BITS).saturating_sub(1);
-    let low = ((bucket - (octave << SUB_BITS)) as u64) << octave;
-    low + ((1u64 << octave) >> 1)
+    let (low, width) = bounds_of(bucket);
+    low + (width >> 1)
 }
 
 impl Histogram {
@@ -59,6 +65,11 @@ impl Histogram {
         merged.extend(a.iter().chain(b));
         merged.shrink_to_fit();
         self.used = merged;
+    }
+
+    /// The buckets in use, with their counts, ascending.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.used.iter().map(|used| ((used >> COUNT_BITS) as usize, used & COUNT_MASK))
     }
 
     /// The duration at `rank` (0 is the least), within 0.1 %.
@@ -103,24 +114,30 @@ impl HistogramCounter {
         histograms: &mut [Histogram],
         durations: impl Iterator<Item = (usize, u64)>,
     ) {
-        self.numbers.resize(histograms.len() * OCTAVES, 0);
         for (histogram, duration) in durations {
-            let bucket = bucket_of(duration);
-            let place = histogram * OCTAVES + (bucket >> SUB_BITS);
-            let number = match self.numbers[place] {
-                0 => self.open(histograms, place),
-                number => number,
-            };
-            let block = &mut self.blocks[number as usize - 1];
-            let bucket = bucket % OCTAVE;
-            block.counts[bucket] += 1;
-            block.used[bucket / 64] |= 1 << (bucket % 64);
+            self.add(histograms, histogram, duration);
         }
         self.flush(histograms);
     }
 
+    /// Counts one duration; it is in the histograms after a [`Self::flush`].
+    #[inline]
+    pub(crate) fn add(&mut self, histograms: &mut [Histogram], histogram: usize, duration: u64) {
+        let bucket = bucket_of(duration);
+        let place = histogram * OCTAVES + (bucket >> SUB_BITS);
+        let number = match self.numbers.get(place) {
+            Some(&number) if number > 0 => number,
+            _ => self.open(histograms, place),
+        };
+        let block = &mut self.blocks[number as usize - 1];
+        let bucket = bucket % OCTAVE;
+        block.counts[bucket] += 1;
+        block.used[bucket / 64] |= 1 << (bucket % 64);
+    }
+
     #[cold]
     fn open(&mut self, histograms: &mut [Histogram], place: usize) -> u32 {
+        self.numbers.resize(histograms.len() * OCTAVES, 0);
         if self.places.len() == BLOCKS {
             self.flush(histograms);
         }
@@ -132,7 +149,8 @@ impl HistogramCounter {
         self.numbers[place]
     }
 
-    fn flush(&mut self, histograms: &mut [Histogram]) {
+    /// Moves all counts to the histograms.
+    pub(crate) fn flush(&mut self, histograms: &mut [Histogram]) {
         self.places.sort_unstable();
         for places in self.places.chunk_by(|a, b| a / OCTAVES == b / OCTAVES) {
             let mut used = Vec::new();

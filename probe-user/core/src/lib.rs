@@ -8,6 +8,7 @@
 //! (enters finished calls into `tally` and `spool`) → `snapshot` (ranks and unions to a report).
 #![forbid(unsafe_code)]
 
+mod assemble;
 mod by_function;
 pub mod decode;
 pub mod engine;
@@ -32,6 +33,7 @@ mod process;
 mod rank;
 pub mod record;
 mod region;
+pub mod replay;
 pub mod report;
 mod selection;
 mod snapshot;

@@ -72,6 +72,16 @@ impl Paths {
         (parent.wrapping_mul(31) ^ func.0) as usize % CACHE
     }
 
+    /// The function's node outside the tree.
+    pub(crate) fn other(&mut self, func: FuncId) -> u32 {
+        let next = self.nodes.len() as u32;
+        let node = *self.others.entry(u64::from(func.0)).or_insert(next);
+        if node == next {
+            self.nodes.push(Node { func, parent: ROOT, depth: 1, other: true });
+        }
+        node
+    }
+
     pub(crate) fn child(&mut self, parent: u32, func: FuncId) -> u32 {
         let Node { depth, other, .. } = self.nodes[parent as usize];
         let key = pair(parent, func.0);

@@ -31,13 +31,27 @@ pub(crate) fn cut(count: u64, percent: f64) -> u64 {
 /// in the center are cut as slowest, and the earliest of those as short as the shortest as fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Keep {
-    shortest: u64,
-    longest: u64,
-    longest_to_cut: u64,
-    shortest_to_keep: u64,
+    pub(crate) shortest: u64,
+    pub(crate) longest: u64,
+    pub(crate) longest_to_cut: u64,
+    pub(crate) shortest_to_keep: u64,
 }
 
 impl Keep {
+    /// Whether a duration is that of the longest, and of the shortest, of which not all are alike.
+    pub(crate) fn edges(&self, duration: u64) -> (bool, bool) {
+        (duration == self.longest, duration == self.shortest)
+    }
+
+    /// So many calls of either duration were decided on.
+    pub(crate) fn pass(&mut self, longest: u64, shortest: u64) {
+        let cut = self.longest_to_cut.min(longest);
+        self.longest_to_cut -= cut;
+        // Where both are the same, those that are cut come first.
+        let shortest = if self.longest == self.shortest { shortest - cut } else { shortest };
+        self.shortest_to_keep = self.shortest_to_keep.saturating_sub(shortest);
+    }
+
     #[inline]
     pub(crate) fn keeps(&mut self, duration: u64) -> bool {
         if duration > self.shortest && duration < self.longest {
@@ -77,6 +91,24 @@ impl Wanted {
 
     pub(crate) fn percentiles(count: u64) -> [usize; PERMILLE.len()] {
         PERMILLE.map(|permille| nearest_rank(count, permille) as usize)
+    }
+
+    /// How many are cut off at each end, what is between, and the rank of its median.
+    pub(crate) fn middle(&self) -> (u64, Range<u64>, u64) {
+        let Range { start, end } = self.middle;
+        (self.low.len() as u64, start as u64..end as u64, self.median as u64)
+    }
+
+    /// The last rank of the low tail and the first of the high one.
+    pub(crate) fn tails(&self) -> [Option<u64>; 2] {
+        let low = self.low.clone().next_back();
+        [low, self.high.clone().next()].map(|rank| rank.map(|rank| rank as u64))
+    }
+
+    /// The single ranks, and the edges of the tails.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = u64> {
+        let singles = self.singles().into_iter().map(|rank| rank as u64);
+        singles.chain(self.tails().into_iter().flatten())
     }
 
     /// Single ranks: to be in their places.

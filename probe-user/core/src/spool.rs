@@ -40,6 +40,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.duration)
+    }
+
     /// In one word, if it fits. `before`: the end of the call before.
     #[inline]
     fn pack(&self, before: u64) -> Option<u64> {

@@ -53,7 +53,7 @@ impl Tally {
         })
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.timed += other.timed;
         self.untimed += other.untimed;
         self.timed_ns = self.timed_ns.saturating_add(other.timed_ns);

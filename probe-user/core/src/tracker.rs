@@ -9,7 +9,7 @@ use crate::period::Period;
 use crate::process::ProcessChange;
 use crate::record::Recorder;
 use crate::region::Regions;
-use crate::spool::Log;
+use crate::spool::{Backward, Log};
 use crate::stack::{Place, StackFacts};
 use crate::threads::Threads;
 use crate::unions::{OpenCall, ThreadCalls, with_open};
@@ -78,7 +78,7 @@ impl Tracker {
     }
 
     /// All threads with calls, as `unions` wants them: first those with a log, by its place.
-    pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<'_>> {
+    pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<Backward<'_>>> {
         let logs = self.ledger.spool.logs().iter();
         with_open(logs.map(Log::backward), self.open_calls())
     }
@@ -87,7 +87,12 @@ impl Tracker {
     pub(crate) fn open_calls(&self) -> Vec<(Option<usize>, Vec<OpenCall>)> {
         let open = self.threads.iter().filter_map(|thread| {
             let frames = thread.stacks.open();
-            let open = frames.iter().map(|frame| OpenCall { start: frame.start, node: frame.node });
+            let open = frames.iter().map(|frame| OpenCall {
+                start: frame.start,
+                node: frame.node,
+                kept: false,
+                end: u64::MAX,
+            });
             let log = self.ledger.spool.index(thread.stacks.account.log());
             (!frames.is_empty()).then(|| (log, open.collect()))
         });

@@ -38,8 +38,9 @@ pub(crate) struct Window {
 }
 
 /// One thread: its finished calls, and those still open, outermost first.
-pub(crate) struct ThreadCalls<'a> {
-    pub(crate) finished: Backward<'a>,
+pub(crate) struct ThreadCalls<I> {
+    /// Latest first.
+    pub(crate) finished: I,
     pub(crate) open: Vec<OpenCall>,
 }
 
@@ -47,13 +48,17 @@ pub(crate) struct ThreadCalls<'a> {
 pub(crate) struct OpenCall {
     pub(crate) start: u64,
     pub(crate) node: u32,
+    /// It will end, and be in its function's center.
+    pub(crate) kept: bool,
+    /// It will turn out to have ended then, with the last event of its thread.
+    pub(crate) end: u64,
 }
 
 /// The calls of logs, by their places, with open calls of the same threads, and of others.
 pub(crate) fn with_open<'a>(
     logs: impl Iterator<Item = Backward<'a>>,
     open: Vec<(Option<usize>, Vec<OpenCall>)>,
-) -> Vec<ThreadCalls<'a>> {
+) -> Vec<ThreadCalls<Backward<'a>>> {
     let with_log = logs.map(|finished| ThreadCalls { finished, open: Vec::new() });
     let mut threads = with_log.collect::<Vec<_>>();
     for (log, open) in open {
@@ -120,13 +125,15 @@ struct Inside {
 }
 
 /// A thread on the way back.
-struct Walk<'a> {
+struct Walk<I> {
     /// Still to come before `finished`, outermost first.
     open: std::vec::IntoIter<OpenCall>,
-    finished: Backward<'a>,
+    finished: I,
     /// The next call, if there is one, and its end (0 if not).
     next: Call,
     next_end: u64,
+    /// Whether the next is in its function's center, if that is known.
+    next_kept: Option<bool>,
     is_over: bool,
     inside: Vec<Inside>,
     /// Everything after this is done.
@@ -135,14 +142,16 @@ struct Walk<'a> {
     tracked: u64,
 }
 
-impl Walk<'_> {
+impl<I: Iterator<Item = Call>> Walk<I> {
     #[inline]
     fn load(&mut self, window: Window) {
         let limit = window.end.min(self.cursor);
-        if let Some(OpenCall { start, node }) = self.open.next() {
+        self.next_kept = None;
+        if let Some(OpenCall { start, node, kept, end }) = self.open.next() {
+            self.next_kept = Some(kept);
             let duration = window.end.saturating_sub(start);
             self.next = Call { start, duration, node, timed: false };
-            self.next_end = limit;
+            self.next_end = limit.min(end);
         } else if let Some(call) = self.finished.next() {
             self.next_end = call.start.saturating_add(call.duration).min(limit);
             self.next = call;
@@ -183,11 +192,11 @@ impl Walk<'_> {
         if self.is_over {
             return;
         }
-        let (call, end) = (self.next, self.next_end);
+        let (call, end, kept) = (self.next, self.next_end, self.next_kept);
         self.cursor = end;
         self.load(covers.window);
         let start = call.start.max(covers.window.start);
-        let inside = covers.call(call, start, end);
+        let inside = covers.call(call, kept, start, end);
         if start < self.tracked && start < end {
             covers.tracked.add(start, end);
             self.tracked = start;
@@ -204,10 +213,10 @@ impl Walk<'_> {
 
 impl Covers<'_> {
     #[inline]
-    fn call(&mut self, call: Call, start: u64, end: u64) -> Inside {
+    fn call(&mut self, call: Call, kept: Option<bool>, start: u64, end: u64) -> Inside {
         let function = self.nodes[call.node as usize].func.index();
         let covers = &mut self.functions[function];
-        let kept = call.timed && covers.keep.keeps(call.duration);
+        let kept = kept.unwrap_or_else(|| call.timed && covers.keep.keeps(call.duration));
         covers.active.add(start, end);
         if kept {
             covers.center_active.add(start, end);
@@ -228,7 +237,7 @@ impl Covers<'_> {
 /// The unions within `window`; `keep` says for each function which calls are its center.
 pub(crate) fn unions(
     window: Window,
-    threads: Vec<ThreadCalls>,
+    threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,
     nodes: &[Node],
     keep: &[Keep],
 ) -> Unions {
@@ -250,6 +259,7 @@ pub(crate) fn unions(
                 finished: thread.finished,
                 next: Call { start: 0, duration: 0, node: ROOT, timed: false },
                 next_end: 0,
+                next_kept: None,
                 is_over: false,
                 inside: Vec::new(),
                 cursor: u64::MAX,

@@ -1,0 +1,273 @@
+//! The first pass: sums of each path node, durations in buckets, and what threads did.
+
+use super::clip::clip;
+use super::lens::Lens;
+use super::spans::{CallKey, Joined, Spans};
+use super::walk::{Span, Walk};
+use crate::histogram::{Histogram, HistogramCounter};
+use crate::ledger::FunctionCounts;
+use crate::record::{Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
+use crate::tally::Tally;
+use crate::units::{FuncId, ThreadId};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Chunks that one thread takes at a time; what is known of calls that cross their edges is small.
+const AT_ONCE: usize = 32;
+
+/// What a thread did.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadCount {
+    pub(crate) calls: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// A bit for each function.
+    called: Vec<u64>,
+}
+
+impl Default for ThreadCount {
+    fn default() -> Self {
+        Self { calls: 0, first: u64::MAX, last: 0, called: Vec::new() }
+    }
+}
+
+impl ThreadCount {
+    pub(crate) fn has_called(&self, function: FuncId) -> bool {
+        let word = self.called.get(function.index() / 64);
+        word.is_some_and(|word| word >> (function.index() % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, function: FuncId, start: u64, end: u64) {
+        self.calls += 1;
+        self.saw(start, end);
+        let word = function.index() / 64;
+        if word >= self.called.len() {
+            self.called.resize(word + 1, 0);
+        }
+        self.called[word] |= 1 << (function.index() % 64);
+    }
+
+    /// Events of it were between these times.
+    pub(crate) fn saw(&mut self, first: u64, last: u64) {
+        (self.first, self.last) = (self.first.min(first), self.last.max(last));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.saw(other.first, other.last);
+        self.called.resize(self.called.len().max(other.called.len()), 0);
+        self.called.iter_mut().zip(&other.called).for_each(|(mine, other)| *mine |= other);
+    }
+}
+
+/// Sums over some chunks.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    /// By node of the query.
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) histograms: Vec<Histogram>,
+    pub(crate) threads: BTreeMap<ThreadId, ThreadCount>,
+    pub(crate) filtered: u64,
+    pub(crate) loss: ChunkLoss,
+    /// By function.
+    pub(crate) headless: Vec<u64>,
+    /// Calls in chunks that cannot be read.
+    pub(crate) unreadable: u64,
+}
+
+/// The first pass over a whole recording.
+pub(crate) struct Counted {
+    pub(crate) counts: Counts,
+    /// The durations of calls that count and crossed the edge of a chunk, and whether they are
+    /// known.
+    pub(crate) crossing: HashMap<CallKey, (u64, bool)>,
+    /// With the query's nodes.
+    pub(crate) open: Vec<(CallKey, u32)>,
+    pub(crate) left_out: HashSet<CallKey>,
+}
+
+/// One worker's part: chunks that follow each other.
+struct Part {
+    counts: Counts,
+    spans: Vec<(usize, ThreadId, Vec<Span>)>,
+}
+
+/// Reads these chunks, numbered, and sums them up.
+pub(crate) fn count<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+) -> Counted {
+    let mut counts = Counts::new(lens, recording.functions().len());
+    let (mut spans, mut durations) = (Spans::default(), Vec::new());
+    let mut crossing = HashMap::new();
+    let workers = rayon::current_num_threads().max(1);
+    for (batch, entries) in chunks.chunks(AT_ONCE * workers).enumerate() {
+        let first = batch * AT_ONCE * workers;
+        let parts: Vec<Part> = entries
+            .par_chunks(AT_ONCE)
+            .enumerate()
+            .map(|(part, entries)| part_of(recording, lens, entries, first + part * AT_ONCE))
+            .collect();
+        for part in parts {
+            counts.merge(&part.counts);
+            for (chunk, thread, part) in part.spans {
+                spans.join(lens, chunk, thread, part, |joined| {
+                    if joined.counts_at.is_some() {
+                        crossing.insert(joined.key, (joined.duration, joined.timed));
+                    }
+                    counts.add_joined(lens, joined, &mut durations);
+                });
+            }
+        }
+    }
+    HistogramCounter::default().count(&mut counts.histograms, durations.into_iter());
+    let last = chunks.len().saturating_sub(1);
+    let (open, left_out) = spans.end(lens, recording.nodes(), last);
+    Counted { counts, crossing, open, left_out }
+}
+
+fn part_of<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    entries: &[ChunkEntry],
+    first: usize,
+) -> Part {
+    let counts = Counts::new(lens, recording.functions().len());
+    let mut part = Part { counts, spans: Vec::new() };
+    let mut counter = HistogramCounter::default();
+    let mut walk = Walk::new(lens, recording.nodes());
+    for (number, entry) in (first..).zip(entries) {
+        match recording.chunk(entry) {
+            Ok(chunk) => {
+                let chunk = clip(chunk, &lens.window);
+                part.add(recording, lens, &mut walk, &mut counter, number, &chunk);
+            }
+            Err(_) => part.counts.unreadable += entry.calls,
+        }
+    }
+    counter.flush(&mut part.counts.histograms);
+    part
+}
+
+impl Part {
+    fn add<R: ReadAt>(
+        &mut self,
+        recording: &Recording<R>,
+        lens: &Lens<'_>,
+        walk: &mut Walk<'_>,
+        counter: &mut HistogramCounter,
+        number: usize,
+        chunk: &Chunk,
+    ) {
+        if lens.is_in_window(chunk.to.0) {
+            self.counts.add_losses(chunk);
+        }
+        for thread in chunk.threads() {
+            if !lens.selects_thread(recording.thread(thread.thread)) {
+                self.counts.filtered += chunk.calls(thread).len() as u64;
+                continue;
+            }
+            let Counts { tallies, histograms, threads, filtered, .. } = &mut self.counts;
+            let about = threads.entry(thread.thread).or_default();
+            let nodes = lens.paths.nodes();
+            let calls = chunk.calls(thread);
+            let spans = walk.thread(chunk.from.0, calls, &thread.open, |seen| {
+                let call = seen.call;
+                let end = call.start.saturating_add(call.duration);
+                if !lens.is_in_window(end) {
+                    return;
+                }
+                let Some(node) = seen.counts_at else {
+                    *filtered += 1;
+                    return;
+                };
+                if call.timed {
+                    tallies[node as usize].add_timed(call.duration, seen.own);
+                    counter.add(histograms, node as usize, call.duration);
+                } else {
+                    tallies[node as usize].add_untimed(call.duration, seen.own);
+                }
+                about.add(nodes[node as usize].func, call.start, end);
+            });
+            if !spans.is_empty() {
+                self.spans.push((number, thread.thread, spans));
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn new(lens: &Lens<'_>, functions: usize) -> Self {
+        let nodes = lens.paths.nodes().len();
+        Self {
+            tallies: vec![Tally::default(); nodes],
+            histograms: vec![Histogram::default(); nodes],
+            threads: BTreeMap::new(),
+            filtered: 0,
+            loss: ChunkLoss::default(),
+            headless: vec![0; functions],
+            unreadable: 0,
+        }
+    }
+
+    fn add_losses(&mut self, chunk: &Chunk) {
+        self.add_loss(&chunk.loss);
+        for (function, count) in &chunk.headless {
+            self.headless[function.index()] += count;
+        }
+    }
+
+    fn add_loss(&mut self, loss: &ChunkLoss) {
+        let ChunkLoss { events, late, decode_errors, filtered } = loss;
+        self.loss.events = self.loss.events.saturating_add(*events);
+        self.loss.late = self.loss.late.saturating_add(*late);
+        self.loss.decode_errors = self.loss.decode_errors.saturating_add(*decode_errors);
+        self.loss.filtered = self.loss.filtered.saturating_add(*filtered);
+    }
+
+    fn add_joined(&mut self, lens: &Lens<'_>, joined: Joined, durations: &mut Vec<(usize, u64)>) {
+        let (thread, start, _) = joined.key;
+        let end = start.saturating_add(joined.duration);
+        if !lens.is_in_window(end) {
+            return;
+        }
+        let Some(node) = joined.counts_at else {
+            self.filtered += 1;
+            return;
+        };
+        let tally = &mut self.tallies[node as usize];
+        if joined.timed {
+            tally.add_timed(joined.duration, joined.own);
+            durations.push((node as usize, joined.duration));
+        } else {
+            tally.add_untimed(joined.duration, joined.own);
+        }
+        let function = lens.paths.nodes()[node as usize].func;
+        self.threads.entry(thread).or_default().add(function, start, end);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.tallies.iter_mut().zip(&other.tallies).for_each(|(mine, other)| mine.merge(other));
+        let histograms = self.histograms.iter_mut().zip(&other.histograms);
+        histograms.for_each(|(mine, other)| mine.merge(other));
+        for (id, thread) in &other.threads {
+            self.threads.entry(*id).or_default().merge(thread);
+        }
+        self.filtered += other.filtered;
+        self.add_loss(&other.loss);
+        let headless = self.headless.iter_mut().zip(&other.headless);
+        headless.for_each(|(mine, other)| *mine = mine.saturating_add(*other));
+        self.unreadable += other.unreadable;
+    }
+
+    /// By function: exits without entry, and threads that ended calls.
+    pub(crate) fn by_function(&self) -> Vec<FunctionCounts> {
+        let counts = self.headless.iter().enumerate().map(|(index, &headless)| {
+            let function = FuncId(index as u32);
+            let threads = self.threads.values().filter(|t| t.has_called(function)).count();
+            FunctionCounts { headless, threads: threads as u64 }
+        });
+        counts.collect()
+    }
+}

@@ -1,0 +1,43 @@
+//! A recording to a [`Report`]: the same numbers as a session's, exact whatever the size, for any
+//! filter.
+//!
+//! Calls are never all in memory. Chunks are read several times over, in parallel:
+//! 1. `walk` rebuilds who called whom and what each call took itself; `count` sums that up and counts
+//!    durations in buckets.
+//! 2. The counts tell in which buckets the wanted ranks lie; `ranks` gathers these exactly.
+//! 3. `centers` adds up unions, now that it is known which calls belong to a center.
+
+mod centers;
+mod clip;
+mod count;
+mod lens;
+mod ranks;
+mod report;
+mod select;
+mod spans;
+mod walk;
+
+pub use report::report;
+
+use crate::filter::Filter;
+use crate::units::Nanos;
+use std::ops::Range;
+
+/// What to look at in a recording. The default is everything.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    pub filter: Filter,
+    /// By function id: whether it counts. A function that does not is as if it had not been
+    /// selected: its time is its caller's. `None`: all do.
+    pub functions: Option<Vec<bool>>,
+    /// Calls that ended in this time, on the clock of the recording.
+    pub window: Option<Range<Nanos>>,
+    /// By function id: only its calls, and what they call.
+    pub callers: Option<Vec<bool>>,
+    /// By function id: only its calls, and those they are made in.
+    pub callees: Option<Vec<bool>>,
+    /// By function id: paths begin with it; what is not below one does not count.
+    pub roots: Option<Vec<bool>>,
+    /// A function that is on the path already is not added to it again.
+    pub fold_recursion: bool,
+}

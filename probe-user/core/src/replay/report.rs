@@ -1,0 +1,168 @@
+//! The passes, one after the other, and what they found out as a report.
+
+use super::Query;
+use super::centers::unions_of;
+use super::count::{Counted, count};
+use super::lens::Lens;
+use super::ranks::ranks;
+use crate::assemble::{Facts, Open};
+use crate::by_function::ByFunction;
+use crate::engine::ReportMeta;
+use crate::record::{ChunkEntry, ReadAt, Recording};
+use crate::report::{LossReport, Report, ThreadReport};
+use crate::unions::{OpenCall, ThreadCalls, Window, unions};
+use crate::units::{FuncId, Nanos, ThreadId};
+use std::collections::BTreeMap;
+
+/// Rows of threads in a report.
+const MAX_ROWS: usize = 65_536;
+
+/// The report of a recording, as the query sees it. `center_cut` is a percentage.
+pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
+    let lens = Lens::new(query, recording.nodes());
+    let begun = |chunk: &&ChunkEntry| chunk.from.0 < lens.window.end;
+    let chunks: Vec<ChunkEntry> = recording.chunks().iter().take_while(begun).copied().collect();
+    let mut counted = count(recording, &lens, &chunks);
+    let by_function = ByFunction::new(lens.paths.nodes());
+    let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, center_cut);
+    let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
+    let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
+    let (start, end) = period(recording, &lens, &chunks);
+    unions.add(&after_the_last(&lens, &chunks, &counted, end, keep.len()));
+    let open = open(&mut counted, &lens, recording.functions().len());
+    let counts = counted.counts.by_function();
+    let loss = counted.counts.loss;
+    Facts {
+        functions: recording.functions(),
+        nodes: lens.paths.nodes(),
+        by_function: &by_function,
+        tallies: &counted.counts.tallies,
+        counts: &counts,
+        open,
+        ranks,
+        unions,
+        threads: threads(recording, &counted),
+        start,
+        end,
+        approximate: false,
+        filtered: counted.counts.filtered.saturating_add(loss.filtered),
+        loss: LossReport {
+            events: loss.events,
+            late: loss.late,
+            decode_errors: loss.decode_errors,
+            ..LossReport::default()
+        },
+    }
+    .report(ReportMeta {
+        target: recording.end().map_or(&recording.start().target, |end| &end.target).clone(),
+        center_cut,
+        notes: notes(recording, counted.counts.unreadable),
+    })
+}
+
+/// The stretch of time that is looked at.
+fn period<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+) -> (Nanos, Nanos) {
+    let start = recording.start().start_ns;
+    let last = chunks.last().map_or(start, |chunk| chunk.to);
+    let end = recording.end().map_or(last, |end| end.end_ns.max(last));
+    let window = lens.clip(start, end);
+    (Nanos(window.start.min(end.0)), Nanos(window.end.max(start.0)))
+}
+
+/// Between the last chunk and the end nothing happened, but calls were open.
+fn after_the_last(
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    end: Nanos,
+    functions: usize,
+) -> crate::unions::Unions {
+    let from = chunks.last().map_or(end.0, |chunk| chunk.to.0.max(lens.window.start));
+    if from >= end.0 {
+        return Default::default();
+    }
+    let mut open: BTreeMap<ThreadId, Vec<OpenCall>> = BTreeMap::new();
+    for ((thread, start, _), node) in &counted.open {
+        open.entry(*thread).or_default().push(OpenCall {
+            start: *start,
+            node: *node,
+            kept: false,
+            end: u64::MAX,
+        });
+    }
+    let threads = open.into_values().map(|mut open| {
+        open.sort_by_key(|call| (call.start, lens.paths.nodes()[call.node as usize].depth));
+        ThreadCalls { finished: std::iter::empty(), open }
+    });
+    let window = Window { start: from, end: end.0 };
+    unions(window, threads.collect(), lens.paths.nodes(), &vec![Default::default(); functions])
+}
+
+/// What is open at the end, entered with the threads, too.
+fn open(counted: &mut Counted, lens: &Lens<'_>, functions: usize) -> Open {
+    let nodes = lens.paths.nodes();
+    let mut open = Open { calls: vec![0; nodes.len()], threads: vec![0; functions] };
+    let mut only_open: Vec<(ThreadId, FuncId)> = Vec::new();
+    for ((thread, start, _), node) in &counted.open {
+        open.calls[*node as usize] += 1;
+        let function = nodes[*node as usize].func;
+        let about = counted.counts.threads.entry(*thread).or_default();
+        about.saw(*start, *start);
+        if !about.has_called(function) {
+            only_open.push((*thread, function));
+        }
+        about.calls += 1;
+    }
+    only_open.sort_unstable();
+    only_open.dedup();
+    for (_, function) in only_open {
+        open.threads[function.index()] += 1;
+    }
+    open
+}
+
+/// Rows for the threads that made calls, and how many more there are.
+fn threads<R: ReadAt>(recording: &Recording<R>, counted: &Counted) -> (Vec<ThreadReport>, u64) {
+    let called = counted.counts.threads.iter().filter(|(_, thread)| thread.calls > 0);
+    let rows = called.filter_map(|(id, thread)| {
+        let record = recording.thread(*id)?;
+        Some(ThreadReport {
+            pid: record.pid,
+            tid: record.tid,
+            name: record.name.clone(),
+            calls: thread.calls,
+            first_ns: Nanos(thread.first),
+            last_ns: Nanos(thread.last),
+        })
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|row| (row.first_ns, row.pid, row.tid));
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
+    (rows, more as u64)
+}
+
+fn notes<R: ReadAt>(recording: &Recording<R>, unreadable_calls: u64) -> Vec<String> {
+    let mut notes = match recording.end() {
+        Some(end) => end.notes.clone(),
+        None => vec![
+            "the recording was not ended: ctrace was killed or is still at it; what came after its \
+             last chunk is missing"
+                .to_owned(),
+        ],
+    };
+    if recording.unreadable() > 0 {
+        let bytes = recording.unreadable();
+        notes.push(format!("{bytes} bytes at the end of the recording are no whole chunk"));
+    }
+    if unreadable_calls > 0 {
+        notes.push(format!(
+            "the recording is damaged: {unreadable_calls} calls in it cannot be read and are missing"
+        ));
+    }
+    notes
+}

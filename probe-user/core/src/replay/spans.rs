@@ -1,0 +1,103 @@
+//! Calls that cross the edges of chunks, put together from chunk to chunk.
+
+use super::lens::Lens;
+use super::walk::{Span, counts_at};
+use crate::paths::Node;
+use crate::units::ThreadId;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+/// A call, wherever it is seen: its thread, its start and its recorded node.
+pub(crate) type CallKey = (ThreadId, u64, u32);
+
+/// A call that crossed an edge and is over.
+pub(crate) struct Joined {
+    pub(crate) key: CallKey,
+    pub(crate) duration: u64,
+    pub(crate) timed: bool,
+    pub(crate) counts_at: Option<u32>,
+    pub(crate) own: u64,
+}
+
+/// A call that is open at the end of a chunk.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    callees: u64,
+    has: bool,
+    chunk: usize,
+}
+
+/// What earlier chunks know of calls that are open at the end of the last one.
+#[derive(Default)]
+pub(crate) struct Spans {
+    open: HashMap<CallKey, Open>,
+    /// Calls that turned out not to count although their path does.
+    left_out: HashSet<CallKey>,
+}
+
+impl Spans {
+    /// Takes the spans of a thread in the chunk of this number, and shows the calls that are over.
+    pub(crate) fn join(
+        &mut self,
+        lens: &Lens<'_>,
+        chunk: usize,
+        thread: ThreadId,
+        mut spans: Vec<Span>,
+        mut see: impl FnMut(Joined),
+    ) {
+        // Calls inside come behind those around them.
+        for index in (0..spans.len()).rev() {
+            let Span { start, recorded, ended, parent, .. } = spans[index];
+            let key = (thread, start, recorded);
+            let earlier = self.open.remove(&key).unwrap_or_default();
+            let callees = spans[index].callees.saturating_add(earlier.callees);
+            let mut has = spans[index].has || earlier.has;
+            let Some((duration, timed)) = ended else {
+                self.open.insert(key, Open { callees, has, chunk });
+                continue;
+            };
+            let counts_at = counts_at(lens, recorded, ended, &mut has);
+            if counts_at.is_none() && lens.node(recorded).is_some() {
+                self.left_out.insert(key);
+            }
+            if let Some(caller) = parent.and_then(|parent| spans.get_mut(parent)) {
+                let spent = if counts_at.is_some() { duration } else { callees };
+                caller.callees = caller.callees.saturating_add(spent);
+                caller.has |= has;
+            }
+            let own = duration.saturating_sub(callees);
+            see(Joined { key, duration, timed, counts_at, own });
+        }
+    }
+
+    /// That chunk was the last: says which of the calls that are open count, and where. The end of
+    /// one that is not open there any more was in a chunk that cannot be read.
+    pub(crate) fn end(
+        mut self,
+        lens: &Lens<'_>,
+        nodes: &[Node],
+        last: usize,
+    ) -> (Vec<(CallKey, u32)>, HashSet<CallKey>) {
+        let mut open = Vec::new();
+        let mut at_end: Vec<_> = self.open.into_iter().filter(|(_, o)| o.chunk == last).collect();
+        // The innermost first: what is inside it is inside those around it.
+        let depth = |recorded: u32| nodes[recorded as usize].depth;
+        at_end.sort_by_key(|((thread, start, recorded), _)| {
+            (*thread, Reverse(*start), Reverse(depth(*recorded)))
+        });
+        let (mut inside, mut of) = (false, None);
+        for (key, Open { mut has, .. }) in at_end {
+            inside &= of == Some(key.0);
+            of = Some(key.0);
+            has |= inside;
+            let counts_at = counts_at(lens, key.2, None, &mut has);
+            inside |= has;
+            match counts_at {
+                Some(node) => open.push((key, node)),
+                None if lens.node(key.2).is_some() => _ = self.left_out.insert(key),
+                None => {}
+            }
+        }
+        (open, self.left_out)
+    }
+}

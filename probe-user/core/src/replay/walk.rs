@@ -1,0 +1,160 @@
+//! Who called whom, from a thread's calls, latest first: a call comes before the calls inside it,
+//! which lie on a stack above it until an earlier one proves that it is complete.
+//!
+//! What a call took itself is known when all calls inside it have been seen. Calls that cross the
+//! edge of a chunk are handed on as [`Span`]s, to be put together from chunk to chunk.
+
+use super::lens::Lens;
+use crate::paths::Node;
+use crate::record::{Call, OpenCall};
+use crate::spool;
+
+/// A part of a call that began before its chunk, or is open at its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    /// Of the recording.
+    pub(crate) recorded: u32,
+    /// Duration, and whether it is known; nothing for an open one.
+    pub(crate) ended: Option<(u64, bool)>,
+    /// Time of counted calls inside it, as far as these lie within the chunk.
+    pub(crate) callees: u64,
+    /// A call that was asked for is inside.
+    pub(crate) has: bool,
+    /// Another span of the same walk, which comes before this one.
+    pub(crate) parent: Option<usize>,
+}
+
+/// A call that lies within its chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Its place among the thread's calls.
+    pub(crate) place: usize,
+    pub(crate) call: spool::Call,
+    /// The query's node, if the call counts.
+    pub(crate) counts_at: Option<u32>,
+    pub(crate) own: u64,
+}
+
+struct Slot {
+    place: usize,
+    call: spool::Call,
+    is_open: bool,
+    depth: u32,
+    /// Its depth is that of another path.
+    other: bool,
+    callees: u64,
+    has: bool,
+    span: Option<usize>,
+}
+
+impl Slot {
+    fn end(&self) -> u64 {
+        if self.is_open { u64::MAX } else { self.call.start.saturating_add(self.call.duration) }
+    }
+
+    fn encloses(&self, call: &spool::Call, node: &Node) -> bool {
+        self.call.start <= call.start
+            && call.start.saturating_add(call.duration) <= self.end()
+            && (self.depth < node.depth || self.other || node.other)
+    }
+}
+
+/// Whether a call counts, and where, once it is known whether a wanted one is inside.
+pub(crate) fn counts_at(
+    lens: &Lens<'_>,
+    recorded: u32,
+    ended: Option<(u64, bool)>,
+    has: &mut bool,
+) -> Option<u32> {
+    let node = lens.node(recorded);
+    let long = ended.is_none_or(|(duration, timed)| lens.is_long_enough(duration, timed));
+    let node = node.filter(|_| long);
+    if lens.asks_for_callees() {
+        *has |= lens.is_callee(node);
+        return node.filter(|_| *has);
+    }
+    node
+}
+
+/// The walk of one thread through one chunk.
+pub(crate) struct Walk<'a> {
+    lens: &'a Lens<'a>,
+    nodes: &'a [Node],
+    from: u64,
+    stack: Vec<Slot>,
+    spans: Vec<Span>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(lens: &'a Lens<'a>, nodes: &'a [Node]) -> Self {
+        Self { lens, nodes, from: 0, stack: Vec::new(), spans: Vec::new() }
+    }
+
+    /// Shows every call that lies within the chunk, which begins at `from`, in no certain order, and
+    /// gives the others.
+    pub(crate) fn thread(
+        &mut self,
+        from: u64,
+        calls: &[Call],
+        open: &[OpenCall],
+        mut see: impl FnMut(Seen),
+    ) -> Vec<Span> {
+        self.from = from;
+        for open in open {
+            let call =
+                spool::Call { start: open.start.0, duration: 0, node: open.path, timed: false };
+            self.push(call, usize::MAX, true);
+        }
+        for (place, Call(call)) in calls.iter().enumerate() {
+            let node = &self.nodes[call.node as usize];
+            while self.stack.last().is_some_and(|top| !top.encloses(call, node)) {
+                self.pop(&mut see);
+            }
+            self.push(*call, place, false);
+        }
+        while !self.stack.is_empty() {
+            self.pop(&mut see);
+        }
+        std::mem::take(&mut self.spans)
+    }
+
+    #[inline]
+    fn push(&mut self, call: spool::Call, place: usize, is_open: bool) {
+        let node = &self.nodes[call.node as usize];
+        let span = (is_open || call.start < self.from).then(|| {
+            self.spans.push(Span {
+                start: call.start,
+                recorded: call.node,
+                ended: (!is_open).then_some((call.duration, call.timed)),
+                callees: 0,
+                has: false,
+                parent: self.stack.last().and_then(|above| above.span),
+            });
+            self.spans.len() - 1
+        });
+        let (depth, other) = (node.depth, node.other);
+        self.stack.push(Slot { place, call, is_open, depth, other, callees: 0, has: false, span });
+    }
+
+    /// All that is inside the top of the stack has been seen.
+    #[inline]
+    fn pop(&mut self, see: &mut impl FnMut(Seen)) {
+        let Some(mut slot) = self.stack.pop() else { return };
+        if let Some(span) = slot.span {
+            let span = &mut self.spans[span];
+            (span.callees, span.has) = (slot.callees, slot.has);
+            return;
+        }
+        let call = slot.call;
+        let ended = Some((call.duration, call.timed));
+        let counts_at = counts_at(self.lens, call.node, ended, &mut slot.has);
+        let spent = if counts_at.is_some() { call.duration } else { slot.callees };
+        if let Some(caller) = self.stack.last_mut() {
+            caller.callees = caller.callees.saturating_add(spent);
+            caller.has |= slot.has;
+        }
+        let own = call.duration.saturating_sub(slot.callees);
+        see(Seen { place: slot.place, call, counts_at, own });
+    }
+}

@@ -1,0 +1,151 @@
+//! The engine's numbers against a slow and obvious reading of the definitions, on random programs
+//! of several threads: nested, recursive, tail-calling, jumping out of frames, seen through several
+//! rings out of order. In a session and from a recording.
+
+mod actual;
+mod definitions;
+mod program;
+mod replay;
+#[path = "../support/mod.rs"]
+mod support;
+
+use actual::*;
+use ctrace_core::engine::{Engine, EngineConfig};
+use ctrace_core::filter::{Filter, ThreadFilter};
+use ctrace_core::function::FunctionInfo;
+use ctrace_core::report::Report;
+use ctrace_core::units::{Nanos, Tid};
+use definitions::*;
+use program::*;
+use proptest::prelude::*;
+use support::*;
+
+fn functions() -> Vec<FunctionInfo> {
+    let name = |f: u32| format!("f{f}");
+    (0..FUNCTIONS).map(|f| if f < 2 { tail_caller(&name(f)) } else { function(&name(f)) }).collect()
+}
+
+fn start(config: EngineConfig) -> Engine {
+    engine(&functions(), EngineConfig { rings: RINGS, ..config })
+}
+
+/// Feeds what happened after `from` and up to `to`.
+fn feed(engine: &mut Engine, program: &Program, from: u64, to: u64) {
+    for (ring, events) in program.rings.iter().enumerate() {
+        for event in events.iter().filter(|event| event.ts > from && event.ts <= to) {
+            engine.push(ring, &event.bytes());
+        }
+    }
+    engine.advance(Nanos(to));
+}
+
+fn report_with(program: &Program, config: EngineConfig) -> Report {
+    let mut engine = start(config);
+    for cut in 1..=4 {
+        feed(&mut engine, program, program.end * (cut - 1) / 4, program.end * cut / 4);
+    }
+    engine.report(Nanos(program.end), meta(10.0))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_report_is_as_defined(steps in steps(true), cut in prop_oneof![Just(0.0), Just(10.0), Just(34.0)]) {
+        let program = run(&steps);
+        let mut engine = start(EngineConfig::default());
+        feed(&mut engine, &program, 0, program.end / 2);
+        feed(&mut engine, &program, program.end / 2, program.end);
+        let report = engine.report(Nanos(program.end), meta(cut));
+        let expected = expect(&program.calls, 0, program.end, cut);
+        prop_assert_eq!(rows(&report), expected.functions);
+        prop_assert_eq!(centers(&report), expected.centers);
+        prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+        prop_assert_eq!(paths(&report), expected.paths);
+        prop_assert_eq!(report.loss.late, 0);
+    }
+
+    #[test]
+    fn an_interval_covers_the_calls_that_ended_in_it(steps in steps(true), at in 0u64..=100) {
+        let program = run(&steps);
+        let middle = program.end * at / 100;
+        let mut engine = start(EngineConfig::default());
+        feed(&mut engine, &program, 0, middle);
+        let first = engine.report_interval(Nanos(middle), meta(10.0));
+        feed(&mut engine, &program, middle, program.end);
+        let second = engine.report_interval(Nanos(program.end), meta(10.0));
+        for (report, from, to) in [(first, 0, middle), (second, middle, program.end)] {
+            let expected = expect(&program.calls, from, to, 10.0);
+            prop_assert_eq!(rows(&report), expected.functions);
+            prop_assert_eq!(centers(&report), expected.centers);
+            prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+            prop_assert_eq!(paths(&report), expected.paths);
+            prop_assert!(!report.approximate);
+        }
+    }
+
+    #[test]
+    fn folding_the_spool_changes_no_sum_and_no_union(steps in steps(false), bytes in 0usize..6_000) {
+        let program = run(&steps);
+        let whole = report_with(&program, EngineConfig::default());
+        let folded = report_with(&program, EngineConfig { spool_bytes: bytes, ..EngineConfig::default() });
+        for (whole, folded) in rows(&whole).iter().zip(rows(&folded)) {
+            prop_assert_eq!(&whole[..14], &folded[..14]);
+            for (exact, got) in whole[14..].iter().zip(&folded[14..]) {
+                prop_assert!(exact.abs_diff(*got) as f64 <= *exact as f64 / 1_000.0);
+            }
+        }
+        prop_assert_eq!(whole.tracked_ns, folded.tracked_ns);
+        prop_assert_eq!(paths(&whole), paths(&folded));
+        let centers = folded.functions.iter().all(|f| f.center == Default::default());
+        prop_assert!(!folded.approximate || centers);
+    }
+
+    #[test]
+    fn a_filtered_call_is_as_if_never_selected(
+        steps in steps(true), min in 0u64..800, depth in prop_oneof![Just(None), (1u32..5).prop_map(Some)],
+        thread in prop_oneof![Just(None), (0..THREADS).prop_map(Some)],
+    ) {
+        let program = run(&steps);
+        let threads = thread.map(|t| ThreadFilter::Tid(Tid(PID + t as u32))).into_iter().collect();
+        let filter_by = Filter { min_duration: Nanos(min), max_depth: depth, threads };
+        let report = report_with(&program, EngineConfig { filter: filter_by, ..EngineConfig::default() });
+        let kept = filter(&program.calls, |c| {
+            !(c.timed && c.end - c.start < min)
+                && depth.is_none_or(|depth| c.depth < depth as usize)
+                && thread.is_none_or(|thread| c.thread == thread)
+        });
+        let expected = expect(&kept, 0, program.end, 10.0);
+        prop_assert_eq!(rows(&report), expected.functions);
+        prop_assert_eq!(centers(&report), expected.centers);
+        prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+        prop_assert_eq!(report.filtered_calls as usize, program.calls.len() - kept.len());
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(
+        records in prop::collection::vec(
+            (0usize..3, prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..70),
+                (any::<[u8; 64]>(), 0u8..24, any::<bool>(), 0u8..6).prop_map(|(mut b, kind, long, small)| {
+                    b[28] = kind;
+                    b[8 + usize::from(small)..32].iter_mut().enumerate().for_each(|(i, b)| if i != 20 - usize::from(small) { *b &= 1 });
+                    b[..if long { 64 } else { 32 }].to_vec()
+                }),
+            ]), 0..300),
+        spool in 0usize..20_000, cut in any::<f64>(),
+    ) {
+        let mut engine = start(EngineConfig { spool_bytes: spool, max_paths: 20, ..EngineConfig::default() });
+        for (index, (ring, bytes)) in records.iter().enumerate() {
+            engine.push(*ring, bytes);
+            if index % 50 == 49 {
+                engine.advance(Nanos(1 << (index % 64)));
+                engine.report_interval(Nanos(index as u64), meta(cut));
+            }
+        }
+        engine.advance(Nanos::MAX);
+        for f in engine.report(Nanos::MAX, meta(cut)).functions {
+            prop_assert_eq!(f.calls, f.timed + f.untimed + f.open);
+        }
+    }
+}
