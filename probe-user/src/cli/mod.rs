@@ -7,8 +7,9 @@ pub use options::{
     FilterArgs, LinkArg, OutputArgs, ProbeArgs, ReportFormat, ReturnsArg, SelectArgs, SlowdownArg,
 };
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use ctrace_core::formats::Table;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// See where the time goes inside a running native program, from outside, with no recompile.
@@ -159,6 +160,24 @@ pub struct ExportArgs {
     /// flamegraph: colour what became slower (red) and faster (blue) since this recording
     #[arg(long, value_name = "OLD")]
     pub diff: Option<PathBuf>,
+    /// parquet: which table to write [default: calls]
+    #[arg(long, value_enum)]
+    pub table: Option<TableArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableArg {
+    Calls,
+    Functions,
+}
+
+impl From<TableArg> for Table {
+    fn from(table: TableArg) -> Self {
+        match table {
+            TableArg::Calls => Self::Calls,
+            TableArg::Functions => Self::Functions,
+        }
+    }
 }
 
 /// Print a completion script for a shell

@@ -5,7 +5,7 @@ use super::Failure;
 use crate::{cli::ExportArgs, session::sink, ui};
 use anyhow::{Context, anyhow, bail};
 use ctrace_core::{
-    formats::{Choice, Export, ExportError, Format, Options},
+    formats::{Choice, Export, ExportError, Format, Options, Table},
     record::Recording,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -31,7 +31,11 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let bar = progress(calls);
     let export = Export {
         recording: &recording,
-        options: Options { reversed: args.reversed, older: older.as_ref() },
+        options: Options {
+            reversed: args.reversed,
+            older: older.as_ref(),
+            table: args.table.map_or(Table::default(), Table::from),
+        },
         progress: &|calls| bar.inc(calls),
     };
     let written = format.write(&export, &mut *out);
@@ -54,6 +58,7 @@ fn check(args: &ExportArgs, format: &Format<File>) -> anyhow::Result<()> {
     let asked = [
         (args.reversed, Choice::Reversed, "--reversed"),
         (args.diff.is_some(), Choice::Older, "--diff"),
+        (args.table.is_some(), Choice::Table, "--table"),
     ];
     for (is_asked, choice, option) in asked {
         if is_asked && !format.takes.contains(&choice) {

@@ -26,7 +26,7 @@ pub(super) fn write<R: ReadAt>(
     }
     let mut options = flamegraph::Options::default();
     options.title = labels::target(&export.recording.start().target);
-    options.subtitle = Some(subtitle(&told));
+    options.subtitle = Some(told.in_short());
     options.count_name = "ns".to_owned();
     options.name_type = "Function:".to_owned();
     options.deterministic = true;
@@ -54,18 +54,4 @@ fn beside(older: Vec<(String, u64)>, newer: Vec<(String, u64)>) -> Vec<String> {
     older.into_iter().for_each(|(stack, own)| both.entry(stack).or_default().0 = own);
     newer.into_iter().for_each(|(stack, own)| both.entry(stack).or_default().1 = own);
     both.into_iter().map(|(stack, (old, new))| format!("{stack} {old} {new}")).collect()
-}
-
-/// What a reader must know of the picture.
-fn subtitle(told: &Told) -> String {
-    let lost = &told.lost;
-    let facts = [
-        (told.calls, "calls"),
-        (lost.events, "events lost"),
-        (lost.calls_untimed, "calls untimed"),
-        (lost.calls_open, "calls open"),
-        (told.unreadable_calls, "calls unreadable"),
-    ];
-    let facts = facts.iter().enumerate().filter(|(place, (count, _))| *place == 0 || *count > 0);
-    facts.map(|(_, (count, what))| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }

@@ -12,14 +12,19 @@ mod calls_csv;
 mod calls_jsonl;
 mod chrome;
 mod edges;
+mod firefox;
 mod flamegraph;
 mod folded;
 mod labels;
 mod out;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod pass;
 mod per_path;
 mod perfetto;
+mod pprof;
 mod protobuf;
+mod speedscope;
 mod told;
 mod totals;
 
@@ -53,11 +58,20 @@ pub struct Options<'a, R> {
     pub reversed: bool,
     /// Show the change since this recording.
     pub older: Option<&'a Recording<R>>,
+    pub table: Table,
+}
+
+/// Which table of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Table {
+    #[default]
+    Calls,
+    Functions,
 }
 
 impl<R> Default for Options<'_, R> {
     fn default() -> Self {
-        Self { reversed: false, older: None }
+        Self { reversed: false, older: None, table: Table::default() }
     }
 }
 
@@ -66,6 +80,7 @@ impl<R> Default for Options<'_, R> {
 pub enum Choice {
     Reversed,
     Older,
+    Table,
 }
 
 type Function<R> = fn(&Export<'_, R>, Out<'_>) -> Result<Told, ExportError>;
@@ -108,8 +123,31 @@ impl<R: ReadAt> Format<R> {
             "pftrace",
             perfetto::write,
         ),
+        Self::text(
+            "firefox",
+            "samples of every thread, for profiler.firefox.com",
+            "json",
+            firefox::write,
+        ),
+        Self::text(
+            "speedscope",
+            "call paths by thread, for speedscope.app",
+            "speedscope.json",
+            speedscope::write,
+        ),
+        Self::binary("pprof", "call paths by thread, for go tool pprof", "pb.gz", pprof::write),
         Self::text("csv", "every call as a row", "csv", calls_csv::write),
         Self::text("jsonl", "every call as a line of JSON", "jsonl", calls_jsonl::write),
+        #[cfg(feature = "parquet")]
+        Self {
+            takes: &[Choice::Table],
+            ..Self::binary(
+                "parquet",
+                "calls or functions as a table for DuckDB, Polars, Spark",
+                "parquet",
+                parquet::write,
+            )
+        },
     ];
 
     const fn text(

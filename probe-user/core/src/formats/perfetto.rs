@@ -198,8 +198,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         clocks.message(1, Message::default().number(1, MONOTONIC).number(2, at));
         let mut defaults = Message::default();
         defaults.number(field::CLOCK, INCREMENTAL);
-        let track = Message::default().number(field::EVENT_TRACK, track).clone();
-        defaults.message(field::TRACK_EVENT, &track);
+        defaults.message(field::TRACK_EVENT, Message::default().number(field::EVENT_TRACK, track));
         let packet = &mut self.packet;
         packet.number(field::SEQUENCE, id).number(field::SEQUENCE_FLAGS, 1);
         packet.message(field::DEFAULTS, &defaults).message(field::CLOCK_SNAPSHOT, &clocks);

@@ -68,4 +68,21 @@ impl Told {
         }
         pairs
     }
+
+    /// How many calls there are and what is missing, for a title.
+    pub(super) fn in_short(&self) -> String {
+        let lost = &self.lost;
+        let missing = [
+            (lost.events, "events lost"),
+            (lost.late, "events late"),
+            (lost.decode_errors, "decode errors"),
+            (lost.calls_untimed, "calls untimed"),
+            (lost.calls_open, "calls open"),
+            (self.unreadable_calls, "calls unreadable"),
+        ];
+        let missing = missing.iter().filter(|(count, _)| *count > 0);
+        let mut text = format!("{} calls", self.calls);
+        missing.for_each(|(count, what)| text += &format!(", {count} {what}"));
+        text
+    }
 }
