@@ -2,7 +2,7 @@
 //! are not whole.
 
 use super::loss::loss_line;
-use super::units::{count, counted};
+use super::units::counted;
 use ctrace_core::formats::Told;
 
 /// Lines for stderr; the last one is the loss line.
@@ -36,14 +36,16 @@ pub fn remarks(told: &Told) -> Vec<String> {
             counted(told.filtered_calls, "call was", "calls were"),
         ));
     }
-    let untimed = told.lost.calls_untimed;
-    let open = told.lost.calls_open;
-    if untimed + open > 0 {
+    if told.lost.calls_untimed > 0 {
         out.push(format!(
-            "{} untimed and {} open calls are marked as such; they last up to the last event seen \
-             in them, or to the end of the recording",
-            count(untimed),
-            count(open),
+            "{} marked as untimed: up to the last event seen in them",
+            counted(told.lost.calls_untimed, "call is", "calls are"),
+        ));
+    }
+    if told.lost.calls_open > 0 {
+        out.push(format!(
+            "{} marked as open: up to the end of the recording",
+            counted(told.lost.calls_open, "call is", "calls are"),
         ));
     }
     out.push(format!(
@@ -84,7 +86,8 @@ mod tests {
             "its last 40 bytes unreadable",
             "5 calls on paths that were not recorded",
             "1 call was left out",
-            "2 untimed and 1 open calls are marked",
+            "2 calls are marked as untimed",
+            "1 call is marked as open",
             "9 calls exported; loss: 3 events",
         ] {
             assert!(text.contains(part), "{part} in {text}");

@@ -1,8 +1,10 @@
 //! A trace in ring bytes: two threads on two CPUs, four functions, nested three deep.
+#![allow(dead_code, reason = "each program uses its own part")]
 
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::record::{End, Start, Writer};
 use ctrace_core::report::Report;
 use ctrace_core::units::Nanos;
 
@@ -56,7 +58,11 @@ impl Trace {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        let mut engine = Engine::new(EngineConfig { rings: 2, ..EngineConfig::default() });
+        self.engine_with(EngineConfig::default())
+    }
+
+    fn engine_with(&self, config: EngineConfig) -> Engine {
+        let mut engine = Engine::new(EngineConfig { rings: 2, ..config });
         for name in ["handle", "parse", "work", "step"] {
             engine.add_function(FunctionInfo {
                 name: name.into(),
@@ -90,6 +96,19 @@ impl Trace {
             engine.advance(Nanos(newest.saturating_sub(HOLD_NS)));
         }
         engine.advance(Nanos(self.end));
+    }
+
+    /// The trace as the bytes of a recording.
+    pub(crate) fn record(&self) -> Vec<u8> {
+        let mut engine = self.engine_with(EngineConfig { record: true, ..EngineConfig::default() });
+        self.feed(&mut engine);
+        engine.end_chunk(Nanos(self.end));
+        let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+        for block in engine.take_blocks() {
+            writer.write(&block).expect("memory takes all");
+        }
+        let end = End { end_ns: Nanos(self.end), ..End::default() };
+        writer.finish(&end).expect("memory takes all")
     }
 
     pub(crate) fn report(&self, engine: &Engine) -> Report {

@@ -56,6 +56,13 @@ pub(crate) fn typical() -> Bytes {
     open(bytes_of(&functions(), &groups()))
 }
 
+/// The same without the second thread, so that all calls have ended.
+pub(crate) fn ended() -> Bytes {
+    let mut groups = groups();
+    groups[2].truncate(1);
+    open(bytes_of(&functions(), &groups))
+}
+
 /// Names that no format may take for anything but names.
 pub(crate) fn hostile() -> Bytes {
     let names = [
@@ -117,4 +124,24 @@ pub(crate) fn export_with(
 
 pub(crate) fn text(format: &str, recording: &Bytes) -> String {
     String::from_utf8(export(format, recording).0).expect("UTF-8")
+}
+
+/// Some thousands of calls of two functions in several chunks, with durations of all kinds.
+pub(crate) fn many_calls() -> Bytes {
+    let (mut random, mut now) = (7_u64, 1_000);
+    let mut step = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        now += 1 + (random >> 40) % (1 << ((random >> 33) % 17));
+        now
+    };
+    let mut groups = Vec::new();
+    for _ in 0..5 {
+        let mut group = Vec::new();
+        for _ in 0..700 {
+            group.extend([enter(0, 900, step()), enter(1, 800, step())]);
+            group.extend([ret(1, 800, step()), ret(0, 900, step())]);
+        }
+        groups.push(group);
+    }
+    open(bytes_of(&functions(), &groups))
 }

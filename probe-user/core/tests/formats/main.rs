@@ -6,5 +6,8 @@ mod support;
 mod fixture;
 mod flat;
 mod graphs;
+mod protobuf;
 mod registry;
+mod summed;
+mod tools;
 mod traces;

@@ -1,6 +1,7 @@
 //! Formats with every call in time.
 
 use crate::fixture::{deep, export, hostile, text, typical};
+use crate::protobuf::{Field, bytes, fields, number};
 use flate2::read::ZlibDecoder;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -27,8 +28,11 @@ fn chrome_has_a_complete_event_for_each_call() {
     assert_eq!(other["host"]["name"], "host");
 }
 
-/// Of each thread: start, end and name of its events, in nanoseconds.
-fn chrome_calls(json: &str) -> HashMap<(u64, u64), Vec<(u64, u64, String)>> {
+/// Start, end and name, in nanoseconds.
+type Slice = (u64, u64, String);
+
+/// The events of each process and thread.
+fn chrome_calls(json: &str) -> HashMap<(u64, u64), Vec<Slice>> {
     let trace: Value = serde_json::from_str(json).expect("JSON");
     let mut threads: HashMap<_, Vec<_>> = HashMap::new();
     let nanos = |value: &Value| (value.as_f64().expect("a number") * 1_000.0).round() as u64;
@@ -57,58 +61,6 @@ fn chrome_events_of_a_thread_nest() {
             }
         }
     }
-}
-
-/// Fields of a message: number, and a number or bytes.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes);
-        let value = varint(&mut bytes);
-        fields.push(match tag & 7 {
-            0 => (tag >> 3, Field::Number(value)),
-            2 => {
-                let (field, rest) = bytes.split_at(value as usize);
-                bytes = rest;
-                (tag >> 3, Field::Bytes(field))
-            }
-            other => panic!("wire type {other}"),
-        });
-    }
-    fields
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-fn varint(bytes: &mut &[u8]) -> u64 {
-    let (mut value, mut shift) = (0, 0);
-    loop {
-        let byte = bytes[0];
-        *bytes = &bytes[1..];
-        value |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte < 0x80 {
-            return value;
-        }
-    }
-}
-
-fn number(fields: &[(u64, Field<'_>)], field: u64) -> Option<u64> {
-    fields.iter().find_map(|(n, value)| match value {
-        Field::Number(value) if *n == field => Some(*value),
-        _ => None,
-    })
-}
-
-fn bytes<'a>(fields: &[(u64, Field<'a>)], field: u64) -> Option<&'a [u8]> {
-    fields.iter().find_map(|(n, value)| match value {
-        Field::Bytes(value) if *n == field => Some(*value),
-        _ => None,
-    })
 }
 
 /// What Perfetto would show: for each sequence, `name start end` in order of the ends, with the
