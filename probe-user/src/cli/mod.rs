@@ -4,7 +4,8 @@ mod options;
 pub mod values;
 
 pub use options::{
-    FilterArgs, LinkArg, OutputArgs, ProbeArgs, ReportFormat, ReturnsArg, SelectArgs, SlowdownArg,
+    FilterArgs, LensArgs, LinkArg, OutputArgs, ProbeArgs, RecordingArgs, ReportFormat, ReturnsArg,
+    SelectArgs, SlowdownArg,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,6 +24,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace attach 4711 -f 'handle_*' -d 10          ten seconds of a live process\n  \
         sudo ctrace run -f '*' --view tree -- ./server       a program from its first function\n  \
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
+        sudo ctrace record -f 'handle_*' -p 4711 -d 60       the same into a file, to look at later\n  \
+        ctrace report trace.ctrace --view tree\n  \
         sudo ctrace doctor                                   what this kernel and user can do"
 )]
 pub struct Cli {
@@ -39,6 +42,8 @@ pub enum Command {
     List(ListArgs),
     Run(Box<RunArgs>),
     Attach(Box<AttachArgs>),
+    Record(Box<RecordArgs>),
+    Report(Box<ReportArgs>),
     Export(ExportArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -125,13 +130,71 @@ pub struct AttachArgs {
 #[derive(Debug, Args)]
 pub struct TraceArgs {
     #[command(flatten)]
+    pub what: WhatArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What these and `record` share.
+#[derive(Debug, Args)]
+pub struct WhatArgs {
+    #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
-    pub output: OutputArgs,
-    #[command(flatten)]
     pub probes: ProbeArgs,
+}
+
+/// Trace a process or a command and keep every call in a file
+#[derive(Debug, Args)]
+#[command(after_help = "Everything `run` and `attach` show can be had from the file later, by \
+    `ctrace report`, with any filter.\n\nExamples:\n  \
+    sudo ctrace record -o slow.ctrace -f 'handle_*' -p 4711 -d 60\n  \
+    sudo ctrace record -f '*' -- ./batch --all\n  \
+    sudo ctrace record --max-size 100MiB -m '*' -p 4711     a flight recorder: the newest calls\n  \
+    ctrace report slow.ctrace --view tree --thread worker")]
+pub struct RecordArgs {
+    #[command(flatten)]
+    pub what: WhatArgs,
+    #[command(flatten)]
+    pub file: RecordingArgs,
+    /// The running process to record: all its threads
+    #[arg(short, long, value_name = "PID", required_unless_present = "command")]
+    pub pid: Option<u32>,
+    /// Stop after this many seconds (also 500ms, 2m)
+    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]
+    pub duration: Option<Duration>,
+    /// The command to launch and record, and its arguments
+    #[arg(
+        value_name = "CMD",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        conflicts_with = "pid"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Show a recording as `run` and `attach` show what they trace
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ctrace report trace.ctrace\n  \
+    ctrace report trace.ctrace -f 'parse*' --view tree\n  \
+    ctrace report trace.ctrace --caller handle_request --min-duration 1ms\n  \
+    ctrace report trace.ctrace --time 10s..20s --format json -o part.json\n  \
+    ctrace report trace.ctrace --interval 60")]
+pub struct ReportArgs {
+    /// A file that `ctrace record` wrote
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    #[command(flatten)]
+    pub lens: LensArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Turn a recording into what other tools read

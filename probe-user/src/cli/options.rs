@@ -42,6 +42,43 @@ pub struct FilterArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "How to look at it")]
+pub struct LensArgs {
+    /// Only calls of these functions, and what they call; repeatable
+    #[arg(long = "caller", value_name = "GLOB[@OBJECT]")]
+    pub callers: Vec<String>,
+    /// Only calls of these functions, and the calls they are made in; repeatable
+    #[arg(long = "callee", value_name = "GLOB[@OBJECT]")]
+    pub callees: Vec<String>,
+    /// Paths begin with these functions, such as an event loop's handlers; repeatable
+    #[arg(long = "root", value_name = "GLOB[@OBJECT]")]
+    pub roots: Vec<String>,
+    /// Only calls that ended in this time since the start, such as 10s..20s, ..5s or 1m..
+    #[arg(long, value_name = "FROM..TO", value_parser = values::window)]
+    pub time: Option<std::ops::Range<Nanos>>,
+    /// A function that is on the path already is not added to it again
+    #[arg(long)]
+    pub fold_recursion: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The recording")]
+pub struct RecordingArgs {
+    /// The file to write
+    #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
+    pub output: PathBuf,
+    /// Keep only the newest calls: at least half of this size, and at most all of it
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub max_size: Option<u64>,
+    /// Begin another file at this size: trace.ctrace, trace.1.ctrace, …; each stands for itself
+    #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "max_size")]
+    pub rotate: Option<u64>,
+    /// With --rotate: remove all but the newest so many files
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     #[arg(long, value_enum, default_value_t)]

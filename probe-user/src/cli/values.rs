@@ -4,7 +4,7 @@ use super::SlowdownArg;
 use crate::ui::ViewName;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ctrace_core::{formats::Format, units::Nanos};
-use std::{fs::File, time::Duration};
+use std::{fs::File, ops::Range, time::Duration};
 
 const TIMES: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9)];
@@ -48,6 +48,21 @@ fn time(text: &str, bare: Option<f64>) -> Result<f64, String> {
         return Err("out of range".into());
     }
     Ok(ns)
+}
+
+/// A stretch of time, open at either end.
+pub fn window(text: &str) -> Result<Range<Nanos>, String> {
+    let (from, to) = text.split_once("..").ok_or("give two times, such as 10s..20s or 1m..")?;
+    let at = |text: &str, or| match text.trim() {
+        "" => Ok(or),
+        text => time(text, Some(1e9)).map(|ns| Nanos(ns as u64)),
+    };
+    let window = at(from, Nanos::ZERO)?..at(to, Nanos::MAX)?;
+    if window.is_empty() {
+        Err("the first time must be before the second".into())
+    } else {
+        Ok(window)
+    }
 }
 
 /// A size in bytes.
@@ -116,6 +131,11 @@ mod tests {
         check(seconds("500ms"), Some(Duration::from_millis(500)));
         check(seconds("0"), None);
         check(seconds("abc"), None);
+        check(window("1s..1500ms"), Some(Nanos(1_000_000_000)..Nanos(1_500_000_000)));
+        check(window("..2"), Some(Nanos::ZERO..Nanos(2_000_000_000)));
+        check(window("1m.."), Some(Nanos(60_000_000_000)..Nanos::MAX));
+        check(window("2s..1s"), None);
+        check(window("2s"), None);
     }
 
     #[test]

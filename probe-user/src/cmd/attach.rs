@@ -3,38 +3,52 @@
 use super::Failure;
 use crate::{
     bpf,
-    cli::AttachArgs,
+    cli::{AttachArgs, WhatArgs},
     session::{
         Origin, Setup,
+        output::{Output, Reports},
         signals::Signals,
-        sink::{self, Sink},
-        trace::{self, Ending},
+        sink,
+        trace::{self, Ending, Watched},
     },
     target::process::Process,
 };
 use ctrace_core::{report::TargetReport, units::Pid};
+use std::time::Duration;
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
     let process = Process::open(args.pid)?;
     let watched = trace::watch(Pid(args.pid))?;
-    let sink = Sink::open(&args.trace.output, sink::Default::Stdout)?;
+    let output = Output::Reports(Reports::open(&args.trace.output, sink::Default::Stdout)?);
+    Ok(attach(&args.trace.what, &process, watched, output, args.duration, verbose)?)
+}
+
+/// Traces a process, for so long at most.
+pub(super) fn attach(
+    what: &WhatArgs,
+    process: &Process,
+    watched: Watched,
+    output: Output,
+    after: Option<Duration>,
+    verbose: u8,
+) -> anyhow::Result<u8> {
     let objects = process.objects()?;
-    let mut setup = Setup::plan(&args.trace, &objects)?;
+    let mut setup = Setup::plan(what, &objects)?;
     let plan = std::mem::take(&mut setup.plan);
-    let pid = Pid(args.pid);
+    let pid = Pid(process.pid());
     let target = TargetReport {
         pid: Some(pid),
         exe: Some(process.exe().display().to_string()),
         command: process.command().to_vec(),
         ..TargetReport::default()
     };
-    let mut tracer = setup.tracer(pid, Origin::Running, target, sink)?;
-    tracer.introduce(&process);
+    let mut tracer = setup.tracer(pid, Origin::Running, target, output)?;
+    tracer.introduce(process);
     super::announce(verbose, &plan, pid);
     tracer.arm(&plan, &objects)?;
     drop(plan);
-    let ending = Ending { after: args.duration, signals: Signals::End };
+    let ending = Ending { after, signals: Signals::End };
     trace::run(&mut tracer, watched, &ending, || Ok(()))?;
     Ok(0)
 }

@@ -1,13 +1,10 @@
 //! `ctrace export`: a recording as another tool's file, by one of the formats in
 //! [`ctrace_core::formats`].
 
-use super::Failure;
+use super::{Failure, report::open};
 use crate::{cli::ExportArgs, session::sink, ui};
-use anyhow::{Context, anyhow, bail};
-use ctrace_core::{
-    formats::{Choice, Export, ExportError, Format, Options, Table},
-    record::Recording,
-};
+use anyhow::{Context, bail};
+use ctrace_core::formats::{Choice, Export, ExportError, Format, Options, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     fs::File,
@@ -68,11 +65,6 @@ fn check(args: &ExportArgs, format: &Format<File>) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn open(path: &Path) -> anyhow::Result<Recording<File>> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    Recording::open(file).map_err(|error| anyhow!("{} {error}", path.display()))
 }
 
 /// Where to write, and how that is called.

@@ -8,6 +8,8 @@ mod export;
 mod guard;
 mod list;
 mod man;
+mod record;
+mod report;
 mod run;
 
 use crate::{
@@ -25,6 +27,8 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::List(args) => list::main(&args, verbose),
         Command::Run(args) => run::main(&args, verbose),
         Command::Attach(args) => attach::main(&args, verbose),
+        Command::Record(args) => record::main(&args, verbose),
+        Command::Report(args) => report::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),

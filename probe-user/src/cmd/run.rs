@@ -3,12 +3,13 @@
 use super::Failure;
 use crate::{
     bpf,
-    cli::RunArgs,
+    cli::{RunArgs, WhatArgs},
     session::{
         Origin, Setup,
         launch::{Launched, exit_code},
+        output::{Output, Reports},
         signals::Signals,
-        sink::{self, Sink},
+        sink,
         trace::{self, Ending},
     },
     target::launch::{self, Launch},
@@ -16,37 +17,55 @@ use crate::{
 };
 use anyhow::anyhow;
 use ctrace_core::report::TargetReport;
+use std::ffi::OsString;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
-    if args.command[0].as_encoded_bytes().starts_with(b"-") {
-        let option = args.command[0].display();
-        return Err(
-            anyhow!("`{option}` is no option of `ctrace run`; see `ctrace help run`").into()
-        );
-    }
-    let resolved = launch::resolve(&args.command[0])
-        .map_err(|error| Failure::new(error.exit_code(), error))?;
+    let resolved = resolve("run", &args.command)?;
     Ok(trace_command(args, &resolved, verbose)?)
+}
+
+/// What the words behind the options of a subcommand would execute.
+pub(super) fn resolve(subcommand: &str, command: &[OsString]) -> Result<Launch, Failure> {
+    let first = &command[0];
+    if first.as_encoded_bytes().starts_with(b"-") {
+        let option = first.display();
+        let why = format!(
+            "`{option}` is no option of `ctrace {subcommand}`; see `ctrace help {subcommand}`"
+        );
+        return Err(anyhow!(why).into());
+    }
+    launch::resolve(first).map_err(|error| Failure::new(error.exit_code(), error))
 }
 
 fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Result<u8> {
     bpf::require()?;
-    let sink = Sink::open(&args.trace.output, sink::Default::Stderr)?;
-    let mut setup = Setup::plan(&args.trace, &resolved.objects)?;
+    let output = Output::Reports(Reports::open(&args.trace.output, sink::Default::Stderr)?);
+    launch(&args.trace.what, &args.command, resolved, output, verbose)
+}
+
+/// Launches a command under trace; gives its exit status.
+pub(super) fn launch(
+    what: &WhatArgs,
+    command: &[OsString],
+    resolved: &Launch,
+    output: Output,
+    verbose: u8,
+) -> anyhow::Result<u8> {
+    let mut setup = Setup::plan(what, &resolved.objects)?;
     let plan = std::mem::take(&mut setup.plan);
     for remark in resolved.remarks() {
         ui::say(&remark);
     }
-    let mut launched = Launched::stopped(&resolved.command, &args.command)?;
+    let mut launched = Launched::stopped(&resolved.command, command)?;
     let pid = launched.pid();
-    let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = command.iter().map(|word| word.to_string_lossy().into_owned());
     let target = TargetReport {
         pid: Some(pid),
         exe: Some(resolved.exe.display().to_string()),
         command: words.collect(),
         ..TargetReport::default()
     };
-    let mut tracer = setup.tracer(pid, Origin::Launched, target, sink)?;
+    let mut tracer = setup.tracer(pid, Origin::Launched, target, output)?;
     super::announce(verbose, &plan, pid);
     tracer.arm(&plan, &resolved.objects)?;
     drop(plan);

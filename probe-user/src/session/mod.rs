@@ -8,8 +8,10 @@ pub mod jump_room;
 pub mod launch;
 pub mod markers;
 mod nothing_chosen;
+pub mod output;
 pub mod plan;
 pub mod reader;
+pub mod recording;
 pub mod setup;
 pub mod signals;
 pub mod sink;
@@ -19,4 +21,4 @@ pub mod trace;
 pub mod tracer;
 pub mod unarmed;
 
-pub use setup::{Origin, Setup, describe, planner};
+pub use setup::{Origin, Setup, describe, filter, planner};

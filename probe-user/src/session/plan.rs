@@ -55,6 +55,10 @@ pub struct ObjectPlan {
     pub identity: Identity,
     /// A path that opens the very inode that is mapped.
     pub open_path: PathBuf,
+    /// Where the target has it from.
+    pub path: PathBuf,
+    /// In hexadecimal digits.
+    pub build_id: Option<String>,
     /// Its file name.
     pub name: Arc<str>,
     /// Empty where only its marker runtime is of interest.
@@ -211,6 +215,8 @@ impl Planner {
                 plan.objects.push(ObjectPlan {
                     identity: object.identity(),
                     open_path: object.open_path().to_owned(),
+                    path: object.path().to_owned(),
+                    build_id: object.build_id().map(hexadecimal),
                     name: Arc::clone(object.name()),
                     functions: planned,
                     markers,
@@ -333,6 +339,10 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The places of a USDT probe that carry one.

@@ -4,8 +4,8 @@ use super::{
     arm::LinkOptions,
     costs::{call_cost, hit_cost},
     markers::MARKER_CALL,
+    output::Output,
     plan::{Plan, Planner, Sites},
-    sink::Sink,
     slowdown::Watch,
     status::Status,
     tracer::{Parts, Tracer},
@@ -13,7 +13,7 @@ use super::{
 use crate::ui;
 use crate::{
     bpf::{Config, Kernel, LinkChoice},
-    cli::{LinkArg, ReturnsArg, SelectArgs, TraceArgs},
+    cli::{FilterArgs, LinkArg, ReturnsArg, SelectArgs, WhatArgs},
     target::{
         maps::MappedObject,
         place::Returns,
@@ -40,14 +40,14 @@ pub enum Origin {
 
 /// A command's options and the plan made from them.
 pub struct Setup<'a> {
-    args: &'a TraceArgs,
+    args: &'a WhatArgs,
     planner: Planner,
     pub plan: Plan,
 }
 
 impl<'a> Setup<'a> {
     /// Chooses the functions and their probes, before anything is touched.
-    pub fn plan(args: &'a TraceArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
+    pub fn plan(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
         let mut planner = planner(&args.select, args.probes.returns)?;
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
@@ -74,9 +74,9 @@ impl<'a> Setup<'a> {
         pid: Pid,
         origin: Origin,
         target: TargetReport,
-        sink: Sink,
+        output: Output,
     ) -> anyhow::Result<Tracer> {
-        let (probes, output) = (&self.args.probes, &self.args.output);
+        let probes = &self.args.probes;
         let markers = self.planner.asks_for_markers();
         // A batch of markers has to find a whole page.
         let least = if markers { 4 * 4096 } else { 4096 };
@@ -90,7 +90,8 @@ impl<'a> Setup<'a> {
         let engine = Engine::new(EngineConfig {
             follow: probes.follow,
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
-            filter: self.filter(),
+            filter: filter(&self.args.filter),
+            record: output.is_recording(),
             rings: kernel.ring_count(),
             ..EngineConfig::default()
         });
@@ -111,7 +112,7 @@ impl<'a> Setup<'a> {
             engine,
             planner: self.planner,
             links,
-            sink,
+            output,
             watch: Watch::new(probes.max_slowdown),
             status: match origin {
                 Origin::Running => Status::visible(),
@@ -119,23 +120,20 @@ impl<'a> Setup<'a> {
             },
             pid,
             target,
-            center_cut: output.center,
-            interval: output.interval,
-            cumulative: output.cumulative,
         }))
     }
+}
 
-    fn filter(&self) -> Filter {
-        let args = &self.args.filter;
-        let thread = |text: &String| match text.parse() {
-            Ok(tid) => ThreadFilter::Tid(Tid(tid)),
-            Err(_) => ThreadFilter::Name(text.clone()),
-        };
-        Filter {
-            min_duration: args.min_duration.unwrap_or_default(),
-            max_depth: args.depth,
-            threads: args.threads.iter().map(thread).collect(),
-        }
+/// The filter that the options ask for.
+pub fn filter(args: &FilterArgs) -> Filter {
+    let thread = |text: &String| match text.parse() {
+        Ok(tid) => ThreadFilter::Tid(Tid(tid)),
+        Err(_) => ThreadFilter::Name(text.clone()),
+    };
+    Filter {
+        min_duration: args.min_duration.unwrap_or_default(),
+        max_depth: args.depth,
+        threads: args.threads.iter().map(thread).collect(),
     }
 }
 

@@ -46,6 +46,11 @@ impl Sink {
         Ok(Self { out, name, format: args.format, views, style, several: args.interval.is_some() })
     }
 
+    /// Times of day are those of a recording's host.
+    pub fn set_epoch_offset(&mut self, offset_ns: i64) {
+        self.views.epoch_offset_ns = Some(offset_ns);
+    }
+
     /// Writes one report; a reader that went away (`| head`) is no error, but there is no point
     /// in going on: `false`.
     pub fn write(&mut self, report: &Report) -> anyhow::Result<bool> {

@@ -1,6 +1,7 @@
 //! The line that shows that a trace is going on: on a terminal only, and gone before a report.
 
 use crate::ui::units;
+use ctrace_core::engine::Counters;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
@@ -22,11 +23,20 @@ impl Status {
         Self(ProgressBar::hidden())
     }
 
-    pub fn show(&self, calls: u64, lost: u64) {
-        let calls = units::count(calls);
+    /// `written`: bytes of a recording.
+    pub fn show(&self, counters: Counters<'_>, lost: u64, written: Option<u64>) {
+        let calls = units::count(counters.calls);
+        let elapsed = self.0.elapsed().as_secs_f64().max(0.001);
+        let rate = units::count((counters.events as f64 / elapsed) as u64);
         let lost =
             if lost == 0 { String::new() } else { format!(" · {} lost", units::count(lost)) };
-        self.0.set_message(format!("tracing · {calls} calls{lost} · Ctrl-C ends and reports"));
+        self.0.set_message(match written {
+            None => format!("tracing · {calls} calls{lost} · Ctrl-C ends and reports"),
+            Some(bytes) => format!(
+                "recording · {calls} calls · {rate} events/s{lost} · {} · Ctrl-C ends",
+                units::bytes(bytes)
+            ),
+        });
     }
 
     /// Writes something without the line in its way.

@@ -2,6 +2,7 @@
 
 mod late;
 mod markers;
+mod recording;
 mod reports;
 mod watch;
 
@@ -9,9 +10,9 @@ use super::{
     arm::{self, LinkOptions},
     buffers::OwnedBuffer,
     costs::Costs,
+    output::Output,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
     reader::{Batch, Reader},
-    sink::Sink,
     slowdown::Watch,
     status::Status,
     unarmed::Unarmed,
@@ -27,6 +28,7 @@ use ctrace_core::{
     ProcessChange,
     engine::Engine,
     marker::BufferId,
+    record::ObjectRecord,
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
@@ -34,7 +36,7 @@ use markers::ArmedMarkers;
 use std::{
     collections::HashSet,
     ops::Range,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Receiver;
@@ -45,16 +47,13 @@ pub struct Parts {
     pub engine: Engine,
     pub planner: Planner,
     pub links: LinkOptions,
-    pub sink: Sink,
+    pub output: Output,
     pub watch: Watch,
     pub status: Status,
     /// Our own child, which may be held at the start of a program.
     pub launched: bool,
     pub pid: Pid,
     pub target: TargetReport,
-    pub center_cut: f64,
-    pub interval: Option<Duration>,
-    pub cumulative: bool,
 }
 
 pub struct Tracer {
@@ -74,6 +73,8 @@ pub struct Tracer {
     start: Nanos,
     next_report: Option<Nanos>,
     reported: Option<Nanos>,
+    /// Of a recording.
+    chunk_end: Nanos,
     looks: u32,
     finishing: bool,
     diagnostics: Option<Diagnostics>,
@@ -108,6 +109,7 @@ impl Tracer {
             start: Nanos::ZERO,
             next_report: None,
             reported: None,
+            chunk_end: Nanos::ZERO,
             looks: 0,
             finishing: false,
             diagnostics,
@@ -129,7 +131,9 @@ impl Tracer {
         self.start_clock();
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
-        self.next_report = self.parts.interval.map(|i| self.start.saturating_add(nanos(i)));
+        let interval = self.parts.output.interval();
+        self.next_report = interval.map(|i| self.start.saturating_add(nanos(i)));
+        self.begin_recording()?;
         Ok(())
     }
 
@@ -146,6 +150,11 @@ impl Tracer {
 
     fn attach_all(&mut self, object: &ObjectPlan, first: usize) -> anyhow::Result<()> {
         let parts = &mut self.parts;
+        parts.engine.add_object(ObjectRecord {
+            name: Arc::clone(&object.name),
+            path: object.path.display().to_string(),
+            build_id: object.build_id.clone(),
+        });
         self.costs.add(&object.functions);
         let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
         self.attachments.extend(attached);
@@ -230,10 +239,11 @@ impl Tracer {
         let mut read = true;
         while let Some(due) = self.next_report.filter(|due| *due <= settled) {
             self.parts.engine.advance(due);
-            read &= self.report(due, !self.parts.cumulative)?;
-            self.next_report = self.parts.interval.map(|i| due.saturating_add(nanos(i)));
+            read &= self.report_interval(due)?;
+            self.next_report = self.parts.output.interval().map(|i| due.saturating_add(nanos(i)));
         }
         self.parts.engine.advance(settled);
+        self.record(settled)?;
         Ok(read)
     }
 
@@ -258,7 +268,8 @@ impl Tracer {
         }
         self.count_losses()?;
         let lost = self.parts.engine.lost();
-        self.parts.status.show(self.parts.engine.counters().calls, lost);
+        let written = self.parts.output.written();
+        self.parts.status.show(self.parts.engine.counters(), lost, written);
         self.check_slowdown()
     }
 

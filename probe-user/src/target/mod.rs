@@ -21,6 +21,7 @@ pub mod place;
 pub mod plan;
 mod prefilter;
 pub mod process;
+pub mod recorded;
 mod search;
 pub mod select;
 pub mod symbols;

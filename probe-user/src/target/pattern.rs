@@ -10,6 +10,7 @@ use super::object::Object;
 use super::prefilter::Prefilter;
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
+use ctrace_core::function::{FunctionInfo, FunctionKind};
 use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
 
@@ -158,6 +159,16 @@ impl Pattern {
         (!is_regex && self.name.matches_variants(&scope.name))
             || ((is_regex || self.stem.contains('/'))
                 && self.name.matches_variants(&scope.full_name()))
+    }
+
+    /// Whether a function of a recording matches, by any of the names above.
+    pub fn matches_recorded(&self, function: &FunctionInfo) -> bool {
+        let names = || std::iter::once(&function.name).chain(&function.aliases);
+        let sign = if function.kind == FunctionKind::Usdt { ':' } else { '/' };
+        let whole = function.group.iter().map(|group| format!("{group}{sign}{}", function.name));
+        self.matches_object_name(&function.object, &function.object)
+            && (names().any(|name| self.name.matches_variants(name))
+                || whole.into_iter().any(|whole| self.name.matches_variants(&whole)))
     }
 
     /// Whether a bare name matches.

@@ -94,6 +94,20 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// A size in bytes, in powers of 1024.
+pub fn bytes(n: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (n as f64, 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    match unit {
+        0 => format!("{n} B"),
+        _ if value < 9.95 => format!("{value:.1} {}", units[unit]),
+        _ => format!("{value:.0} {}", units[unit]),
+    }
+}
+
 /// `1 call`, `1,234 calls`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })

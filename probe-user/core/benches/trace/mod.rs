@@ -58,10 +58,10 @@ impl Trace {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        self.engine_with(EngineConfig::default())
+        Self::engine_with(EngineConfig::default())
     }
 
-    fn engine_with(&self, config: EngineConfig) -> Engine {
+    pub(crate) fn engine_with(config: EngineConfig) -> Engine {
         let mut engine = Engine::new(EngineConfig { rings: 2, ..config });
         for name in ["handle", "parse", "work", "step"] {
             engine.add_function(FunctionInfo {
@@ -81,6 +81,11 @@ impl Trace {
     }
 
     pub(crate) fn feed(&self, engine: &mut Engine) {
+        self.feed_with(engine, |_| {});
+    }
+
+    /// The same; `advanced` is called every 10 ms of the trace.
+    pub(crate) fn feed_with(&self, engine: &mut Engine, mut advanced: impl FnMut(&mut Engine)) {
         let mut batches = self.rings.each_ref().map(|ring| ring.chunks(BATCH * RECORD_LEN));
         let mut more = true;
         while more {
@@ -94,19 +99,23 @@ impl Trace {
                 }
             }
             engine.advance(Nanos(newest.saturating_sub(HOLD_NS)));
+            advanced(engine);
         }
         engine.advance(Nanos(self.end));
+        engine.end_chunk(Nanos(self.end));
+        advanced(engine);
     }
 
     /// The trace as the bytes of a recording.
     pub(crate) fn record(&self) -> Vec<u8> {
-        let mut engine = self.engine_with(EngineConfig { record: true, ..EngineConfig::default() });
-        self.feed(&mut engine);
-        engine.end_chunk(Nanos(self.end));
+        let mut engine =
+            Self::engine_with(EngineConfig { record: true, ..EngineConfig::default() });
         let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
-        for block in engine.take_blocks() {
-            writer.write(&block).expect("memory takes all");
-        }
+        self.feed_with(&mut engine, |engine| {
+            for block in engine.take_blocks() {
+                writer.write(&block).expect("memory takes all");
+            }
+        });
         let end = End { end_ns: Nanos(self.end), ..End::default() };
         writer.finish(&end).expect("memory takes all")
     }

@@ -59,7 +59,7 @@ impl<'a> Edges<'a> {
         mut each: impl FnMut(ThreadId, &[Edge]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.chunks += 1;
-        let from = self.to.max(chunk.from.0);
+        let from = self.to;
         for of in chunk.threads() {
             let thread = self.threads.entry(of.thread).or_default();
             thread.seen = self.chunks;
@@ -107,7 +107,7 @@ struct Inside {
 /// The way back through a thread's part of a chunk.
 struct Walk<'a> {
     nodes: &'a [Node],
-    /// Where the chunk begins.
+    /// How far the chunks before go.
     from: u64,
     begun: &'a [OpenCall],
     /// How many of these are met.
@@ -403,6 +403,14 @@ mod tests {
         second.push(THREAD, [call].into_iter(), Vec::new());
         let calls = replay(&nodes(2), &[first, second]).calls;
         assert_eq!(calls, [(2, 10, 2, Ended::Untimed), (1, 20, 1, Ended::Timed)]);
+    }
+
+    #[test]
+    fn calls_that_began_before_the_first_chunk_of_a_flight_recorder_are_whole() {
+        let mut chunk = Chunk::new(100..130);
+        let call = crate::spool::Call { start: 50, duration: 70, node: 1, timed: true };
+        chunk.push(THREAD, [call].into_iter(), Vec::new());
+        assert_eq!(replay(&nodes(1), &[chunk]).calls, [(50, 120, 1, Ended::Timed)]);
     }
 
     #[test]

@@ -64,10 +64,9 @@ struct Sampler<'a, R> {
 impl<'a, R: ReadAt> Sampler<'a, R> {
     fn new(recording: &'a Recording<R>) -> Self {
         let head = recording.start();
-        let chunks = recording.chunks();
-        let first = chunks.first().map_or(head.start_ns, |chunk| chunk.from);
+        let first = recording.chunks().first().map_or(head.start_ns, |chunk| chunk.from);
         let start = head.start_ns.max(first).0;
-        let end = chunks.last().map_or(start, |chunk| chunk.to.0);
+        let end = recording.period().1.0;
         let distance = (end.saturating_sub(start) / MAX_LOOKS).max(LEAST);
         let wall = start.saturating_add_signed(head.epoch_offset_ns);
         let reference = ReferenceTimestamp::from_millis_since_unix_epoch(wall as f64 / 1e6);

@@ -78,8 +78,7 @@ pub(super) fn chunks<R: ReadAt>(
         match recording.chunk(entry) {
             Ok(chunk) => {
                 told.add(recording, &chunk);
-                let ended = recording.end().map_or(0, |end| end.end_ns.0);
-                let end = (place + 1 == entries.len()).then(|| ended.max(chunk.to.0));
+                let end = (place + 1 == entries.len()).then(|| recording.period().1.0);
                 if end.is_some() {
                     told.add_open(chunk.threads().iter().map(|t| t.open.len() as u64).sum());
                 }

@@ -71,7 +71,7 @@ pub(super) fn write<R: ReadAt>(export: &Export<'_, R>, out: Out<'_>) -> Result<T
         edges.chunk(step.chunk, |thread, edges| trace.edges(thread, edges))
     })?;
     edges.finish(end, |thread, edges| trace.edges(thread, edges))?;
-    trace.tell(&told, end.unwrap_or(recording.start().start_ns.0));
+    trace.tell(&told, recording.period().1.0);
     trace.compress()?;
     trace.out.finish()?;
     Ok(told)

@@ -1,6 +1,7 @@
 //! The frame around everything in a recording: what it is, how long, and a check sum.
 
 use super::{ReadAt, RecordError};
+use crate::units::ThreadId;
 
 /// At the start of a file.
 const MAGIC: [u8; 8] = *b"\x89CTRACE\n";
@@ -55,11 +56,13 @@ pub struct Block {
     /// Of a chunk: its stretch of time and its calls, for the index.
     pub(crate) window: std::ops::Range<u64>,
     pub(crate) calls: u64,
+    /// Of a chunk: which have something in it.
+    pub(crate) threads: Vec<ThreadId>,
 }
 
 impl Block {
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
-        Self { kind, contents, window: 0..0, calls: 0 }
+        Self { kind, contents, window: 0..0, calls: 0, threads: Vec::new() }
     }
 
     /// As it is in the file.
@@ -80,6 +83,11 @@ impl Block {
         bytes.extend(stored);
         bytes
     }
+}
+
+/// Whether a file that begins so is a recording.
+pub fn is_recording(head: &[u8]) -> bool {
+    head.starts_with(&MAGIC)
 }
 
 pub(crate) fn file_header() -> [u8; FILE_HEADER] {
@@ -173,4 +181,15 @@ pub(crate) fn contents_at(
         return Err(RecordError::Malformed("a block is cut off"));
     }
     header.contents(stored)
+}
+
+/// A block as it lies in the file.
+pub(crate) fn bytes_at(source: &impl ReadAt, offset: u64) -> Result<Vec<u8>, RecordError> {
+    let cut_off = RecordError::Malformed("a block is cut off");
+    let Some(header) = header_at(source, offset)? else { return Err(cut_off) };
+    let mut bytes = vec![0; BLOCK_HEADER + header.stored as usize];
+    match source.read_at(&mut bytes, offset)? == bytes.len() {
+        true => Ok(bytes),
+        false => Err(cut_off),
+    }
 }

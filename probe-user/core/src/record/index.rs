@@ -29,6 +29,17 @@ pub(crate) struct Entry {
     pub(crate) calls: u64,
 }
 
+impl From<&Entry> for ChunkEntry {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            offset: entry.offset,
+            from: Nanos(entry.window.start),
+            to: Nanos(entry.window.end),
+            calls: entry.calls,
+        }
+    }
+}
+
 /// The index, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index(pub(crate) Vec<Entry>);

@@ -10,6 +10,7 @@
 
 mod block;
 mod chunk;
+mod definitions;
 mod error;
 mod index;
 mod names;
@@ -18,15 +19,16 @@ mod recording;
 mod varint;
 mod writer;
 
-pub use block::{Block, BlockKind};
+pub use block::{Block, BlockKind, is_recording};
 pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
+pub use definitions::Definitions;
 pub use error::RecordError;
 pub use index::ChunkEntry;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
 pub(crate) use varint::put as put_varint;
-pub use writer::Writer;
+pub use writer::{Copied, Writer};
 
 /// Calls in a chunk, at most a few more: small enough to stay in a processor's cache.
 pub const CHUNK_CALLS: usize = 65_536;

@@ -130,6 +130,7 @@ impl Tracker {
             contents: chunk.encode(),
             window: chunk.from.0..chunk.to.0,
             calls: chunk.len() as u64,
+            threads: chunk.threads().iter().map(|thread| thread.thread).collect(),
         });
     }
 

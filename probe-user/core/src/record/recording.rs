@@ -8,7 +8,7 @@ use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::function::FunctionInfo;
 use crate::paths::Node;
-use crate::units::{FuncId, ThreadId};
+use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::HashMap;
 use std::io;
 
@@ -126,7 +126,7 @@ impl<R: ReadAt> Recording<R> {
             return Ok(());
         }
         if entry.kind == BlockKind::Calls && entry.window.end > 0 {
-            self.add_chunk(entry);
+            self.chunks.push(entry.into());
             return Ok(());
         }
         let contents = self.contents(entry.offset, entry.kind)?;
@@ -139,7 +139,8 @@ impl<R: ReadAt> Recording<R> {
                 let (nodes, functions) = (self.nodes.len(), self.functions.len());
                 let chunk = Chunk::decode(&contents, nodes, functions)?;
                 let window = chunk.from.0..chunk.to.0;
-                self.add_chunk(&Entry { window, calls: chunk.len() as u64, ..*entry });
+                let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
+                self.chunks.push(ChunkEntry::from(&entry));
             }
             BlockKind::Index => {}
         }
@@ -153,15 +154,6 @@ impl<R: ReadAt> Recording<R> {
             }
             _ => Err(RecordError::Malformed("a block is not where the index says")),
         }
-    }
-
-    fn add_chunk(&mut self, entry: &Entry) {
-        self.chunks.push(ChunkEntry {
-            offset: entry.offset,
-            from: crate::units::Nanos(entry.window.start),
-            to: crate::units::Nanos(entry.window.end),
-            calls: entry.calls,
-        });
     }
 
     fn add_names(&mut self, names: Names) {
@@ -192,6 +184,12 @@ impl<R: ReadAt> Recording<R> {
     /// Nothing if it was not ended: ctrace was killed, or is still at it.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
+    }
+
+    /// From when to when it goes: from arming, or from where older calls were dropped.
+    pub fn period(&self) -> (Nanos, Nanos) {
+        let last = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.to);
+        (self.start.start_ns, self.end.as_ref().map_or(last, |end| end.end_ns.max(last)))
     }
 
     /// By [`FuncId`].

@@ -1,10 +1,26 @@
 //! Puts blocks one after the other, and an index behind them.
 
-use super::RecordError;
-use super::block::{Block, BlockKind, file_header};
-use super::index::{Entry, Index};
+use super::block::{self, Block, BlockKind, file_header};
+use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Start};
+use super::{ReadAt, RecordError};
+use crate::units::Nanos;
 use std::io::Write;
+
+/// A chunk as it lies in a file.
+pub struct Copied {
+    entry: Entry,
+    bytes: Vec<u8>,
+}
+
+impl Copied {
+    pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
+        let bytes = block::bytes_at(source, chunk.offset)?;
+        let window = chunk.from.0..chunk.to.0;
+        let kind = BlockKind::Calls;
+        Ok(Self { entry: Entry { kind, offset: 0, window, calls: chunk.calls }, bytes })
+    }
+}
 
 /// Writes a recording.
 pub struct Writer<W> {
@@ -36,13 +52,38 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    fn write_json(
+    pub(crate) fn write_json(
         &mut self,
         kind: BlockKind,
         value: &impl serde::Serialize,
     ) -> Result<(), RecordError> {
         let contents = serde_json::to_vec(value).map_err(std::io::Error::other)?;
         self.write(&Block::new(kind, contents))
+    }
+
+    /// Adds a block as it is in another recording.
+    pub fn copy(&mut self, block: &Copied) -> Result<(), RecordError> {
+        self.out.write_all(&block.bytes)?;
+        self.index.0.push(Entry { offset: self.written, ..block.entry.clone() });
+        self.written += block.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Hands everything on to the file.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        Ok(self.out.flush()?)
+    }
+
+    /// When the last chunk ended.
+    pub fn last_time(&self) -> Nanos {
+        Nanos(self.index.0.iter().map(|entry| entry.window.end).max().unwrap_or(0))
+    }
+
+    /// The newest chunks that take up so many bytes together, at most.
+    pub fn newest_chunks(&self, bytes: u64) -> Vec<ChunkEntry> {
+        let from = self.written.saturating_sub(bytes);
+        let chunks = self.index.0.iter().filter(|entry| entry.kind == BlockKind::Calls);
+        chunks.filter(|entry| entry.offset >= from).map(ChunkEntry::from).collect()
     }
 
     /// Bytes so far.

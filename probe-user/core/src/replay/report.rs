@@ -27,7 +27,7 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
     let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, center_cut);
     let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
     let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
-    let (start, end) = period(recording, &lens, &chunks);
+    let (start, end) = period(recording, &lens);
     unions.add(&after_the_last(&lens, &chunks, &counted, end, keep.len()));
     let open = open(&mut counted, &lens, recording.functions().len());
     let counts = counted.counts.by_function();
@@ -61,14 +61,8 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
 }
 
 /// The stretch of time that is looked at.
-fn period<R: ReadAt>(
-    recording: &Recording<R>,
-    lens: &Lens<'_>,
-    chunks: &[ChunkEntry],
-) -> (Nanos, Nanos) {
-    let start = recording.start().start_ns;
-    let last = chunks.last().map_or(start, |chunk| chunk.to);
-    let end = recording.end().map_or(last, |end| end.end_ns.max(last));
+fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (Nanos, Nanos) {
+    let (start, end) = recording.period();
     let window = lens.clip(start, end);
     (Nanos(window.start.min(end.0)), Nanos(window.end.max(start.0)))
 }

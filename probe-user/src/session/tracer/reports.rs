@@ -1,7 +1,7 @@
 //! When reports are made, and what the tracer adds to them.
 
 use super::Tracer;
-use crate::bpf::Release;
+use crate::{bpf::Release, session::output::Output};
 use ctrace_core::{engine::ReportMeta, units::Nanos};
 
 impl Tracer {
@@ -24,12 +24,11 @@ impl Tracer {
                 residual.largest.0,
             );
         }
-        let own_interval = self.parts.interval.is_some() && !self.parts.cumulative;
         // The last interval may have ended just now.
         if self.reported != Some(end) {
-            self.report(end, own_interval)?;
+            self.report_interval(end)?;
         }
-        Ok(())
+        self.end_recording(end)
     }
 
     /// Markers that a target had not delivered when it ended.
@@ -44,20 +43,24 @@ impl Tracer {
         }
     }
 
-    pub(super) fn report(&mut self, end: Nanos, reset: bool) -> anyhow::Result<bool> {
+    /// A report of what happened since the last one, or of everything, as asked for; none of a
+    /// session that records.
+    pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
         self.reported = Some(end);
         self.count_losses()?;
         let mut notes = self.notes.clone();
         notes.extend(self.cost_of_probes(end));
         let parts = &mut self.parts;
-        let meta = ReportMeta { target: parts.target.clone(), center_cut: parts.center_cut, notes };
-        let mut report = if reset {
+        let Output::Reports(reports) = &mut parts.output else { return Ok(true) };
+        let meta =
+            ReportMeta { target: parts.target.clone(), center_cut: reports.center_cut, notes };
+        let mut report = if reports.interval.is_some() && !reports.cumulative {
             parts.engine.report_interval(end, meta)
         } else {
             parts.engine.report(end, meta)
         };
         self.unarmed.leave_out(&mut report);
-        parts.status.suspend(|| parts.sink.write(&report))
+        parts.status.suspend(|| reports.sink.write(&report))
     }
 
     /// What the probes took themselves, where that is much: it is in the times of the report.

@@ -1,0 +1,37 @@
+//! `ctrace record`: what `attach` and `run` do, into a file.
+
+use super::{Failure, attach, run};
+use crate::{
+    bpf,
+    cli::{RecordArgs, RecordingArgs},
+    session::{
+        output::Output,
+        recording::{Limit, Recording},
+        trace,
+    },
+    target::process::Process,
+};
+use ctrace_core::units::Pid;
+
+pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
+    let Some(pid) = args.pid else {
+        let resolved = run::resolve("record", &args.command)?;
+        bpf::require()?;
+        let output = output(&args.file)?;
+        return Ok(run::launch(&args.what, &args.command, &resolved, output, verbose)?);
+    };
+    bpf::require()?;
+    let process = Process::open(pid)?;
+    let watched = trace::watch(Pid(pid))?;
+    let output = output(&args.file)?;
+    Ok(attach::attach(&args.what, &process, watched, output, args.duration, verbose)?)
+}
+
+fn output(args: &RecordingArgs) -> anyhow::Result<Output> {
+    let limit = match (args.max_size, args.rotate) {
+        (Some(bytes), _) => Limit::Newest(bytes),
+        (None, Some(at)) => Limit::Rotate { at, keep: args.keep },
+        (None, None) => Limit::None,
+    };
+    Ok(Output::Recording(Box::new(Recording::create(&args.output, limit)?)))
+}

@@ -1,0 +1,196 @@
+//! One file after the other, or one that keeps the newest calls only.
+
+use anyhow::{Context, bail, ensure};
+use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Start, Writer};
+use std::{
+    fs::File,
+    io::{BufWriter, ErrorKind, Read},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// What a recording may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    #[default]
+    None,
+    /// Keep the newest calls in so many bytes.
+    Newest(u64),
+    /// Begin another file at this size, and keep so many.
+    Rotate { at: u64, keep: Option<u32> },
+}
+
+/// Less would hold hardly a chunk.
+const LEAST: u64 = 1 << 20;
+
+/// The file in the making, and those before it.
+pub(super) struct Segments {
+    path: PathBuf,
+    limit: Limit,
+    writer: Option<Writer<BufWriter<File>>>,
+    file: Option<File>,
+    start: Start,
+    /// What ids stand for: each file begins with it.
+    definitions: Definitions,
+    /// Number of the file in the making.
+    number: u32,
+    /// Bytes in files that are done and kept.
+    done: Vec<u64>,
+    written: Arc<AtomicU64>,
+}
+
+impl Segments {
+    pub(super) fn create(
+        path: &Path,
+        limit: Limit,
+        written: Arc<AtomicU64>,
+    ) -> anyhow::Result<Self> {
+        if let Limit::Newest(bytes) | Limit::Rotate { at: bytes, .. } = limit {
+            ensure!(bytes >= LEAST, "--max-size and --rotate: at least 1MiB");
+        }
+        let file = open(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            limit,
+            writer: None,
+            file: Some(file),
+            start: Start::default(),
+            definitions: Definitions::default(),
+            number: 0,
+            done: Vec::new(),
+            written,
+        })
+    }
+
+    pub(super) fn begin(&mut self, start: Start) -> anyhow::Result<()> {
+        self.start = start;
+        let file = self.file.take().context("the recording has begun already")?;
+        file.set_len(0)?;
+        self.writer = Some(Writer::new(BufWriter::new(file), &self.start)?);
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, block: Block) -> anyhow::Result<()> {
+        let is_chunk = block.kind == BlockKind::Calls;
+        let writer = self.writer.as_mut().context("the recording has not begun")?;
+        writer.write(&block)?;
+        self.definitions.note(block);
+        if is_chunk {
+            writer.flush()?;
+            let size = writer.written();
+            match self.limit {
+                Limit::Newest(limit) if size > limit => self.shrink(limit)?,
+                Limit::Rotate { at, keep } if size > at => self.rotate(keep)?,
+                _ => {}
+            }
+            self.count();
+        }
+        Ok(())
+    }
+
+    fn count(&self) {
+        let here = self.writer.as_ref().map_or(0, Writer::written);
+        self.written.store(self.done.iter().sum::<u64>() + here, Ordering::Relaxed);
+    }
+
+    /// Ends the file and begins the next.
+    fn rotate(&mut self, keep: Option<u32>) -> anyhow::Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let (size, from) = (writer.written(), writer.last_time());
+        let end = End { end_ns: from, ..End::default() };
+        writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
+        self.done.push(size);
+        self.number += 1;
+        let path = numbered(&self.path, self.number);
+        let file = open(&path).and_then(|file| Ok((file.set_len(0)?, file).1))?;
+        let start = Start { start_ns: from, ..self.start.clone() };
+        let mut writer = Writer::new(BufWriter::new(file), &start)?;
+        self.definitions.write(&mut writer)?;
+        self.writer = Some(writer);
+        let keep = keep.map_or(usize::MAX, |keep| keep as usize);
+        while self.done.len() >= keep {
+            let oldest = self.number - self.done.len() as u32;
+            std::fs::remove_file(numbered(&self.path, oldest))?;
+            self.done.remove(0);
+        }
+        Ok(())
+    }
+
+    /// Replaces the file by one with its newest half. Should ctrace die meanwhile, the old one is
+    /// there.
+    fn shrink(&mut self, limit: u64) -> anyhow::Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let kept = writer.newest_chunks(limit / 2);
+        let from = kept.first().map_or(writer.last_time(), |chunk| chunk.from);
+        let old = File::open(&self.path)?;
+        let path = self.path.with_extension("ctrace.part");
+        let new =
+            File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let start = Start { start_ns: from, ..self.start.clone() };
+        let mut newer = Writer::new(BufWriter::new(new), &start)?;
+        self.definitions.forget_threads_before(from);
+        self.definitions.write(&mut newer)?;
+        for chunk in &kept {
+            newer.copy(&Copied::read(&old, chunk)?)?;
+        }
+        newer.flush()?;
+        std::fs::rename(&path, &self.path)?;
+        self.writer = Some(newer);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, end: &End) -> anyhow::Result<()> {
+        let writer = self.writer.take().context("the recording has not begun")?;
+        let file = writer.finish(end)?.into_inner().map_err(|error| error.into_error())?;
+        let here = file.metadata()?.len();
+        self.written.store(self.done.iter().sum::<u64>() + here, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// `trace.ctrace`, `trace.1.ctrace`, …
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    match (number, path.extension()) {
+        (0, _) => path.to_owned(),
+        (_, Some(extension)) => {
+            let mut name = std::ffi::OsString::from(format!("{number}."));
+            name.push(extension);
+            path.with_extension(name)
+        }
+        (_, None) => path.with_extension(number.to_string()),
+    }
+}
+
+/// Opens for writing; what is no recording stays untouched.
+fn open(path: &Path) -> anyhow::Result<File> {
+    let cannot = || format!("cannot write {}", path.display());
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .with_context(cannot)?;
+    if !file.metadata().with_context(cannot)?.is_file() {
+        bail!("{}: a recording needs a file", cannot());
+    }
+    let mut head = [0; 8];
+    match file.read_exact(&mut head) {
+        Ok(()) if !ctrace_core::record::is_recording(&head) => {
+            bail!("{} is there already and is no recording; remove it first", path.display())
+        }
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            ensure!(
+                file.metadata()?.len() == 0,
+                "{} is there already and is no recording; remove it first",
+                path.display()
+            );
+        }
+        other => other.with_context(cannot)?,
+    }
+    std::io::Seek::rewind(&mut file)?;
+    Ok(file)
+}

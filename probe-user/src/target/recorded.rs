@@ -1,0 +1,67 @@
+//! SELECT on the functions of a recording: the same patterns, on what it says of them.
+
+use super::nearest::nearest;
+use super::pattern::Pattern;
+use ctrace_core::function::{FunctionInfo, FunctionKind};
+
+/// SELECT as it stands on the command line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice<'a> {
+    pub functions: &'a [String],
+    pub usdt: &'a [String],
+    pub markers: &'a [String],
+    pub exclude: &'a [String],
+}
+
+impl Choice<'_> {
+    pub fn is_empty(&self) -> bool {
+        [self.functions, self.usdt, self.markers, self.exclude].iter().all(|list| list.is_empty())
+    }
+}
+
+/// Which of the functions are chosen, by their ids; all but the excluded ones where none is named.
+/// A pattern for functions also finds markers and USDT probes of that name.
+pub fn choose(functions: &[FunctionInfo], choice: &Choice<'_>) -> anyhow::Result<Vec<bool>> {
+    let mut chosen =
+        vec![
+            choice.functions.is_empty() && choice.usdt.is_empty() && choice.markers.is_empty();
+            functions.len()
+        ];
+    let kinds = [
+        (choice.functions, None),
+        (choice.usdt, Some(FunctionKind::Usdt)),
+        (choice.markers, Some(FunctionKind::Marker)),
+    ];
+    for (texts, kind) in kinds {
+        for text in texts {
+            let pattern = Pattern::parse(text)?;
+            let mut found = false;
+            for (function, chosen) in functions.iter().zip(&mut chosen) {
+                if kind.is_none_or(|kind| kind == function.kind)
+                    && pattern.matches_recorded(function)
+                {
+                    (*chosen, found) = (true, true);
+                }
+            }
+            if !found {
+                anyhow::bail!("{}", not_found(text, &pattern, functions));
+            }
+        }
+    }
+    for text in choice.exclude {
+        let pattern = Pattern::parse(text)?;
+        for (function, chosen) in functions.iter().zip(&mut chosen) {
+            *chosen &= !pattern.matches_recorded(function);
+        }
+    }
+    Ok(chosen)
+}
+
+fn not_found(text: &str, pattern: &Pattern, functions: &[FunctionInfo]) -> String {
+    let near = nearest(&pattern.stem, functions.iter().map(|function| &*function.name), 3);
+    let near = match near.as_slice() {
+        [] => String::new(),
+        names => format!("; near it: {}", names.join(", ")),
+    };
+    format!("none of the {} recorded functions matches `{text}`{near}", functions.len())
+}
