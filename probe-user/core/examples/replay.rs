@@ -4,7 +4,6 @@
 //! `cargo run --release -p ctrace-core --example replay [MILLION CALLS]`; RAYON_NUM_THREADS=1 for one
 //! core.
 
-#[allow(dead_code, reason = "shared with the benchmarks of the engine")]
 #[path = "../benches/trace/mod.rs"]
 mod trace;
 

@@ -62,7 +62,7 @@ impl Sink {
                 for warning in ui::warnings(report) {
                     ui::say(&warning);
                 }
-                ui::say(&ui::loss_line(report));
+                ui::say(&ui::loss_line(&report.loss));
                 ui::render_csv(report, &self.views)?
             }
         };
@@ -77,13 +77,14 @@ impl Sink {
 }
 
 /// Opens a file for writing; what is in it stays until there is a report to replace it.
-fn open(path: &Path) -> anyhow::Result<Replaced> {
+pub fn open(path: &Path) -> anyhow::Result<Replaced> {
     let file = File::options().write(true).create(true).truncate(false).open(path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Replaced { file, begun: false })
 }
 
-struct Replaced {
+/// See [`open`].
+pub struct Replaced {
     file: File,
     begun: bool,
 }

@@ -5,6 +5,7 @@
 mod attach;
 mod call;
 mod engine;
+mod exports;
 mod footprint;
 mod marker;
 mod recording;
@@ -61,6 +62,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("call", call::run),
     ("throughput", throughput::run),
     ("engine", engine::run),
+    ("exports", exports::run),
     ("footprint", footprint::run),
     ("marker-cost", marker::cost),
     ("marker-peers", marker::peers),

@@ -49,7 +49,7 @@ fn write<T>(list: &[T], rows: &Rows, fields: &[Field<T>]) -> String {
     out
 }
 
-fn quoted(text: &str) -> Cow<'_, str> {
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let text = clean(text);
     if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))

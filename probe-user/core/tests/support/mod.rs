@@ -1,6 +1,8 @@
 //! Records and functions for tests of the engine as a session uses it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod recorded;
+
 use ctrace_common::{CONTROL_LEN, Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
