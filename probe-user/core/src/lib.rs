@@ -19,6 +19,7 @@ mod fold;
 pub mod function;
 mod grouped;
 mod hash;
+mod heat;
 mod histogram;
 mod ledger;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod region;
 pub mod replay;
 pub mod report;
 mod selection;
+mod slices;
 mod snapshot;
 mod spool;
 mod stack;

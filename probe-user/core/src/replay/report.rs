@@ -1,15 +1,20 @@
 //! The passes, one after the other, and what they found out as a report.
 
 use super::Query;
+use super::calls;
 use super::centers::unions_of;
 use super::count::{Counted, count};
+use super::heat::heat;
+use super::inside::inside;
 use super::lens::Lens;
 use super::ranks::ranks;
+use super::slowest::slowest;
 use crate::assemble::{Facts, Open};
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
 use crate::record::{ChunkEntry, ReadAt, Recording};
-use crate::report::{LossReport, Report, ThreadReport};
+use crate::report::{Extras, LossReport, Report, ThreadReport};
+use crate::slices::Slices;
 use crate::unions::{OpenCall, ThreadCalls, Window, unions};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::BTreeMap;
@@ -19,6 +24,16 @@ const MAX_ROWS: usize = 65_536;
 
 /// The report of a recording, as the query sees it. `center_cut` is a percentage.
 pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
+    report_with(recording, query, center_cut, Extras::default())
+}
+
+/// The same, with more in it.
+pub fn report_with<R: ReadAt>(
+    recording: &Recording<R>,
+    query: &Query,
+    center_cut: f64,
+    extras: Extras,
+) -> Report {
     let lens = Lens::new(query, recording.nodes());
     let begun = |chunk: &&ChunkEntry| chunk.from.0 < lens.window.end;
     let chunks: Vec<ChunkEntry> = recording.chunks().iter().take_while(begun).copied().collect();
@@ -29,10 +44,18 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
     let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
     let (start, end) = period(recording, &lens);
     unions.add(&after_the_last(&lens, &chunks, &counted, end, keep.len()));
+    let slices = Slices::new(start, end, extras.slices);
+    let heat = extras.histograms.then(|| heat(recording, &lens, &chunks, &counted, slices));
+    let slowest_calls = extras.slowest_calls.map(|top| {
+        let found = slowest(recording, &lens, &chunks, &counted, top);
+        let inside = inside(recording, &lens, &chunks, &counted, &found);
+        calls::reports(recording, &lens, &found, &inside)
+    });
     let open = open(&mut counted, &lens, recording.functions().len());
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
-    Facts {
+    let histograms = extras.histograms || extras.path_histograms;
+    let report = Facts {
         functions: recording.functions(),
         nodes: lens.paths.nodes(),
         by_function: &by_function,
@@ -41,6 +64,8 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
         open,
         ranks,
         unions,
+        histograms: histograms.then_some(&counted.counts.histograms),
+        heat,
         threads: threads(recording, &counted),
         start,
         end,
@@ -57,7 +82,9 @@ pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f6
         target: recording.end().map_or(&recording.start().target, |end| &end.target).clone(),
         center_cut,
         notes: notes(recording, counted.counts.unreadable),
-    })
+        extras,
+    });
+    Report { slowest_calls, ..report }
 }
 
 /// The stretch of time that is looked at.

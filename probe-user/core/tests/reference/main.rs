@@ -4,6 +4,7 @@
 
 mod actual;
 mod definitions;
+mod extras;
 mod program;
 mod replay;
 #[path = "../support/mod.rs"]
