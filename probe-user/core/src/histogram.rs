@@ -93,7 +93,8 @@ impl Histogram {
         for (bucket, count) in self.buckets() {
             *counts.entry(log_bucket(bounds_of(bucket).0, sub_bits)).or_default() += count;
         }
-        let (Some((&first, _)), Some((&last, _))) = (counts.first_key_value(), counts.last_key_value())
+        let (Some((&first, _)), Some((&last, _))) =
+            (counts.first_key_value(), counts.last_key_value())
         else {
             return Distribution::default();
         };

@@ -30,6 +30,11 @@ impl Slices {
         self.start + part as u64
     }
 
+    /// No slice is shorter.
+    pub(crate) fn shortest(&self) -> u64 {
+        self.length / self.count
+    }
+
     pub(crate) fn edges(&self) -> Vec<Nanos> {
         (0..=self.len()).map(|index| Nanos(self.edge(index))).collect()
     }

@@ -29,9 +29,8 @@ impl Tracker {
         let open = self.open();
         let Extras { histograms, path_histograms, slices, .. } = meta.extras;
         let of_nodes = (histograms || path_histograms).then(|| self.node_histograms());
-        let heat = (histograms && !self.period.folded).then(|| {
-            self.heat(Slices::new(Nanos(self.period.start), end, slices))
-        });
+        let heat = (histograms && !self.period.folded)
+            .then(|| self.heat(Slices::new(Nanos(self.period.start), end, slices)));
         Facts {
             functions: &self.functions,
             nodes: self.ledger.paths.nodes(),

@@ -12,7 +12,7 @@ use crate::{
 use anyhow::Context;
 use ctrace_core::{
     record::Recording,
-    replay::{Query, report},
+    replay::{Query, report_with},
     units::Nanos,
 };
 use std::{fs::File, ops::Range, path::Path};
@@ -23,7 +23,8 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     sink.set_epoch_offset(recording.start().epoch_offset_ns);
     let (start, end) = recording.period();
     for window in windows(args, start, end) {
-        let report = report(&recording, &query(args, &recording, window)?, args.output.center);
+        let query = query(args, &recording, window)?;
+        let report = report_with(&recording, &query, args.output.center, sink.extras());
         if !sink.write(&report)? {
             break;
         }

@@ -2,7 +2,7 @@
 
 use super::{
     recording::Recording,
-    sink::{Default, Sink},
+    sink::{Default, Sink, check_live},
 };
 use crate::cli::OutputArgs;
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub struct Reports {
 impl Reports {
     /// Checks what was asked for, before anything is attached.
     pub fn open(args: &OutputArgs, default: Default) -> anyhow::Result<Self> {
+        check_live(args)?;
         Ok(Self {
             sink: Sink::open(args, default)?,
             center_cut: args.center,

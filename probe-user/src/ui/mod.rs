@@ -5,6 +5,7 @@
 //! warnings, and the last line of every report is the loss line.
 
 mod clock;
+mod forest;
 mod grid;
 mod head;
 pub mod listing;
@@ -12,6 +13,8 @@ mod loss;
 mod names;
 mod notes;
 mod options;
+mod path;
+mod plot;
 mod stack;
 mod style;
 pub mod terminal;

@@ -18,7 +18,9 @@ pub(super) struct Bucket {
 pub(super) fn histograms(report: &Report, selection: &Selection) -> Vec<Bucket> {
     let mut out = Vec::new();
     for index in rows::functions(report, selection).indices {
-        let Some(FunctionHistogram { durations, .. }) = report.histogram_of(index) else { continue };
+        let Some(FunctionHistogram { durations, .. }) = report.histogram_of(index) else {
+            continue;
+        };
         let function = &report.functions[index];
         let buckets = durations.edges_ns.windows(2).zip(&durations.counts);
         out.extend(buckets.filter(|(_, calls)| **calls > 0).map(|(edges, &calls)| Bucket {

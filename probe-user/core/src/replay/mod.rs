@@ -8,7 +8,7 @@
 //! 3. `centers` adds up unions, now that it is known which calls belong to a center.
 //!
 //! What a view asks for besides ([`Extras`](crate::report::Extras)) takes a pass more each: `heat`,
-//! and `slowest`, after which `inside` goes over the chunks that those calls span.
+//! `timeline`, and `slowest`, after which `inside` goes over the chunks that those calls span.
 
 mod calls;
 mod centers;
@@ -22,6 +22,7 @@ mod report;
 mod select;
 mod slowest;
 mod spans;
+mod timeline;
 mod walk;
 
 pub use report::{report, report_with};

@@ -9,6 +9,7 @@ use super::inside::inside;
 use super::lens::Lens;
 use super::ranks::ranks;
 use super::slowest::slowest;
+use super::timeline::timeline;
 use crate::assemble::{Facts, Open};
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
@@ -52,6 +53,9 @@ pub fn report_with<R: ReadAt>(
         calls::reports(recording, &lens, &found, &inside)
     });
     let open = open(&mut counted, &lens, recording.functions().len());
+    let timeline = extras
+        .timeline_lanes
+        .map(|lanes| timeline(recording, &lens, &chunks, &counted, slices, lanes));
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
     let histograms = extras.histograms || extras.path_histograms;
@@ -84,7 +88,7 @@ pub fn report_with<R: ReadAt>(
         notes: notes(recording, counted.counts.unreadable),
         extras,
     });
-    Report { slowest_calls, ..report }
+    Report { slowest_calls, timeline, ..report }
 }
 
 /// The stretch of time that is looked at.

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// No two events at one time, which would leave open what is inside what; and long ones.
-fn apart(steps: Vec<Step>, factor: u64) -> Vec<Step> {
+pub(crate) fn apart(steps: Vec<Step>, factor: u64) -> Vec<Step> {
     steps.into_iter().map(|step| Step { wait: (step.wait + 1) * factor, ..step }).collect()
 }
 
@@ -106,7 +106,8 @@ fn check_calls(
         for (index, inside) in calls.iter().enumerate() {
             let (mut path, mut at) = (String::new(), index);
             let relative = loop {
-                path = format!("f{}{}{path}", calls[at].func, if path.is_empty() { "" } else { ">" });
+                path =
+                    format!("f{}{}{path}", calls[at].func, if path.is_empty() { "" } else { ">" });
                 match calls[at].parent {
                     Some(parent) if parent == place => break Some(path),
                     Some(parent) => at = parent,

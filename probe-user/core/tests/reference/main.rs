@@ -9,6 +9,7 @@ mod program;
 mod replay;
 #[path = "../support/mod.rs"]
 mod support;
+mod timeline;
 
 use actual::*;
 use ctrace_core::engine::{Engine, EngineConfig};

@@ -52,8 +52,12 @@ impl Tracer {
         notes.extend(self.cost_of_probes(end));
         let parts = &mut self.parts;
         let Output::Reports(reports) = &mut parts.output else { return Ok(true) };
-        let meta =
-            ReportMeta { target: parts.target.clone(), center_cut: reports.center_cut, notes };
+        let meta = ReportMeta {
+            target: parts.target.clone(),
+            center_cut: reports.center_cut,
+            notes,
+            extras: reports.sink.extras(),
+        };
         let mut report = if reports.interval.is_some() && !reports.cumulative {
             parts.engine.report_interval(end, meta)
         } else {
