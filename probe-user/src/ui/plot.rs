@@ -46,7 +46,8 @@ pub(super) fn shade(count: u64, most: u64) -> (char, Tone) {
         0 | 1 => SHADES.len() - 1,
         _ => {
             let share = (count.min(most) as f64).ln() / (most as f64).ln();
-            (share * (SHADES.len() - 1) as f64) as usize
+            // Powers are to be whole levels, whatever the last bit of a logarithm.
+            (share * (SHADES.len() - 1) as f64 + 1e-9) as usize
         }
     };
     let level = level.min(SHADES.len() - 1);

@@ -31,13 +31,13 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let selection = Selection { top: Some(top), ..context.selection.clone() };
     let rows = rows::functions(report, &selection);
     let mut out = text::title("Histograms");
-    for index in rows.indices {
+    for (place, &index) in rows.indices.iter().enumerate() {
         let function = &report.functions[index];
-        match report.histogram_of(index) {
-            Some(histogram) => out += &of_function(context, function, histogram),
-            None => out += &heading(context, function),
-        }
-        out.push('\n');
+        out += if place > 0 { "\n" } else { "" };
+        out += &match report.histogram_of(index) {
+            Some(histogram) => of_function(context, function, histogram),
+            None => heading(context, function),
+        };
     }
     out + &text::left_out(rows.left_out, "function", "functions", context.style)
 }

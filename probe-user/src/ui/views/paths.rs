@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 
 /// Paths shown when `--top` does not say.
 const TOP: usize = 20;
-/// Columns of a sparkline.
+/// Columns of a sparkline, and where room is short.
 const SPARKS: usize = 24;
+const FEW_SPARKS: usize = 12;
 /// Room for a path below which decimals give way, then columns, and what it gets at least.
 const GENEROUS_ROOM: usize = 64;
 const PATH_ROOM: usize = 32;
@@ -69,13 +70,13 @@ fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> Group {
         times("p99", |path| path.p99_ns),
         times("max", |path| path.max_ns),
     ];
-    columns.extend(sparklines(list));
+    columns.extend(sparklines(list, if digits == Digits::Full { SPARKS } else { FEW_SPARKS }));
     columns.retain(|column| !without.contains(&column.heading.as_str()));
     Group::untitled(columns)
 }
 
 /// The durations of each path on a scale that all share, from short to long.
-fn sparklines(list: &[&PathReport]) -> Option<Column> {
+fn sparklines(list: &[&PathReport], room: usize) -> Option<Column> {
     let of_path = |path: &PathReport| -> BTreeMap<u32, u64> {
         let histogram = path.histogram.iter();
         let buckets = histogram.flat_map(|h| h.edges_ns.iter().zip(&h.counts));
@@ -88,7 +89,7 @@ fn sparklines(list: &[&PathReport]) -> Option<Column> {
     let first = octaves.iter().filter_map(|of| of.keys().next()).min()?;
     let last = octaves.iter().filter_map(|of| of.keys().next_back()).max()?;
     let range: Vec<u32> = (*first..=*last).collect();
-    let each = plot::slices_per_column(range.len(), SPARKS);
+    let each = plot::slices_per_column(range.len(), room);
     let lines = octaves.iter().map(|of| {
         let sum = |part: &[u32]| {
             part.iter().filter_map(|octave| of.get(octave)).fold(0_u64, |a, b| a.saturating_add(*b))

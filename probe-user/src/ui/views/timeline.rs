@@ -16,6 +16,8 @@ pub(super) const TOP: usize = 8;
 const DEPTHS: usize = 8;
 /// Columns before those of time: `innermost `.
 const LABEL: usize = 10;
+/// Columns of a thread's name.
+const NAME: usize = 32;
 /// A run of columns that a name is written into.
 const LEAST_RUN: usize = 5;
 
@@ -64,7 +66,10 @@ fn of_lane(
     lane: &LaneReport,
     each: usize,
 ) -> String {
-    let name = names::cut_middle(&clean(&lane.name), 32);
+    let name = match &*lane.name {
+        "" => "thread".to_owned(),
+        name => names::cut_middle(&clean(name), NAME),
+    };
     let mut out = format!("{} {}\n", Tone::Heading.mark(&name), lane.tid.0);
     let mut row = |label: &str, cells: &[TimelineCell]| {
         let runs = runs(context, timeline, cells, each);
