@@ -5,7 +5,7 @@
 mod fixture;
 
 use ctrace_core::export::clean::is_harmful;
-use ctrace_core::report::Report;
+use ctrace_core::report::{Extras, Report};
 use ctrace_user::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
@@ -116,14 +116,14 @@ fn losses_come_first_and_last() {
 
 #[test]
 fn hostile_names() {
-    for name in ["summary", "paths", "threads"] {
+    for name in ["summary", "paths", "calls", "timeline", "threads"] {
         check(&format!("hostile_{name}"), &fixture::hostile(), &view(name), &WIDE);
     }
 }
 
 #[test]
 fn long_names() {
-    for name in ["summary", "detail", "tree", "paths"] {
+    for name in ["summary", "detail", "tree", "paths", "calls"] {
         check(&format!("long_{name}"), &fixture::long_names(), &view(name), &WIDE);
     }
 }
@@ -160,6 +160,46 @@ fn rows_are_chosen() {
 }
 
 #[test]
+fn paths_by_count_or_by_time() {
+    let first = |view_name: &str, sort: Option<&str>| {
+        let sort = sort.map(str::to_owned);
+        let options = ViewOptions { top: Some(1), sort, ..view(view_name) };
+        let text = sound(&fixture::typical(), &options, &FILE);
+        let row = text.lines().skip_while(|line| !line.starts_with("──")).nth(1);
+        row.and_then(|row| row.split_whitespace().last()).expect("a row").to_owned()
+    };
+    assert_eq!(first("paths", None), "main");
+    assert_eq!(first("paths", Some("total")), "main");
+    assert_eq!(first("paths", Some("calls")), "parse_header");
+    assert_eq!(first("counts", None), "parse_header");
+    assert_eq!(first("counts", Some("total")), "main");
+}
+
+#[test]
+fn what_needs_a_recording_says_how_to_get_one() {
+    for name in ViewName::all() {
+        let error = view(&name.to_string()).check_live().err().map(|error| error.to_string());
+        let needs = ["calls", "timeline"].contains(&name.view().name);
+        assert_eq!(error.is_some(), needs, "{name}");
+        let report = format!("`ctrace report trace.ctrace --view {name}`");
+        assert!(
+            error.is_none_or(|error| error.contains("`ctrace record`") && error.contains(&report))
+        );
+    }
+}
+
+#[test]
+fn a_report_holds_what_its_views_need() {
+    let nothing = ViewOptions::default().extras(Some(80));
+    assert_eq!(nothing, Extras { slices: 70, ..Extras::default() });
+    let all = ViewOptions { views: ViewName::all().collect(), top: Some(3), ..view("hist") };
+    let all = all.extras(None);
+    assert!(all.histograms && all.path_histograms);
+    assert_eq!((all.slowest_calls, all.timeline_lanes), (Some(3), Some(3)));
+    assert_eq!(view("calls").extras(None).slowest_calls, Some(10));
+}
+
+#[test]
 fn what_is_asked_wrongly() {
     let sort = ViewOptions { sort: Some("colour".to_owned()), ..view("threads") };
     let error = render_table(&fixture::typical(), &sort, &FILE).expect_err("no such column");
@@ -168,10 +208,14 @@ fn what_is_asked_wrongly() {
         "cannot sort by 'colour': choose one of calls, first, last, pid, tid, name"
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
-    assert!(error.to_string().contains("summary, detail, tree, paths, threads"));
+    assert!(
+        error
+            .to_string()
+            .contains("summary, detail, tree, paths, counts, hist, calls, timeline, threads")
+    );
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");
-    assert_eq!(error, ViewError::OneViewForCsv { given: 5 });
+    assert_eq!(error, ViewError::OneViewForCsv { given: ViewName::all().count() });
 }
 
 /// As many functions as one attach may select: the time grows with the rows, not their square.

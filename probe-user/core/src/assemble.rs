@@ -4,12 +4,14 @@
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
 use crate::function::FunctionInfo;
+use crate::heat::Heat;
+use crate::histogram::Histogram;
 use crate::ledger::FunctionCounts;
 use crate::paths::{Node, ROOT};
 use crate::rank::{Center, PERMILLE};
 use crate::report::{
-    CenterReport, DurationReport, FunctionReport, LossReport, PathReport, Report, SCHEMA,
-    ThreadReport,
+    CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
+    PathReport, Report, SCHEMA, ThreadReport,
 };
 use crate::tally::Tally;
 use crate::unions::{FunctionUnions, Unions};
@@ -43,6 +45,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) open: Open,
     pub(crate) ranks: Ranks,
     pub(crate) unions: Unions,
+    /// By path node, if they are asked for.
+    pub(crate) histograms: Option<&'a [Histogram]>,
+    pub(crate) heat: Option<Heat>,
     /// And how many are left out.
     pub(crate) threads: (Vec<ThreadReport>, u64),
     pub(crate) start: Nanos,
@@ -53,8 +58,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) loss: LossReport,
 }
 
+/// Buckets of an octave in histograms of functions, as a power of two.
+const SUB_BITS: u32 = 3;
+
 impl Facts<'_> {
-    pub(crate) fn report(self, meta: ReportMeta) -> Report {
+    pub(crate) fn report(mut self, meta: ReportMeta) -> Report {
+        let histograms = meta.extras.histograms.then(|| self.histograms());
         let duration = self.end.since(self.start);
         let functions = (0..self.functions.len())
             .map(|index| {
@@ -66,7 +75,7 @@ impl Facts<'_> {
                 report
             })
             .collect::<Vec<_>>();
-        let (paths, paths_other_calls) = self.paths();
+        let (paths, paths_other_calls) = self.paths(meta.extras.path_histograms);
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;
         if more_threads > 0 {
@@ -94,7 +103,29 @@ impl Facts<'_> {
             paths_other_calls,
             threads,
             notes,
+            histograms,
+            slowest_calls: None,
+            timeline: None,
         }
+    }
+
+    fn histograms(&mut self) -> HistogramsReport {
+        let heat = self.heat.take();
+        let slice_edges_ns = heat.as_ref().map(Heat::edges);
+        let mut over_time = heat.map(Heat::into_rows).unwrap_or_default();
+        let of_nodes = self.histograms.unwrap_or_default();
+        let functions = (0..self.functions.len()).map(|function| {
+            let mut histogram = Histogram::default();
+            let nodes = self.by_function.nodes_of(FuncId(function as u32));
+            nodes.iter().for_each(|&node| histogram.merge(&of_nodes[node as usize]));
+            FunctionHistogram {
+                function,
+                durations: histogram.distribution(SUB_BITS),
+                over_time: over_time.remove(&function).unwrap_or_default(),
+            }
+        });
+        let functions = functions.filter(|f| !f.durations.counts.is_empty()).collect();
+        HistogramsReport { slice_edges_ns, functions }
     }
 
     fn function(&self, index: usize, nodes: &[u32]) -> FunctionReport {
@@ -157,8 +188,9 @@ impl Facts<'_> {
     }
 
     /// All paths with calls on them or below, and the calls on paths beyond the bound.
-    fn paths(&self) -> (Vec<PathReport>, u64) {
+    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, u64) {
         let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
+        let histograms = self.histograms.filter(|_| with_histograms);
         let calls = |node: usize| {
             let tally = &self.tallies[node];
             tally.timed + tally.untimed + self.open.calls[node]
@@ -191,6 +223,7 @@ impl Facts<'_> {
                 p90_ns,
                 p99_ns,
                 max_ns: tally.max().map(Nanos),
+                histogram: histograms.map(|histograms| histograms[node].distribution(0)),
             });
         }
         (paths, other_calls)

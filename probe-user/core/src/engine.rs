@@ -11,7 +11,7 @@ use crate::paths::Paths;
 use crate::period::Period;
 use crate::process::ProcessChange;
 use crate::record::{Block, ObjectRecord, Recorder};
-use crate::report::{Report, TargetReport};
+use crate::report::{Extras, Report, TargetReport};
 use crate::spool::Spool;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, Pid, Tid};
@@ -60,6 +60,7 @@ pub struct ReportMeta {
     /// Percent of the timed calls cut off each end for the center columns, at most 50.
     pub center_cut: f64,
     pub notes: Vec<String>,
+    pub extras: Extras,
 }
 
 /// Running counts since the engine was made.

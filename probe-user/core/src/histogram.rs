@@ -4,7 +4,10 @@
 //! Durations arrive in bulk, when the spool is folded: so a sorted list of the used buckets, 8
 //! bytes each, does, and thousands of functions fit in a few megabytes.
 
+use crate::report::Distribution;
+use crate::units::Nanos;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// Buckets per octave, as a power of two.
 const SUB_BITS: u32 = 9;
@@ -22,15 +25,27 @@ pub(crate) struct Histogram {
 
 #[inline]
 pub(crate) fn bucket_of(duration: u64) -> usize {
-    let bits = u64::BITS - duration.leading_zeros();
-    let octave = bits.saturating_sub(SUB_BITS + 1);
-    ((octave as usize) << SUB_BITS) + (duration >> octave) as usize
+    log_bucket(duration, SUB_BITS)
 }
 
 /// The durations of a bucket: the least, and how many there are.
 pub(crate) fn bounds_of(bucket: usize) -> (u64, u64) {
-    let octave = (bucket >> SUB_BITS).saturating_sub(1);
-    (((bucket - (octave << SUB_BITS)) as u64) << octave, 1 << octave)
+    log_bounds(bucket, SUB_BITS)
+}
+
+/// The bucket of a duration where an octave has two to the power of `sub_bits` of them. Edges of
+/// few buckets are edges of many, too.
+#[inline]
+pub(crate) fn log_bucket(duration: u64, sub_bits: u32) -> usize {
+    let bits = u64::BITS - duration.leading_zeros();
+    let octave = bits.saturating_sub(sub_bits + 1);
+    ((octave as usize) << sub_bits) + (duration >> octave) as usize
+}
+
+/// The durations of such a bucket: the least, and how many there are.
+pub(crate) fn log_bounds(bucket: usize, sub_bits: u32) -> (u64, u64) {
+    let octave = (bucket >> sub_bits).saturating_sub(1);
+    (((bucket - (octave << sub_bits)) as u64) << octave, 1 << octave)
 }
 
 /// The middle of a bucket.
@@ -70,6 +85,25 @@ impl Histogram {
     /// The buckets in use, with their counts, ascending.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
         self.used.iter().map(|used| ((used >> COUNT_BITS) as usize, used & COUNT_MASK))
+    }
+
+    /// In two to the power of `sub_bits` buckets an octave, from the first to the last with a call.
+    pub(crate) fn distribution(&self, sub_bits: u32) -> Distribution {
+        let mut counts = BTreeMap::<usize, u64>::new();
+        for (bucket, count) in self.buckets() {
+            *counts.entry(log_bucket(bounds_of(bucket).0, sub_bits)).or_default() += count;
+        }
+        let (Some((&first, _)), Some((&last, _))) =
+            (counts.first_key_value(), counts.last_key_value())
+        else {
+            return Distribution::default();
+        };
+        let (from, width) = log_bounds(last, sub_bits);
+        let edges = (first..=last).map(|bucket| log_bounds(bucket, sub_bits).0);
+        Distribution {
+            edges_ns: edges.chain([from.saturating_add(width)]).map(Nanos).collect(),
+            counts: (first..=last).map(|b| counts.get(&b).copied().unwrap_or(0)).collect(),
+        }
     }
 
     /// The duration at `rank` (0 is the least), within 0.1 %.
@@ -199,6 +233,20 @@ mod tests {
         let mut durations = (0..63).flat_map(|b| [1u64 << b, 3 << b >> 1]).collect::<Vec<_>>();
         durations.sort_unstable();
         assert!(durations.windows(2).all(|w| bucket_of(w[0]) <= bucket_of(w[1])));
+    }
+
+    #[test]
+    fn a_distribution_counts_the_same_in_few_buckets() {
+        let mut histograms = vec![Histogram::default()];
+        let durations = [7, 8, 15, 16, 17, 1 << 40, u64::MAX].map(|duration| (0, duration));
+        HistogramCounter::default().count(&mut histograms, durations.into_iter());
+        let octaves = histograms[0].distribution(0);
+        let counts = octaves.edges_ns.iter().zip(&octaves.counts).filter(|(_, count)| **count > 0);
+        let counts: Vec<_> = counts.map(|(edge, count)| (edge.0, *count)).collect();
+        assert_eq!(counts, [(4, 1), (8, 2), (16, 2), (1 << 40, 1), (1 << 63, 1)]);
+        assert_eq!(octaves.edges_ns.last(), Some(&Nanos::MAX));
+        assert_eq!(histograms[0].distribution(3).coarser(0), octaves);
+        assert_eq!(Histogram::default().distribution(3), Distribution::default());
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod formats;
 pub mod function;
 mod grouped;
 mod hash;
+mod heat;
 mod histogram;
 mod ledger;
 #[cfg(test)]
@@ -36,6 +37,7 @@ mod region;
 pub mod replay;
 pub mod report;
 mod selection;
+mod slices;
 mod snapshot;
 mod spool;
 mod stack;

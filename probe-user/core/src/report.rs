@@ -3,6 +3,16 @@
 //! Its serialisation is the JSON interface `ctrace.report.v1` (`docs/report.schema.json`): keys are
 //! only ever added, integers are integers, absent values are null.
 
+mod calls;
+mod distribution;
+mod extras;
+mod timeline;
+
+pub use calls::{CallReport, InsideReport};
+pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
+pub use extras::Extras;
+pub use timeline::{LaneReport, TimelineCell, TimelineReport};
+
 use crate::function::FunctionKind;
 use crate::units::{Nanos, Pid, Tid};
 use serde::{Deserialize, Serialize};
@@ -35,6 +45,12 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// Facts for the reader that are no loss: children not followed, functions armed late, …
     pub notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histograms: Option<HistogramsReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest_calls: Option<Vec<CallReport>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<TimelineReport>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -155,6 +171,9 @@ pub struct PathReport {
     pub p90_ns: Option<Nanos>,
     pub p99_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
+    /// By octave; only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Distribution>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -4,11 +4,13 @@ use crate::assemble::{Facts, Open, Percentiles, Ranks, sum};
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
 use crate::grouped::Grouped;
+use crate::heat::Heat;
 use crate::histogram::{Histogram, HistogramCounter};
 use crate::ledger::Ledger;
 use crate::rank::{Center, Durations, Keep, PERMILLE, Wanted, nearest_rank};
-use crate::report::{LossReport, Report};
+use crate::report::{Extras, LossReport, Report};
 use crate::selection::Selection;
+use crate::slices::Slices;
 use crate::tally::Tally;
 use crate::tracker::Tracker;
 use crate::unions::{Unions, Window, unions};
@@ -25,6 +27,10 @@ impl Tracker {
         let keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
         let unions = self.unions(end, &keep);
         let open = self.open();
+        let Extras { histograms, path_histograms, slices, .. } = meta.extras;
+        let of_nodes = (histograms || path_histograms).then(|| self.node_histograms());
+        let heat = (histograms && !self.period.folded)
+            .then(|| self.heat(Slices::new(Nanos(self.period.start), end, slices)));
         Facts {
             functions: &self.functions,
             nodes: self.ledger.paths.nodes(),
@@ -34,6 +40,8 @@ impl Tracker {
             open,
             ranks,
             unions,
+            histograms: of_nodes.as_deref(),
+            heat,
             threads: self.threads.rows(),
             start: Nanos(self.period.start),
             end,
@@ -81,11 +89,8 @@ impl Tracker {
     }
 
     fn approximate_ranks(&self, by_function: &ByFunction) -> Ranks {
-        let Ledger { spool, tallies, paths, .. } = &self.ledger;
-        let mut by_node = self.period.histograms.clone();
-        by_node.resize(tallies.len(), Histogram::default());
-        let durations = spool.timed().map(|call| (call.node as usize, call.duration));
-        HistogramCounter::default().count(&mut by_node, durations);
+        let Ledger { tallies, paths, .. } = &self.ledger;
+        let by_node = self.node_histograms();
         let mut histograms = vec![Histogram::default(); self.functions.len()];
         let nodes = paths.nodes().iter().zip(tallies).zip(&by_node);
         let nodes = nodes.map(|((node, tally), histogram)| {
@@ -100,6 +105,25 @@ impl Tracker {
             (percentiles(histogram, &sum(tallies, of_function)), Center::default())
         });
         Ranks { functions: functions.collect(), nodes }
+    }
+
+    /// By path node, what was folded included.
+    fn node_histograms(&self) -> Vec<Histogram> {
+        let Ledger { spool, tallies, .. } = &self.ledger;
+        let mut by_node = self.period.histograms.clone();
+        by_node.resize(tallies.len(), Histogram::default());
+        let durations = spool.timed().map(|call| (call.node as usize, call.duration));
+        HistogramCounter::default().count(&mut by_node, durations);
+        by_node
+    }
+
+    fn heat(&self, slices: Slices) -> Heat {
+        let Ledger { spool, paths, .. } = &self.ledger;
+        let mut heat = Heat::new(slices);
+        for call in spool.timed() {
+            heat.add(paths.nodes()[call.node as usize].func, call.end(), call.duration);
+        }
+        heat
     }
 
     /// The period's unions, those of folded windows included.

@@ -51,6 +51,16 @@ fn every_report_follows_the_schema() {
 }
 
 #[test]
+fn what_was_not_asked_for_is_not_there() {
+    let value = parse(&json::to_line(&fixture::empty()));
+    for key in ["histograms", "slowest_calls", "timeline"] {
+        assert!(value.get(key).is_none(), "{key}");
+        assert!(parse(&json::to_line(&fixture::typical())).get(key).is_some(), "{key}");
+    }
+    assert!(parse(&json::to_line(&fixture::recursion(3)))["paths"][0].get("histogram").is_none());
+}
+
+#[test]
 fn every_way_to_end_follows_the_schema() {
     let ends = [
         (None, "null"),
@@ -71,7 +81,15 @@ fn every_way_to_end_follows_the_schema() {
 fn the_schema_refuses_what_is_no_report() {
     let validator = validator();
     let good = parse(&json::to_line(&fixture::typical()));
-    for pointer in ["/loss", "/functions/0/p999_ns", "/functions/0/center/median_ns", "/schema"] {
+    for pointer in [
+        "/loss",
+        "/functions/0/p999_ns",
+        "/functions/0/center/median_ns",
+        "/schema",
+        "/histograms/functions/0/counts",
+        "/slowest_calls/0/inside/0/parent",
+        "/timeline/lanes/0/depths",
+    ] {
         let mut bad = good.clone();
         let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
         let parent = bad.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
@@ -193,14 +211,17 @@ fn read_csv(text: &str) -> Vec<Vec<String>> {
 fn csv_rows_have_all_columns() {
     let everything = Selection { show_zero: true, ..Selection::default() };
     for report in reports() {
-        let tables = [
-            (Table::Functions, report.functions.len()),
-            (Table::Paths, report.paths.len()),
-            (Table::Threads, report.threads.len()),
-        ];
-        for (table, len) in tables {
+        let calls = report.slowest_calls.as_ref().map_or(0, Vec::len);
+        for table in Table::ALL {
             let text = csv::render(&report, table, &everything).expect("no sort is asked for");
             let rows = read_csv(&text);
+            let len = match table {
+                Table::Functions => report.functions.len(),
+                Table::Paths | Table::Counts => report.paths.len(),
+                Table::Threads => report.threads.len(),
+                Table::Calls => calls,
+                Table::Histograms | Table::Timeline => rows.len() - 1,
+            };
             assert_eq!(rows.len(), len + 1);
             assert!(rows.iter().all(|row| row.len() == rows[0].len()));
         }
@@ -222,9 +243,15 @@ fn csv_has_raw_numbers_and_quotes() {
 
 #[test]
 fn csv_golden() {
-    for (name, table) in
-        [("functions", Table::Functions), ("paths", Table::Paths), ("threads", Table::Threads)]
-    {
+    for (name, table) in [
+        ("functions", Table::Functions),
+        ("paths", Table::Paths),
+        ("counts", Table::Counts),
+        ("threads", Table::Threads),
+        ("histograms", Table::Histograms),
+        ("calls", Table::Calls),
+        ("timeline", Table::Timeline),
+    ] {
         let text = csv::render(&fixture::lossy(), table, &Selection::default());
         insta::assert_snapshot!(format!("csv_{name}"), text.expect("no sort is asked for"));
     }
@@ -253,11 +280,13 @@ fn rows_are_sorted_and_cut() {
 #[test]
 fn every_column_sorts_without_panic() {
     for report in reports().iter().chain([&fixture::extreme()]) {
-        for name in columns::names(&[Table::Functions, Table::Paths, Table::Threads]) {
+        for name in columns::names(&Table::ALL) {
             let selection = Selection { sort: Some(name.to_owned()), ..Selection::default() };
             rows::functions(report, &selection);
             rows::paths(report, &selection);
             rows::threads(report, &selection);
+            rows::counts(report, &selection);
+            rows::calls(report, &selection);
         }
     }
 }

@@ -11,8 +11,9 @@ use crate::{
 };
 use anyhow::Context;
 use ctrace_core::{
+    engine::ReportMeta,
     record::Recording,
-    replay::{Query, report},
+    replay::{Query, meta_of, report_with},
     units::Nanos,
 };
 use std::{fs::File, ops::Range, path::Path};
@@ -23,7 +24,10 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     sink.set_epoch_offset(recording.start().epoch_offset_ns);
     let (start, end) = recording.period();
     for window in windows(args, start, end) {
-        let report = report(&recording, &query(args, &recording, window)?, args.output.center);
+        let query = query(args, &recording, window)?;
+        let meta = meta_of(&recording, args.output.center);
+        let meta = ReportMeta { extras: sink.extras(), ..meta };
+        let report = report_with(&recording, &query, meta);
         if !sink.write(&report)? {
             break;
         }

@@ -2,7 +2,7 @@
 
 use super::{
     recording::Recording,
-    sink::{Default, Sink},
+    sink::{Default, Sink, check_live},
     spill::Spill,
 };
 use crate::cli::OutputArgs;
@@ -27,6 +27,9 @@ impl Reports {
     /// Checks what was asked for, before anything is attached.
     /// `spool`: bytes of memory for calls.
     pub fn open(args: &OutputArgs, spool: u64, default: Default) -> anyhow::Result<Self> {
+        if args.interval.is_some() {
+            check_live(args)?;
+        }
         Ok(Self {
             sink: Sink::open(args, default)?,
             spill: args.interval.is_none().then(|| Spill::new(spool)),

@@ -5,7 +5,10 @@ use crate::{
     ui::{self, Style, ViewOptions, terminal},
 };
 use anyhow::Context;
-use ctrace_core::{export::json, report::Report};
+use ctrace_core::{
+    export::json,
+    report::{Extras, Report},
+};
 use std::{
     fs::File,
     io::{self, ErrorKind, Write},
@@ -49,6 +52,11 @@ impl Sink {
     /// Times of day are those of a recording's host.
     pub fn set_epoch_offset(&mut self, offset_ns: i64) {
         self.views.epoch_offset_ns = Some(offset_ns);
+    }
+
+    /// What a report must hold to be written here.
+    pub fn extras(&self) -> Extras {
+        self.views.extras(self.style.width)
     }
 
     /// Writes one report; a reader that went away (`| head`) is no error, but there is no point
@@ -101,6 +109,11 @@ impl Write for Replaced {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Checks that what was asked for can be shown of a session, which does not keep every call.
+pub fn check_live(args: &OutputArgs) -> anyhow::Result<()> {
+    Ok(view_options(args)?.check_live()?)
 }
 
 fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {

@@ -6,6 +6,7 @@
 
 mod clock;
 mod exported;
+mod forest;
 mod grid;
 mod head;
 pub mod listing;
@@ -13,6 +14,8 @@ mod loss;
 mod names;
 mod notes;
 mod options;
+mod path;
+mod plot;
 mod stack;
 mod style;
 pub mod terminal;

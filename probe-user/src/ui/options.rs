@@ -3,8 +3,12 @@
 use super::views::{self, View};
 use ctrace_core::export::columns::{self, UnknownColumn};
 use ctrace_core::export::rows::Selection;
+use ctrace_core::report::Extras;
 use std::fmt;
 use std::str::FromStr;
+
+/// Columns beside those of a time axis, in any view.
+const LABELS: usize = 10;
 
 /// A view that exists.
 #[derive(Clone, Copy)]
@@ -85,6 +89,26 @@ impl ViewOptions {
         Ok(columns::check(sort, &tables)?)
     }
 
+    /// Finds out before anything is attached whether a session can show it.
+    pub fn check_live(&self) -> Result<(), ViewError> {
+        match self.views.iter().find(|name| name.view().needs.is_only_recorded()) {
+            Some(name) => Err(ViewError::NeedsRecording { view: name.view().name }),
+            None => Ok(()),
+        }
+    }
+
+    /// What a report must hold for the views, on a screen of this width.
+    pub fn extras(&self, width: Option<usize>) -> Extras {
+        let mut extras = Extras::default();
+        if let Some(width) = width {
+            extras.slices = width.saturating_sub(LABELS).max(1);
+        }
+        for name in &self.views {
+            name.view().needs.add_to(&mut extras, self.top);
+        }
+        extras
+    }
+
     pub(super) fn selection(&self) -> Selection {
         Selection {
             sort: self.sort.clone(),
@@ -110,6 +134,11 @@ pub enum ViewError {
     UnknownColumn(#[from] UnknownColumn),
     #[error("no view is called '{given}': choose one of {valid}")]
     UnknownView { given: String, valid: String },
+    #[error(
+        "the view '{view}' needs every call: record them with `ctrace record` in place of this \
+         command, then `ctrace report trace.ctrace --view {view}`"
+    )]
+    NeedsRecording { view: &'static str },
     #[error("CSV holds one view, and {given} were asked for: choose one with --view")]
     OneViewForCsv { given: usize },
 }

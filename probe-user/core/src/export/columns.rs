@@ -2,7 +2,7 @@
 //! its help derive.
 
 use super::Table;
-use crate::report::{FunctionReport, PathReport, ThreadReport};
+use crate::report::{CallReport, FunctionReport, PathReport, ThreadReport};
 use crate::units::Nanos;
 use std::cmp::Ordering;
 
@@ -99,6 +99,17 @@ pub static PATHS: &[Column<PathReport>] = &[
     column("name", &["function"], |p| Key::Text(p.path.last().map_or("", |name| name))),
 ];
 
+/// Columns of single calls; the first is the default.
+pub static CALLS: &[Column<CallReport>] = &[
+    column("duration", &["total", "time"], |c| time(c.duration_ns)),
+    column("self", &[], |c| time(c.self_ns)),
+    column("start", &["first"], |c| time(c.start_ns)),
+    column("inside", &["calls"], |c| count(c.inside_calls)),
+    column("depth", &[], |c| count(c.path.len() as u64)),
+    column("tid", &["thread"], |c| Key::Count(c.tid.map(|tid| tid.0.into()))),
+    column("name", &["function"], |c| Key::Text(c.name())),
+];
+
 /// Columns of threads; the first is the default.
 pub static THREADS: &[Column<ThreadReport>] = &[
     column("calls", &[], |t| count(t.calls)),
@@ -117,26 +128,48 @@ pub fn find<T>(columns: &'static [Column<T>], name: &str) -> Option<&'static Col
 
 /// A column that none of the tables has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot sort by '{}': choose one of {valid}", super::clean::clean(given))]
-pub struct UnknownColumn {
-    pub given: String,
-    /// The names of the columns there are, separated by commas.
-    pub valid: String,
+pub enum UnknownColumn {
+    #[error("cannot sort by '{}': choose one of {valid}", super::clean::clean(given))]
+    Other {
+        given: String,
+        /// The names of the columns there are, separated by commas.
+        valid: String,
+    },
+    #[error("cannot sort by '{}': the timeline is in order of time", super::clean::clean(given))]
+    None { given: String },
+}
+
+impl Table {
+    fn columns(self) -> Vec<&'static str> {
+        fn names<T>(columns: &'static [Column<T>]) -> Vec<&'static str> {
+            columns.iter().map(|column| column.name).collect()
+        }
+        match self {
+            Self::Functions | Self::Histograms => names(FUNCTIONS),
+            Self::Paths | Self::Counts => names(PATHS),
+            Self::Threads => names(THREADS),
+            Self::Calls => names(CALLS),
+            Self::Timeline => Vec::new(),
+        }
+    }
+
+    fn has_column(self, name: &str) -> bool {
+        match self {
+            Self::Functions | Self::Histograms => find(FUNCTIONS, name).is_some(),
+            Self::Paths | Self::Counts => find(PATHS, name).is_some(),
+            Self::Threads => find(THREADS, name).is_some(),
+            Self::Calls => find(CALLS, name).is_some(),
+            Self::Timeline => false,
+        }
+    }
 }
 
 /// The names of the columns that any of `tables` can be sorted by, each once.
 pub fn names(tables: &[Table]) -> Vec<&'static str> {
     let mut names = Vec::new();
-    for table in tables {
-        let of_table: Vec<&'static str> = match table {
-            Table::Functions => FUNCTIONS.iter().map(|c| c.name).collect(),
-            Table::Paths => PATHS.iter().map(|c| c.name).collect(),
-            Table::Threads => THREADS.iter().map(|c| c.name).collect(),
-        };
-        for name in of_table {
-            if !names.contains(&name) {
-                names.push(name);
-            }
+    for name in tables.iter().flat_map(|table| table.columns()) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -144,13 +177,13 @@ pub fn names(tables: &[Table]) -> Vec<&'static str> {
 
 /// Checks that at least one of `tables` has the column `name`.
 pub fn check(name: &str, tables: &[Table]) -> Result<(), UnknownColumn> {
-    let known = tables.iter().any(|table| match table {
-        Table::Functions => find(FUNCTIONS, name).is_some(),
-        Table::Paths => find(PATHS, name).is_some(),
-        Table::Threads => find(THREADS, name).is_some(),
-    });
-    if known {
+    let names = names(tables);
+    if tables.iter().any(|table| table.has_column(name)) {
         return Ok(());
     }
-    Err(UnknownColumn { given: name.to_owned(), valid: names(tables).join(", ") })
+    let given = name.to_owned();
+    Err(match names.is_empty() {
+        true => UnknownColumn::None { given },
+        false => UnknownColumn::Other { given, valid: names.join(", ") },
+    })
 }

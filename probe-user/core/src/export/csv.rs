@@ -6,9 +6,10 @@
 use super::Table;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
+use super::flat::{self, Bucket, Slice};
 use super::rows::{self, Rows, Selection};
 use crate::function::FunctionKind;
-use crate::report::{FunctionReport, PathReport, Report, ThreadReport};
+use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport};
 use crate::units::Nanos;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,19 +31,34 @@ pub fn render(
             write(&report.functions, &rows::functions(report, selection), FUNCTIONS)
         }
         Table::Paths => write(&report.paths, &rows::paths(report, selection), PATHS),
+        Table::Counts => write(&report.paths, &rows::counts(report, selection), COUNTS),
         Table::Threads => write(&report.threads, &rows::threads(report, selection), THREADS),
+        Table::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
+        Table::Calls => {
+            let calls = report.slowest_calls.as_deref().unwrap_or_default();
+            write(calls, &rows::calls(report, selection), CALLS)
+        }
+        Table::Timeline => write_all(&flat::timeline(report), TIMELINE),
     })
 }
 
 fn write<T>(list: &[T], rows: &Rows, fields: &[Field<T>]) -> String {
+    write_rows(rows.indices.iter().map(|&index| &list[index]), fields)
+}
+
+fn write_all<T>(list: &[T], fields: &[Field<T>]) -> String {
+    write_rows(list.iter(), fields)
+}
+
+fn write_rows<'a, T: 'a>(rows: impl Iterator<Item = &'a T>, fields: &[Field<T>]) -> String {
     let mut out = fields.iter().map(|(heading, _)| *heading).collect::<Vec<_>>().join(",");
     out.push('\n');
-    for &index in &rows.indices {
+    for row in rows {
         for (i, (_, text)) in fields.iter().enumerate() {
             if i > 0 {
                 out.push(',');
             }
-            out.push_str(&quoted(&text(&list[index])));
+            out.push_str(&quoted(&text(row)));
         }
         out.push('\n');
     }
@@ -137,6 +153,45 @@ static PATHS: &[Field<PathReport>] = &[
     ("p90_ns", |p| maybe_ns(p.p90_ns)),
     ("p99_ns", |p| maybe_ns(p.p99_ns)),
     ("max_ns", |p| maybe_ns(p.max_ns)),
+];
+
+static COUNTS: &[Field<PathReport>] = &[
+    ("path", |p| joined(&p.path)),
+    ("depth", |p| p.path.len().to_string()),
+    ("calls", |p| p.calls.to_string()),
+];
+
+/// A row for each bucket.
+static HISTOGRAMS: &[Field<Bucket>] = &[
+    ("name", |b| b.name.to_string()),
+    ("object", |b| b.object.to_string()),
+    ("from_ns", |b| ns(b.from)),
+    ("to_ns", |b| ns(b.to)),
+    ("calls", |b| b.calls.to_string()),
+];
+
+static CALLS: &[Field<CallReport>] = &[
+    ("path", |c| joined(&c.path)),
+    ("pid", |c| maybe(c.pid.map(|pid| pid.0))),
+    ("tid", |c| maybe(c.tid.map(|tid| tid.0))),
+    ("thread", |c| maybe(c.thread.as_deref())),
+    ("start_ns", |c| ns(c.start_ns)),
+    ("duration_ns", |c| ns(c.duration_ns)),
+    ("self_ns", |c| ns(c.self_ns)),
+    ("inside_calls", |c| c.inside_calls.to_string()),
+];
+
+/// A row for each slice in which something ran at a depth; depth 0 is what was innermost.
+static TIMELINE: &[Field<Slice>] = &[
+    ("pid", |s| s.pid.0.to_string()),
+    ("tid", |s| s.tid.0.to_string()),
+    ("thread", |s| s.thread.to_string()),
+    ("depth", |s| s.depth.to_string()),
+    ("from_ns", |s| ns(s.from)),
+    ("to_ns", |s| ns(s.to)),
+    ("name", |s| s.name.to_string()),
+    ("function_ns", |s| ns(s.cell.function_ns)),
+    ("busy_ns", |s| ns(s.cell.busy_ns)),
 ];
 
 static THREADS: &[Field<ThreadReport>] = &[

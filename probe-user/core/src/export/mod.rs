@@ -6,13 +6,33 @@
 pub mod clean;
 pub mod columns;
 pub mod csv;
+mod flat;
 pub mod json;
 pub mod rows;
 
-/// The three lists of a report that have rows.
+/// The lists of a report that have rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     Functions,
     Paths,
+    /// Paths without their times.
+    Counts,
     Threads,
+    /// Buckets of the functions' durations.
+    Histograms,
+    Calls,
+    Timeline,
+}
+
+impl Table {
+    /// Every table there is.
+    pub const ALL: [Self; 7] = [
+        Self::Functions,
+        Self::Paths,
+        Self::Counts,
+        Self::Threads,
+        Self::Histograms,
+        Self::Calls,
+        Self::Timeline,
+    ];
 }

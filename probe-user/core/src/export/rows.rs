@@ -2,7 +2,7 @@
 //! functions of a report, the same for tables and CSV.
 
 use super::columns::{self, Column};
-use crate::report::{FunctionReport, PathReport, Report};
+use crate::report::{CallReport, FunctionReport, PathReport, Report};
 use crate::units::Nanos;
 
 /// What the reader asked to see.
@@ -69,6 +69,19 @@ pub fn paths(report: &Report, selection: &Selection) -> Rows {
         |path| path.path.last().map_or("", |name| name),
     );
     Rows { left_out: report.paths.len() - indices.len(), indices, never_called: 0 }
+}
+
+/// The paths by their counts, unless another column is asked for.
+pub fn counts(report: &Report, selection: &Selection) -> Rows {
+    let sort = selection.sort.clone().or_else(|| Some("calls".to_owned()));
+    paths(report, &Selection { sort, ..selection.clone() })
+}
+
+/// Of the slowest calls that the report has.
+pub fn calls(report: &Report, selection: &Selection) -> Rows {
+    let list = report.slowest_calls.as_deref().unwrap_or_default();
+    let indices = choose(list, columns::CALLS, selection, |_| true, CallReport::name);
+    Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
 pub fn threads(report: &Report, selection: &Selection) -> Rows {

@@ -6,18 +6,26 @@
 //!    durations in buckets.
 //! 2. The counts tell in which buckets the wanted ranks lie; `ranks` gathers these exactly.
 //! 3. `centers` adds up unions, now that it is known which calls belong to a center.
+//!
+//! What a view asks for besides ([`Extras`](crate::report::Extras)) takes a pass more each: `heat`,
+//! `timeline`, and `slowest`, after which `inside` goes over the chunks that those calls span.
 
+mod calls;
 mod centers;
 mod clip;
 mod count;
+mod heat;
+mod inside;
 mod lens;
 mod ranks;
 mod report;
 mod select;
+mod slowest;
 mod spans;
+mod timeline;
 mod walk;
 
-pub use report::{report, report_with};
+pub use report::{meta_of, report, report_with};
 
 use crate::filter::Filter;
 use crate::units::Nanos;

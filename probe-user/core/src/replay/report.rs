@@ -1,15 +1,21 @@
 //! The passes, one after the other, and what they found out as a report.
 
 use super::Query;
+use super::calls;
 use super::centers::unions_of;
 use super::count::{Counted, count};
+use super::heat::heat;
+use super::inside::inside;
 use super::lens::Lens;
 use super::ranks::ranks;
+use super::slowest::slowest;
+use super::timeline::timeline;
 use crate::assemble::{Facts, Open};
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
 use crate::record::{ChunkEntry, ReadAt, Recording};
-use crate::report::{LossReport, Report, ThreadReport};
+use crate::report::{Extras, LossReport, Report, ThreadReport};
+use crate::slices::Slices;
 use crate::unions::{OpenCall, ThreadCalls, Window, unions};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::BTreeMap;
@@ -19,16 +25,22 @@ const MAX_ROWS: usize = 65_536;
 
 /// The report of a recording, as the query sees it. `center_cut` is a percentage.
 pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
-    let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
-    report_with(recording, query, ReportMeta { target, center_cut, notes: notes(recording) })
+    report_with(recording, query, meta_of(recording, center_cut))
 }
 
-/// The same, told from outside what it is of.
+/// What a recording says of itself.
+pub fn meta_of<R: ReadAt>(recording: &Recording<R>, center_cut: f64) -> ReportMeta {
+    let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
+    ReportMeta { target, center_cut, notes: notes(recording), extras: Extras::default() }
+}
+
+/// The same, told from outside what it is of and what else it is to have.
 pub fn report_with<R: ReadAt>(
     recording: &Recording<R>,
     query: &Query,
     mut meta: ReportMeta,
 ) -> Report {
+    let extras = meta.extras;
     let lens = Lens::new(query, recording.nodes());
     let begun = |chunk: &&ChunkEntry| chunk.from.0 < lens.window.end;
     let chunks: Vec<ChunkEntry> = recording.chunks().iter().take_while(begun).copied().collect();
@@ -39,7 +51,17 @@ pub fn report_with<R: ReadAt>(
     let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
     let (start, end) = period(recording, &lens);
     unions.add(&after_the_last(&lens, &chunks, &counted, end, keep.len()));
+    let slices = Slices::new(start, end, extras.slices);
+    let heat = extras.histograms.then(|| heat(recording, &lens, &chunks, &counted, slices));
+    let slowest_calls = extras.slowest_calls.map(|top| {
+        let found = slowest(recording, &lens, &chunks, &counted, top);
+        let inside = inside(recording, &lens, &chunks, &counted, &found);
+        calls::reports(recording, &lens, &found, &inside)
+    });
     let open = open(&mut counted, &lens, recording.functions().len());
+    let timeline = extras
+        .timeline_lanes
+        .map(|lanes| timeline(recording, &lens, &chunks, &counted, slices, lanes));
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
     if counted.counts.unreadable > 0 {
@@ -48,7 +70,8 @@ pub fn report_with<R: ReadAt>(
             counted.counts.unreadable
         ));
     }
-    Facts {
+    let histograms = extras.histograms || extras.path_histograms;
+    let report = Facts {
         functions: recording.functions(),
         nodes: lens.paths.nodes(),
         by_function: &by_function,
@@ -57,6 +80,8 @@ pub fn report_with<R: ReadAt>(
         open,
         ranks,
         unions,
+        histograms: histograms.then_some(&counted.counts.histograms),
+        heat,
         threads: threads(recording, &counted),
         start,
         end,
@@ -69,7 +94,8 @@ pub fn report_with<R: ReadAt>(
             ..LossReport::default()
         },
     }
-    .report(meta)
+    .report(meta);
+    Report { slowest_calls, timeline, ..report }
 }
 
 /// The stretch of time that is looked at.

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 use std::collections::HashSet;
 
 /// Does the work for parts of the chunks that follow each other, a part at a time for each core.
-pub(crate) fn each_part<T: Send>(
-    chunks: &[ChunkEntry],
-    work: impl Fn(&[ChunkEntry]) -> T + Send + Sync,
+pub(crate) fn each_part<E: Sync, T: Send>(
+    chunks: &[E],
+    work: impl Fn(&[E]) -> T + Send + Sync,
 ) -> Vec<T> {
     let parts = rayon::current_num_threads().max(1);
     chunks.par_chunks(chunks.len().div_ceil(parts).max(1)).map(work).collect()
@@ -55,6 +55,23 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         thread: &ThreadCalls,
         mut show: impl FnMut(Call, u32),
     ) {
+        let lens = self.lens;
+        self.all_calls(chunk, thread, |_, call, node| {
+            if let Some(node) = node.filter(|_| lens.is_in_window(call.end())) {
+                show(call, node);
+            }
+        });
+    }
+
+    /// Shows all calls of a thread that is looked at, with their places: those from before the
+    /// window, too, and those that do not count without a node.
+    #[inline]
+    pub(crate) fn all_calls(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(usize, Call, Option<u32>),
+    ) {
         if !self.lens.selects_thread(self.recording.thread(thread.thread)) {
             return;
         }
@@ -69,23 +86,19 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         }
         for (place, call) in calls.iter().enumerate() {
             let call = call.0;
-            let end = call.start.saturating_add(call.duration);
-            let Some(node) = self.lens.node(call.node) else { continue };
-            if !self.lens.is_in_window(end) || !self.lens.is_long_enough(call.duration, call.timed)
-            {
-                continue;
+            let mut node = self.lens.node(call.node);
+            if !self.lens.is_long_enough(call.duration, call.timed) {
+                node = None;
             }
-            if self.walk.is_some() {
+            if self.walk.is_some() && node.is_some() {
                 let crosses = call.start < chunk.from.0;
                 let counts = match crosses {
                     true => self.counts_after_all(thread.thread, call.start, call.node),
                     false => self.counts[place],
                 };
-                if !counts {
-                    continue;
-                }
+                node = node.filter(|_| counts);
             }
-            show(call, node);
+            show(place, call, node);
         }
     }
 

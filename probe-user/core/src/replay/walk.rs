@@ -36,28 +36,36 @@ pub(crate) struct Seen {
     pub(crate) own: u64,
 }
 
-struct Slot {
-    place: usize,
-    call: spool::Call,
-    is_open: bool,
+/// What a call spans: those of its thread that come behind it are inside it until one is not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    start: u64,
+    end: u64,
     depth: u32,
     /// Its depth is that of another path.
     other: bool,
+}
+
+impl Frame {
+    pub(crate) fn new(start: u64, end: u64, node: &Node) -> Self {
+        Self { start, end, depth: node.depth, other: node.other }
+    }
+
+    #[inline]
+    pub(crate) fn encloses(&self, call: &spool::Call, node: &Node) -> bool {
+        self.start <= call.start
+            && call.end() <= self.end
+            && (self.depth < node.depth || self.other || node.other)
+    }
+}
+
+struct Slot {
+    place: usize,
+    call: spool::Call,
+    frame: Frame,
     callees: u64,
     has: bool,
     span: Option<usize>,
-}
-
-impl Slot {
-    fn end(&self) -> u64 {
-        if self.is_open { u64::MAX } else { self.call.start.saturating_add(self.call.duration) }
-    }
-
-    fn encloses(&self, call: &spool::Call, node: &Node) -> bool {
-        self.call.start <= call.start
-            && call.start.saturating_add(call.duration) <= self.end()
-            && (self.depth < node.depth || self.other || node.other)
-    }
 }
 
 /// Whether a call counts, and where, once it is known whether a wanted one is inside.
@@ -108,7 +116,7 @@ impl<'a> Walk<'a> {
         }
         for (place, Call(call)) in calls.iter().enumerate() {
             let node = &self.nodes[call.node as usize];
-            while self.stack.last().is_some_and(|top| !top.encloses(call, node)) {
+            while self.stack.last().is_some_and(|top| !top.frame.encloses(call, node)) {
                 self.pop(&mut see);
             }
             self.push(*call, place, false);
@@ -133,8 +141,9 @@ impl<'a> Walk<'a> {
             });
             self.spans.len() - 1
         });
-        let (depth, other) = (node.depth, node.other);
-        self.stack.push(Slot { place, call, is_open, depth, other, callees: 0, has: false, span });
+        let end = if is_open { u64::MAX } else { call.end() };
+        let frame = Frame::new(call.start, end, node);
+        self.stack.push(Slot { place, call, frame, callees: 0, has: false, span });
     }
 
     /// All that is inside the top of the stack has been seen.

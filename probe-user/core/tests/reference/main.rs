@@ -4,10 +4,12 @@
 
 mod actual;
 mod definitions;
+mod extras;
 mod program;
 mod replay;
 #[path = "../support/mod.rs"]
 mod support;
+mod timeline;
 
 use actual::*;
 use ctrace_core::engine::{Engine, EngineConfig};

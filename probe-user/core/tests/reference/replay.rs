@@ -14,7 +14,7 @@ use ctrace_core::units::{Nanos, Tid};
 use proptest::prelude::*;
 
 /// A recording with a chunk's end at each of these times.
-fn record(program: &Program, cuts: &[u64]) -> Recording<Vec<u8>> {
+pub(crate) fn record(program: &Program, cuts: &[u64]) -> Recording<Vec<u8>> {
     let mut engine = start(EngineConfig { record: true, ..EngineConfig::default() });
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     let mut cuts: Vec<u64> = cuts.iter().map(|cut| program.end * cut / 100).collect();
@@ -58,7 +58,7 @@ fn check_sums(
     Ok(())
 }
 
-fn cuts() -> impl Strategy<Value = Vec<u64>> {
+pub(crate) fn cuts() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(0u64..=100, 0..6)
 }
 

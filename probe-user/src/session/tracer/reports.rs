@@ -53,8 +53,12 @@ impl Tracer {
         notes.extend(self.cost_of_probes(end));
         let parts = &mut self.parts;
         let Output::Reports(reports) = &mut parts.output else { return Ok(true) };
-        let meta =
-            ReportMeta { target: parts.target.clone(), center_cut: reports.center_cut, notes };
+        let meta = ReportMeta {
+            target: parts.target.clone(),
+            center_cut: reports.center_cut,
+            notes,
+            extras: reports.sink.extras(),
+        };
         let mut report = match &mut reports.spill {
             Some(spill) => spill.report(end, meta)?,
             None if reports.cumulative => parts.engine.report(end, meta),

@@ -1,11 +1,18 @@
 //! The registry of views: a new view is a file here and a line in [`VIEWS`], from which help,
 //! completions and tests derive.
 
+mod calls;
+mod counts;
 mod detail;
+mod hist;
+mod needs;
 mod paths;
 mod summary;
 mod threads;
+mod timeline;
 mod tree;
+
+pub use needs::Needs;
 
 use super::options::ViewOptions;
 use super::style::Style;
@@ -29,6 +36,8 @@ pub struct View {
     pub help: &'static str,
     /// The rows it shows, which are also those of its CSV.
     pub table: Table,
+    /// What the report must hold besides its sums.
+    pub needs: Needs,
     pub draw: fn(&Context<'_>) -> String,
 }
 
@@ -36,6 +45,7 @@ pub static SUMMARY: View = View {
     name: "summary",
     help: "where the time goes: calls, active-exclusive and active time of each function",
     table: Table::Functions,
+    needs: Needs::Nothing,
     draw: summary::draw,
 };
 
@@ -43,6 +53,7 @@ pub static DETAIL: View = View {
     name: "detail",
     help: "how long calls take: spread, percentiles, the fastest, the center and the slowest",
     table: Table::Functions,
+    needs: Needs::Nothing,
     draw: detail::draw,
 };
 
@@ -50,6 +61,7 @@ pub static TREE: View = View {
     name: "tree",
     help: "who calls whom, as an indented tree with total and self times",
     table: Table::Paths,
+    needs: Needs::Nothing,
     draw: tree::draw,
 };
 
@@ -57,18 +69,53 @@ pub static PATHS: View = View {
     name: "paths",
     help: "call paths from root to leaf that take the most time, with percentiles",
     table: Table::Paths,
+    needs: Needs::PathHistograms,
     draw: paths::draw,
+};
+
+pub static COUNTS: View = View {
+    name: "counts",
+    help: "how often each call path was taken, and how often for each call of its caller",
+    table: Table::Counts,
+    needs: Needs::Nothing,
+    draw: counts::draw,
+};
+
+pub static HIST: View = View {
+    name: "hist",
+    help: "how durations are distributed, on a logarithmic scale, and how that changes over time",
+    table: Table::Histograms,
+    needs: Needs::Histograms,
+    draw: hist::draw,
+};
+
+pub static CALLS: View = View {
+    name: "calls",
+    help: "the slowest calls, each with what was inside it (of a recording)",
+    table: Table::Calls,
+    needs: Needs::SlowestCalls,
+    draw: calls::draw,
+};
+
+pub static TIMELINE: View = View {
+    name: "timeline",
+    help: "what ran when in each thread, innermost and by depth (of a recording)",
+    table: Table::Timeline,
+    needs: Needs::Timeline,
+    draw: timeline::draw,
 };
 
 pub static THREADS: View = View {
     name: "threads",
     help: "the threads: calls, and when the first and the last event was",
     table: Table::Threads,
+    needs: Needs::Nothing,
     draw: threads::draw,
 };
 
 /// Every view.
-pub static VIEWS: &[&View] = &[&SUMMARY, &DETAIL, &TREE, &PATHS, &THREADS];
+pub static VIEWS: &[&View] =
+    &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS];
 
 /// The views shown when none is asked for.
 pub static DEFAULT: &[&View] = &[&SUMMARY, &DETAIL];

@@ -1,20 +1,21 @@
 //! The call paths that take the most time, each on one line from root to leaf.
 
 use super::super::grid::{self, Cell, Column, Group};
+use super::super::path::joined;
 use super::super::style::Tone;
-use super::super::units::{Digits, count, maybe_time};
-use super::super::{names, text};
+use super::super::units::{Digits, count, maybe_time, time};
+use super::super::{names, plot, text};
 use super::Context;
-use ctrace_core::export::clean::clean;
 use ctrace_core::export::rows::{self, Selection};
 use ctrace_core::report::PathReport;
 use ctrace_core::units::Nanos;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 /// Paths shown when `--top` does not say.
 const TOP: usize = 20;
-/// Frames shown at each end of a path that is longer than twice as many.
-const ENDS: usize = 16;
+/// Columns of a sparkline, and where room is short.
+const SPARKS: usize = 24;
+const FEW_SPARKS: usize = 12;
 /// Room for a path below which decimals give way, then columns, and what it gets at least.
 const GENEROUS_ROOM: usize = 64;
 const PATH_ROOM: usize = 32;
@@ -41,7 +42,8 @@ fn fit(list: &[&PathReport], width: Option<usize>) -> (Group, usize) {
     let longest = list.iter().map(|path| names::width(&joined(&path.path, usize::MAX))).max();
     let longest = longest.unwrap_or(0);
     let mut chosen = numbers(list, Digits::Full, &[]);
-    let dropped: [&[&str]; 4] = [&[], &["p90"], &["p90", "self"], &["p90", "self", "p50"]];
+    let dropped: [&[&str]; 5] =
+        [&[], &["p90"], &["p90", "self"], &["p90", "self", "p50"], &["p90", "self", "p50", "p99"]];
     let room = |group: &Group| width.saturating_sub(grid::total_width(&[group]) + 2);
     if room(&chosen) < longest.min(GENEROUS_ROOM) {
         for without in dropped {
@@ -68,52 +70,34 @@ fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> Group {
         times("p99", |path| path.p99_ns),
         times("max", |path| path.max_ns),
     ];
+    columns.extend(sparklines(list, if digits == Digits::Full { SPARKS } else { FEW_SPARKS }));
     columns.retain(|column| !without.contains(&column.heading.as_str()));
     Group::untitled(columns)
 }
 
-/// The path in at most `room` columns: recursion counted, then frames in the middle left out,
-/// then names shortened.
-fn joined(path: &[Arc<str>], room: usize) -> String {
-    let frames = folded(path);
-    let most = frames.len().min(2 * ENDS);
-    for kept in (2..=most).rev() {
-        let text = with_ends(&frames, kept);
-        if names::width(&text) <= room {
-            return text;
-        }
-    }
-    match frames.as_slice() {
-        [] => String::new(),
-        [only] => names::shorten(only, room),
-        [first, .., last] => {
-            let dots = if frames.len() > 2 { " → … → " } else { " → " };
-            let left = room.saturating_sub(names::width(dots));
-            // The leaf is what the row is about: the root gets what it leaves, or a third.
-            let root = left.saturating_sub(names::width(last)).max(left / 3);
-            let root = names::shorten(first, root);
-            let leaf = names::shorten(last, left.saturating_sub(names::width(&root)));
-            format!("{root}{dots}{leaf}")
-        }
-    }
-}
-
-/// The frames, with direct recursion as one frame and its depth.
-fn folded(path: &[Arc<str>]) -> Vec<String> {
-    let runs = path.chunk_by(|a, b| a == b);
-    runs.map(|run| match run.len() {
-        1 => clean(&run[0]).into_owned(),
-        n => format!("{} ×{}", clean(&run[0]), count(n as u64)),
-    })
-    .collect()
-}
-
-/// `kept` frames, half of them from each end.
-fn with_ends(frames: &[String], kept: usize) -> String {
-    if kept >= frames.len() {
-        return frames.join(" → ");
-    }
-    let head = kept / 2;
-    let tail = frames.len() - (kept - head);
-    format!("{} → … → {}", frames[..head].join(" → "), frames[tail..].join(" → "))
+/// The durations of each path on a scale that all share, from short to long.
+fn sparklines(list: &[&PathReport], room: usize) -> Option<Column> {
+    let of_path = |path: &PathReport| -> BTreeMap<u32, u64> {
+        let histogram = path.histogram.iter();
+        let buckets = histogram.flat_map(|h| h.edges_ns.iter().zip(&h.counts));
+        buckets
+            .filter(|(_, calls)| **calls > 0)
+            .map(|(from, &calls)| (u64::BITS - from.0.leading_zeros(), calls))
+            .collect()
+    };
+    let octaves: Vec<BTreeMap<u32, u64>> = list.iter().map(|path| of_path(path)).collect();
+    let first = octaves.iter().filter_map(|of| of.keys().next()).min()?;
+    let last = octaves.iter().filter_map(|of| of.keys().next_back()).max()?;
+    let range: Vec<u32> = (*first..=*last).collect();
+    let each = plot::slices_per_column(range.len(), room);
+    let lines = octaves.iter().map(|of| {
+        let sum = |part: &[u32]| {
+            part.iter().filter_map(|octave| of.get(octave)).fold(0_u64, |a, b| a.saturating_add(*b))
+        };
+        Cell::from(plot::sparkline(&range.chunks(each).map(sum).collect::<Vec<_>>()))
+    });
+    let edge = |octave: u32| Nanos(1_u64.checked_shl(octave).map_or(u64::MAX, |edge| edge / 2));
+    let heading =
+        format!("{}–{}", time(edge(*first), Digits::Short), time(edge(last + 1), Digits::Short));
+    Some(Column::left(&heading, lines))
 }

@@ -1,0 +1,71 @@
+//! Nested parts of a report as rows, for formats that have nothing else.
+
+use super::rows::{self, Selection};
+use crate::report::{FunctionHistogram, Report, TimelineCell};
+use crate::units::{Nanos, Pid, Tid};
+use std::sync::Arc;
+
+/// A bucket of a function's durations.
+pub(super) struct Bucket {
+    pub(super) name: Arc<str>,
+    pub(super) object: Arc<str>,
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    pub(super) calls: u64,
+}
+
+/// Buckets with calls, of the functions that are shown.
+pub(super) fn histograms(report: &Report, selection: &Selection) -> Vec<Bucket> {
+    let mut out = Vec::new();
+    for index in rows::functions(report, selection).indices {
+        let Some(FunctionHistogram { durations, .. }) = report.histogram_of(index) else {
+            continue;
+        };
+        let function = &report.functions[index];
+        let buckets = durations.edges_ns.windows(2).zip(&durations.counts);
+        out.extend(buckets.filter(|(_, calls)| **calls > 0).map(|(edges, &calls)| Bucket {
+            name: function.name.clone(),
+            object: function.object.clone(),
+            from: edges[0],
+            to: edges[1],
+            calls,
+        }));
+    }
+    out
+}
+
+/// A slice in which something ran in a thread.
+pub(super) struct Slice {
+    pub(super) pid: Pid,
+    pub(super) tid: Tid,
+    pub(super) thread: Arc<str>,
+    pub(super) depth: usize,
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    pub(super) name: Arc<str>,
+    pub(super) cell: TimelineCell,
+}
+
+/// Lane by lane, what was innermost first.
+pub(super) fn timeline(report: &Report) -> Vec<Slice> {
+    let Some(timeline) = &report.timeline else { return Vec::new() };
+    let mut out = Vec::new();
+    for lane in &timeline.lanes {
+        for (depth, cells) in std::iter::once(&lane.innermost).chain(&lane.depths).enumerate() {
+            out.extend(cells.iter().filter_map(|&cell| {
+                let edges = timeline.slice_edges_ns.get(cell.slice..=cell.slice + 1)?;
+                Some(Slice {
+                    pid: lane.pid,
+                    tid: lane.tid,
+                    thread: lane.name.clone(),
+                    depth,
+                    from: edges[0],
+                    to: edges[1],
+                    name: report.functions.get(cell.function)?.name.clone(),
+                    cell,
+                })
+            }));
+        }
+    }
+    out
+}

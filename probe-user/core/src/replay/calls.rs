@@ -1,0 +1,147 @@
+//! The slowest calls and what was inside them, as a report has them.
+
+use super::inside::{Inside, Kept, Sum};
+use super::lens::Lens;
+use super::slowest::Found;
+use super::walk::Frame;
+use crate::paths::{Node, ROOT};
+use crate::record::{ReadAt, Recording};
+use crate::report::{CallReport, InsideReport};
+use crate::units::Nanos;
+use std::collections::{BTreeMap, HashMap};
+
+/// Calls of one function in one call, up to which each is told.
+const FEW: usize = 3;
+
+pub(crate) fn reports<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    found: &[Found],
+    inside: &[Inside],
+) -> Vec<CallReport> {
+    let nodes = lens.paths.nodes();
+    let name = |node: u32| recording.functions()[nodes[node as usize].func.index()].name.clone();
+    let reports = found.iter().zip(inside).map(|(found, inside)| {
+        let rows = match &inside.sums {
+            None => tree(&inside.each, nodes, recording.nodes()),
+            Some(sums) => by_path(sums, found.node, nodes),
+        };
+        let (own, rows) = with_own(found.call.duration, rows);
+        let mut path = vec![name(found.node)];
+        let mut above = nodes[found.node as usize].parent;
+        while above != ROOT {
+            path.insert(0, name(above));
+            above = nodes[above as usize].parent;
+        }
+        let thread = recording.thread(found.thread);
+        CallReport {
+            function: nodes[found.node as usize].func.index(),
+            path,
+            pid: thread.map(|thread| thread.pid),
+            tid: thread.map(|thread| thread.tid),
+            thread: thread.map(|thread| thread.name.clone()),
+            start_ns: Nanos(found.call.start),
+            duration_ns: Nanos(found.call.duration),
+            self_ns: Nanos(own),
+            inside_calls: rows.iter().map(|(row, _)| row.sum.calls).sum(),
+            inside: rows
+                .into_iter()
+                .map(|(row, own)| InsideReport {
+                    parent: row.parent,
+                    function: nodes[row.node as usize].func.index(),
+                    name: name(row.node),
+                    calls: row.sum.calls,
+                    start_ns: Nanos(row.sum.start),
+                    total_ns: Nanos(row.sum.total),
+                    self_ns: Nanos(own),
+                    max_ns: Nanos(row.sum.max),
+                })
+                .collect(),
+        }
+    });
+    reports.collect()
+}
+
+struct Row {
+    parent: Option<usize>,
+    node: u32,
+    sum: Sum,
+}
+
+/// What the call and each row took themselves.
+fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
+    let (mut own, mut owns) = (duration, rows.iter().map(|r| r.sum.total).collect::<Vec<_>>());
+    for row in &rows {
+        let caller = row.parent.map_or(&mut own, |parent| &mut owns[parent]);
+        *caller = caller.saturating_sub(row.sum.total);
+    }
+    (own, rows.into_iter().zip(owns).collect())
+}
+
+/// Rows from single calls: in order of time, many of one function as one.
+fn tree(each: &[Kept], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); each.len() + 1];
+    let mut stack: Vec<(Frame, usize)> = Vec::new();
+    for (index, Kept { call, .. }) in each.iter().enumerate() {
+        let node = &recorded[call.node as usize];
+        while stack.last().is_some_and(|(frame, _)| !frame.encloses(call, node)) {
+            stack.pop();
+        }
+        callees[stack.last().map_or(each.len(), |(_, caller)| *caller)].push(index);
+        stack.push((Frame::new(call.start, call.end(), node), index));
+    }
+    let mut rows = Vec::new();
+    // Calls that are one row, and their caller's row; the next one is last.
+    let mut to_do = groups(&[each.len()], &callees, each, nodes, None);
+    while let Some((parent, calls)) = to_do.pop() {
+        let mut sum = Sum::default();
+        calls.iter().for_each(|&call| sum.add(&Sum::of(&each[call].call)));
+        rows.push(Row { parent, node: each[calls[0]].node, sum });
+        to_do.extend(groups(&calls, &callees, each, nodes, Some(rows.len() - 1)));
+    }
+    rows
+}
+
+type Group = (Option<usize>, Vec<usize>);
+
+/// What these calls called, a row each, the latest first.
+fn groups(
+    calls: &[usize],
+    callees: &[Vec<usize>],
+    each: &[Kept],
+    nodes: &[Node],
+    parent: Option<usize>,
+) -> Vec<Group> {
+    let mut by_function: HashMap<u32, Vec<usize>> = HashMap::new();
+    for &callee in calls.iter().flat_map(|&call| &callees[call]) {
+        let function = nodes[each[callee].node as usize].func.0;
+        by_function.entry(function).or_default().push(callee);
+    }
+    let one = calls.len() == 1;
+    let groups = by_function.into_values().flat_map(|mut of_function| {
+        of_function.sort_unstable_by(|a, b| b.cmp(a));
+        match one && of_function.len() <= FEW {
+            true => of_function.into_iter().map(|call| vec![call]).collect(),
+            false => vec![of_function],
+        }
+    });
+    let mut groups: Vec<Group> = groups.map(|calls| (parent, calls)).collect();
+    groups.sort_unstable_by_key(|(_, calls)| calls[0]);
+    groups
+}
+
+/// Rows from sums by path.
+fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
+    let mut places = HashMap::new();
+    let mut rows = Vec::new();
+    for (&node, &sum) in sums {
+        let mut above = nodes[node as usize].parent;
+        while above != ROOT && above != of && !places.contains_key(&above) {
+            above = nodes[above as usize].parent;
+        }
+        let parent = if above == of { None } else { places.get(&above).copied() };
+        places.insert(node, rows.len());
+        rows.push(Row { parent, node, sum });
+    }
+    rows
+}

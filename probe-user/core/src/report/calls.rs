@@ -1,0 +1,49 @@
+//! Single calls: the slowest, and what was inside them.
+
+use crate::units::{Nanos, Pid, Tid};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// One timed call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallReport {
+    /// Index in `functions` of the report.
+    pub function: usize,
+    /// From the thread's first traced frame to the function.
+    pub path: Vec<Arc<str>>,
+    pub pid: Option<Pid>,
+    pub tid: Option<Tid>,
+    /// Name of the thread.
+    pub thread: Option<Arc<str>>,
+    pub start_ns: Nanos,
+    pub duration_ns: Nanos,
+    pub self_ns: Nanos,
+    /// Calls inside it, at any depth.
+    pub inside_calls: u64,
+    /// The same as a tree.
+    pub inside: Vec<InsideReport>,
+}
+
+impl CallReport {
+    /// Of the function.
+    pub fn name(&self) -> &str {
+        self.path.last().map_or("", |name| name)
+    }
+}
+
+/// A call inside another, or several of one function that are told as one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InsideReport {
+    /// Index in `inside` of the caller, which comes first; nothing for those that the call made itself.
+    pub parent: Option<usize>,
+    /// Index in `functions` of the report.
+    pub function: usize,
+    pub name: Arc<str>,
+    pub calls: u64,
+    /// When the first began.
+    pub start_ns: Nanos,
+    pub total_ns: Nanos,
+    pub self_ns: Nanos,
+    /// The longest of them.
+    pub max_ns: Nanos,
+}

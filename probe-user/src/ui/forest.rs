@@ -1,0 +1,129 @@
+//! Rows that have parents, as indented lines.
+//!
+//! Trees are walked with a stack of their own: their depth is the target's, and recursion must not
+//! end ctrace. Beyond a depth the lines are drawn no deeper, and the depth is said instead.
+
+use super::style::Tone;
+use super::{grid::Cell, names};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Levels that are drawn when there is room.
+const DEEPEST: usize = 24;
+
+/// For each row, and last for the roots, the children to show.
+pub(super) struct Forest {
+    children: Vec<Vec<usize>>,
+}
+
+/// A row whose turn depends on its weight, so that the heaviest connected part is kept.
+#[derive(PartialEq, Eq)]
+struct Candidate {
+    weight: u64,
+    row: usize,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.weight.cmp(&other.weight).then(other.row.cmp(&self.row))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// One row.
+pub(super) struct Line {
+    pub(super) row: usize,
+    depth: usize,
+    /// For the levels that are drawn, whether more siblings follow there.
+    more: Vec<bool>,
+}
+
+impl Forest {
+    /// The `most` heaviest rows that have a weight, with those above them. Parents come first; what
+    /// claims otherwise is a root.
+    pub(super) fn choose(
+        parents: impl Iterator<Item = Option<usize>>,
+        weight: impl Fn(usize) -> Option<u64>,
+        most: usize,
+    ) -> Self {
+        let parents: Vec<Option<usize>> =
+            parents.enumerate().map(|(row, parent)| parent.filter(|&p| p < row)).collect();
+        let root = parents.len();
+        let mut all = vec![Vec::new(); root + 1];
+        for (row, parent) in parents.iter().enumerate() {
+            all[parent.unwrap_or(root)].push(row);
+        }
+        let candidates = |of: &[usize]| -> Vec<Candidate> {
+            let weighed = of.iter().map(|&row| (row, weight(row)));
+            weighed.filter_map(|(row, w)| w.map(|weight| Candidate { weight, row })).collect()
+        };
+        let mut children = vec![Vec::new(); root + 1];
+        let mut heap = BinaryHeap::from(candidates(&all[root]));
+        let mut left = most;
+        while left > 0
+            && let Some(Candidate { row, .. }) = heap.pop()
+        {
+            left -= 1;
+            children[parents[row].unwrap_or(root)].push(row);
+            heap.extend(candidates(&all[row]));
+        }
+        Self { children }
+    }
+
+    pub(super) fn sort_children(&mut self, mut by: impl FnMut(&usize, &usize) -> Ordering) {
+        for list in &mut self.children {
+            list.sort_by(&mut by);
+        }
+    }
+
+    /// From the first root down.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut more: Vec<bool> = Vec::new();
+        // Each entry: a node's children, and how many of them are done.
+        let mut stack = vec![(self.children.len() - 1, 0)];
+        while let Some((node, next)) = stack.last_mut() {
+            let siblings = &self.children[*node];
+            let Some(&row) = siblings.get(*next) else {
+                stack.pop();
+                more.pop();
+                continue;
+            };
+            *next += 1;
+            more.push(*next < siblings.len());
+            let drawn = more.len().min(DEEPEST + 1);
+            lines.push(Line { row, depth: more.len() - 1, more: more[..drawn].to_vec() });
+            stack.push((row, 0));
+        }
+        lines
+    }
+}
+
+impl Line {
+    /// The name at the end of its branch, and `behind` it, in at most `room` columns.
+    pub(super) fn cell(&self, name: &str, behind: &str, room: usize) -> Cell {
+        let levels = DEEPEST.min(room / 6);
+        let mut lead = String::new();
+        for level in 1..=self.depth.min(levels) {
+            let more = self.more.get(level).copied().unwrap_or(false);
+            lead += match (level == self.depth, more) {
+                (true, true) => "├─ ",
+                (true, false) => "└─ ",
+                (false, true) => "│  ",
+                (false, false) => "   ",
+            };
+        }
+        if self.depth > levels {
+            lead += &format!("[{}] ", self.depth);
+        }
+        let taken = names::width(&lead) + names::width(behind);
+        let name = names::shorten(name, room.saturating_sub(taken).max(8));
+        let marked = Tone::Dim.mark(&lead) + &Tone::Name.mark(&name) + behind;
+        Cell { text: lead + &name + behind, tone: Tone::Plain, marked: Some(marked) }
+    }
+}

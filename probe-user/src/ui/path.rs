@@ -1,0 +1,55 @@
+//! A call path on one line, from root to leaf.
+
+use super::names;
+use super::units::count;
+use ctrace_core::export::clean::clean;
+use std::sync::Arc;
+
+/// Frames shown at each end of a path that is longer than twice as many.
+const ENDS: usize = 16;
+
+/// The path in at most `room` columns: recursion counted, then frames in the middle left out,
+/// then names shortened.
+pub(super) fn joined(path: &[Arc<str>], room: usize) -> String {
+    let frames = folded(path);
+    let most = frames.len().min(2 * ENDS);
+    for kept in (2..=most).rev() {
+        let text = with_ends(&frames, kept);
+        if names::width(&text) <= room {
+            return text;
+        }
+    }
+    match frames.as_slice() {
+        [] => String::new(),
+        [only] => names::shorten(only, room),
+        [first, .., last] => {
+            let dots = if frames.len() > 2 { " → … → " } else { " → " };
+            let left = room.saturating_sub(names::width(dots));
+            // The leaf is what the row is about: the root gets what it leaves, or a third.
+            let root = left.saturating_sub(names::width(last)).max(left / 3);
+            let root = names::shorten(first, root);
+            let leaf = names::shorten(last, left.saturating_sub(names::width(&root)));
+            format!("{root}{dots}{leaf}")
+        }
+    }
+}
+
+/// The frames, with direct recursion as one frame and its depth.
+fn folded(path: &[Arc<str>]) -> Vec<String> {
+    let runs = path.chunk_by(|a, b| a == b);
+    runs.map(|run| match run.len() {
+        1 => clean(&run[0]).into_owned(),
+        n => format!("{} ×{}", clean(&run[0]), count(n as u64)),
+    })
+    .collect()
+}
+
+/// `kept` frames, half of them from each end.
+fn with_ends(frames: &[String], kept: usize) -> String {
+    if kept >= frames.len() {
+        return frames.join(" → ");
+    }
+    let head = kept / 2;
+    let tail = frames.len() - (kept - head);
+    format!("{} → … → {}", frames[..head].join(" → "), frames[tail..].join(" → "))
+}

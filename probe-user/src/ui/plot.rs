@@ -1,0 +1,113 @@
+//! Numbers as marks: bars, shades and sparklines, which need no colour.
+
+use super::style::Tone;
+
+/// Eighths of a column.
+const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// `part` of `whole`, which is as long as the room.
+pub(super) fn bar(part: u64, whole: u64, room: usize) -> String {
+    let eighths = scaled(part, whole, room * 8);
+    let mut out = "█".repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        out.push(EIGHTHS[eighths % 8]);
+    }
+    out
+}
+
+/// What of `most` marks `part` of `whole` is: none for nothing, else one at least.
+fn scaled(part: u64, whole: u64, most: usize) -> usize {
+    if part == 0 || whole == 0 {
+        return 0;
+    }
+    let scaled = u128::from(part.min(whole)) * most as u128 / u128::from(whole);
+    (scaled as usize).max(1)
+}
+
+/// One mark a number, the highest for the largest.
+pub(super) fn sparkline(numbers: &[u64]) -> String {
+    let largest = numbers.iter().copied().max().unwrap_or(0);
+    let mark = |&number: &u64| match scaled(number, largest, HEIGHTS.len()) {
+        0 => ' ',
+        height => HEIGHTS[height - 1],
+    };
+    numbers.iter().map(mark).collect()
+}
+
+/// How dark `count` is where `most` is the darkest, on a logarithmic scale: rare calls are what one
+/// looks for.
+pub(super) fn shade(count: u64, most: u64) -> (char, Tone) {
+    if count == 0 {
+        return (' ', Tone::Plain);
+    }
+    let level = match most {
+        0 | 1 => SHADES.len() - 1,
+        _ => {
+            let share = (count.min(most) as f64).ln() / (most as f64).ln();
+            // Powers are to be whole levels, whatever the last bit of a logarithm.
+            (share * (SHADES.len() - 1) as f64 + 1e-9) as usize
+        }
+    };
+    let level = level.min(SHADES.len() - 1);
+    (SHADES[level], [Tone::Dim, Tone::Plain, Tone::Warm, Tone::Warm, Tone::Hot][level])
+}
+
+/// How dark a share is, from 0 to 1.
+pub(super) fn shade_of_share(share: f64) -> char {
+    SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
+}
+
+/// Marks one after the other, those of one tone together.
+pub(super) fn marked(marks: impl IntoIterator<Item = (char, Tone)>) -> String {
+    let marks: Vec<(char, Tone)> = marks.into_iter().collect();
+    let runs = marks.chunk_by(|a, b| a.1 == b.1);
+    runs.map(|run| run[0].1.mark(&run.iter().map(|mark| mark.0).collect::<String>())).collect()
+}
+
+/// How many slices are one column, so that all of them fit into the room.
+pub(super) fn slices_per_column(slices: usize, room: usize) -> usize {
+    slices.div_ceil(room.max(1)).max(1)
+}
+
+/// A scale of times below `columns` columns: the first at its start, the last at its end.
+pub(super) fn scale(first: &str, last: &str, columns: usize) -> String {
+    let taken = super::names::width(first) + super::names::width(last);
+    format!("{first}{}{last}", " ".repeat(columns.saturating_sub(taken).max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn something_is_never_nothing() {
+        assert_eq!(bar(0, 1_000, 10), "");
+        assert_eq!(bar(1, 1_000_000, 10), "▏");
+        assert_eq!(bar(1_000, 1_000, 3), "███");
+        assert_eq!(bar(u64::MAX, u64::MAX, 2), "██");
+        assert_eq!(bar(3, 4, 2), "█▌");
+        assert_eq!(sparkline(&[0, 1, 500, 1_000]), " ▁▄█");
+        assert_eq!(sparkline(&[0, 0]), "  ");
+    }
+
+    #[test]
+    fn shades_are_logarithmic() {
+        let shades: String = [0, 1, 9, 10, 100, 1_000, 9_999, 10_000]
+            .iter()
+            .map(|&count| shade(count, 10_000).0)
+            .collect();
+        assert_eq!(shades, " ··░▒▓▓█");
+        assert_eq!(shade(1, 1).0, '█');
+        assert_eq!((shade_of_share(0.0), shade_of_share(1.0)), ('·', '█'));
+    }
+
+    #[test]
+    fn slices_fit() {
+        assert_eq!(slices_per_column(60, 66), 1);
+        assert_eq!(slices_per_column(60, 59), 2);
+        assert_eq!(slices_per_column(60, 0), 60);
+        assert_eq!(scale("a", "b", 5), "a   b");
+    }
+}

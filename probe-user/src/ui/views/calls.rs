@@ -1,0 +1,126 @@
+//! The slowest calls, each with what was inside it: the outlier and its reason.
+
+use super::super::forest::{Forest, Line};
+use super::super::grid::{self, Column, Group};
+use super::super::style::Tone;
+use super::super::units::{Digits, count, counted, time};
+use super::super::{names, path, text};
+use super::Context;
+use ctrace_core::export::clean::clean;
+use ctrace_core::export::rows;
+use ctrace_core::report::{CallReport, InsideReport};
+use ctrace_core::units::Nanos;
+
+/// Calls shown when `--top` does not say.
+pub(super) const TOP: usize = 10;
+/// Rows of what is inside a call.
+const INSIDE: usize = 16;
+
+pub(super) fn draw(context: &Context<'_>) -> String {
+    let report = context.report;
+    let calls = report.slowest_calls.as_deref().unwrap_or_default();
+    let rows = rows::calls(report, context.selection);
+    let mut out = text::title("Slowest calls");
+    if calls.is_empty() {
+        out += "No call has a known duration.\n";
+    }
+    let shown: Vec<&CallReport> = rows.indices.iter().map(|&index| &calls[index]).collect();
+    for (place, call) in shown.iter().enumerate() {
+        out += &of_call(context, place, call, outside(&shown, call));
+    }
+    out
+}
+
+/// The number of the innermost call that this one was in, among those shown.
+fn outside(shown: &[&CallReport], call: &CallReport) -> Option<usize> {
+    let end = |call: &CallReport| call.start_ns.saturating_add(call.duration_ns);
+    let encloses = |outer: &CallReport| {
+        (outer.tid, outer.pid) == (call.tid, call.pid)
+            && outer.start_ns <= call.start_ns
+            && end(outer) >= end(call)
+            && outer.path.len() < call.path.len()
+            && call.path.starts_with(&outer.path)
+    };
+    let outer = shown.iter().enumerate().filter(|(_, outer)| encloses(outer));
+    outer.max_by_key(|(_, outer)| outer.path.len()).map(|(place, _)| place + 1)
+}
+
+fn of_call(
+    context: &Context<'_>,
+    place: usize,
+    call: &CallReport,
+    outside: Option<usize>,
+) -> String {
+    let style = context.style;
+    let lead = format!("{}. {}  ", place + 1, time(call.duration_ns, Digits::Full));
+    let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(names::width(&lead)));
+    let name = names::shorten(&clean(call.name()), room);
+    let mut out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::Name.mark(&name));
+    let mut facts =
+        vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
+    facts.extend(thread(call));
+    facts.push(format!("self {}", time(call.self_ns, Digits::Full)));
+    if let Some(outer) = outside {
+        facts.push(format!("inside {outer}."));
+    }
+    if let [callers @ .., _] = call.path.as_slice()
+        && !callers.is_empty()
+    {
+        let room = style.width.map_or(usize::MAX, |width| width / 2);
+        facts.push(format!("called by {}", path::joined(callers, room)));
+    }
+    out += &text::paragraph(&format!("   {}", facts.join(" · ")), Tone::Dim, style);
+    if !call.inside.is_empty() {
+        out += &inside(context, call);
+    }
+    out
+}
+
+fn thread(call: &CallReport) -> Option<String> {
+    let tid = call.tid?.0;
+    Some(match call.thread.as_deref() {
+        None | Some("") => format!("thread {tid}"),
+        Some(name) => format!("thread {} ({tid})", clean(name)),
+    })
+}
+
+/// The longest rows, in order of time.
+fn inside(context: &Context<'_>, call: &CallReport) -> String {
+    let rows = &call.inside;
+    let weight = |row: usize| Some(rows[row].total_ns.0);
+    let mut forest = Forest::choose(rows.iter().map(|row| row.parent), weight, INSIDE);
+    forest.sort_children(usize::cmp);
+    let lines = forest.lines();
+    let at = |line: &Line| &rows[line.row];
+    let digits = Digits::Short;
+    let since = |start: Nanos| format!("+{}", time(start.since(call.start_ns), digits));
+    let several = |row: &InsideReport| match row.calls {
+        1 => String::new(),
+        _ => time(row.max_ns, digits),
+    };
+    let mut columns = vec![
+        Column::right("at", lines.iter().map(|line| since(at(line).start_ns))),
+        Column::right("total", lines.iter().map(|line| time(at(line).total_ns, digits))),
+        Column::right("self", lines.iter().map(|line| time(at(line).self_ns, digits))),
+    ];
+    if lines.iter().any(|line| at(line).calls > 1) {
+        columns.push(Column::right("longest", lines.iter().map(|line| several(at(line)))));
+    }
+    let numbers = Group::untitled(columns);
+    let room = context.style.width.map_or(usize::MAX, |width| {
+        width.saturating_sub(grid::total_width(&[&numbers]) + 2).max("inside".len())
+    });
+    let names = lines.iter().map(|line| {
+        let row = at(line);
+        let times = if row.calls == 1 { String::new() } else { format!(" ×{}", count(row.calls)) };
+        line.cell(&clean(&row.name), &times, room)
+    });
+    let tree = Group::untitled(vec![Column::left("inside", names)]);
+    let mut out = grid::draw(&[&numbers, &tree]);
+    let shown: u64 = lines.iter().map(|line| at(line).calls).sum();
+    if shown < call.inside_calls {
+        let more = counted(call.inside_calls - shown, "more call", "more calls");
+        out += &text::paragraph(&format!("… {more} inside not shown"), Tone::Dim, context.style);
+    }
+    out
+}

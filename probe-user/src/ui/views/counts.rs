@@ -1,0 +1,42 @@
+//! How often each path was called, without durations: what runs how often for what.
+
+use super::super::grid::{self, Cell, Column, Group};
+use super::super::path::joined;
+use super::super::style::Tone;
+use super::super::text;
+use super::super::units::{ABSENT, count};
+use super::Context;
+use ctrace_core::export::rows::{self, Selection};
+use ctrace_core::report::PathReport;
+
+/// Paths shown when `--top` does not say.
+const TOP: usize = 20;
+/// What a path gets at least.
+const LEAST_ROOM: usize = 12;
+
+pub(super) fn draw(context: &Context<'_>) -> String {
+    let report = context.report;
+    let top = context.selection.top.unwrap_or(TOP);
+    let selection = Selection { top: Some(top), ..context.selection.clone() };
+    let rows = rows::counts(report, &selection);
+    let list: Vec<&PathReport> = rows.indices.iter().map(|&i| &report.paths[i]).collect();
+    let per_caller = |path: &PathReport| {
+        let caller = path.parent.and_then(|parent| report.paths.get(parent));
+        caller.filter(|caller| caller.calls > 0).map_or_else(
+            || ABSENT.to_owned(),
+            |caller| format!("{:.2}", path.calls as f64 / caller.calls as f64),
+        )
+    };
+    let numbers = Group::untitled(vec![
+        Column::right("calls", list.iter().map(|path| count(path.calls))),
+        Column::right("per caller", list.iter().map(|path| per_caller(path))),
+    ]);
+    let room = context.style.width.map_or(usize::MAX, |width| {
+        width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
+    });
+    let paths = list.iter().map(|path| Cell::toned(joined(&path.path, room), Tone::Name));
+    let path = Group::untitled(vec![Column::left("path", paths)]);
+    text::title("Counts")
+        + &grid::draw(&[&numbers, &path])
+        + &text::left_out(rows.left_out, "path", "paths", context.style)
+}
