@@ -11,6 +11,7 @@
 mod assemble;
 mod by_function;
 pub mod decode;
+pub mod diff;
 pub mod engine;
 mod event;
 pub mod export;

@@ -1,4 +1,5 @@
-//! The JSON interface `ctrace.report.v1`, described by `docs/report.schema.json`.
+//! JSON of reports (`ctrace.report.v1`, described by `docs/report.schema.json`) and of all else that
+//! has an interface of its own.
 //!
 //! Names come from the target and the text may be printed on a terminal, so characters that would
 //! drive one are written as `\u` escapes, which a reader of JSON turns back: nothing is lost.
@@ -11,8 +12,8 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
 /// One object over several lines, with a line feed at the end.
-pub fn to_pretty(report: &Report) -> String {
-    serialise(report, Safe(PrettyFormatter::new()))
+pub fn to_pretty(value: &impl Serialize) -> String {
+    serialise(value, Safe(PrettyFormatter::new()))
 }
 
 /// One object on one line, with a line feed at the end: a report of `--interval`.

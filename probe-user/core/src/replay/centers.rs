@@ -1,13 +1,13 @@
 //! The third pass: unions over all threads, of all calls and of those in each function's center.
 
-use super::count::Counted;
+use super::count::{Counted, Crossed};
 use super::lens::Lens;
 use super::select::{Selected, each_part};
 use super::spans::CallKey;
 use crate::rank::Keep;
 use crate::record::{ChunkEntry, ReadAt, Recording};
 use crate::spool::Call;
-use crate::unions::{ThreadCalls, Unions, Window, unions};
+use crate::unions::Unions;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -135,7 +135,7 @@ fn kept_crossing<R: ReadAt>(
     let mut kept: HashSet<CallKey> = counted
         .crossing
         .iter()
-        .filter(|((_, _, recorded), (duration, timed))| {
+        .filter(|((_, _, recorded), Crossed { duration, timed, .. })| {
             let mut keep = keep[recording.nodes()[*recorded as usize].func.index()];
             *timed && keep.edges(*duration) == (false, false) && keep.keeps(*duration)
         })
@@ -145,7 +145,7 @@ fn kept_crossing<R: ReadAt>(
         for (key, function, (longest, shortest)) in &edges.crossing {
             let mut keep = keeps[*function];
             keep.pass(*longest, *shortest);
-            if counted.crossing.get(key).is_some_and(|(duration, _)| keep.keeps(*duration)) {
+            if counted.crossing.get(key).is_some_and(|call| keep.keeps(call.duration)) {
                 kept.insert(*key);
             }
         }
@@ -171,10 +171,6 @@ fn of_chunk<R: ReadAt>(
         selected.calls(&chunk, thread, |call, node| of_thread.push(Call { node, ..call }));
         calls.push(of_thread);
     }
-    let threads = chunk.threads().iter().zip(&calls).map(|(thread, calls)| ThreadCalls {
-        finished: calls.iter().copied(),
-        open: selected.open(&chunk, thread, kept),
-    });
-    let window = Window { start: clipped.start, end: clipped.end };
-    unions(window, threads.collect(), lens.paths.nodes(), keep)
+    let calls = calls.iter().map(|calls| calls.iter().copied());
+    selected.unions(&chunk, calls, clipped, keep, kept)
 }

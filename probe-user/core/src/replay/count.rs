@@ -75,12 +75,19 @@ pub(crate) struct Counts {
     pub(crate) unreadable: u64,
 }
 
+/// A call that crossed the edge of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crossed {
+    pub(crate) duration: u64,
+    pub(crate) timed: bool,
+    pub(crate) own: u64,
+}
+
 /// The first pass over a whole recording.
 pub(crate) struct Counted {
     pub(crate) counts: Counts,
-    /// The durations of calls that count and crossed the edge of a chunk, and whether they are
-    /// known.
-    pub(crate) crossing: HashMap<CallKey, (u64, bool)>,
+    /// Those that count.
+    pub(crate) crossing: HashMap<CallKey, Crossed>,
     /// With the query's nodes.
     pub(crate) open: Vec<(CallKey, u32)>,
     pub(crate) left_out: HashSet<CallKey>,
@@ -114,7 +121,8 @@ pub(crate) fn count<R: ReadAt>(
             for (chunk, thread, part) in part.spans {
                 spans.join(lens, chunk, thread, part, |joined| {
                     if joined.counts_at.is_some() {
-                        crossing.insert(joined.key, (joined.duration, joined.timed));
+                        let Joined { duration, timed, own, .. } = joined;
+                        crossing.insert(joined.key, Crossed { duration, timed, own });
                     }
                     counts.add_joined(lens, joined, &mut durations);
                 });

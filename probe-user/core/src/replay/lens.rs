@@ -2,7 +2,7 @@
 
 use super::Query;
 use crate::paths::{Node, Paths, ROOT};
-use crate::record::ThreadRecord;
+use crate::record::{ChunkEntry, ThreadRecord};
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;
 
@@ -60,6 +60,11 @@ impl<'a> Lens<'a> {
             }
         }
         paths.child(above, function)
+    }
+
+    /// The chunks that begin before the window ends.
+    pub(crate) fn chunks<'c>(&self, chunks: &'c [ChunkEntry]) -> &'c [ChunkEntry] {
+        &chunks[..chunks.partition_point(|chunk| chunk.from.0 < self.window.end)]
     }
 
     pub(crate) fn selects_thread(&self, thread: Option<&ThreadRecord>) -> bool {

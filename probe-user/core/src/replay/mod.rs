@@ -13,13 +13,13 @@
 mod calls;
 mod centers;
 mod clip;
-mod count;
+pub(crate) mod count;
 mod heat;
 mod inside;
-mod lens;
+pub(crate) mod lens;
 mod ranks;
-mod report;
-mod select;
+pub(crate) mod report;
+pub(crate) mod select;
 mod slowest;
 mod spans;
 mod timeline;

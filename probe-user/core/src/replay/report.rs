@@ -13,12 +13,13 @@ use super::timeline::timeline;
 use crate::assemble::{Facts, Open};
 use crate::by_function::ByFunction;
 use crate::engine::ReportMeta;
-use crate::record::{ChunkEntry, ReadAt, Recording};
+use crate::record::{ReadAt, Recording};
 use crate::report::{Extras, LossReport, Report, ThreadReport};
 use crate::slices::Slices;
 use crate::unions::{OpenCall, ThreadCalls, Window, unions};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Rows of threads in a report.
 const MAX_ROWS: usize = 65_536;
@@ -42,34 +43,29 @@ pub fn report_with<R: ReadAt>(
 ) -> Report {
     let extras = meta.extras;
     let lens = Lens::new(query, recording.nodes());
-    let begun = |chunk: &&ChunkEntry| chunk.from.0 < lens.window.end;
-    let chunks: Vec<ChunkEntry> = recording.chunks().iter().take_while(begun).copied().collect();
-    let mut counted = count(recording, &lens, &chunks);
+    let chunks = lens.chunks(recording.chunks());
+    let mut counted = count(recording, &lens, chunks);
     let by_function = ByFunction::new(lens.paths.nodes());
-    let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, meta.center_cut);
+    let ranks = ranks(recording, &lens, chunks, &counted, &by_function, meta.center_cut);
     let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
-    let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
+    let mut unions = unions_of(recording, &lens, chunks, &counted, &keep);
     let (start, end) = period(recording, &lens);
-    unions.add(&after_the_last(&lens, &chunks, &counted, end, keep.len()));
+    let from = chunks.last().map_or(end.0, |chunk| chunk.to.0.max(lens.window.start));
+    unions.add(&open_at_end(&lens, &counted, from..end.0, keep.len()));
     let slices = Slices::new(start, end, extras.slices);
-    let heat = extras.histograms.then(|| heat(recording, &lens, &chunks, &counted, slices));
+    let heat = extras.histograms.then(|| heat(recording, &lens, chunks, &counted, slices));
     let slowest_calls = extras.slowest_calls.map(|top| {
-        let found = slowest(recording, &lens, &chunks, &counted, top);
-        let inside = inside(recording, &lens, &chunks, &counted, &found);
+        let found = slowest(recording, &lens, chunks, &counted, top);
+        let inside = inside(recording, &lens, chunks, &counted, &found);
         calls::reports(recording, &lens, &found, &inside)
     });
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras
         .timeline_lanes
-        .map(|lanes| timeline(recording, &lens, &chunks, &counted, slices, lanes));
+        .map(|lanes| timeline(recording, &lens, chunks, &counted, slices, lanes));
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
-    if counted.counts.unreadable > 0 {
-        meta.notes.push(format!(
-            "the recording is damaged: {} calls in it cannot be read and are missing",
-            counted.counts.unreadable
-        ));
-    }
+    meta.notes.extend(damage(counted.counts.unreadable));
     let histograms = extras.histograms || extras.path_histograms;
     let report = Facts {
         functions: recording.functions(),
@@ -99,22 +95,20 @@ pub fn report_with<R: ReadAt>(
 }
 
 /// The stretch of time that is looked at.
-fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (Nanos, Nanos) {
+pub(crate) fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (Nanos, Nanos) {
     let (start, end) = recording.period();
     let window = lens.clip(start, end);
     (Nanos(window.start.min(end.0)), Nanos(window.end.max(start.0)))
 }
 
 /// Between the last chunk and the end nothing happened, but calls were open.
-fn after_the_last(
+pub(crate) fn open_at_end(
     lens: &Lens<'_>,
-    chunks: &[ChunkEntry],
     counted: &Counted,
-    end: Nanos,
+    window: Range<u64>,
     functions: usize,
 ) -> crate::unions::Unions {
-    let from = chunks.last().map_or(end.0, |chunk| chunk.to.0.max(lens.window.start));
-    if from >= end.0 {
+    if window.is_empty() {
         return Default::default();
     }
     let mut open: BTreeMap<ThreadId, Vec<OpenCall>> = BTreeMap::new();
@@ -130,7 +124,7 @@ fn after_the_last(
         open.sort_by_key(|call| (call.start, lens.paths.nodes()[call.node as usize].depth));
         ThreadCalls { finished: std::iter::empty(), open }
     });
-    let window = Window { start: from, end: end.0 };
+    let window = Window { start: window.start, end: window.end };
     unions(window, threads.collect(), lens.paths.nodes(), &vec![Default::default(); functions])
 }
 
@@ -178,7 +172,14 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &Counted) -> (Vec<Threa
     (rows, more as u64)
 }
 
-fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
+/// What to say of calls in chunks that cannot be read.
+pub(crate) fn damage(calls: u64) -> Option<String> {
+    (calls > 0).then(|| {
+        format!("the recording is damaged: {calls} calls in it cannot be read and are missing")
+    })
+}
+
+pub(crate) fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
     let mut notes = match recording.end() {
         Some(end) => end.notes.clone(),
         None => vec![

@@ -6,12 +6,14 @@ use super::count::Counted;
 use super::lens::Lens;
 use super::spans::CallKey;
 use super::walk::Walk;
+use crate::rank::Keep;
 use crate::record::{Chunk, ChunkEntry, ReadAt, Recording, ThreadCalls};
 use crate::spool::Call;
-use crate::unions::OpenCall;
-use crate::units::ThreadId;
+use crate::unions::{self, OpenCall, Unions, Window};
+use crate::units::{Nanos, ThreadId};
 use rayon::prelude::*;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Does the work for parts of the chunks that follow each other, a part at a time for each core.
 pub(crate) fn each_part<E: Sync, T: Send>(
@@ -27,9 +29,10 @@ pub(crate) struct Selected<'a, R> {
     recording: &'a Recording<R>,
     lens: &'a Lens<'a>,
     counted: &'a Counted,
-    /// For callees that are asked for.
+    /// For callees that are asked for, and for the time that calls took themselves.
     walk: Option<Walk<'a>>,
-    counts: Vec<bool>,
+    /// By place among the calls that the walk has seen: the call's own time, if it counts.
+    walked: Vec<Option<u64>>,
 }
 
 impl<'a, R: ReadAt> Selected<'a, R> {
@@ -39,12 +42,27 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         counted: &'a Counted,
     ) -> Self {
         let walk = lens.asks_for_callees().then(|| Walk::new(lens, recording.nodes()));
-        Self { recording, lens, counted, walk, counts: Vec::new() }
+        Self { recording, lens, counted, walk, walked: Vec::new() }
+    }
+
+    /// The same, for [`Self::calls_with_own`].
+    pub(crate) fn with_own(
+        recording: &'a Recording<R>,
+        lens: &'a Lens<'a>,
+        counted: &'a Counted,
+    ) -> Self {
+        let walk = Some(Walk::new(lens, recording.nodes()));
+        Self { recording, lens, counted, walk, walked: Vec::new() }
     }
 
     /// The chunk as the query sees it; nothing if it cannot be read, which is counted elsewhere.
     pub(crate) fn read(&self, entry: &ChunkEntry) -> Option<Chunk> {
         Some(clip(self.recording.chunk(entry).ok()?, &self.lens.window))
+    }
+
+    /// The part of a stretch of time that is of the query's window.
+    pub(crate) fn clip(&self, from: u64, to: u64) -> Range<u64> {
+        self.lens.clip(Nanos(from), Nanos(to))
     }
 
     /// Shows the calls of a thread that count, latest first, with the query's nodes.
@@ -55,10 +73,21 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         thread: &ThreadCalls,
         mut show: impl FnMut(Call, u32),
     ) {
+        self.calls_with_own(chunk, thread, |call, node, _| show(call, node));
+    }
+
+    /// The same, with the time that each call took itself, if this is made to tell it.
+    #[inline]
+    pub(crate) fn calls_with_own(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(Call, u32, u64),
+    ) {
         let lens = self.lens;
-        self.all_calls(chunk, thread, |_, call, node| {
+        self.each(chunk, thread, |_, call, node, own| {
             if let Some(node) = node.filter(|_| lens.is_in_window(call.end())) {
-                show(call, node);
+                show(call, node, own);
             }
         });
     }
@@ -72,16 +101,26 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         thread: &ThreadCalls,
         mut show: impl FnMut(usize, Call, Option<u32>),
     ) {
+        self.each(chunk, thread, |place, call, node, _| show(place, call, node));
+    }
+
+    #[inline]
+    fn each(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(usize, Call, Option<u32>, u64),
+    ) {
         if !self.lens.selects_thread(self.recording.thread(thread.thread)) {
             return;
         }
         let calls = chunk.calls(thread);
         if let Some(walk) = &mut self.walk {
-            self.counts.clear();
-            self.counts.resize(calls.len(), false);
-            let counts = &mut self.counts;
+            self.walked.clear();
+            self.walked.resize(calls.len(), None);
+            let walked = &mut self.walked;
             walk.thread(chunk.from.0, calls, &thread.open, |seen| {
-                counts[seen.place] = seen.counts_at.is_some();
+                walked[seen.place] = seen.counts_at.map(|_| seen.own);
             });
         }
         for (place, call) in calls.iter().enumerate() {
@@ -90,15 +129,17 @@ impl<'a, R: ReadAt> Selected<'a, R> {
             if !self.lens.is_long_enough(call.duration, call.timed) {
                 node = None;
             }
+            let mut own = 0;
             if self.walk.is_some() && node.is_some() {
                 let crosses = call.start < chunk.from.0;
-                let counts = match crosses {
-                    true => self.counts_after_all(thread.thread, call.start, call.node),
-                    false => self.counts[place],
+                let walked = match crosses {
+                    true => self.own_after_all((thread.thread, call.start, call.node)),
+                    false => self.walked[place],
                 };
-                node = node.filter(|_| counts);
+                node = node.filter(|_| walked.is_some());
+                own = walked.unwrap_or(0);
             }
-            show(place, call, node);
+            show(place, call, node, own);
         }
     }
 
@@ -118,7 +159,7 @@ impl<'a, R: ReadAt> Selected<'a, R> {
             let start = open.start.0;
             let key = (thread.thread, start, open.path);
             let ends = self.counted.crossing.get(&key);
-            let end = ends.map_or(u64::MAX, |(duration, _)| start.saturating_add(*duration));
+            let end = ends.map_or(u64::MAX, |call| start.saturating_add(call.duration));
             let counts = self.counts_after_all(thread.thread, start, open.path);
             (counts && end > chunk.from.0).then(|| OpenCall {
                 start,
@@ -128,6 +169,29 @@ impl<'a, R: ReadAt> Selected<'a, R> {
             })
         });
         open.collect()
+    }
+
+    /// The unions within a stretch of time of the chunk's calls, which were shown thread by thread.
+    pub(crate) fn unions(
+        &self,
+        chunk: &Chunk,
+        shown: impl IntoIterator<Item = impl Iterator<Item = Call>>,
+        window: Range<u64>,
+        keep: &[Keep],
+        kept: &HashSet<CallKey>,
+    ) -> Unions {
+        let threads = chunk.threads().iter().zip(shown).map(|(thread, calls)| {
+            unions::ThreadCalls { finished: calls, open: self.open(chunk, thread, kept) }
+        });
+        let window = Window { start: window.start, end: window.end };
+        unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep)
+    }
+
+    /// What a call that crossed the edge of a chunk took itself, if it counts.
+    fn own_after_all(&self, key: CallKey) -> Option<u64> {
+        let (thread, start, recorded) = key;
+        let own = || self.counted.crossing.get(&key).map_or(0, |call| call.own);
+        self.counts_after_all(thread, start, recorded).then(own)
     }
 
     fn counts_after_all(&self, thread: ThreadId, start: u64, recorded: u32) -> bool {

@@ -4,6 +4,7 @@
 
 mod actual;
 mod definitions;
+mod diff;
 mod extras;
 mod program;
 mod replay;

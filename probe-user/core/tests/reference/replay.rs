@@ -63,7 +63,7 @@ pub(crate) fn cuts() -> impl Strategy<Value = Vec<u64>> {
 }
 
 /// Durations at which buckets are wider than one value, so that ranks have to be gathered.
-fn long(steps: Vec<Step>, factor: u64) -> Vec<Step> {
+pub(crate) fn long(steps: Vec<Step>, factor: u64) -> Vec<Step> {
     steps.into_iter().map(|step| Step { wait: step.wait * factor, ..step }).collect()
 }
 

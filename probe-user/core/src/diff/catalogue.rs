@@ -1,0 +1,95 @@
+//! What makes a function of one file the same as one of another: its name, object, kind and group.
+//! What makes a path the same are the functions on it.
+//!
+//! The traced program itself goes by any file name, so that `./app-old` and `./app-new` compare.
+//! Functions of one file that are alike in all of that, such as `static` ones of two source files,
+//! are taken together.
+
+use crate::function::FunctionKind;
+use crate::paths::{Node, Paths, ROOT};
+use crate::units::FuncId;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A function, wherever it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Named {
+    pub(crate) name: Arc<str>,
+    /// Nothing for the program itself.
+    object: Option<Arc<str>>,
+    pub(crate) kind: FunctionKind,
+    pub(crate) group: Option<Arc<str>>,
+}
+
+/// What a file says of a function.
+pub(crate) struct Told<'a> {
+    pub(crate) name: &'a Arc<str>,
+    pub(crate) object: &'a Arc<str>,
+    pub(crate) kind: FunctionKind,
+    pub(crate) group: Option<&'a Arc<str>>,
+}
+
+/// Functions and paths of all files.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    pub(crate) functions: Vec<(Named, Arc<str>)>,
+    ids: HashMap<Named, FuncId>,
+    paths: Paths,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        let paths = Paths::new(usize::MAX, usize::MAX);
+        Self { functions: Vec::new(), ids: HashMap::new(), paths }
+    }
+}
+
+impl Catalogue {
+    /// The function's place here; `program` is the path of the traced program.
+    pub(crate) fn function(&mut self, told: &Told<'_>, program: Option<&str>) -> FuncId {
+        let is_program = program.and_then(|path| path.rsplit('/').next()) == Some(&**told.object);
+        let named = Named {
+            name: told.name.clone(),
+            object: (!is_program).then(|| told.object.clone()),
+            kind: told.kind,
+            group: told.group.cloned(),
+        };
+        let next = FuncId(self.functions.len() as u32);
+        let id = *self.ids.entry(named.clone()).or_insert(next);
+        match self.functions.get_mut(id.index()) {
+            // The name that the last file has for the program.
+            Some((_, object)) => *object = told.object.clone(),
+            None => self.functions.push((named, told.object.clone())),
+        }
+        id
+    }
+
+    /// The paths of a file's tree, in which parents come first, by their places in it. `functions`:
+    /// places here by place there. Nothing for calls on paths that were not told apart.
+    pub(crate) fn paths(&mut self, nodes: &[Node], functions: &[FuncId]) -> Vec<Option<u32>> {
+        let mut places = vec![None; nodes.len()];
+        places[ROOT as usize] = Some(ROOT);
+        for (node, at) in nodes.iter().enumerate().skip(1) {
+            let parent = places[at.parent as usize].filter(|_| !at.other);
+            places[node] = parent.map(|above| self.paths.child(above, functions[at.func.index()]));
+        }
+        places[ROOT as usize] = None;
+        places
+    }
+
+    pub(crate) fn path_count(&self) -> usize {
+        self.paths.nodes().len()
+    }
+
+    /// The functions on a path, root to leaf.
+    pub(crate) fn path(&self, mut path: u32) -> Vec<FuncId> {
+        let mut functions = Vec::new();
+        while path != ROOT {
+            let node = self.paths.nodes()[path as usize];
+            functions.push(node.func);
+            path = node.parent;
+        }
+        functions.reverse();
+        functions
+    }
+}

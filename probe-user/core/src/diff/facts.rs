@@ -1,0 +1,192 @@
+//! A JSON report as something to compare: what it says of each function, and nothing of single calls.
+
+use super::catalogue::Told;
+use super::metric::{ABSENT, Metric, Values};
+use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
+use crate::paths::{Node, ROOT};
+use crate::report;
+use crate::units::{FuncId, Nanos};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Why a file is no report that can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FactsError {
+    #[error("is neither a recording of `ctrace record` nor a report of `--format json`")]
+    NotAReport,
+    #[error("holds several reports, one for each --interval: compare files with one each")]
+    Several,
+    #[error("is a report of the version {0}, which this ctrace does not know: use a newer one")]
+    Newer(String),
+}
+
+/// The part of a report that is compared.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ReportFacts {
+    schema: String,
+    pub(crate) target: Target,
+    pub(crate) duration_ns: Nanos,
+    #[serde(default)]
+    pub(crate) loss: Loss,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) paths: Vec<Path>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) exe: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Loss {
+    pub(crate) events: u64,
+    pub(crate) late: u64,
+    pub(crate) decode_errors: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Function {
+    name: Arc<str>,
+    #[serde(default)]
+    aliases: Vec<Arc<str>>,
+    object: Arc<str>,
+    kind: FunctionKind,
+    group: Option<Arc<str>>,
+    pub(crate) calls: u64,
+    pub(crate) total_ns: Nanos,
+    self_ns: Nanos,
+    active_exclusive_ns: Nanos,
+    p50_ns: Option<Nanos>,
+    p90_ns: Option<Nanos>,
+    p99_ns: Option<Nanos>,
+    mean_ns: Option<Nanos>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Path {
+    parent: Option<usize>,
+    function: usize,
+    pub(crate) calls: u64,
+    pub(crate) total_ns: Nanos,
+    self_ns: Nanos,
+    p50_ns: Option<Nanos>,
+    p90_ns: Option<Nanos>,
+    p99_ns: Option<Nanos>,
+}
+
+impl ReportFacts {
+    pub fn parse(text: &[u8]) -> Result<Self, FactsError> {
+        let mut values = serde_json::Deserializer::from_slice(text).into_iter::<Self>();
+        let facts = match values.next() {
+            Some(Ok(facts)) => facts,
+            _ => return Err(Self::no_report(text)),
+        };
+        if facts.schema != report::SCHEMA {
+            return Err(Self::no_report(text));
+        }
+        match values.next() {
+            None => Ok(facts),
+            Some(_) => Err(FactsError::Several),
+        }
+    }
+
+    fn no_report(text: &[u8]) -> FactsError {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: String,
+        }
+        match serde_json::from_slice::<Head>(text) {
+            Ok(head)
+                if head.schema.starts_with("ctrace.report.") && head.schema != report::SCHEMA =>
+            {
+                FactsError::Newer(crate::export::clean::clean(&head.schema).into_owned())
+            }
+            _ => FactsError::NotAReport,
+        }
+    }
+
+    /// Its functions as a recording has them, to be selected from.
+    pub fn functions(&self) -> Vec<FunctionInfo> {
+        let info = |function: &Function| FunctionInfo {
+            name: function.name.clone(),
+            aliases: function.aliases.clone(),
+            object: function.object.clone(),
+            file: None,
+            line: None,
+            kind: function.kind,
+            group: function.group.clone(),
+            exit: ExitSeen::Never,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+        };
+        self.functions.iter().map(info).collect()
+    }
+
+    /// The tree of its paths, with a root before them. A path that leads nowhere is out of the tree.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        let mut nodes = vec![Node::root()];
+        for (place, path) in self.paths.iter().enumerate() {
+            let parent = path.parent.map_or(ROOT as usize, |parent| parent.saturating_add(1));
+            let known = parent <= place && path.function < self.functions.len();
+            let node = match known {
+                true => {
+                    let func = FuncId(path.function as u32);
+                    Node::new(func, parent as u32, &nodes[parent], false)
+                }
+                false => Node { other: true, ..Node::root() },
+            };
+            nodes.push(node);
+        }
+        nodes
+    }
+
+    fn rate(&self, amount: u64) -> f64 {
+        match self.duration_ns.0 {
+            0 => f64::NAN,
+            duration => amount as f64 * 1e9 / duration as f64,
+        }
+    }
+}
+
+fn real(ns: Option<Nanos>) -> f64 {
+    ns.map_or(f64::NAN, |ns| ns.0 as f64)
+}
+
+impl Function {
+    pub(crate) fn told(&self) -> Told<'_> {
+        let Self { name, object, kind, group, .. } = self;
+        Told { name, object, kind: *kind, group: group.as_ref() }
+    }
+
+    pub(crate) fn values(&self, report: &ReportFacts) -> Values {
+        Metric::ALL.map(|metric| match metric {
+            Metric::Calls => report.rate(self.calls),
+            Metric::P50 => real(self.p50_ns),
+            Metric::P90 => real(self.p90_ns),
+            Metric::P99 => real(self.p99_ns),
+            Metric::Mean => real(self.mean_ns),
+            Metric::Total => report.rate(self.total_ns.0),
+            Metric::Own => report.rate(self.self_ns.0),
+            Metric::Exclusive => report.rate(self.active_exclusive_ns.0),
+        })
+    }
+}
+
+impl Path {
+    pub(crate) fn values(&self, report: &ReportFacts) -> Values {
+        let mut values = ABSENT;
+        let known = [
+            (Metric::Calls, report.rate(self.calls)),
+            (Metric::P50, real(self.p50_ns)),
+            (Metric::P90, real(self.p90_ns)),
+            (Metric::P99, real(self.p99_ns)),
+            (Metric::Total, report.rate(self.total_ns.0)),
+            (Metric::Own, report.rate(self.self_ns.0)),
+        ];
+        for (metric, value) in known {
+            values[metric.index()] = value;
+        }
+        values
+    }
+}

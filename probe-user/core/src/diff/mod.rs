@@ -1,0 +1,104 @@
+//! Two recordings, function by function and path by path: what changed, and what is only noise.
+//!
+//! Calls within a run are not independent of each other: machines warm up, are interrupted and are
+//! shared, so calls that are near in time are slow together. What varies is not the single call but
+//! the stretch of time. So each recording is cut into stretches (`stretches`), the calls of each are
+//! summed up and counted in buckets (`gather`), and a block bootstrap over stretches (`resample`)
+//! tells how much each number would differ if the same program had been recorded once more
+//! (`spread`, `judge`). docs/diff.md explains the choice and its limits.
+//!
+//! Each file is read twice, in parallel: `survey` finds out which functions and paths there are and
+//! which of them are active enough to be compared, `gather` collects the stretches of these.
+
+mod catalogue;
+mod facts;
+mod gather;
+mod judge;
+mod ladder;
+mod metric;
+mod model;
+mod notes;
+mod resample;
+mod rows;
+mod spread;
+mod stretches;
+mod student;
+mod survey;
+mod verdict;
+
+#[cfg(test)]
+mod rate_tests;
+
+pub use facts::{FactsError, ReportFacts};
+pub use metric::Metric;
+pub use model::{
+    Change, Changes, Compared, Diff, FunctionDiff, Lost, PathDiff, Presence, SCHEMA, SideReport,
+    SourceKind,
+};
+pub use rows::{Row, RowSelection, Rows, check_column, choose, columns};
+pub use verdict::Verdict;
+
+use crate::record::{ReadAt, Recording};
+use crate::replay::Query;
+use catalogue::Catalogue;
+use gather::Cells;
+use judge::Side;
+use survey::{Chosen, Survey};
+
+/// Functions that are compared, and as many paths: the most active ones.
+const MAX_ROWS: usize = 1_000;
+
+/// A file to compare, and what to look at in it.
+pub struct Source<'a, R> {
+    /// As the reader knows it.
+    pub file: String,
+    pub content: Content<'a, R>,
+}
+
+pub enum Content<'a, R> {
+    Recording {
+        recording: &'a Recording<R>,
+        query: &'a Query,
+    },
+    /// A JSON report; nothing is known of single calls. By function: whether it counts.
+    Report {
+        facts: &'a ReportFacts,
+        functions: Option<&'a [bool]>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// What verdicts are about.
+    pub metric: Metric,
+    /// A significant worsening of the metric by this many percent is a failure.
+    pub fail_over: Option<f64>,
+    /// Percent of change that do not matter.
+    pub margin: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { metric: Metric::P50, fail_over: None, margin: 1.0 }
+    }
+}
+
+/// Compares what several files of the new side have with those of the old.
+pub fn diff<'a, R: ReadAt>(
+    old: &[Source<'a, R>],
+    new: &[Source<'a, R>],
+    options: &Options,
+) -> Diff {
+    let mut catalogue = Catalogue::default();
+    let mut survey = |sources: &[Source<'a, R>]| -> Vec<Survey<'a, R>> {
+        sources.iter().map(|source| Survey::new(source, &mut catalogue)).collect()
+    };
+    let surveys = [survey(old), survey(new)];
+    let chosen = Chosen::new(&surveys, &catalogue, MAX_ROWS);
+    let sides = [0, 1].map(|side: usize| {
+        let runs = surveys[side].iter().map(|survey| Cells::gather(survey, &chosen));
+        Side::new(runs.collect(), side as u64)
+    });
+    let judged = judge::judge(&sides, &chosen, options);
+    model::assemble(&[old, new], &surveys, &sides, &catalogue, &chosen, judged, options)
+}

@@ -1,0 +1,266 @@
+//! What a comparison found out; its serialisation is the JSON interface `ctrace.diff.v1`
+//! (`docs/diff.schema.json`): keys are only ever added, what is not known is null.
+
+use super::catalogue::Catalogue;
+use super::judge::{CONFIDENCE, Judged, Side, Verdicts};
+use super::metric::Metric;
+use super::resample::ROUNDS;
+use super::survey::{Chosen, Survey, Surveyed};
+use super::verdict::Verdict;
+use super::{Options, Source, notes};
+use crate::function::FunctionKind;
+use crate::units::{FuncId, Nanos};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+
+/// Value of the key `schema`.
+pub const SCHEMA: &str = "ctrace.diff.v1";
+
+/// Two sides compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diff {
+    pub schema: &'static str,
+    pub old: SideReport,
+    pub new: SideReport,
+    /// What verdicts are about.
+    pub metric: Metric,
+    /// Certainty that nothing is falsely called changed.
+    pub confidence_percent: f64,
+    pub margin_percent: f64,
+    pub rounds: u64,
+    pub fail_over_percent: Option<f64>,
+    /// A function got worse by more than that.
+    pub failed: bool,
+    /// The most active first.
+    pub functions: Vec<FunctionDiff>,
+    /// Called, but not active enough to be compared.
+    pub functions_left_out: u64,
+    pub paths: Vec<PathDiff>,
+    pub paths_left_out: u64,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SideReport {
+    pub files: Vec<String>,
+    pub kind: SourceKind,
+    /// Of all files together.
+    pub duration_ns: Nanos,
+    /// Stretches of time that they were cut into.
+    pub stretches: u64,
+    pub loss: Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    Recording,
+    Report,
+}
+
+/// Events that are missing from the numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    pub events: u64,
+    pub late: u64,
+    pub decode_errors: u64,
+}
+
+/// Where something was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    Both,
+    Old,
+    New,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionDiff {
+    pub name: Arc<str>,
+    pub object: Arc<str>,
+    pub kind: FunctionKind,
+    pub group: Option<Arc<str>>,
+    #[serde(flatten)]
+    pub compared: Compared,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PathDiff {
+    /// Root to leaf.
+    pub path: Vec<Arc<str>>,
+    #[serde(flatten)]
+    pub compared: Compared,
+}
+
+/// What changed about a function or a path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    #[serde(rename = "in")]
+    pub presence: Presence,
+    pub old_calls: u64,
+    pub new_calls: u64,
+    /// Of the metric in question.
+    pub verdict: Verdict,
+    pub failed: bool,
+    pub changes: Changes,
+}
+
+/// By metric, in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changes([Change; Metric::ALL.len()]);
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change {
+    pub old: Option<f64>,
+    pub new: Option<f64>,
+    pub change_percent: Option<f64>,
+    /// The change is in this interval, with the certainty that is told.
+    pub low_percent: Option<f64>,
+    pub high_percent: Option<f64>,
+    pub verdict: Verdict,
+}
+
+impl Changes {
+    pub fn of(&self, metric: Metric) -> &Change {
+        &self.0[metric.index()]
+    }
+}
+
+impl Serialize for Changes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(Metric::ALL.len()))?;
+        for metric in Metric::ALL {
+            map.serialize_entry(metric.key(), self.of(metric))?;
+        }
+        map.end()
+    }
+}
+
+pub(super) fn assemble<R>(
+    sources: &[&[Source<'_, R>]; 2],
+    surveys: &[Vec<Survey<'_, R>>; 2],
+    sides: &[Side; 2],
+    catalogue: &Catalogue,
+    chosen: &Chosen,
+    judged: Verdicts,
+    options: &Options,
+) -> Diff
+where
+    R: crate::record::ReadAt,
+{
+    let mut rows = judged.iter().enumerate().map(|(slot, judged)| {
+        let calls = [0, 1].map(|side: usize| -> u64 {
+            surveys[side].iter().map(|survey| survey.index.of_slot(chosen, slot).calls).sum()
+        });
+        Compared::new(calls, judged, options)
+    });
+    let name = |id: &FuncId| catalogue.functions[id.index()].0.name.clone();
+    let functions: Vec<FunctionDiff> = chosen
+        .functions
+        .iter()
+        .zip(&mut rows)
+        .map(|(id, compared)| {
+            let (named, object) = &catalogue.functions[id.index()];
+            let (kind, group) = (named.kind, named.group.clone());
+            FunctionDiff { name: name(id), object: object.clone(), kind, group, compared }
+        })
+        .collect();
+    let paths = chosen.paths.iter().zip(&mut rows).map(|(path, compared)| PathDiff {
+        path: catalogue.path(*path).iter().map(name).collect(),
+        compared,
+    });
+    let [old, new] =
+        [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));
+    Diff {
+        schema: SCHEMA,
+        metric: options.metric,
+        confidence_percent: CONFIDENCE * 100.0,
+        margin_percent: options.margin,
+        rounds: ROUNDS as u64,
+        fail_over_percent: options.fail_over,
+        failed: functions.iter().any(|function| function.compared.failed),
+        paths: paths.collect(),
+        functions,
+        functions_left_out: chosen.functions_left_out,
+        paths_left_out: chosen.paths_left_out,
+        notes: notes::notes(sources, surveys, [&old, &new]),
+        old,
+        new,
+    }
+}
+
+impl SideReport {
+    fn new<R>(sources: &[Source<'_, R>], surveys: &[Survey<'_, R>], side: &Side) -> Self {
+        let mut report = Self {
+            files: sources.iter().map(|source| source.file.clone()).collect(),
+            kind: SourceKind::Recording,
+            duration_ns: Nanos::ZERO,
+            stretches: side.stretches() as u64,
+            loss: Lost::default(),
+        };
+        for survey in surveys {
+            let (duration, events, late, errors) = match &survey.content {
+                Surveyed::Recording(read) => {
+                    let loss = &read.counted.counts.loss;
+                    let duration = read.period.end.saturating_sub(read.period.start);
+                    (Nanos(duration), loss.events, loss.late, loss.decode_errors)
+                }
+                Surveyed::Report(facts) => {
+                    report.kind = SourceKind::Report;
+                    let loss = facts.loss;
+                    (facts.duration_ns, loss.events, loss.late, loss.decode_errors)
+                }
+            };
+            report.duration_ns = report.duration_ns.saturating_add(duration);
+            let loss = &mut report.loss;
+            loss.events = loss.events.saturating_add(events);
+            loss.late = loss.late.saturating_add(late);
+            loss.decode_errors = loss.decode_errors.saturating_add(errors);
+        }
+        report
+    }
+}
+
+impl Compared {
+    fn new([old_calls, new_calls]: [u64; 2], judged: &[Judged], options: &Options) -> Self {
+        let presence = match (old_calls, new_calls) {
+            (_, 0) => Presence::Old,
+            (0, _) => Presence::New,
+            _ => Presence::Both,
+        };
+        let changes = Changes(Metric::ALL.map(|metric| {
+            let judged = &judged[metric.index()];
+            let is_in = |other| presence == Presence::Both || presence == other;
+            Change::new(judged, is_in(Presence::Old), is_in(Presence::New))
+        }));
+        let of_metric = changes.of(options.metric);
+        let verdict = of_metric.verdict;
+        let failed = options.fail_over.is_some_and(|limit| {
+            verdict.is_worse() && of_metric.change_percent.is_some_and(|change| change > limit)
+        });
+        Self { presence, old_calls, new_calls, verdict, failed, changes }
+    }
+}
+
+impl Change {
+    fn new(judged: &Judged, in_old: bool, in_new: bool) -> Self {
+        let known = |value: f64, is_in: bool| (is_in && value.is_finite()).then(|| rounded(value));
+        let percent = |ratio: f64| (ratio.is_finite()).then(|| rounded((ratio - 1.0) * 100.0));
+        let interval = judged.interval.unwrap_or((f64::NAN, f64::NAN));
+        Self {
+            old: known(judged.old, in_old),
+            new: known(judged.new, in_new),
+            change_percent: percent(judged.new / judged.old).filter(|_| in_old && in_new),
+            low_percent: percent(interval.0),
+            high_percent: percent(interval.1),
+            verdict: judged.verdict,
+        }
+    }
+}
+
+/// To three decimals: more is not known.
+fn rounded(value: f64) -> f64 {
+    if value.abs() < 1e12 { (value * 1e3).round() / 1e3 } else { value }
+}

@@ -1,0 +1,173 @@
+//! How often a comparison is wrong, found out by trying: two recordings of the same random process
+//! are called different at most as often as is promised, and a real change is found.
+
+use super::Options;
+use super::gather::{Cells, Stretch, Sums};
+use super::judge::{Side, Verdicts, judge};
+use super::metric::Metric;
+use super::resample::Random;
+use super::survey::Chosen;
+use super::verdict::Verdict;
+use crate::histogram::{Histogram, HistogramCounter};
+use crate::units::FuncId;
+use rayon::prelude::*;
+
+const FUNCTIONS: usize = 6;
+const SEEDS: u64 = 200;
+
+/// What a program and its machine are like.
+#[derive(Clone, Copy)]
+struct Process {
+    /// How much of a stretch's mood the next one inherits.
+    inherits: f64,
+    /// Standard deviation of the moods, on a logarithmic scale.
+    moods: f64,
+    /// How many of the stretches something else runs in.
+    bursts: f64,
+    /// Standard deviation between recordings.
+    between: f64,
+    /// By how much calls of the first function are longer.
+    slower: f64,
+    recordings: usize,
+    /// Of each recording.
+    stretches: usize,
+}
+
+const STEADY: Process = Process {
+    inherits: 0.0,
+    moods: 0.05,
+    bursts: 0.0,
+    between: 0.0,
+    slower: 1.0,
+    recordings: 1,
+    stretches: 48,
+};
+const RESTLESS: Process = Process { bursts: 0.05, ..STEADY };
+
+impl Random {
+    /// Even from 0 to 1.
+    fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Nearly normal: a sum of even ones.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.share()).sum::<f64>() - 6.0
+    }
+}
+
+impl Process {
+    fn side(&self, seed: u64) -> Side {
+        let mut random = Random::new(seed);
+        let recordings = (0..self.recordings).map(|_| self.recording(&mut random));
+        Side::new(recordings.collect(), seed % 2)
+    }
+
+    fn recording(&self, random: &mut Random) -> Cells {
+        let run = (self.between * random.normal()).exp();
+        let mut mood = random.normal();
+        let fresh = (1.0 - self.inherits * self.inherits).sqrt();
+        let stretches = (0..self.stretches).map(|_| {
+            mood = self.inherits * mood + fresh * random.normal();
+            let burst = if random.share() < self.bursts { 1.5 } else { 1.0 };
+            self.stretch(random, run * burst * (self.moods * mood).exp())
+        });
+        Cells::Recording { seconds: 0.1, stretches: stretches.collect() }
+    }
+
+    fn stretch(&self, random: &mut Random, mood: f64) -> Stretch {
+        let mut sums = vec![Sums::default(); FUNCTIONS];
+        let mut histograms = vec![Histogram::default(); FUNCTIONS];
+        let mut durations = Vec::new();
+        for (function, sums) in sums.iter_mut().enumerate() {
+            let slower = if function == 0 { self.slower } else { 1.0 };
+            let calls = 20 + (random.share() * 20.0) as u64;
+            for _ in 0..calls {
+                let duration = 10_000.0 * mood * slower * (0.3 * random.normal()).exp();
+                let duration = duration as u64;
+                durations.push((function, duration));
+                sums.add(&Sums {
+                    calls: 1,
+                    timed: 1,
+                    timed_ns: duration,
+                    total_ns: duration,
+                    self_ns: duration,
+                    exclusive_ns: duration,
+                });
+            }
+        }
+        HistogramCounter::default().count(&mut histograms, durations.into_iter());
+        Stretch { sums, histograms }
+    }
+}
+
+fn compare(old: Process, new: Process, seed: u64) -> Verdicts {
+    let chosen = Chosen {
+        functions: (0..FUNCTIONS as u32).map(FuncId).collect(),
+        paths: Vec::new(),
+        slot_of_function: Vec::new(),
+        slot_of_path: Vec::new(),
+        functions_left_out: 0,
+        paths_left_out: 0,
+    };
+    let sides = [old.side(2 * seed), new.side(2 * seed + 1)];
+    judge(&sides, &chosen, &Options::default())
+}
+
+/// By metric: in how many comparisons it is said to have changed of any function.
+fn alarms(process: Process) -> [u64; Metric::ALL.len()] {
+    let alarms = (0..SEEDS).into_par_iter().map(|seed| {
+        let verdicts = compare(process, process, seed);
+        Metric::ALL.map(|metric| {
+            let is_changed = |judged: &[super::judge::Judged; 8]| {
+                judged[metric.index()].verdict.is_significant()
+            };
+            u64::from(verdicts.iter().any(is_changed))
+        })
+    });
+    let add = |a: [u64; 8], b: [u64; 8]| std::array::from_fn(|at| a[at] + b[at]);
+    alarms.reduce(|| [0; 8], add)
+}
+
+#[track_caller]
+fn check_alarms(process: Process) {
+    let alarms = alarms(process);
+    let most = (SEEDS as f64 * (1.0 - super::judge::CONFIDENCE)) as u64;
+    assert!(alarms.iter().all(|&alarms| alarms <= most), "{alarms:?} of {SEEDS}");
+}
+
+#[test]
+fn noise_is_seldom_called_a_change() {
+    check_alarms(STEADY);
+    check_alarms(RESTLESS);
+}
+
+#[test]
+fn moods_that_last_are_noise_as_well() {
+    check_alarms(Process { inherits: 0.6, moods: 0.1, ..RESTLESS });
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_noise_where_there_are_several() {
+    check_alarms(Process { between: 0.05, recordings: 4, stretches: 12, ..RESTLESS });
+}
+
+/// What one recording cannot tell: this is why several are asked for.
+#[test]
+fn what_differs_from_run_to_run_deceives_where_there_is_one() {
+    let alarms = alarms(Process { between: 0.05, ..STEADY });
+    assert!(alarms[Metric::P50.index()] > SEEDS / 10, "{alarms:?}");
+}
+
+#[test]
+fn a_change_of_a_tenth_is_found() {
+    for process in [STEADY, Process { recordings: 5, between: 0.02, stretches: 24, ..STEADY }] {
+        let found = (0..SEEDS).into_par_iter().filter(|&seed| {
+            let verdicts = compare(process, Process { slower: 1.1, ..process }, seed);
+            let is_slower = |metric: Metric| verdicts[0][metric.index()].verdict == Verdict::Slower;
+            is_slower(Metric::P50)
+        });
+        let found = found.count() as u64;
+        assert!(found >= SEEDS * 17 / 20, "{found} of {SEEDS}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Which rows of a comparison are shown, and in which order: `--sort`, `--top` and `--min-percent`.
+
+use super::metric::Metric;
+use super::model::{Compared, FunctionDiff, PathDiff, Presence};
+use super::verdict::Verdict;
+use crate::export::columns::UnknownColumn;
+use std::cmp::Ordering;
+
+/// What the reader asked to see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowSelection {
+    /// One of [`columns`].
+    pub sort: Option<String>,
+    pub top: Option<usize>,
+    /// Leave out what has a smaller part of the time on both sides.
+    pub min_percent: Option<f64>,
+}
+
+/// The chosen rows, as places in the list, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    pub indices: Vec<usize>,
+    pub left_out: usize,
+}
+
+/// A function or a path.
+pub trait Row {
+    fn compared(&self) -> &Compared;
+    fn name(&self) -> &str;
+    /// Of its time: active-exclusive where that is known.
+    fn time(&self) -> Metric;
+}
+
+impl Row for FunctionDiff {
+    fn compared(&self) -> &Compared {
+        &self.compared
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn time(&self) -> Metric {
+        Metric::Exclusive
+    }
+}
+
+impl Row for PathDiff {
+    fn compared(&self) -> &Compared {
+        &self.compared
+    }
+
+    fn name(&self) -> &str {
+        self.path.last().map_or("", |name| name)
+    }
+
+    fn time(&self) -> Metric {
+        Metric::Total
+    }
+}
+
+const VERDICT: &str = "verdict";
+const CHANGE: &str = "change";
+const NAME: &str = "name";
+
+/// What rows can be sorted by; the first is the default.
+pub fn columns() -> Vec<&'static str> {
+    let metrics = Metric::ALL.map(Metric::name);
+    [VERDICT, CHANGE].into_iter().chain(metrics).chain([NAME]).collect()
+}
+
+pub fn check_column(name: &str) -> Result<(), UnknownColumn> {
+    match columns().contains(&name) {
+        true => Ok(()),
+        false => Err(UnknownColumn::Other { given: name.to_owned(), valid: columns().join(", ") }),
+    }
+}
+
+/// The rows of those that were called on both sides (`both`), or on one.
+pub fn choose<T: Row>(list: &[T], metric: Metric, selection: &RowSelection, both: bool) -> Rows {
+    let is_asked = |row: &T| (row.compared().presence == Presence::Both) == both;
+    let all = (0..list.len()).filter(|&at| is_asked(&list[at]));
+    let mut indices: Vec<usize> =
+        all.clone().filter(|&at| is_large_enough(&list[at], selection)).collect();
+    let sort = selection.sort.as_deref().unwrap_or(VERDICT);
+    indices.sort_by(|&a, &b| order(&list[a], &list[b], sort, metric).then(a.cmp(&b)));
+    indices.truncate(selection.top.unwrap_or(usize::MAX));
+    Rows { left_out: all.count() - indices.len(), indices }
+}
+
+/// On either side: nanoseconds per second, or whatever it is.
+fn most(row: &impl Row, metric: Metric) -> f64 {
+    let change = row.compared().changes.of(metric);
+    change.old.unwrap_or(0.0).max(change.new.unwrap_or(0.0))
+}
+
+fn is_large_enough(row: &impl Row, selection: &RowSelection) -> bool {
+    selection.min_percent.is_none_or(|min| most(row, row.time()) / 1e7 >= min)
+}
+
+fn order<T: Row>(a: &T, b: &T, sort: &str, metric: Metric) -> Ordering {
+    let descending = |value: fn(&T, Metric) -> f64| value(b, metric).total_cmp(&value(a, metric));
+    let change = |row: &T, metric: Metric| {
+        let percent = row.compared().changes.of(metric).change_percent;
+        percent.map_or(f64::NEG_INFINITY, f64::abs)
+    };
+    match sort {
+        VERDICT => {
+            rank(a).cmp(&rank(b)).then_with(|| match a.compared().verdict.is_significant() {
+                true => descending(change),
+                false => Ordering::Equal,
+            })
+        }
+        CHANGE => descending(change),
+        NAME => a.name().cmp(b.name()),
+        _ => match sort.parse::<Metric>() {
+            Ok(metric) => most(b, metric).total_cmp(&most(a, metric)),
+            Err(()) => Ordering::Equal,
+        },
+    }
+}
+
+/// What to look at first.
+fn rank(row: &impl Row) -> (bool, Option<usize>) {
+    let compared = row.compared();
+    let place = Verdict::ALL.iter().position(|&verdict| verdict == compared.verdict);
+    (!compared.failed, place)
+}

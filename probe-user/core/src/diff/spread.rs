@@ -1,0 +1,149 @@
+//! What one side has of a function or path, and how much each number would differ if the same
+//! program had been recorded once more.
+//!
+//! What varies within recordings is told by the draws of the bootstrap. What varies between
+//! recordings, such as the layout of memory or the mood of the machine, is told by the recordings of
+//! a side where there are several: by leaving out each in turn (the jackknife). The larger counts.
+
+use super::gather::{Stretch, Sums};
+use super::ladder::Ladder;
+use super::metric::{ABSENT, Metric, Values};
+use super::resample::{Draws, variance};
+
+/// Calls on either side of a percentile, and calls at all, below which nothing is said.
+const LEAST_CALLS: f64 = 10.0;
+/// Stretches with calls below which nothing is said.
+const LEAST_STRETCHES: usize = 8;
+/// Times are whole nanoseconds: the standard deviation of what is rounded off.
+const ROUNDED_OFF: f64 = 0.29;
+
+/// How far a number is from what it would be on average, on a logarithmic scale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    /// In one second of trace; in more it is less.
+    pub(crate) variance: f64,
+    /// What times are rounded to, however long the trace.
+    pub(crate) rounded_off: f64,
+    pub(crate) freedom: f64,
+    pub(crate) seconds: f64,
+}
+
+/// The numbers of a side, and what is known of their spread.
+#[derive(Clone, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) values: Values,
+    /// By metric; nothing where there is too little to tell.
+    pub(crate) spreads: [Option<Spread>; Metric::ALL.len()],
+}
+
+/// The stretches of all recordings of a side, one after the other.
+pub(crate) struct Pool<'a> {
+    pub(crate) recordings: &'a [Vec<Stretch>],
+    /// By stretch.
+    pub(crate) seconds: &'a [f64],
+    pub(crate) draws: &'a Draws,
+}
+
+impl Pool<'_> {
+    pub(crate) fn estimate(&self, slot: usize) -> Estimate {
+        let stretches = || self.recordings.iter().flatten();
+        let sums: Vec<Sums> = stretches().map(|stretch| stretch.sums[slot]).collect();
+        let ladder =
+            Ladder::new(&stretches().map(|stretch| &stretch.histograms[slot]).collect::<Vec<_>>());
+        let values = |times: &[f64]| values(&sums, self.seconds, &ladder, times);
+        let all = values(&vec![1.0; sums.len()]);
+        let enough = Metric::ALL.map(|metric| has_enough(metric, &sums));
+        let mut spreads = [const { None }; Metric::ALL.len()];
+        if enough.contains(&true) {
+            let each = |rounds: &[Vec<f64>]| rounds.iter().map(|times| values(times)).collect();
+            let rounds =
+                [each(&self.draws.long), each(&self.draws.short), self.without_each(values)];
+            for metric in Metric::ALL.into_iter().filter(|metric| enough[metric.index()]) {
+                spreads[metric.index()] = self.spread(metric, &all, &rounds);
+            }
+        }
+        Estimate { values: all, spreads }
+    }
+
+    /// The values without one recording, for each, where there are several.
+    fn without_each(&self, values: impl Fn(&[f64]) -> Values) -> Vec<Values> {
+        if self.recordings.len() < 2 {
+            return Vec::new();
+        }
+        let without = self.draws.recordings.iter().map(|stretches| {
+            let mut times = vec![1.0; self.seconds.len()];
+            times[stretches.clone()].fill(0.0);
+            values(&times)
+        });
+        without.collect()
+    }
+
+    /// `rounds`: the values in long and short runs, and without each recording.
+    fn spread(&self, metric: Metric, all: &Values, rounds: &[Vec<Values>; 3]) -> Option<Spread> {
+        let at = metric.index();
+        let [long, short, without] = rounds
+            .each_ref()
+            .map(|rounds| rounds.iter().map(|values| values[at].ln()).collect::<Vec<f64>>());
+        let known = |logs: &[f64]| logs.iter().all(|log| log.is_finite());
+        if ![&long, &short, &without].into_iter().all(|logs| known(logs)) {
+            return None;
+        }
+        let (mut variance_of_all, mut freedom) =
+            (self.draws.variance(&long, &short), self.draws.freedom);
+        if without.len() > 1 {
+            let others = without.len() as f64 - 1.0;
+            let between = variance(&without) * others;
+            if between > variance_of_all || !variance_of_all.is_finite() {
+                (variance_of_all, freedom) = (between, others);
+            }
+        }
+        let seconds: f64 = self.seconds.iter().sum();
+        let rounded_off = metric.quantile().map_or(0.0, |_| (ROUNDED_OFF / all[at]).powi(2));
+        let is_told = variance_of_all.is_finite() && freedom >= 1.0;
+        is_told.then_some(Spread {
+            variance: variance_of_all * seconds,
+            rounded_off,
+            freedom,
+            seconds,
+        })
+    }
+}
+
+/// Each stretch so many times.
+fn values(sums: &[Sums], seconds: &[f64], ladder: &Ladder, times: &[f64]) -> Values {
+    let sum = |of: fn(&Sums) -> u64| -> f64 {
+        sums.iter().zip(times).map(|(sums, times)| of(sums) as f64 * times).sum()
+    };
+    let time: f64 = seconds.iter().zip(times).map(|(seconds, times)| seconds * times).sum();
+    let mut values = ABSENT;
+    for metric in Metric::ALL {
+        values[metric.index()] = match metric {
+            Metric::Calls => sum(|s| s.calls) / time,
+            Metric::P50 | Metric::P90 | Metric::P99 => {
+                ladder.quantile(metric.quantile().unwrap_or(f64::NAN), times)
+            }
+            Metric::Mean => sum(|s| s.timed_ns) / sum(|s| s.timed),
+            Metric::Total => sum(|s| s.total_ns) / time,
+            Metric::Own => sum(|s| s.self_ns) / time,
+            Metric::Exclusive => sum(|s| s.exclusive_ns) / time,
+        };
+    }
+    values
+}
+
+fn has_enough(metric: Metric, sums: &[Sums]) -> bool {
+    let stretches = |of: fn(&Sums) -> u64| sums.iter().filter(|sums| of(sums) > 0).count();
+    let calls = |of: fn(&Sums) -> u64| sums.iter().map(of).sum::<u64>() as f64;
+    match metric {
+        Metric::Exclusive => stretches(|s| s.exclusive_ns) >= LEAST_STRETCHES,
+        Metric::Calls | Metric::Total | Metric::Own => {
+            calls(|s| s.calls) >= LEAST_CALLS && stretches(|s| s.calls) >= LEAST_STRETCHES
+        }
+        Metric::Mean | Metric::P50 | Metric::P90 | Metric::P99 => {
+            let beyond = metric.quantile().map_or(1.0, |part| (1.0 - part).min(part));
+            // 0.99 is a little less than that.
+            calls(|s| s.timed) * beyond >= LEAST_CALLS - 1e-6
+                && stretches(|s| s.timed) >= LEAST_STRETCHES
+        }
+    }
+}

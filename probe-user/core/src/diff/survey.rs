@@ -1,0 +1,210 @@
+//! The first pass over each file: which functions and paths there are, and how active they are. Only
+//! the most active ones are compared, so that the second pass needs little memory.
+
+use super::catalogue::{Catalogue, Told};
+use super::{Content, ReportFacts, Source};
+use crate::record::{ChunkEntry, ReadAt, Recording};
+use crate::replay::count::{Counted, count};
+use crate::replay::lens::Lens;
+use crate::replay::report::period;
+use crate::units::{FuncId, Nanos};
+use std::ops::Range;
+
+/// How often something was called, and how long that took in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Activity {
+    pub(crate) total_ns: u64,
+    pub(crate) calls: u64,
+}
+
+impl Activity {
+    fn add(&mut self, other: Self) {
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.calls = self.calls.saturating_add(other.calls);
+    }
+}
+
+/// What is known of a file after the first pass.
+pub(crate) struct Survey<'a, R> {
+    pub(crate) content: Surveyed<'a, R>,
+    pub(crate) index: Index,
+}
+
+pub(crate) enum Surveyed<'a, R> {
+    Recording(Box<Read<'a, R>>),
+    Report(&'a ReportFacts),
+}
+
+pub(crate) struct Read<'a, R> {
+    pub(crate) recording: &'a Recording<R>,
+    pub(crate) lens: Lens<'a>,
+    pub(crate) chunks: &'a [ChunkEntry],
+    pub(crate) counted: Counted,
+    pub(crate) period: Range<u64>,
+}
+
+/// Where what a file has is in the catalogue.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// By function of the file.
+    pub(crate) functions: Vec<FuncId>,
+    /// By path node of the file.
+    pub(crate) paths: Vec<Option<u32>>,
+    /// By place in the catalogue.
+    pub(crate) of_function: Vec<Activity>,
+    pub(crate) of_path: Vec<Activity>,
+}
+
+impl<'a, R: ReadAt> Survey<'a, R> {
+    pub(crate) fn new(source: &Source<'a, R>, catalogue: &mut Catalogue) -> Self {
+        match source.content {
+            Content::Recording { recording, query } => {
+                let lens = Lens::new(query, recording.nodes());
+                let chunks = lens.chunks(recording.chunks());
+                let counted = count(recording, &lens, chunks);
+                let (Nanos(start), Nanos(end)) = period(recording, &lens);
+                let read = Read { recording, lens, chunks, counted, period: start..end };
+                let index = Index::of_recording(&read, catalogue);
+                Self { content: Surveyed::Recording(Box::new(read)), index }
+            }
+            Content::Report { facts, functions } => Self {
+                content: Surveyed::Report(facts),
+                index: Index::of_report(facts, functions, catalogue),
+            },
+        }
+    }
+}
+
+impl Index {
+    fn of_recording<R: ReadAt>(read: &Read<'_, R>, catalogue: &mut Catalogue) -> Self {
+        let program = read.recording.start().target.exe.as_deref();
+        let functions = read.recording.functions().iter().map(|info| {
+            let told = Told {
+                name: &info.name,
+                object: &info.object,
+                kind: info.kind,
+                group: info.group.as_ref(),
+            };
+            catalogue.function(&told, program)
+        });
+        let functions: Vec<FuncId> = functions.collect();
+        let nodes = read.lens.paths.nodes();
+        let paths = catalogue.paths(nodes, &functions);
+        let mut index = Self { functions, paths, ..Self::default() };
+        let mut add = |node: usize, activity| {
+            let function = index.functions[nodes[node].func.index()];
+            add_at(&mut index.of_function, function.index(), activity);
+            if let Some(path) = index.paths[node] {
+                add_at(&mut index.of_path, path as usize, activity);
+            }
+        };
+        for (node, tally) in read.counted.counts.tallies.iter().enumerate().skip(1) {
+            let calls = tally.timed.saturating_add(tally.untimed);
+            add(node, Activity { total_ns: tally.total_ns(), calls });
+        }
+        for (_, node) in &read.counted.open {
+            add(*node as usize, Activity { total_ns: 0, calls: 1 });
+        }
+        index
+    }
+
+    /// Of the functions that were chosen; the paths of a choice are not known.
+    fn of_report(facts: &ReportFacts, chosen: Option<&[bool]>, catalogue: &mut Catalogue) -> Self {
+        let program = facts.target.exe.as_deref();
+        let functions = facts.functions.iter().map(|f| catalogue.function(&f.told(), program));
+        let functions: Vec<FuncId> = functions.collect();
+        let paths = catalogue.paths(&facts.nodes(), &functions);
+        let mut index = Self { functions, paths, ..Self::default() };
+        for (place, function) in facts.functions.iter().enumerate() {
+            if chosen.is_none_or(|chosen| chosen.get(place).copied().unwrap_or(false)) {
+                let activity = Activity { total_ns: function.total_ns.0, calls: function.calls };
+                add_at(&mut index.of_function, index.functions[place].index(), activity);
+            }
+        }
+        for (path, at) in facts.paths.iter().zip(&index.paths[1..]) {
+            if let (Some(at), None) = (at, chosen) {
+                let activity = Activity { total_ns: path.total_ns.0, calls: path.calls };
+                add_at(&mut index.of_path, *at as usize, activity);
+            }
+        }
+        index
+    }
+
+    pub(crate) fn of_slot(&self, chosen: &Chosen, slot: usize) -> Activity {
+        let activity = match chosen.functions.get(slot) {
+            Some(function) => self.of_function.get(function.index()),
+            None => self.of_path.get(chosen.paths[slot - chosen.functions.len()] as usize),
+        };
+        activity.copied().unwrap_or_default()
+    }
+}
+
+fn add_at(activities: &mut Vec<Activity>, place: usize, activity: Activity) {
+    if place >= activities.len() {
+        activities.resize(place + 1, Activity::default());
+    }
+    activities[place].add(activity);
+}
+
+/// The functions and paths that are compared: each has a slot, functions first.
+pub(crate) struct Chosen {
+    /// Places in the catalogue, the most active first.
+    pub(crate) functions: Vec<FuncId>,
+    pub(crate) paths: Vec<u32>,
+    /// By place in the catalogue: the slot.
+    pub(crate) slot_of_function: Vec<Option<u32>>,
+    pub(crate) slot_of_path: Vec<Option<u32>>,
+    /// Called, but not active enough.
+    pub(crate) functions_left_out: u64,
+    pub(crate) paths_left_out: u64,
+}
+
+impl Chosen {
+    pub(crate) fn new<R>(
+        surveys: &[Vec<Survey<'_, R>>; 2],
+        catalogue: &Catalogue,
+        most: usize,
+    ) -> Self {
+        let all = || surveys.iter().flatten();
+        let (functions, functions_left_out) =
+            most_active(all().map(|survey| &survey.index.of_function), most);
+        let (paths, paths_left_out) = most_active(all().map(|survey| &survey.index.of_path), most);
+        let mut slot_of_function = vec![None; catalogue.functions.len()];
+        let mut slot_of_path = vec![None; catalogue.path_count()];
+        for (slot, &place) in functions.iter().enumerate() {
+            slot_of_function[place] = Some(slot as u32);
+        }
+        for (slot, &place) in (functions.len()..).zip(&paths) {
+            slot_of_path[place] = Some(slot as u32);
+        }
+        Self {
+            functions: functions.into_iter().map(|place| FuncId(place as u32)).collect(),
+            paths: paths.into_iter().map(|place| place as u32).collect(),
+            slot_of_function,
+            slot_of_path,
+            functions_left_out,
+            paths_left_out,
+        }
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.functions.len() + self.paths.len()
+    }
+}
+
+fn most_active<'a>(
+    files: impl Iterator<Item = &'a Vec<Activity>>,
+    most: usize,
+) -> (Vec<usize>, u64) {
+    let mut sums: Vec<Activity> = Vec::new();
+    for file in files {
+        for (place, activity) in file.iter().enumerate() {
+            add_at(&mut sums, place, *activity);
+        }
+    }
+    let mut places: Vec<usize> = (0..sums.len()).filter(|&place| sums[place].calls > 0).collect();
+    places.sort_by_key(|&place| (std::cmp::Reverse(sums[place]), place));
+    let left_out = places.len().saturating_sub(most);
+    places.truncate(most);
+    (places, left_out as u64)
+}
