@@ -73,7 +73,8 @@ pub enum TargetExit {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LossReport {
     /// Events dropped because a ring was full, exactly.
     pub events: u64,
@@ -83,6 +84,23 @@ pub struct LossReport {
     pub calls_open: u64,
     pub calls_headless: u64,
     pub decode_errors: u64,
+}
+
+impl LossReport {
+    /// Adds what is missing from another stretch of tracing.
+    pub fn add(&mut self, other: &Self) {
+        let Self { events, late, calls_untimed, calls_open, calls_headless, decode_errors } = other;
+        for (mine, other) in [
+            (&mut self.events, events),
+            (&mut self.late, late),
+            (&mut self.calls_untimed, calls_untimed),
+            (&mut self.calls_open, calls_open),
+            (&mut self.calls_headless, calls_headless),
+            (&mut self.decode_errors, decode_errors),
+        ] {
+            *mine = mine.saturating_add(*other);
+        }
+    }
 }
 
 /// Statistics of one function; terms as in docs/statistics.md.

@@ -1,8 +1,10 @@
 //! The command line: every option once, with the help that the man page and the completions repeat.
 
+mod diff;
 mod options;
 pub mod values;
 
+pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
     FilterArgs, LensArgs, LinkArg, OutputArgs, ProbeArgs, RecordingArgs, ReportFormat, ReturnsArg,
     SelectArgs, SlowdownArg,
@@ -26,6 +28,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       the same into a file, to look at later\n  \
         ctrace report trace.ctrace --view tree\n  \
+        ctrace diff old.ctrace new.ctrace                    what changed, and what is noise\n  \
         sudo ctrace doctor                                   what this kernel and user can do"
 )]
 pub struct Cli {
@@ -44,6 +47,7 @@ pub enum Command {
     Attach(Box<AttachArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
+    Diff(Box<DiffArgs>),
     Export(ExportArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -2,7 +2,8 @@
 
 use super::SlowdownArg;
 use crate::ui::ViewName;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ctrace_core::diff::Metric;
 use ctrace_core::{formats::Format, units::Nanos};
 use std::{fs::File, ops::Range, time::Duration};
 
@@ -82,6 +83,20 @@ pub fn center(text: &str) -> Result<f64, String> {
     if (0.0..50.0).contains(&value) { Ok(value) } else { Err("must be from 0 to below 50".into()) }
 }
 
+/// A percent, with its sign or without.
+pub fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("give a percent such as 5%".into()),
+    }
+}
+
+/// The numbers that are compared, from their registry.
+pub fn metrics() -> impl TypedValueParser<Value = Metric> {
+    let values = Metric::ALL.map(|metric| PossibleValue::new(metric.name()).help(metric.help()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse().map_err(|()| "no such metric"))
+}
+
 /// `warn`, `off` or a percent.
 pub fn slowdown(text: &str) -> Result<SlowdownArg, String> {
     match text {
@@ -152,6 +167,10 @@ mod tests {
         check(slowdown("warn"), Some(SlowdownArg::Warn));
         check(slowdown("20%"), Some(SlowdownArg::StopBeyond(20.0)));
         check(slowdown("-3"), None);
+        check(percent("5%"), Some(5.0));
+        check(percent("2.5"), Some(2.5));
+        check(percent("-1"), None);
+        check(percent("NaN"), None);
         check(slowdown("maybe"), None);
         check(center("1"), Some(1.0));
         check(center("50"), None);

@@ -2,12 +2,14 @@
 
 mod attach;
 mod completions;
+mod diff;
 mod doctor;
 mod exec;
 mod export;
 mod guard;
 mod list;
 mod man;
+mod query;
 mod record;
 mod report;
 mod run;
@@ -29,6 +31,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Attach(args) => attach::main(&args, verbose),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
+        Command::Diff(args) => diff::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),

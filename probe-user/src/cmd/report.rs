@@ -1,19 +1,15 @@
 //! `ctrace report`: a recording, as `run` and `attach` would have shown it.
 
-use super::Failure;
+use super::{Failure, query::query};
 use crate::{
     cli::ReportArgs,
-    session::{
-        filter,
-        sink::{Default, Sink},
-    },
-    target::recorded::{Choice, choose},
+    session::sink::{Default, Sink},
 };
 use anyhow::Context;
 use ctrace_core::{
     engine::ReportMeta,
     record::Recording,
-    replay::{Query, meta_of, report_with},
+    replay::{meta_of, report_with},
     units::Nanos,
 };
 use std::{fs::File, ops::Range, path::Path};
@@ -23,11 +19,12 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let mut sink = Sink::open(&args.output, Default::Stdout)?;
     sink.set_epoch_offset(recording.start().epoch_offset_ns);
     let (start, end) = recording.period();
+    let functions = recording.functions();
+    let query = |window| query(&args.select, &args.filter, &args.lens, functions, window);
     for window in windows(args, start, end) {
-        let query = query(args, &recording, window)?;
         let meta = meta_of(&recording, args.output.center);
         let meta = ReportMeta { extras: sink.extras(), ..meta };
-        let report = report_with(&recording, &query, meta);
+        let report = report_with(&recording, &query(window)?, meta);
         if !sink.write(&report)? {
             break;
         }
@@ -54,37 +51,4 @@ fn windows(args: &ReportArgs, start: Nanos, end: Nanos) -> Vec<Option<Range<Nano
     let edge = |n: u64| Nanos(whole.start.0.saturating_add(n.saturating_mul(step))).min(whole.end);
     let from = |n: u64| if args.output.cumulative { whole.start } else { edge(n) };
     (0..count).map(|n| Some(from(n)..edge(n + 1))).collect()
-}
-
-fn query(
-    args: &ReportArgs,
-    recording: &Recording<File>,
-    window: Option<Range<Nanos>>,
-) -> anyhow::Result<Query> {
-    let functions = recording.functions();
-    let select = &args.select;
-    let of = |texts: &[String]| -> anyhow::Result<Option<Vec<bool>>> {
-        if texts.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(choose(functions, &Choice { functions: texts, ..Choice::default() })?))
-    };
-    let selected = Choice {
-        functions: &select.functions,
-        usdt: &select.usdt,
-        markers: &select.markers,
-        exclude: &select.exclude,
-    };
-    Ok(Query {
-        filter: filter(&args.filter),
-        functions: match selected.is_empty() {
-            true => None,
-            false => Some(choose(functions, &selected)?),
-        },
-        window,
-        callers: of(&args.lens.callers)?,
-        callees: of(&args.lens.callees)?,
-        roots: of(&args.lens.roots)?,
-        fold_recursion: args.lens.fold_recursion,
-    })
 }

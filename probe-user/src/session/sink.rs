@@ -22,21 +22,15 @@ pub enum Default {
     Stderr,
 }
 
-pub struct Sink {
+/// A stream or file for text, and how text may look there.
+pub struct Out {
     out: Box<dyn Write>,
     name: String,
-    format: ReportFormat,
-    views: ViewOptions,
-    style: Style,
-    /// One of several reports: JSON goes on one line each.
-    pub several: bool,
+    pub style: Style,
 }
 
-impl Sink {
-    /// Opens the output and checks what was asked for, before anything is attached.
-    pub fn open(args: &OutputArgs, default: Default) -> anyhow::Result<Self> {
-        let views = view_options(args)?;
-        let path = args.output.as_deref();
+impl Out {
+    pub fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
         let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
             (Some(path), _) if path != Path::new("-") => {
                 (Box::new(open(path)?), path.display().to_string(), Style::default())
@@ -46,7 +40,39 @@ impl Sink {
             }
             _ => (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout())),
         };
-        Ok(Self { out, name, format: args.format, views, style, several: args.interval.is_some() })
+        Ok(Self { out, name, style })
+    }
+
+    /// Writes whole lines; a reader that went away (`| head`) is no error, but there is no point in
+    /// going on: `false`.
+    pub fn write(&mut self, text: &str) -> anyhow::Result<bool> {
+        let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+        let written = [text.as_bytes(), end]
+            .into_iter()
+            .try_for_each(|part| self.out.write_all(part))
+            .and_then(|()| self.out.flush());
+        match written {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("cannot write to {}", self.name)),
+        }
+    }
+}
+
+pub struct Sink {
+    out: Out,
+    format: ReportFormat,
+    views: ViewOptions,
+    /// One of several reports: JSON goes on one line each.
+    pub several: bool,
+}
+
+impl Sink {
+    /// Opens the output and checks what was asked for, before anything is attached.
+    pub fn open(args: &OutputArgs, default: Default) -> anyhow::Result<Self> {
+        let views = view_options(args)?;
+        let out = Out::open(args.output.as_deref(), default)?;
+        Ok(Self { out, format: args.format, views, several: args.interval.is_some() })
     }
 
     /// Times of day are those of a recording's host.
@@ -56,14 +82,13 @@ impl Sink {
 
     /// What a report must hold to be written here.
     pub fn extras(&self) -> Extras {
-        self.views.extras(self.style.width)
+        self.views.extras(self.out.style.width)
     }
 
-    /// Writes one report; a reader that went away (`| head`) is no error, but there is no point
-    /// in going on: `false`.
+    /// Writes one report: as [`Out::write`].
     pub fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
         let text = match self.format {
-            ReportFormat::Table => ui::render_table(report, &self.views, &self.style)?,
+            ReportFormat::Table => ui::render_table(report, &self.views, &self.out.style)?,
             ReportFormat::Json if self.several => json::to_line(report),
             ReportFormat::Json => json::to_pretty(report),
             ReportFormat::Csv => {
@@ -74,13 +99,7 @@ impl Sink {
                 ui::render_csv(report, &self.views)?
             }
         };
-        let text = if text.ends_with('\n') { text } else { text + "\n" };
-        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
-        match written {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-            Err(error) => Err(error).with_context(|| format!("cannot write to {}", self.name)),
-        }
+        self.out.write(&text)
     }
 }
 

@@ -5,6 +5,7 @@
 //! warnings, and the last line of every report is the loss line.
 
 mod clock;
+mod diff;
 mod exported;
 mod forest;
 mod grid;
@@ -24,6 +25,7 @@ pub mod units;
 pub mod views;
 pub mod wall;
 
+pub use diff::{DiffOptions, DiffView, render as render_diff};
 pub use exported::remarks;
 pub use loss::{loss_line, warnings};
 pub use options::{ViewError, ViewName, ViewOptions};

@@ -3,13 +3,21 @@
 //! Arguments go before template parameters, and those before the characters in the middle, since
 //! the start of a name tells where it lives and its end what it does.
 
-use ctrace_core::{export::clean::clean, function::qualified, report::FunctionReport};
+use ctrace_core::{
+    export::clean::clean,
+    function::{FunctionKind, qualified},
+    report::FunctionReport,
+};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A function as tables name it: a marker with its group, a USDT probe with its provider.
 pub(super) fn label(function: &FunctionReport) -> String {
-    let name = qualified(function.kind, function.group.as_deref(), &function.name);
-    clean(&name).into_owned()
+    label_of(function.kind, function.group.as_deref(), &function.name)
+}
+
+/// The same, from its parts.
+pub(super) fn label_of(kind: FunctionKind, group: Option<&str>, name: &str) -> String {
+    clean(&qualified(kind, group, name)).into_owned()
 }
 
 /// Columns that `text` takes on a terminal.

@@ -4,7 +4,7 @@ use super::catalogue::Told;
 use super::metric::{ABSENT, Metric, Values};
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
 use crate::paths::{Node, ROOT};
-use crate::report;
+use crate::report::{self, LossReport};
 use crate::units::{FuncId, Nanos};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct ReportFacts {
     pub(crate) target: Target,
     pub(crate) duration_ns: Nanos,
     #[serde(default)]
-    pub(crate) loss: Loss,
+    pub(crate) loss: LossReport,
     pub(crate) functions: Vec<Function>,
     pub(crate) paths: Vec<Path>,
 }
@@ -35,14 +35,6 @@ pub struct ReportFacts {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Target {
     pub(crate) exe: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Loss {
-    pub(crate) events: u64,
-    pub(crate) late: u64,
-    pub(crate) decode_errors: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]

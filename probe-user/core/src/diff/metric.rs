@@ -77,9 +77,9 @@ impl Metric {
         self as usize
     }
 
-    /// Of durations; the others are amounts per second of trace.
-    pub(crate) fn is_duration(self) -> bool {
-        matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::Mean)
+    /// An amount per second of trace; the others are of durations.
+    pub fn is_rate(self) -> bool {
+        !matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::Mean)
     }
 
     /// The part of the calls that are as short or shorter.

@@ -32,7 +32,7 @@ mod rate_tests;
 pub use facts::{FactsError, ReportFacts};
 pub use metric::Metric;
 pub use model::{
-    Change, Changes, Compared, Diff, FunctionDiff, Lost, PathDiff, Presence, SCHEMA, SideReport,
+    Change, Changes, Compared, Diff, FunctionDiff, PathDiff, Presence, SCHEMA, SideReport,
     SourceKind,
 };
 pub use rows::{Row, RowSelection, Rows, check_column, choose, columns};

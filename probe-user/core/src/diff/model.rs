@@ -9,6 +9,7 @@ use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
 use super::{Options, Source, notes};
 use crate::function::FunctionKind;
+use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -49,7 +50,7 @@ pub struct SideReport {
     pub duration_ns: Nanos,
     /// Stretches of time that they were cut into.
     pub stretches: u64,
-    pub loss: Lost,
+    pub loss: LossReport,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,14 +58,6 @@ pub struct SideReport {
 pub enum SourceKind {
     Recording,
     Report,
-}
-
-/// Events that are missing from the numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Lost {
-    pub events: u64,
-    pub late: u64,
-    pub decode_errors: u64,
 }
 
 /// Where something was called.
@@ -198,26 +191,18 @@ impl SideReport {
             kind: SourceKind::Recording,
             duration_ns: Nanos::ZERO,
             stretches: side.stretches() as u64,
-            loss: Lost::default(),
+            loss: LossReport::default(),
         };
         for survey in surveys {
-            let (duration, events, late, errors) = match &survey.content {
-                Surveyed::Recording(read) => {
-                    let loss = &read.counted.counts.loss;
-                    let duration = read.period.end.saturating_sub(read.period.start);
-                    (Nanos(duration), loss.events, loss.late, loss.decode_errors)
-                }
+            let (duration, loss) = match &survey.content {
+                Surveyed::Recording(read) => (read.duration(), read.loss()),
                 Surveyed::Report(facts) => {
                     report.kind = SourceKind::Report;
-                    let loss = facts.loss;
-                    (facts.duration_ns, loss.events, loss.late, loss.decode_errors)
+                    (facts.duration_ns, facts.loss)
                 }
             };
             report.duration_ns = report.duration_ns.saturating_add(duration);
-            let loss = &mut report.loss;
-            loss.events = loss.events.saturating_add(events);
-            loss.late = loss.late.saturating_add(late);
-            loss.decode_errors = loss.decode_errors.saturating_add(errors);
+            report.loss.add(&loss);
         }
         report
     }

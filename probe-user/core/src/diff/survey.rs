@@ -7,6 +7,7 @@ use crate::record::{ChunkEntry, ReadAt, Recording};
 use crate::replay::count::{Counted, count};
 use crate::replay::lens::Lens;
 use crate::replay::report::period;
+use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;
 
@@ -41,6 +42,24 @@ pub(crate) struct Read<'a, R> {
     pub(crate) chunks: &'a [ChunkEntry],
     pub(crate) counted: Counted,
     pub(crate) period: Range<u64>,
+}
+
+impl<R> Read<'_, R> {
+    pub(crate) fn duration(&self) -> Nanos {
+        Nanos(self.period.end).since(Nanos(self.period.start))
+    }
+
+    pub(crate) fn loss(&self) -> LossReport {
+        let counts = &self.counted.counts;
+        LossReport {
+            events: counts.loss.events,
+            late: counts.loss.late,
+            decode_errors: counts.loss.decode_errors,
+            calls_untimed: counts.tallies.iter().map(|tally| tally.untimed).sum(),
+            calls_open: self.counted.open.len() as u64,
+            calls_headless: counts.headless.iter().sum(),
+        }
+    }
 }
 
 /// Where what a file has is in the catalogue.

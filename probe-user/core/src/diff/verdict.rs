@@ -59,9 +59,9 @@ impl Verdict {
 
     /// `low` and `high`: new divided by old. `margin`: what does not matter, such as 0.01.
     pub(crate) fn of(metric: Metric, low: f64, high: f64, margin: f64) -> Self {
-        let (up, down) = match metric.is_duration() {
-            true => (Self::Slower, Self::Faster),
-            false => (Self::More, Self::Less),
+        let (up, down) = match metric.is_rate() {
+            true => (Self::More, Self::Less),
+            false => (Self::Slower, Self::Faster),
         };
         if low >= 1.0 - margin && high <= 1.0 + margin {
             Self::NoChange

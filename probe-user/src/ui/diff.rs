@@ -1,0 +1,284 @@
+//! A comparison as people see it: the verdict on each function or path, with the interval that the
+//! change is in, and beside it what became of the other numbers.
+
+use super::grid::{Cell, Column, Group};
+use super::loss::loss_line;
+use super::names;
+use super::path;
+use super::stack::{self, Section};
+use super::style::{Style, Tone};
+use super::text;
+use super::units::{ABSENT, Digits, count, counted, percent, time};
+use clap::ValueEnum;
+use ctrace_core::diff::{
+    Change, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection, SideReport, Verdict,
+    choose,
+};
+use ctrace_core::export::clean::clean;
+use ctrace_core::units::Nanos;
+
+/// Rows of paths when `--top` does not say.
+const TOP_PATHS: usize = 20;
+/// What a path gets at most: its root and its leaf are what matters.
+const PATH_ROOM: usize = 64;
+/// Functions named where a comparison failed.
+const NAMED: usize = 5;
+
+/// What is compared row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffView {
+    /// Each function
+    Functions,
+    /// Each call path from root to leaf
+    Paths,
+}
+
+/// What the reader asked to see.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffOptions {
+    pub views: Vec<DiffView>,
+    pub selection: RowSelection,
+}
+
+pub fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> String {
+    let mut out = String::new();
+    for (side, name) in [(&diff.old, "old"), (&diff.new, "new")] {
+        if side.loss.events > 0 || side.loss.late > 0 || side.loss.decode_errors > 0 {
+            let warning = format!(
+                "warning: the {name} side is not whole, so some of its numbers are wrong: see the \
+                 last line"
+            );
+            out += &text::paragraph(&warning, Tone::Warning, style);
+        }
+    }
+    out += &side(&diff.old, "old", style);
+    out += &side(&diff.new, "new", style);
+    out.push('\n');
+    for view in &options.views {
+        let selection = &options.selection;
+        out += &match view {
+            DiffView::Functions => {
+                let what = ["Functions", "function", "functions"];
+                table(diff, &diff.functions, what, selection, label_function, style)
+            }
+            DiffView::Paths => {
+                let top = selection.top.or(Some(TOP_PATHS));
+                let selection = RowSelection { top, ..selection.clone() };
+                let what = ["Paths", "path", "paths"];
+                table(diff, &diff.paths, what, &selection, label_path, style)
+            }
+        };
+    }
+    out += &remarks(diff, style);
+    let losses = format!("old {}; new {}", loss_line(&diff.old.loss), loss_line(&diff.new.loss));
+    out += &Tone::Dim.mark(&losses);
+    out.push('\n');
+    style.resolve(&out)
+}
+
+/// The files of a side.
+fn side(side: &SideReport, name: &str, style: &Style) -> String {
+    let files: Vec<_> = side.files.iter().map(|file| clean(file)).collect();
+    let mut parts =
+        vec![format!("{name}: {}", files.join(", ")), time(side.duration_ns, Digits::Full)];
+    if side.stretches > 0 {
+        parts.push(counted(side.stretches, "stretch", "stretches"));
+    }
+    text::paragraph(&parts.join(" · "), Tone::Title, style)
+}
+
+fn label_function(function: &FunctionDiff) -> String {
+    names::label_of(function.kind, function.group.as_deref(), &function.name)
+}
+
+fn label_path(of: &PathDiff) -> String {
+    path::joined(&of.path, PATH_ROOM)
+}
+
+/// Those that were called on both sides, and those on one.
+fn table<T: Row>(
+    diff: &Diff,
+    list: &[T],
+    [title, one, many]: [&str; 3],
+    selection: &RowSelection,
+    label: fn(&T) -> String,
+    style: &Style,
+) -> String {
+    let mut out = String::new();
+    for both in [true, false] {
+        let chosen = choose(list, diff.metric, selection, both);
+        let rows: Vec<&T> = chosen.indices.iter().map(|&at| &list[at]).collect();
+        let names: Vec<String> = rows.iter().map(|row| label(row)).collect();
+        if rows.is_empty() && chosen.left_out == 0 {
+            continue;
+        }
+        let sections = |digits| match both {
+            true => compared(diff, &rows, digits),
+            false => on_one_side(&rows, digits),
+        };
+        let pairs = sections(Digits::Full).into_iter().zip(sections(Digits::Short));
+        let sections = pairs.map(|(full, short)| Section { full, short }).collect();
+        out += &match both {
+            true => text::title(&format!("{title}, by {}", diff.metric.help())),
+            false => text::title(&format!("{title} called on one side only")),
+        };
+        out += &stack::draw(&names, sections, style);
+        out += &text::left_out(chosen.left_out, one, many, style);
+        out.push('\n');
+    }
+    if out.is_empty() {
+        out = format!("No {one} was called on either side.\n\n");
+    }
+    out
+}
+
+/// The verdict and what it is about, then the other numbers.
+fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
+    let of = |row: &&T| *row.compared().changes.of(diff.metric);
+    let verdicts = rows.iter().map(|row| {
+        let compared = row.compared();
+        let text = if compared.failed { "FAILED" } else { compared.verdict.name() };
+        Cell::toned(text.to_owned(), tone(compared.verdict))
+    });
+    let verdict = Group::untitled(vec![
+        Column::left("verdict", verdicts),
+        Column::right(
+            "change",
+            rows.iter().map(|row| {
+                let change = of(row);
+                Cell::toned(signed(change.change_percent), tone(change.verdict))
+            }),
+        ),
+        Column::right("between", rows.iter().map(|row| interval(&of(row)))),
+    ]);
+    let values = Group::titled(
+        diff.metric.name().to_owned(),
+        vec![
+            Column::right("old", rows.iter().map(|row| value(diff.metric, of(row).old, digits))),
+            Column::right("new", rows.iter().map(|row| value(diff.metric, of(row).new, digits))),
+        ],
+    );
+    let others = Metric::ALL.into_iter().filter(|&metric| metric != diff.metric);
+    let others = others.filter_map(|metric| {
+        let changes: Vec<Change> =
+            rows.iter().map(|row| *row.compared().changes.of(metric)).collect();
+        let is_known = changes.iter().any(|change| change.change_percent.is_some());
+        let heading = if metric.is_rate() {
+            format!("{}/s", metric.name())
+        } else {
+            metric.name().to_owned()
+        };
+        is_known.then(|| Column::right(&heading, changes.iter().map(marked)))
+    });
+    let calls = Group::titled(
+        "calls".to_owned(),
+        vec![
+            Column::right("old", rows.iter().map(|row| count(row.compared().old_calls))),
+            Column::right("new", rows.iter().map(|row| count(row.compared().new_calls))),
+        ],
+    );
+    let others = Group::titled("change of (* significant)".to_owned(), others.collect());
+    vec![vec![verdict, values], vec![others], vec![calls]]
+}
+
+fn on_one_side<T: Row>(rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
+    let side = |row: &&T| match row.compared().presence {
+        Presence::Old => "old",
+        Presence::New | Presence::Both => "new",
+    };
+    let of = |row: &&T, metric| {
+        let change = row.compared().changes.of(metric);
+        value(metric, change.old.or(change.new), digits)
+    };
+    vec![vec![Group::untitled(vec![
+        Column::left("only in", rows.iter().map(|row| Cell::from(side(row).to_owned()))),
+        Column::right(
+            "calls",
+            rows.iter().map(|row| count(row.compared().old_calls.max(row.compared().new_calls))),
+        ),
+        Column::right("p50", rows.iter().map(|row| of(row, Metric::P50))),
+        Column::right("total/s", rows.iter().map(|row| of(row, Metric::Total))),
+    ])]]
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        _ if verdict.is_worse() => Tone::Hot,
+        _ if verdict.is_significant() => Tone::Name,
+        Verdict::Unjudged => Tone::Plain,
+        _ => Tone::Dim,
+    }
+}
+
+/// A change of one of the other numbers.
+fn marked(change: &Change) -> Cell {
+    let star = if change.verdict.is_significant() { "*" } else { " " };
+    let star = if change.verdict == Verdict::Unjudged { "" } else { star };
+    Cell::toned(signed(change.change_percent) + star, tone(change.verdict))
+}
+
+fn signed(percent: Option<f64>) -> String {
+    match percent {
+        None => ABSENT.to_owned(),
+        Some(percent) if percent.abs() < 1e3 => format!("{percent:+.1}%"),
+        Some(percent) if percent.abs() < 1e6 => format!("{percent:+.0}%"),
+        Some(percent) => format!("{percent:+.1e}%"),
+    }
+}
+
+fn interval(change: &Change) -> String {
+    match (change.low_percent, change.high_percent) {
+        (Some(low), Some(high)) => format!("{} … {}", signed(Some(low)), signed(Some(high))),
+        _ => ABSENT.to_owned(),
+    }
+}
+
+fn value(metric: Metric, value: Option<f64>, digits: Digits) -> String {
+    let Some(value) = value else { return ABSENT.to_owned() };
+    match metric {
+        Metric::Calls => format!("{}/s", count(value.round() as u64)),
+        Metric::Total | Metric::Own | Metric::Exclusive => percent(value / 1e7),
+        Metric::P50 | Metric::P90 | Metric::P99 | Metric::Mean => {
+            time(Nanos(value.round() as u64), digits)
+        }
+    }
+}
+
+/// What the reader should know after the numbers.
+fn remarks(diff: &Diff, style: &Style) -> String {
+    let mut out = String::new();
+    for (left_out, what) in [(diff.functions_left_out, "functions"), (diff.paths_left_out, "paths")]
+    {
+        if left_out > 0 {
+            let note = format!("{} {what} that took less time are not compared.", count(left_out));
+            out += &text::paragraph(&note, Tone::Plain, style);
+        }
+    }
+    for note in &diff.notes {
+        out += &text::paragraph(&clean(note), Tone::Plain, style);
+    }
+    if let Some(limit) = diff.fail_over_percent {
+        let failed = diff.functions.iter().filter(|function| function.compared.failed);
+        let names: Vec<String> = failed.map(label_function).collect();
+        let metric = diff.metric.name();
+        out += &match names.len() {
+            0 => text::paragraph(
+                &format!(
+                    "passed: no function is significantly worse by more than {limit} % ({metric})"
+                ),
+                Tone::Plain,
+                style,
+            ),
+            n => {
+                let more = if n > NAMED { ", …" } else { "" };
+                let names = names[..n.min(NAMED)].join(", ");
+                let what = counted(n as u64, "function is", "functions are");
+                let line = format!(
+                    "FAILED: {what} worse by more than {limit} % ({metric}): {names}{more}"
+                );
+                text::paragraph(&line, Tone::Warning, style)
+            }
+        };
+    }
+    out
+}
