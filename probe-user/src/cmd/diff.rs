@@ -25,10 +25,10 @@ use std::{
 /// The exit status when something got worse.
 const WORSE: u8 = 1;
 /// No report is as large.
-const MOST_JSON: u64 = 1 << 30;
+const MOST_JSON: u64 = 256 << 20;
 
 enum Input {
-    Recording(Recording<File>),
+    Recording(Box<Recording<File>>),
     Report(ReportFacts),
 }
 
@@ -91,7 +91,7 @@ impl Opened {
         let (input, functions) = if is_recording(&head) {
             let recording = Recording::open(file).map_err(|e| anyhow::anyhow!("{shown} {e}"))?;
             let functions = recording.functions().to_vec();
-            (Input::Recording(recording), functions)
+            (Input::Recording(Box::new(recording)), functions)
         } else {
             read(&mut file, MOST_JSON, &mut head)?;
             let facts = ReportFacts::parse(&head).map_err(|e| anyhow::anyhow!("{shown} {e}"))?;

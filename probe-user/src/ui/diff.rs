@@ -220,6 +220,7 @@ fn marked(change: &Change) -> Cell {
 fn signed(percent: Option<f64>) -> String {
     match percent {
         None => ABSENT.to_owned(),
+        Some(percent) if percent.abs() < 0.05 => "0.0%".to_owned(),
         Some(percent) if percent.abs() < 1e3 => format!("{percent:+.1}%"),
         Some(percent) if percent.abs() < 1e6 => format!("{percent:+.0}%"),
         Some(percent) => format!("{percent:+.1e}%"),

@@ -11,6 +11,9 @@ use crate::units::FuncId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Frames of a path that is compared: what is recorded is no deeper.
+const MAX_DEPTH: u32 = 512;
+
 /// A function, wherever it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Named {
@@ -70,7 +73,8 @@ impl Catalogue {
         let mut places = vec![None; nodes.len()];
         places[ROOT as usize] = Some(ROOT);
         for (node, at) in nodes.iter().enumerate().skip(1) {
-            let parent = places[at.parent as usize].filter(|_| !at.other);
+            let is_told_apart = !at.other && at.depth <= MAX_DEPTH;
+            let parent = places[at.parent as usize].filter(|_| is_told_apart);
             places[node] = parent.map(|above| self.paths.child(above, functions[at.func.index()]));
         }
         places[ROOT as usize] = None;

@@ -1,0 +1,272 @@
+//! `ctrace diff` as a user calls it: what it says, and how it ends.
+
+use ctrace_common::{Kind, RECORD_LEN};
+use ctrace_core::engine::{Engine, EngineConfig};
+use ctrace_core::export::clean::is_harmful;
+use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::record::{End, Start, Writer};
+use ctrace_core::report::TargetReport;
+use ctrace_core::units::Nanos;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A program of two functions, one in the other, for two seconds.
+#[derive(Clone, Copy)]
+struct Program {
+    exe: &'static str,
+    inner: &'static str,
+    /// Nanoseconds in the inner function, more or less.
+    takes: u64,
+    seed: u64,
+}
+
+const OLD: Program = Program { exe: "/srv/app-1", inner: "parse", takes: 50_000, seed: 1 };
+const SAME: Program = Program { exe: "/srv/app-2", seed: 2, ..OLD };
+const SLOWER: Program = Program { takes: 55_000, ..SAME };
+
+impl Program {
+    fn record(&self) -> Vec<u8> {
+        let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
+        let object = self.exe.rsplit('/').next().unwrap();
+        for name in ["handle", self.inner] {
+            engine.add_function(function(name, object));
+        }
+        engine.begin(Nanos(0));
+        let target = TargetReport { exe: Some(self.exe.to_owned()), ..TargetReport::default() };
+        let start = Start { target: target.clone(), ..Start::default() };
+        let mut writer = Writer::new(Vec::new(), &start).unwrap();
+        let (mut random, mut now) = (self.seed, 1);
+        let mut next = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % bound
+        };
+        for call in 0..4_000 {
+            let inner = self.takes * (80 + next(40)) / 100;
+            let rest = 20_000 + next(20_000);
+            for (kind, function, time) in [
+                (Kind::Enter, 0, now),
+                (Kind::Enter, 1, now + 1_000),
+                (Kind::Return, 1, now + 1_000 + inner),
+                (Kind::Return, 0, now + 2_000 + inner + rest),
+            ] {
+                engine.push(0, &event(kind, function, time));
+            }
+            now = (call + 1) * 500_000 + next(100_000);
+        }
+        let end = Nanos(2_000_200_000);
+        engine.advance(end);
+        engine.end_chunk(end);
+        engine.take_blocks().iter().for_each(|block| writer.write(block).unwrap());
+        writer.finish(&End { end_ns: end, target, ..End::default() }).unwrap()
+    }
+}
+
+fn function(name: &str, object: &str) -> FunctionInfo {
+    FunctionInfo {
+        name: name.into(),
+        aliases: Vec::new(),
+        object: object.into(),
+        file: None,
+        line: None,
+        kind: FunctionKind::Function,
+        group: None,
+        exit: ExitSeen::ByReturnProbe,
+        entry_is_loop_head: false,
+        may_tail_jump: false,
+    }
+}
+
+fn event(kind: Kind, function: u32, time: u64) -> [u8; RECORD_LEN] {
+    let mut record = [0; RECORD_LEN];
+    record[..8].copy_from_slice(&time.to_le_bytes());
+    record[8..16].copy_from_slice(&(0x7fff_0000_u64 - u64::from(function) * 64).to_le_bytes());
+    record[16..20].copy_from_slice(&7_u32.to_le_bytes());
+    record[20..24].copy_from_slice(&7_u32.to_le_bytes());
+    record[24..28].copy_from_slice(&function.to_le_bytes());
+    record[28] = kind as u8;
+    record
+}
+
+fn folder(files: &[(&str, Program)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, program) in files {
+        std::fs::write(folder.path().join(name), program.record()).unwrap();
+    }
+    folder
+}
+
+fn ctrace(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ctrace"));
+    command.args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// The exit status, stdout and stderr.
+fn diff(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
+    let output = ctrace(folder.path(), &[&["diff"], arguments].concat());
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn json(folder: &TempDir, arguments: &[&str]) -> Value {
+    let (_, out, error) = diff(folder, &[arguments, &["--format", "json"]].concat());
+    assert_eq!(error, "");
+    let value = serde_json::from_str(&out).unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/diff.schema.json");
+    let schema = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    value
+}
+
+#[track_caller]
+fn refused(folder: &TempDir, arguments: &[&str], words: &[&str]) {
+    let (code, out, error) = diff(folder, arguments);
+    assert_eq!((code, out.as_str(), error.lines().count()), (125, "", 1), "{error}");
+    assert!(error.starts_with("ctrace: "), "{error}");
+    words.iter().for_each(|word| assert!(error.contains(word), "{word} is not in: {error}"));
+}
+
+/// Without spaces at the ends of lines, as golden files are kept.
+fn trimmed(text: &str) -> String {
+    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+#[test]
+fn what_is_slower_is_told() {
+    let folder = folder(&[("old", OLD), ("new", SLOWER)]);
+    let (code, out, error) =
+        diff(&folder, &["old", "new", "--view", "functions", "--view", "paths"]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    insta::assert_snapshot!("diff_slower", trimmed(&out));
+    let value = json(&folder, &["old", "new"]);
+    let parse = &value["functions"][1];
+    assert_eq!((&parse["name"], &parse["verdict"]), (&"parse".into(), &"slower".into()));
+    let change = parse["changes"]["p50_ns"]["change_percent"].as_f64().unwrap();
+    assert!((9.0..11.0).contains(&change), "{change}");
+    assert_eq!(value["paths"][1]["path"].to_string(), r#"["handle","parse"]"#);
+}
+
+#[test]
+fn noise_is_no_change() {
+    let folder = folder(&[("old", OLD), ("new", SAME)]);
+    let value = json(&folder, &["old", "new", "--fail-over", "0"]);
+    assert_eq!(value["failed"], false);
+    for function in value["functions"].as_array().unwrap() {
+        let verdict = function["verdict"].as_str().unwrap();
+        assert!(["noise", "no_change"].contains(&verdict), "{function}");
+    }
+}
+
+#[test]
+fn the_exit_status_tells_a_worsening() {
+    let folder = folder(&[("old", OLD), ("same", SAME), ("slower", SLOWER)]);
+    let status = |arguments: &[&str]| diff(&folder, arguments).0;
+    assert_eq!(status(&["old", "slower"]), 0);
+    assert_eq!(status(&["old", "slower", "--fail-over", "5%"]), 1);
+    assert_eq!(status(&["old", "slower", "--fail-over", "5%", "--metric", "mean"]), 1);
+    assert_eq!(status(&["old", "slower", "--fail-over", "5%", "--metric", "calls"]), 0);
+    assert_eq!(status(&["old", "slower", "--fail-over", "20%"]), 0);
+    assert_eq!(status(&["slower", "old", "--fail-over", "5%"]), 0);
+    assert_eq!(status(&["old", "same", "--fail-over", "0"]), 0);
+    assert_eq!(status(&["old", "slower", "--fail-over", "5%", "-f", "handle", "--depth", "1"]), 1);
+    let (_, out, _) = diff(&folder, &["old", "slower", "--fail-over", "5%"]);
+    assert!(out.contains("FAILED: 2 functions are worse by more than 5 % (p50)"), "{out}");
+    let (_, out, _) = diff(&folder, &["old", "same", "--fail-over", "5%"]);
+    assert!(out.contains("passed: no function"), "{out}");
+}
+
+#[test]
+fn several_recordings_of_a_side_are_taken_together() {
+    let files =
+        [("o1", OLD), ("o2", Program { seed: 5, ..OLD }), ("o3", Program { seed: 6, ..OLD })];
+    let new = [
+        ("n1", SLOWER),
+        ("n2", Program { seed: 7, ..SLOWER }),
+        ("n3", Program { seed: 8, ..SLOWER }),
+    ];
+    let folder = folder(&[files, new].concat());
+    let more = ["--old", "o2", "--old", "o3", "--new", "n2", "--new", "n3"];
+    let value = json(&folder, &[&["o1", "n1"], &more[..]].concat());
+    assert_eq!(value["old"]["files"].to_string(), r#"["o1","o2","o3"]"#);
+    assert_eq!(value["functions"][1]["verdict"], "slower");
+    assert_eq!(value["functions"][1]["old_calls"], 12_000);
+    assert_eq!(value["notes"].to_string(), "[]");
+}
+
+#[test]
+fn what_is_only_on_one_side_is_told() {
+    let hostile = "parse\u{1b}[2J\u{202e}";
+    let folder = folder(&[("old", OLD), ("new", Program { inner: hostile, ..SAME })]);
+    let (code, out, _) = diff(
+        &folder,
+        &["old", "new", "--fail-over", "0", "--view", "paths", "--view", "functions"],
+    );
+    assert_eq!(code, 0);
+    assert!(!out.chars().any(|c| c != '\n' && is_harmful(c)));
+    insta::assert_snapshot!("diff_one_side", trimmed(&out));
+    let value = json(&folder, &["old", "new", "-f", "parse*"]);
+    let sides: Vec<&Value> =
+        value["functions"].as_array().unwrap().iter().map(|f| &f["in"]).collect();
+    assert_eq!(sides, ["new", "old"]);
+}
+
+#[test]
+fn reports_are_compared_but_not_judged() {
+    let folder = folder(&[("old", OLD), ("new", SLOWER)]);
+    for name in ["old", "new"] {
+        let json = format!("{name}.json");
+        let report = ctrace(folder.path(), &["report", name, "--format", "json", "-o", &json]);
+        assert!(report.status.success());
+    }
+    let (code, out, _) = diff(&folder, &["old.json", "new.json"]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!("diff_reports", trimmed(&out));
+    let value = json(&folder, &["old.json", "new.json", "-f", "parse"]);
+    assert_eq!(value["functions"][0]["verdict"], "unjudged");
+    assert_eq!(value["functions"].as_array().unwrap().len(), 1);
+    // Beside a recording, too.
+    assert_eq!(json(&folder, &["old", "new.json"])["old"]["kind"], "recording");
+    refused(&folder, &["old.json", "new.json", "--fail-over", "5%"], &["old.json", "--fail-over"]);
+    refused(&folder, &["old", "new.json", "--depth", "2"], &["new.json", "-f"]);
+    refused(&folder, &["old", "new.json", "--old", "old"], &["new.json", "together"]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_one_line() {
+    let folder = folder(&[("old", OLD)]);
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("text", "hello");
+    write("empty", "");
+    write("newer", r#"{"schema": "ctrace.report.v9"}"#);
+    write("cut", &"[".repeat(100_000));
+    refused(&folder, &["old", "missing"], &["missing"]);
+    refused(&folder, &["old", "text"], &["text", "ctrace record"]);
+    refused(&folder, &["old", "empty"], &["empty"]);
+    refused(&folder, &["old", "cut"], &["cut"]);
+    refused(&folder, &["old", "newer"], &["ctrace.report.v9", "newer one"]);
+    refused(&folder, &["old", "."], &["cannot read ."]);
+    refused(&folder, &["old", "old", "-f", "prase"], &["prase", "parse"]);
+    refused(&folder, &["old", "old", "--sort", "colour"], &["colour", "verdict, change, calls"]);
+    refused(&folder, &["old", "old", "--metric", "p98"], &["p98"]);
+    refused(&folder, &["old", "old", "--fail-over", "much"], &["much", "percent"]);
+    refused(&folder, &["old"], &["NEW"]);
+}
+
+#[test]
+fn rows_are_chosen_and_sorted() {
+    let folder = folder(&[("old", OLD), ("new", SLOWER)]);
+    let first = |arguments: &[&str]| {
+        let (_, out, _) = diff(&folder, &[&["old", "new"], arguments].concat());
+        let at = out.lines().position(|line| line.starts_with("──")).unwrap();
+        out.lines().nth(at + 1).unwrap().split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(first(&[]), "parse");
+    assert_eq!(first(&["--sort", "name"]), "handle");
+    assert_eq!(first(&["--sort", "total", "--top", "1"]), "handle");
+    assert_eq!(first(&["--sort", "change"]), "parse");
+    let (_, out, _) = diff(&folder, &["old", "new", "--min-percent", "90"]);
+    assert!(out.contains("2 functions not shown"), "{out}");
+}
