@@ -1,5 +1,5 @@
-//! A recording to a [`Report`](crate::report::Report): the same numbers as a session's, exact whatever the size, for any
-//! filter.
+//! A recording to a [`Report`](crate::report::Report): the same numbers as a session's, exact
+//! whatever the size, for any filter.
 //!
 //! # Use
 //!
