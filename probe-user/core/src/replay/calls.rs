@@ -153,13 +153,11 @@ mod tests {
     use crate::spool::Call;
     use crate::units::FuncId;
 
-    /// Parent, function, calls, when the first began, total and self time of each row.
+    /// Parent, function, calls, when the first began, total and self time.
+    type Told = (Option<usize>, u32, u64, u64, u64, u64);
+
     #[track_caller]
-    fn check(
-        rows: Vec<Row>,
-        nodes: &[Node],
-        expected: &[(Option<usize>, u32, u64, u64, u64, u64)],
-    ) {
+    fn check(rows: Vec<Row>, nodes: &[Node], expected: &[Told]) {
         let (_, rows) = with_own(1_000, rows);
         let rows = rows.iter().map(|(row, own)| {
             let Sum { calls, start, total, .. } = row.sum;
