@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes a line for each function that has a call of known duration.
-pub fn print<R: ReadAt>(
+pub(crate) fn print<R: ReadAt>(
     recording: &Recording<R>,
     out: &mut impl Write,
 ) -> Result<(), Box<dyn Error>> {
