@@ -2,6 +2,7 @@
 //!
 //! Calls rustc itself, with as few options as each case needs; needs no network and no cargo.
 
+use object::{Object, ObjectSection};
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -132,6 +133,32 @@ fn with_the_linker_of_binutils() {
     }
     let program = Build::check("bfd", "-O", "-Clink-arg=-fuse-ld=bfd -Clink-arg=-Wl,--gc-sections");
     assert!(!holds(&program, b"never called"));
+}
+
+/// Nothing refers to the crate's own code then. Semaphores that share a page of the file with another
+/// segment are raised there instead.
+#[test]
+fn a_program_with_a_usdt_probe_and_nothing_else() {
+    for linker in ["", "bfd", "lld"] {
+        let build = Build::new(&format!("bare{linker}"), "");
+        let marker = build.marker("a");
+        let mut rustc = build.rustc("tests/programs/bare.rs");
+        rustc.args(["--extern", &marker]);
+        if !linker.is_empty() {
+            if Command::new(format!("ld.{linker}")).arg("--version").output().is_err() {
+                println!("skipped: no ld.{linker}");
+                continue;
+            }
+            rustc.arg(format!("-Clink-arg=-fuse-ld={linker}"));
+        }
+        succeed(&mut rustc);
+        let data = std::fs::read(build.folder.join("bare")).unwrap();
+        let file = object::File::parse(&*data).unwrap();
+        assert!(file.section_by_name("ctrace_runtime").is_none());
+        let probes = file.section_by_name(".probes").unwrap();
+        let (offset, _) = probes.file_range().unwrap();
+        assert_eq!((probes.address() % 4096, offset % 4096), (0, 0), "{linker}");
+    }
 }
 
 #[test]

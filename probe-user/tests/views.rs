@@ -38,7 +38,7 @@ fn sound(report: &Report, options: &ViewOptions, style: &Style) -> String {
     let uncoloured = Style { colour: false, ..*style };
     assert_eq!(plain, render_table(report, options, &uncoloured).expect("as before"));
     assert!(!plain.chars().any(|c| c != '\n' && is_harmful(c)), "the target drives the terminal");
-    assert_eq!(plain.lines().last(), Some(loss_line(report).as_str()));
+    assert_eq!(plain.lines().last(), Some(loss_line(&report.loss).as_str()));
     assert!(plain.ends_with('\n'));
     let loss = &report.loss;
     let damaged = loss.events > 0 || loss.late > 0 || loss.decode_errors > 0;
@@ -176,12 +176,12 @@ fn paths_by_count_or_by_time() {
 }
 
 #[test]
-fn what_needs_a_recording_says_how_to_get_one() {
+fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
-        let error = view(&name.to_string()).check_live().err().map(|error| error.to_string());
+        let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
         let needs = ["calls", "timeline"].contains(&name.view().name);
         assert_eq!(error.is_some(), needs, "{name}");
-        let report = format!("`ctrace report trace.ctrace --view {name}`");
+        let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(
             error.is_none_or(|error| error.contains("`ctrace record`") && error.contains(&report))
         );

@@ -57,6 +57,7 @@ kernel_tests! {
     cold_parts
     opened_library
     usdt_probes
+    a_recording_is_a_trace
     an_instruction_the_kernel_refuses
     exit_code_is_the_targets
     death_by_signal

@@ -7,19 +7,13 @@ use ctrace_tests::probes::{changed_bytes, wait_until_armed};
 use ctrace_tests::process::Running;
 use ctrace_tests::serve::Server;
 use ctrace_tests::targets::{Build, program};
+use ctrace_tests::tools::has;
 use ctrace_tests::trace::{Started, Trace};
 use ctrace_tests::truth::Truth;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use std::process::Command;
 use std::time::Duration;
-
-fn has(tool: &str) -> Result<(), String> {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&paths);
-    let found = folders.any(|folder| folder.join(tool).is_file());
-    if found { Ok(()) } else { Err(format!("{tool} is not installed")) }
-}
 
 fn attach(env: &Env, server: &mut Server, pid: i32) -> Started {
     let started = Trace::attach(env, pid)

@@ -90,10 +90,21 @@ fn full_rings_are_told() {
 }
 
 #[test]
-fn a_full_spool_makes_percentiles_approximate_and_nothing_else() {
+fn a_full_spool_goes_to_a_file_and_all_stays_exact() {
     let env = or_skip!(gate::live(Link::Session));
-    let exact = report(&env, "counts.c", &["20000"], &["leaf"], &[]);
-    let folded = report(&env, "counts.c", &["20000"], &["leaf"], &["--spool", "64KiB"]);
+    let small = report(&env, "counts.c", &["20000"], &["leaf"], &["--spool", "64KiB"]);
+    assert_eq!(small.0["approximate"], false);
+    assert_eq!(calls(&small, "leaf"), 20_000);
+    assert!(small.expect("leaf").unwrap().0["center"]["active_ns"].is_u64());
+}
+
+#[test]
+fn a_full_spool_of_an_interval_makes_percentiles_approximate_and_nothing_else() {
+    let env = or_skip!(gate::live(Link::Session));
+    let interval = ["--interval", "300"];
+    let exact = report(&env, "counts.c", &["20000"], &["leaf"], &interval);
+    let small = ["--interval", "300", "--spool", "64KiB"];
+    let folded = report(&env, "counts.c", &["20000"], &["leaf"], &small);
     assert_eq!((&exact.0["approximate"], &folded.0["approximate"]), (&false.into(), &true.into()));
     assert_eq!(calls(&exact, "leaf"), calls(&folded, "leaf"));
     let folded = folded.expect("leaf").unwrap();

@@ -51,7 +51,7 @@ fn integer(value: &Value, key: &str) -> u64 {
 }
 
 /// Every timed call is in the bucket that what it slept falls into, or in one above.
-fn check_histograms(report: &Report, sliced: bool) {
+fn check_histograms(report: &Report) {
     let histograms = &report.0["histograms"];
     assert_eq!(array(histograms, "functions").len(), FUNCTIONS.len());
     for histogram in array(histograms, "functions") {
@@ -71,22 +71,12 @@ fn check_histograms(report: &Report, sliced: bool) {
         assert!(edges.last().is_some_and(|&edge| edge > integer(function, "max_ns")));
         let over_time = array(histogram, "over_time");
         let in_slices: u64 = over_time.iter().flat_map(|row| numbers(array(row, "counts"))).sum();
-        assert_eq!(in_slices, if sliced { integer(function, "timed") } else { 0 });
+        assert_eq!(in_slices, integer(function, "timed"));
     }
 }
 
-#[test]
-fn recorded_calls_are_shown_with_what_was_inside() {
-    let env = or_skip!(gate::live(Link::Session));
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = record(&env, folder.path());
-    let report = report(
-        &env,
-        &file,
-        &["--view", "hist", "--view", "calls", "--view", "timeline", "--top", "5"],
-    );
-    report.check_sums().expect("the sums are right");
-    check_histograms(&report, true);
+/// The slowest five, which are those of `outer`, and what was inside; and when they were.
+fn check_calls(report: &Report) {
     let calls = array(&report.0, "slowest_calls");
     assert_eq!(calls.len(), 5);
     let durations: Vec<u64> = calls.iter().map(|call| integer(call, "duration_ns")).collect();
@@ -107,35 +97,43 @@ fn recorded_calls_are_shown_with_what_was_inside() {
     let lanes = array(&report.0["timeline"], "lanes");
     let depths: Vec<usize> = lanes.iter().map(|lane| array(lane, "depths").len()).collect();
     assert_eq!(depths, [2, 1, 1]);
-    let busy: u64 = lanes[0]["depths"][0]
-        .as_array()
-        .expect("cells")
-        .iter()
-        .map(|cell| integer(cell, "busy_ns"))
-        .sum();
+    let outermost = lanes[0]["depths"][0].as_array().expect("cells");
+    let busy: u64 = outermost.iter().map(|cell| integer(cell, "busy_ns")).sum();
     assert_eq!(busy, outer.integer("total_ns").expect("timed"));
 }
 
+const VIEWS: [&str; 8] = ["--view", "hist", "--view", "calls", "--view", "timeline", "--top", "5"];
+
 #[test]
-fn a_session_shows_histograms_and_says_how_to_get_calls() {
+fn a_recording_shows_what_its_calls_were() {
     let env = or_skip!(gate::live(Link::Session));
-    let traced = Trace::run(&env)
-        .expect("starts")
-        .functions(FUNCTIONS)
-        .args(["--view", "hist"])
-        .program(&target(&env), [])
-        .finish()
-        .expect("runs");
-    check_histograms(traced.report().expect("a report"), true);
-    let path = target(&env);
-    let path = path.to_str().expect("a path of this workspace");
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = report(&env, &record(&env, folder.path()), &VIEWS);
+    report.check_sums().expect("the sums are right");
+    check_histograms(&report);
+    check_calls(&report);
+}
+
+#[test]
+fn a_session_shows_the_same() {
+    let env = or_skip!(gate::live(Link::Session));
+    let traced = |options: &[&str]| {
+        let trace = Trace::run(&env).expect("starts").functions(FUNCTIONS);
+        let trace = trace.args(options.iter().copied()).program(&target(&env), []);
+        trace.finish().expect("runs")
+    };
+    let session = traced(&VIEWS);
+    check_histograms(session.report().expect("a report"));
+    check_calls(session.report().expect("a report"));
+    let interval = traced(&["--view", "hist", "--interval", "100"]);
+    check_histograms(interval.report().expect("a report"));
     for view in ["calls", "timeline"] {
-        let refused = ctrace(&env, &["run", "-f", "outer", "--view", view, "--", path]);
+        let refused = traced(&["--view", view, "--interval", "1"]).finished;
         assert_eq!((refused.shell_code(), refused.stdout.as_str()), (125, ""));
         let [line] = refused.stderr.lines().collect::<Vec<_>>()[..] else {
             panic!("one line: {}", refused.stderr)
         };
-        let remedy = format!("`ctrace report trace.ctrace --view {view}`");
+        let remedy = format!("`ctrace report trace.ctrace --view {view} --interval SECONDS`");
         assert!(line.starts_with("ctrace: ") && line.contains("`ctrace record`"), "{line}");
         assert!(line.contains(&remedy), "{line}");
     }

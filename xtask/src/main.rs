@@ -5,11 +5,13 @@
 mod bench;
 mod build;
 mod demo;
+mod fuzz;
 mod machine;
 mod packages;
 mod paths;
 mod progress;
 mod setup;
+mod skips;
 mod summary;
 mod test;
 mod vm;

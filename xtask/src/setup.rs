@@ -50,6 +50,9 @@ const PACKAGES: &[Package] = &[
     },
     Package { need: Need::Peers, name: "g++", brings: Brings::Tool("g++") },
     Package { need: Need::Peers, name: "bpftrace", brings: Brings::Tool("bpftrace") },
+    Package { need: Need::Peers, name: "linux-perf", brings: Brings::Tool("perf") },
+    Package { need: Need::Peers, name: "gdb", brings: Brings::Tool("gdb") },
+    Package { need: Need::Peers, name: "lld", brings: Brings::Tool("ld.lld") },
     Package { need: Need::Peers, name: "uftrace", brings: Brings::Tool("uftrace") },
     Package {
         need: Need::Peers,

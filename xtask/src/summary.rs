@@ -1,5 +1,6 @@
 //! What came of the stages: a table, counts, and one last plain line.
 
+use crate::skips;
 use std::fmt::Write;
 
 /// How a stage ended.
@@ -28,8 +29,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// From the output of `cargo test`: its result lines, and the `skipped NAME: why` lines of
-    /// tests that skipped themselves, which libtest takes for passed ones.
+    /// From the output of `cargo test`: its result lines, less the tests that skipped themselves.
     pub(crate) fn of_cargo_test(output: &str) -> Counts {
         let mut counts = Counts::default();
         for line in output.lines() {
@@ -43,7 +43,7 @@ impl Counts {
                 counts.skipped += number(" ignored").unwrap_or(0);
             }
         }
-        let skipped = skip_lines(output).count();
+        let skipped = skips::of_themselves(output).len();
         counts.passed = counts.passed.saturating_sub(skipped);
         counts.skipped += skipped;
         counts
@@ -62,23 +62,6 @@ impl Counts {
     fn is_empty(self) -> bool {
         self == Counts::default()
     }
-}
-
-fn skip_lines(output: &str) -> impl Iterator<Item = &str> {
-    output.lines().filter(|line| line.starts_with("skipped ") && line.contains(": "))
-}
-
-/// Reasons of the tests that skipped themselves, each once, with how many gave it.
-pub(crate) fn skip_reasons(output: &str) -> Vec<(String, usize)> {
-    let mut reasons: Vec<(String, usize)> = Vec::new();
-    for line in skip_lines(output) {
-        let Some((_, why)) = line.split_once(": ") else { continue };
-        match reasons.iter_mut().find(|(known, _)| known == why) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((why.into(), 1)),
-        }
-    }
-    reasons
 }
 
 /// All stages so far.
@@ -160,7 +143,6 @@ test result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out
     #[test]
     fn self_skipped_tests_are_not_passed_ones() {
         assert_eq!(Counts::of_cargo_test(OUTPUT), Counts { passed: 11, failed: 2, skipped: 3 });
-        assert_eq!(skip_reasons(OUTPUT), [("needs root (CAP_SYS_ADMIN)".to_owned(), 2)]);
     }
 
     fn stage(outcome: Outcome, counts: Counts) -> Stage {

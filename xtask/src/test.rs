@@ -4,8 +4,8 @@
 use crate::machine::{self, BpfCompiler, which};
 use crate::progress::{self, Done};
 use crate::setup::{self, EVERYTHING};
-use crate::summary::{Counts, Outcome, Stage, Summary, skip_reasons};
-use crate::{build, paths, vm};
+use crate::summary::{Counts, Outcome, Stage, Summary};
+use crate::{build, paths, skips, vm};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::path::Path;
@@ -32,6 +32,7 @@ const STAGES: &[(&str, Run)] = &[
     ("clippy of the eBPF programs", clippy_ebpf),
     ("build without a BPF toolchain", build_without_bpf),
     ("unit tests", unit_tests),
+    ("fuzz", |_| crate::fuzz::run()),
     ("release build", release_build),
     ("live tests", live_tests),
     ("vm-test on 6.1", |_| vm_test("6.1")),
@@ -183,8 +184,13 @@ fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {
         "--exclude",
         "ctrace-tests",
         "--no-fail-fast",
+        // What they skip they say in what libtest captures.
+        "--",
+        "--show-output",
     ]);
-    judge(&progress::run("unit tests", &mut command)?)
+    let done = progress::run("unit tests", &mut command)?;
+    tell_skips("unit tests", &done);
+    judge(&done)
 }
 
 fn release_build(_: &Options) -> Result<(Outcome, Counts)> {
@@ -201,10 +207,14 @@ fn live_tests(_: &Options) -> Result<(Outcome, Counts)> {
     command.args(["test", "--locked", "--package", "ctrace-tests", "--no-fail-fast"]);
     command.env("CTRACE_BIN", paths::ctrace());
     let done = progress::run("live tests", &mut command)?;
-    for (why, count) in skip_reasons(&done.output) {
-        eprintln!("live tests: {count} SKIPPED: {why}");
-    }
+    tell_skips("live tests", &done);
     judge(&done)
+}
+
+fn tell_skips(stage: &str, done: &Done) {
+    for (why, count) in skips::reasons(&done.output) {
+        eprintln!("{stage}: {count} SKIPPED: {why}");
+    }
 }
 
 fn judge(done: &Done) -> Result<(Outcome, Counts)> {
@@ -220,16 +230,17 @@ fn judge(done: &Done) -> Result<(Outcome, Counts)> {
 /// The parts of a test run's output that tell of failures; its end when there are none.
 fn failures(output: &str) -> String {
     let mut shown = Vec::new();
-    let mut inside = false;
+    let (mut inside, mut passed) = (false, false);
     for line in output.lines() {
         if line.starts_with("failures:") {
-            inside = true;
+            (inside, passed) = (true, false);
         }
-        if inside || line.starts_with("error") {
+        passed |= line.starts_with("successes:");
+        if inside || line.starts_with("error") && !passed {
             shown.push(line);
         }
         if line.starts_with("test result:") {
-            inside = false;
+            (inside, passed) = (false, false);
         }
     }
     if shown.is_empty() { progress::tail(output) } else { shown.join("\n") }
@@ -252,10 +263,11 @@ mod tests {
 
     #[test]
     fn failures_are_cut_out_of_the_output() {
-        let output = "test a ... ok\nfailures:\n---- b ----\nwrong\nfailures:\n    b\n\ntest result: \
+        let output = "test a ... ok\nsuccesses:\n---- a ----\nerror 5\nfailures:\n---- b ----\nwrong\nfailures:\n    b\n\ntest result: \
                       FAILED. 1 passed\nrunning 1 test\ntest result: ok.";
         let shown = failures(output);
         assert!(shown.contains("wrong") && !shown.contains("running"), "{shown}");
+        assert!(!shown.contains("error 5"), "{shown}");
     }
 
     #[test]

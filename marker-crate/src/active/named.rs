@@ -1,13 +1,15 @@
 //! `ctrace_enter` and `ctrace_exit`: functions for tools and languages that know nothing of scopes.
 //!
 //! They do nothing but carry a USDT note (`ctrace:enter`, `ctrace:exit`, the name as argument) and
-//! begin with nops on which a uprobe is cheap. Weak, since a program may have several copies of this
-//! crate, or the C header's.
+//! begin with a nop, on which a uprobe is cheap. The note is about the second nop: the kernel refuses a
+//! probe with a semaphore beside one without at the same instruction, so that one tool could not
+//! probe the function while another has the USDT probe. Weak, since a program may have several
+//! copies of this crate.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char};
 
-/// A function of nops with its weak name and its note.
+/// A function of two nops with its weak name and its note.
 macro_rules! named {
     ($name:literal) => {
         concat!(
@@ -15,9 +17,8 @@ macro_rules! named {
              .globl {this}.named
              .hidden {this}.named
              {this}.named:
-             .byte 0x90
-             .byte 0x0f, 0x1f, 0x44, 0x00, 0x00
-             .byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00
+             nop
+             770: nop
              ret
              .ifndef ctrace_",
             $name,
@@ -33,11 +34,11 @@ macro_rules! named {
             ", {this}.named
              .size ctrace_",
             $name,
-            ", 17
+            ", 3
              .endif\n",
             $crate::__usdt_semaphore!("ctrace", $name),
             $crate::__usdt_note!(
-                "{this}.named",
+                "770b",
                 "ctrace",
                 $name,
                 concat!("ctrace_", $name, "_semaphore"),

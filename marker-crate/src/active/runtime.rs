@@ -31,14 +31,8 @@ pub(super) extern "C" fn flush(buffer: &Buffer) {
         site!("flush"),
         // What `ctrace_runtime` says. The word behind the function refers to it, so that a linker
         // that keeps the one keeps the other.
-        ".long 775f - ., 777f - .",
-        // No other segment of the file may share the page where semaphores begin (with lld the one
-        // before does, which is writable while the program is loaded): the kernel would raise them
-        // there. So the section is aligned to a page, by an unused semaphore.
-        ".pushsection .probes,\"aw\",@progbits,unique,4096",
-        ".p2align 12",
-        "777: .short 0",
-        ".popsection",
+        ".long 775f - .",
+        crate::__probes_page!(),
         ".pushsection ctrace_runtime,\"a\",@progbits",
         ".balign 32",
         "775: .long 1",

@@ -4,6 +4,9 @@
 //! and hidden: all places with the same probe in one object share it, and `usdt_enabled!` sees it.
 //! The arguments lie in memory that one register points to, so that twelve of them fit beside
 //! whatever the compiler needs registers for.
+//!
+//! `.stapsdt.base` lies with the code, other than in sys/sdt.h: perf takes the distance between an
+//! address and its offset in the file from that section, and with lld it is another for data.
 
 /// A USDT probe: `usdt!(provider, name, argument, …)`, with up to 12 arguments.
 ///
@@ -142,8 +145,30 @@ macro_rules! __usdt_semaphore {
             $name,
             "_semaphore: .short 0\n",
             ".popsection\n",
-            ".endif\n"
+            ".endif\n",
+            $crate::__probes_page!()
         )
+    };
+}
+
+/// The assembly that gives the semaphores a page of the file to themselves, once for a program or
+/// library: an unused one that is aligned to a page. The kernel raises a semaphore in the first
+/// writable mapping of its page; with lld the segment before the data shares a page with it, and is
+/// writable while the program is loaded.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __probes_page {
+    () => {
+        ".ifndef ctrace_probes_page
+         .pushsection .probes,\"awGR\",@progbits,ctrace_probes_page,comdat
+         .p2align 12
+         .weak ctrace_probes_page
+         .hidden ctrace_probes_page
+         .type ctrace_probes_page, @object
+         .size ctrace_probes_page, 2
+         ctrace_probes_page: .short 0
+         .popsection
+         .endif\n"
     };
 }
 
@@ -165,7 +190,7 @@ macro_rules! __usdt_note {
             "774: .balign 4\n",
             ".popsection\n",
             ".ifndef _.stapsdt.base\n",
-            ".pushsection .stapsdt.base,\"aGR\",@progbits,.stapsdt.base,comdat\n",
+            ".pushsection .stapsdt.base,\"axGR\",@progbits,.stapsdt.base,comdat\n",
             ".weak _.stapsdt.base\n",
             ".hidden _.stapsdt.base\n",
             "_.stapsdt.base: .space 1\n",

@@ -2,6 +2,7 @@
 //! probes that the stack rule needs.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What kind of thing is traced.
@@ -45,4 +46,13 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
+}
+
+/// The name as people are shown it: a marker with its group, a USDT probe with its provider.
+pub fn qualified<'a>(kind: FunctionKind, group: Option<&str>, name: &'a str) -> Cow<'a, str> {
+    match (kind, group) {
+        (FunctionKind::Marker, Some(group)) => Cow::Owned(format!("{group}/{name}")),
+        (FunctionKind::Usdt, Some(group)) => Cow::Owned(format!("{group}:{name}")),
+        _ => Cow::Borrowed(name),
+    }
 }

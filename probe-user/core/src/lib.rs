@@ -16,6 +16,7 @@ mod event;
 pub mod export;
 pub mod filter;
 mod fold;
+pub mod formats;
 pub mod function;
 mod grouped;
 mod hash;

@@ -57,6 +57,11 @@ pub(crate) struct ThreadName {
     pub(crate) name: Arc<str>,
 }
 
+/// In the cache: no thread that is looked up at this place has this key.
+fn empty(place: usize) -> (u64, usize) {
+    (pair(u32::MAX, place as u32 + 1), usize::MAX)
+}
+
 #[derive(Debug)]
 pub(crate) struct Threads {
     slots: Vec<Option<Thread>>,
@@ -78,7 +83,7 @@ impl Threads {
             slots: Vec::new(),
             free: Vec::new(),
             ids: IntMap::default(),
-            cache: vec![(u64::MAX, usize::MAX); CACHE],
+            cache: (0..CACHE).map(empty).collect(),
             rows: Vec::new(),
             more_rows: 0,
             begun: 0,
@@ -157,7 +162,7 @@ impl Threads {
         let Some(slot) = self.ids.remove(&key) else { return };
         let cached = &mut self.cache[tid.0 as usize % CACHE];
         if cached.0 == key {
-            *cached = (u64::MAX, usize::MAX);
+            *cached = empty(tid.0 as usize % CACHE);
         }
         self.free.push(slot);
         let Some(mut thread) = self.slots[slot].take() else { return };
@@ -193,5 +198,30 @@ impl Threads {
         }
         self.rows = Vec::new();
         self.more_rows = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::Filter;
+    use crate::paths::Paths;
+    use crate::spool::Spool;
+
+    #[test]
+    fn any_ids_are_those_of_a_thread() {
+        let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
+        let mut threads = Threads::new();
+        for pid in [0, 1, u32::MAX] {
+            for tid in [0, 255, 256, u32::MAX - 1, u32::MAX] {
+                let ids = (Pid(pid), Tid(tid));
+                for _ in 0..2 {
+                    let thread = threads.get(ids.0, ids.1, &ledger);
+                    assert_eq!((thread.pid, thread.tid), ids);
+                }
+                threads.end(ids.0, ids.1, &mut ledger);
+                assert_eq!(threads.get(ids.0, ids.1, &ledger).tid, ids.1);
+            }
+        }
     }
 }

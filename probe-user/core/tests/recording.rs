@@ -5,36 +5,12 @@
 mod read_recording;
 mod support;
 
-use ctrace_core::engine::{Engine, EngineConfig};
-use ctrace_core::record::{End, RecordError, Recording, Start, Writer};
-use ctrace_core::units::{Nanos, Pid, Tid};
-use support::{Event, PID, enter, function, point, ret};
+use ctrace_core::record::{RecordError, Recording, Start};
+use support::{Event, PID, enter, function, point, recorded, ret};
 
-/// Records the events with a chunk after each group of them.
 fn record(groups: &[&[Event]], end: bool) -> Vec<u8> {
-    let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
-    for name in ["outer", "inner", "mark"] {
-        engine.add_function(function(name));
-    }
-    engine.begin(Nanos(0));
-    engine.name_thread(Pid(PID), Tid(PID), "main");
-    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
-    let mut to = Nanos::ZERO;
-    for group in groups {
-        for event in *group {
-            engine.push(0, &event.bytes());
-            to = to.max(Nanos(event.ts));
-        }
-        engine.advance(to);
-        engine.end_chunk(to);
-        for block in engine.take_blocks() {
-            writer.write(&block).expect("memory takes all");
-        }
-    }
-    match end {
-        true => writer.finish(&End { end_ns: to, ..End::default() }).expect("memory takes all"),
-        false => writer.into_inner(),
-    }
+    let functions = ["outer", "inner", "mark"].map(function);
+    recorded::record(&functions, &Start::default(), groups, end)
 }
 
 const FIRST: &[Event] = &[];

@@ -12,6 +12,12 @@ pub fn now() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// Processor time of this thread, since it began.
+pub fn own_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 /// The time stamp counter now.
 fn ticks() -> Ticks {
     // SAFETY: the instruction is there on every x86-64 processor, and only reads a counter.

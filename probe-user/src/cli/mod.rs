@@ -8,8 +8,9 @@ pub use options::{
     SelectArgs, SlowdownArg,
 };
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use ctrace_core::formats::Table;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// See where the time goes inside a running native program, from outside, with no recompile.
@@ -44,6 +45,7 @@ pub enum Command {
     Attach(Box<AttachArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
+    Export(ExportArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]
@@ -194,6 +196,52 @@ pub struct ReportArgs {
     pub lens: LensArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Turn a recording into what other tools read
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What is missing from the recording is told on stderr, and in the file where \
+    its format has a place for that.\n\nExamples:\n  \
+    ctrace export run.ctrace --format perfetto -o run.pftrace    open it at ui.perfetto.dev\n  \
+    ctrace export run.ctrace --format flamegraph -o run.svg      open it in a browser\n  \
+    ctrace export new.ctrace --format flamegraph --diff old.ctrace -o diff.svg\n  \
+    ctrace export run.ctrace --format jsonl | jq -c 'select(.duration_ns > 1e6)'"
+)]
+pub struct ExportArgs {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What to turn it into
+    #[arg(long, value_name = "NAME", value_parser = values::format_names())]
+    pub format: String,
+    /// Write it to this file; - is stdout, which is also the default
+    #[arg(short, long = "output", value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// flamegraph: merge stacks from their innermost frames and draw them downwards
+    #[arg(long)]
+    pub reversed: bool,
+    /// flamegraph: colour what became slower (red) and faster (blue) since this recording
+    #[arg(long, value_name = "OLD")]
+    pub diff: Option<PathBuf>,
+    /// parquet: which table to write [default: calls]
+    #[arg(long, value_enum)]
+    pub table: Option<TableArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableArg {
+    Calls,
+    Functions,
+}
+
+impl From<TableArg> for Table {
+    fn from(table: TableArg) -> Self {
+        match table {
+            TableArg::Calls => Self::Calls,
+            TableArg::Functions => Self::Functions,
+        }
+    }
 }
 
 /// Print a completion script for a shell

@@ -127,7 +127,8 @@ pub struct ProbeArgs {
     /// Size of the ring buffer of each CPU
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::size)]
     pub ring_size: u64,
-    /// Memory for exact statistics; past it percentiles are within 0.1 %
+    /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp). With --interval there is
+    /// no file, and past this size percentiles are within 0.1 %
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
     pub spool: u64,
     /// What to do about a slowed target (with --follow, and its children): warn (beyond 50 %), off,

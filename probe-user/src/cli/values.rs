@@ -3,8 +3,8 @@
 use super::SlowdownArg;
 use crate::ui::ViewName;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use ctrace_core::units::Nanos;
-use std::{ops::Range, time::Duration};
+use ctrace_core::{formats::Format, units::Nanos};
+use std::{fs::File, ops::Range, time::Duration};
 
 const TIMES: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9)];
@@ -100,6 +100,14 @@ pub fn view_names() -> PossibleValuesParser {
         let view = name.view();
         PossibleValue::new(view.name).help(view.help)
     }))
+}
+
+/// The names of the export formats, from their registry.
+pub fn format_names() -> PossibleValuesParser {
+    let formats = Format::<File>::ALL.iter();
+    PossibleValuesParser::new(
+        formats.map(|format| PossibleValue::new(format.name).help(format.help)),
+    )
 }
 
 #[cfg(test)]

@@ -20,7 +20,11 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
     let process = Process::open(args.pid)?;
     let watched = trace::watch(Pid(args.pid))?;
-    let output = Output::Reports(Reports::open(&args.trace.output, sink::Default::Stdout)?);
+    let output = Output::Reports(Box::new(Reports::open(
+        &args.trace.output,
+        args.trace.what.probes.spool,
+        sink::Default::Stdout,
+    )?));
     Ok(attach(&args.trace.what, &process, watched, output, args.duration, verbose)?)
 }
 

@@ -4,6 +4,7 @@ mod attach;
 mod completions;
 mod doctor;
 mod exec;
+mod export;
 mod guard;
 mod list;
 mod man;
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Attach(args) => attach::main(&args, verbose),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
+        Command::Export(args) => export::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::Exec(args) => Err(exec::main(&args)),

@@ -11,8 +11,9 @@ use crate::{
 };
 use anyhow::Context;
 use ctrace_core::{
+    engine::ReportMeta,
     record::Recording,
-    replay::{Query, report_with},
+    replay::{Query, meta_of, report_with},
     units::Nanos,
 };
 use std::{fs::File, ops::Range, path::Path};
@@ -24,7 +25,9 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let (start, end) = recording.period();
     for window in windows(args, start, end) {
         let query = query(args, &recording, window)?;
-        let report = report_with(&recording, &query, args.output.center, sink.extras());
+        let meta = meta_of(&recording, args.output.center);
+        let meta = ReportMeta { extras: sink.extras(), ..meta };
+        let report = report_with(&recording, &query, meta);
         if !sink.write(&report)? {
             break;
         }

@@ -39,7 +39,11 @@ pub(super) fn resolve(subcommand: &str, command: &[OsString]) -> Result<Launch, 
 
 fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Result<u8> {
     bpf::require()?;
-    let output = Output::Reports(Reports::open(&args.trace.output, sink::Default::Stderr)?);
+    let output = Output::Reports(Box::new(Reports::open(
+        &args.trace.output,
+        args.trace.what.probes.spool,
+        sink::Default::Stderr,
+    )?));
     launch(&args.trace.what, &args.command, resolved, output, verbose)
 }
 

@@ -2,19 +2,22 @@
 
 use super::{
     recording::Recording,
-    sink::{Default, Sink, check_live},
+    sink::{Default, Sink, check_intervals},
+    spill::Spill,
 };
 use crate::cli::OutputArgs;
 use std::time::Duration;
 
 pub enum Output {
-    Reports(Reports),
+    Reports(Box<Reports>),
     Recording(Box<Recording>),
 }
 
 /// Reports, and what they are made with.
 pub struct Reports {
     pub sink: Sink,
+    /// Where there is one report, its calls.
+    pub spill: Option<Spill>,
     pub center_cut: f64,
     pub interval: Option<Duration>,
     pub cumulative: bool,
@@ -22,10 +25,14 @@ pub struct Reports {
 
 impl Reports {
     /// Checks what was asked for, before anything is attached.
-    pub fn open(args: &OutputArgs, default: Default) -> anyhow::Result<Self> {
-        check_live(args)?;
+    /// `spool`: bytes of memory for calls.
+    pub fn open(args: &OutputArgs, spool: u64, default: Default) -> anyhow::Result<Self> {
+        if args.interval.is_some() {
+            check_intervals(args)?;
+        }
         Ok(Self {
             sink: Sink::open(args, default)?,
+            spill: args.interval.is_none().then(|| Spill::new(spool)),
             center_cut: args.center,
             interval: args.interval,
             cumulative: args.cumulative,
@@ -34,8 +41,12 @@ impl Reports {
 }
 
 impl Output {
-    pub fn is_recording(&self) -> bool {
-        matches!(self, Self::Recording(_))
+    /// Calls are kept as in a recording, and not in the engine.
+    pub fn records(&self) -> bool {
+        match self {
+            Self::Reports(reports) => reports.spill.is_some(),
+            Self::Recording(_) => true,
+        }
     }
 
     /// Between reports.

@@ -31,8 +31,11 @@ pub const HOLD: Nanos = Nanos::from_millis(100);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause, when little or nothing happens: each pass wakes two threads.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
-/// Between looks into marker buffers.
-const BUFFERS_PAUSE: Nanos = Nanos::from_millis(50);
+/// Between looks into marker buffers: the shortest and the longest pause.
+const LOOKS_PAUSE: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_millis(500));
+/// A pause is so many times the processor time of the look before: with ten thousand threads a look
+/// takes milliseconds, however little they do. Events wait for it.
+const PAUSE_PER_LOOK: u64 = 20;
 /// A ring filled beyond this since the last pass is much.
 const BUSY_FILL: f64 = 1.0 / 32.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
@@ -122,6 +125,8 @@ impl Reader {
 struct Source {
     rings: Rings,
     buffers: Buffers,
+    /// Until the next look into them.
+    looks_pause: Nanos,
     adopted: mpsc::Receiver<OwnedBuffer>,
     /// What happened to buffers, by when, and is not put in order yet.
     changes: Vec<(Nanos, Change)>,
@@ -139,7 +144,8 @@ enum Change {
 impl Source {
     fn new(rings: Rings, adopted: mpsc::Receiver<OwnedBuffer>) -> Self {
         let (buffers, changes) = Default::default();
-        Self { rings, buffers, adopted, changes, unblocked: Nanos::ZERO }
+        let (looks_pause, unblocked) = (LOOKS_PAUSE.0, Nanos::ZERO);
+        Self { rings, buffers, looks_pause, adopted, changes, unblocked }
     }
 
     fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool) {
@@ -170,8 +176,10 @@ impl Source {
         for owned in self.adopted.try_iter() {
             self.buffers.add(owned, begun);
         }
-        if last || begun.since(self.buffers.looked()) >= BUFFERS_PAUSE {
+        if last || begun.since(self.buffers.looked()) >= self.looks_pause {
+            let before = bpf::own_time();
             self.buffers.look(begun, last, |reading| batch.readings.push(reading));
+            self.looks_pause = pause_after(bpf::own_time().since(before));
         }
         let changes = &mut self.changes;
         let drained = self.rings.drain(|ring, record| {
@@ -219,6 +227,11 @@ fn next_pause(pause: Duration, fill: f64) -> Duration {
     if fill > BUSY_FILL { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) }
 }
 
+/// How long after a look that took so much processor time the next one begins.
+fn pause_after(look: Nanos) -> Nanos {
+    Nanos(look.0.saturating_mul(PAUSE_PER_LOOK)).clamp(LOOKS_PAUSE.0, LOOKS_PAUSE.1)
+}
+
 /// What a record says of buffers, and when.
 fn change(record: &[u8]) -> Option<(Nanos, Change)> {
     if record.len() != CONTROL_LEN {
@@ -253,6 +266,12 @@ mod tests {
         }
         assert_eq!(pause, IDLE_PAUSE);
         assert_eq!(next_pause(pause, 0.1), BUSY_PAUSE);
+    }
+
+    #[test]
+    fn looks_take_a_twentieth_of_the_time_at_most() {
+        let pauses = [0, 1, 3, 10, 1000].map(|look| pause_after(Nanos::from_millis(look)).0);
+        assert_eq!(pauses.map(|nanos| nanos / 1_000_000), [50, 50, 60, 200, 500]);
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl<'a> Setup<'a> {
             follow: probes.follow,
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: filter(&self.args.filter),
-            record: output.is_recording(),
+            record: output.records(),
             rings: kernel.ring_count(),
             ..EngineConfig::default()
         });

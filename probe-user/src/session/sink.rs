@@ -70,7 +70,7 @@ impl Sink {
                 for warning in ui::warnings(report) {
                     ui::say(&warning);
                 }
-                ui::say(&ui::loss_line(report));
+                ui::say(&ui::loss_line(&report.loss));
                 ui::render_csv(report, &self.views)?
             }
         };
@@ -85,13 +85,14 @@ impl Sink {
 }
 
 /// Opens a file for writing; what is in it stays until there is a report to replace it.
-fn open(path: &Path) -> anyhow::Result<Replaced> {
+pub fn open(path: &Path) -> anyhow::Result<Replaced> {
     let file = File::options().write(true).create(true).truncate(false).open(path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Replaced { file, begun: false })
 }
 
-struct Replaced {
+/// See [`open`].
+pub struct Replaced {
     file: File,
     begun: bool,
 }
@@ -110,9 +111,9 @@ impl Write for Replaced {
     }
 }
 
-/// Checks that what was asked for can be shown of a session, which does not keep every call.
-pub fn check_live(args: &OutputArgs) -> anyhow::Result<()> {
-    Ok(view_options(args)?.check_live()?)
+/// Checks that what was asked for can be shown of intervals, whose calls are not all kept.
+pub fn check_intervals(args: &OutputArgs) -> anyhow::Result<()> {
+    Ok(view_options(args)?.check_intervals()?)
 }
 
 fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {

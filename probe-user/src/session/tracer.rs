@@ -243,8 +243,7 @@ impl Tracer {
             self.next_report = self.parts.output.interval().map(|i| due.saturating_add(nanos(i)));
         }
         self.parts.engine.advance(settled);
-        self.record(settled)?;
-        Ok(read)
+        Ok(self.record(settled)? && read)
     }
 
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.

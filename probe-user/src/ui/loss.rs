@@ -4,7 +4,7 @@
 //! it, and every report ends with the counts, also when they are all zero.
 
 use super::units::{count, counted};
-use ctrace_core::report::Report;
+use ctrace_core::report::{LossReport, Report};
 
 /// What the reader must know before the first number, a sentence or two each; nothing when the
 /// report is whole and exact. Losses come first.
@@ -37,17 +37,16 @@ pub fn warnings(report: &Report) -> Vec<String> {
     if report.approximate {
         out.push(
             "approximate: percentiles are within 0.1 %, and times of the center are not known. \
-             A larger --spool keeps every call of a finished run for exact numbers."
+             A larger --spool, or `ctrace record`, keeps every call for exact numbers."
                 .to_owned(),
         );
     }
     out
 }
 
-/// The last line of every report.
-pub fn loss_line(report: &Report) -> String {
-    let loss = &report.loss;
-    if *loss == ctrace_core::report::LossReport::default() {
+/// The last line of every report and every export.
+pub fn loss_line(loss: &LossReport) -> String {
+    if *loss == LossReport::default() {
         return "loss: none".to_owned();
     }
     let mut line = format!(

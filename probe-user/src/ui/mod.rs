@@ -5,6 +5,7 @@
 //! warnings, and the last line of every report is the loss line.
 
 mod clock;
+mod exported;
 mod forest;
 mod grid;
 mod head;
@@ -23,6 +24,7 @@ pub mod units;
 pub mod views;
 pub mod wall;
 
+pub use exported::remarks;
 pub use loss::{loss_line, warnings};
 pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
@@ -70,7 +72,7 @@ pub fn render_table(
         out += &text::paragraph(&note, Tone::Plain, style);
     }
     let tone = if loss::is_damaged(report) { Tone::Warning } else { Tone::Dim };
-    out += &tone.mark(&loss_line(report));
+    out += &tone.mark(&loss_line(&report.loss));
     out.push('\n');
     Ok(style.resolve(&out))
 }

@@ -3,22 +3,13 @@
 //! Arguments go before template parameters, and those before the characters in the middle, since
 //! the start of a name tells where it lives and its end what it does.
 
-use ctrace_core::{export::clean::clean, function::FunctionKind, report::FunctionReport};
+use ctrace_core::{export::clean::clean, function::qualified, report::FunctionReport};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A function as tables name it: a marker with its group, a USDT probe with its provider.
 pub(super) fn label(function: &FunctionReport) -> String {
-    let between = match function.kind {
-        FunctionKind::Function => "",
-        FunctionKind::Marker => "/",
-        FunctionKind::Usdt => ":",
-    };
-    match &function.group {
-        Some(group) if !between.is_empty() => {
-            clean(&format!("{group}{between}{}", function.name)).into_owned()
-        }
-        _ => clean(&function.name).into_owned(),
-    }
+    let name = qualified(function.kind, function.group.as_deref(), &function.name);
+    clean(&name).into_owned()
 }
 
 /// Columns that `text` takes on a terminal.

@@ -8,6 +8,7 @@ mod held;
 mod markers;
 mod objects;
 mod processes;
+mod recordings;
 mod unwinding;
 
 use crate::env::{Env, Link};
@@ -61,6 +62,7 @@ pub const CASES: &[Case] = &[
     case("cold_parts", objects::cold_parts),
     case("opened_library", objects::opened_library),
     case("usdt_probes", objects::usdt_probes),
+    case("a_recording_is_a_trace", recordings::a_recording_is_a_trace),
     case("an_instruction_the_kernel_refuses", objects::an_instruction_the_kernel_refuses),
     case("exit_code_is_the_targets", processes::exit_code_is_the_targets),
     case("death_by_signal", processes::death_by_signal),

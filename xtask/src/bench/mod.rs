@@ -5,8 +5,10 @@
 mod attach;
 mod call;
 mod engine;
+mod exports;
 mod footprint;
 mod marker;
+mod recording;
 mod target;
 mod throughput;
 mod watch;
@@ -60,11 +62,13 @@ const BENCHES: &[(&str, Bench)] = &[
     ("call", call::run),
     ("throughput", throughput::run),
     ("engine", engine::run),
+    ("exports", exports::run),
     ("footprint", footprint::run),
     ("marker-cost", marker::cost),
     ("marker-peers", marker::peers),
     ("marker-rate", marker::rate),
     ("marker-arm", marker::arm),
+    ("recording", recording::run),
 ];
 
 pub(crate) fn main(options: &Options) -> Result<()> {

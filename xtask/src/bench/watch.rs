@@ -1,10 +1,11 @@
 //! Watches from outside how many probes are armed in a process, and what a process uses.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The executable mapping of a program in a process, and what it is like without probes.
@@ -102,4 +103,55 @@ pub(super) fn resident(pid: u32) -> Result<(u64, u64)> {
         }
     }
     Ok((all, maps))
+}
+
+/// What a command took.
+pub(super) struct Used {
+    pub(super) elapsed: Duration,
+    pub(super) processor: Duration,
+    /// Resident at most, looked at every few milliseconds.
+    pub(super) peak_kib: u64,
+}
+
+impl Used {
+    /// Runs a command that must succeed; gives what it printed, too.
+    pub(super) fn by(command: &mut Command) -> Result<(String, Used)> {
+        let begun = Instant::now();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut stdout = child.stdout.take().context("a pipe")?;
+        let reading = std::thread::spawn(move || {
+            let mut text = String::new();
+            stdout.read_to_string(&mut text).map(|_| text)
+        });
+        let mut peak_kib = 0;
+        while !reading.is_finished() {
+            peak_kib = peak_kib.max(peak(child.id()).unwrap_or(0));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let text = reading.join().map_err(|_| anyhow!("the reader panicked"))??;
+        let elapsed = begun.elapsed();
+        // Until it is waited for, the kernel remembers what it used.
+        let until_gone = Instant::now();
+        while !is_gone(child.id()) && until_gone.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let processor = cpu_time(child.id())?;
+        let status = child.wait()?;
+        if !status.success() {
+            bail!("{command:?}: {status}");
+        }
+        Ok((text, Used { elapsed, processor, peak_kib }))
+    }
+}
+
+/// It has ended and waits to be waited for.
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|state| state.starts_with('Z'))
+}
+
+fn peak(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").trim().parse().ok()
 }

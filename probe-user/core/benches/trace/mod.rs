@@ -1,8 +1,10 @@
 //! A trace in ring bytes: two threads on two CPUs, four functions, nested three deep.
+#![allow(dead_code, reason = "each program uses its own part")]
 
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::record::{End, Start, Writer};
 use ctrace_core::report::Report;
 use ctrace_core::units::Nanos;
 
@@ -102,6 +104,20 @@ impl Trace {
         engine.advance(Nanos(self.end));
         engine.end_chunk(Nanos(self.end));
         advanced(engine);
+    }
+
+    /// The trace as the bytes of a recording.
+    pub(crate) fn record(&self) -> Vec<u8> {
+        let mut engine =
+            Self::engine_with(EngineConfig { record: true, ..EngineConfig::default() });
+        let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+        self.feed_with(&mut engine, |engine| {
+            for block in engine.take_blocks() {
+                writer.write(&block).expect("memory takes all");
+            }
+        });
+        let end = End { end_ns: Nanos(self.end), ..End::default() };
+        writer.finish(&end).expect("memory takes all")
     }
 
     pub(crate) fn report(&self, engine: &Engine) -> Report {

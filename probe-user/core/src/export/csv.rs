@@ -65,7 +65,7 @@ fn write_rows<'a, T: 'a>(rows: impl Iterator<Item = &'a T>, fields: &[Field<T>])
     out
 }
 
-fn quoted(text: &str) -> Cow<'_, str> {
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let text = clean(text);
     if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))

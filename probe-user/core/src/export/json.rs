@@ -20,12 +20,19 @@ pub fn to_line(report: &Report) -> String {
     serialise(report, Safe(CompactFormatter))
 }
 
-fn serialise(report: &Report, formatter: impl Formatter) -> String {
-    let mut bytes = Vec::with_capacity(4096);
+/// Anything with string keys as JSON on one line, without a line feed.
+pub(crate) fn compact(value: &(impl Serialize + ?Sized)) -> String {
+    let mut line = serialise(value, Safe(CompactFormatter));
+    line.pop();
+    line
+}
+
+fn serialise(value: &(impl Serialize + ?Sized), formatter: impl Formatter) -> String {
+    let mut bytes = Vec::with_capacity(256);
     let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
-    // A report has string keys only, and a Vec takes every write.
-    let done = report.serialize(&mut serializer);
-    debug_assert!(done.is_ok(), "a report is always JSON: {done:?}");
+    // All of ours have string keys only, and a Vec takes every write.
+    let done = value.serialize(&mut serializer);
+    debug_assert!(done.is_ok(), "values are always JSON: {done:?}");
     bytes.push(b'\n');
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }

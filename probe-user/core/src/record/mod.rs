@@ -57,6 +57,7 @@ pub use index::ChunkEntry;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
+pub(crate) use varint::put as put_varint;
 pub use writer::{Copied, Writer};
 
 /// Calls in a chunk, at most a few more: small enough to stay in a processor's cache.

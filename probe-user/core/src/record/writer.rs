@@ -28,21 +28,32 @@ pub struct Writer<W> {
     out: W,
     written: u64,
     index: Index,
+    compress: bool,
 }
 
 impl<W: Write> Writer<W> {
     /// Begins a recording.
-    pub fn new(mut out: W, start: &Start) -> Result<Self, RecordError> {
+    pub fn new(out: W, start: &Start) -> Result<Self, RecordError> {
+        Self::begin(out, start, true)
+    }
+
+    /// For what is read again soon.
+    pub fn uncompressed(out: W, start: &Start) -> Result<Self, RecordError> {
+        Self::begin(out, start, false)
+    }
+
+    fn begin(mut out: W, start: &Start, compress: bool) -> Result<Self, RecordError> {
         let header = file_header();
         out.write_all(&header)?;
-        let mut writer = Self { out, written: header.len() as u64, index: Index::default() };
+        let written = header.len() as u64;
+        let mut writer = Self { out, written, index: Index::default(), compress };
         writer.write_json(BlockKind::Start, start)?;
         Ok(writer)
     }
 
     /// Adds one block. Should the process die, what was written before is whole.
     pub fn write(&mut self, block: &Block) -> Result<(), RecordError> {
-        let bytes = block.to_bytes();
+        let bytes = block.to_bytes(self.compress);
         self.out.write_all(&bytes)?;
         self.index.0.push(Entry {
             kind: block.kind,
@@ -103,7 +114,7 @@ impl<W: Write> Writer<W> {
         self.write_json(BlockKind::End, end)?;
         let at = self.written;
         let index = self.index.to_block();
-        self.out.write_all(&index.to_bytes())?;
+        self.out.write_all(&index.to_bytes(self.compress))?;
         self.out.write_all(&Index::tail(at))?;
         self.out.flush()?;
         Ok(self.out)

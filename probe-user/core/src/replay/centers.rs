@@ -8,8 +8,8 @@ use crate::rank::Keep;
 use crate::record::{ChunkEntry, ReadAt, Recording};
 use crate::spool::Call;
 use crate::unions::{ThreadCalls, Unions, Window, unions};
-use crate::units::ThreadId;
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// What a chunk has of calls that are as long as the longest or the shortest of their function's
@@ -20,6 +20,9 @@ struct AtEdges {
     /// Such calls that began in an earlier chunk: function, and how many come before it.
     crossing: Vec<(CallKey, usize, (u64, u64))>,
 }
+
+/// In which order `unions` comes by calls: by their ends, the latest first, then by thread and place.
+type Order = (Reverse<u64>, usize, usize);
 
 pub(crate) fn unions_of<R: ReadAt>(
     recording: &Recording<R>,
@@ -63,35 +66,38 @@ fn at_edges<R: ReadAt>(
         let mut of_chunk = |entry: &ChunkEntry| {
             let mut edges = AtEdges { counts: vec![(0, 0); keep.len()], crossing: Vec::new() };
             let Some(chunk) = selected.read(entry) else { return edges };
-            let mut each = |see: &mut dyn FnMut(ThreadId, Call, usize, (u64, u64))| {
-                for thread in chunk.threads() {
+            let mut each = |see: &mut dyn FnMut(Order, Call, usize, (u64, u64))| {
+                for (number, thread) in chunk.threads().iter().enumerate() {
+                    let mut place = 0;
                     selected.calls(&chunk, thread, |call, node| {
                         let function = nodes[node as usize].func.index();
                         let (longest, shortest) = keep[function].edges(call.duration);
+                        place += 1;
                         if call.timed && (longest || shortest) {
                             let counts = (u64::from(longest), u64::from(shortest));
-                            see(thread.thread, call, function, counts);
+                            see((Reverse(call.end()), number, place), call, function, counts);
                         }
                     });
                 }
             };
             let mut crossing = Vec::new();
-            each(&mut |thread, call, function, (longest, shortest)| {
+            each(&mut |order, call, function, (longest, shortest)| {
                 let counts = &mut edges.counts[function];
                 (counts.0, counts.1) = (counts.0 + longest, counts.1 + shortest);
                 if call.start < chunk.from.0 {
-                    crossing.push((thread, call, function));
+                    crossing.push((order, call, function));
                 }
             });
             // Few, if any, are as long as an edge and cross one.
-            for (thread, of, function) in crossing {
+            for (of, call, function) in crossing {
                 let mut before = (0, 0);
-                each(&mut |_, call, other, (longest, shortest)| {
-                    if other == function && call.end() > of.end() {
+                each(&mut |order, _, other, (longest, shortest)| {
+                    if other == function && order < of {
                         before = (before.0 + longest, before.1 + shortest);
                     }
                 });
-                edges.crossing.push(((thread, of.start, of.node), function, before));
+                let thread = chunk.threads()[of.1].thread;
+                edges.crossing.push(((thread, call.start, call.node), function, before));
             }
             edges
         };

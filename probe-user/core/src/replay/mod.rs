@@ -48,7 +48,7 @@ mod spans;
 mod timeline;
 mod walk;
 
-pub use report::{report, report_with};
+pub use report::{meta_of, report, report_with};
 
 use crate::filter::Filter;
 use crate::units::Nanos;

@@ -25,22 +25,28 @@ const MAX_ROWS: usize = 65_536;
 
 /// The report of a recording, as the query sees it. `center_cut` is a percentage.
 pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
-    report_with(recording, query, center_cut, Extras::default())
+    report_with(recording, query, meta_of(recording, center_cut))
 }
 
-/// The same, with more in it.
+/// What a recording says of itself.
+pub fn meta_of<R: ReadAt>(recording: &Recording<R>, center_cut: f64) -> ReportMeta {
+    let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
+    ReportMeta { target, center_cut, notes: notes(recording), extras: Extras::default() }
+}
+
+/// The same, told from outside what it is of and what else it is to have.
 pub fn report_with<R: ReadAt>(
     recording: &Recording<R>,
     query: &Query,
-    center_cut: f64,
-    extras: Extras,
+    mut meta: ReportMeta,
 ) -> Report {
+    let extras = meta.extras;
     let lens = Lens::new(query, recording.nodes());
     let begun = |chunk: &&ChunkEntry| chunk.from.0 < lens.window.end;
     let chunks: Vec<ChunkEntry> = recording.chunks().iter().take_while(begun).copied().collect();
     let mut counted = count(recording, &lens, &chunks);
     let by_function = ByFunction::new(lens.paths.nodes());
-    let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, center_cut);
+    let ranks = ranks(recording, &lens, &chunks, &counted, &by_function, meta.center_cut);
     let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
     let mut unions = unions_of(recording, &lens, &chunks, &counted, &keep);
     let (start, end) = period(recording, &lens);
@@ -58,6 +64,12 @@ pub fn report_with<R: ReadAt>(
         .map(|lanes| timeline(recording, &lens, &chunks, &counted, slices, lanes));
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
+    if counted.counts.unreadable > 0 {
+        meta.notes.push(format!(
+            "the recording is damaged: {} calls in it cannot be read and are missing",
+            counted.counts.unreadable
+        ));
+    }
     let histograms = extras.histograms || extras.path_histograms;
     let report = Facts {
         functions: recording.functions(),
@@ -82,12 +94,7 @@ pub fn report_with<R: ReadAt>(
             ..LossReport::default()
         },
     }
-    .report(ReportMeta {
-        target: recording.end().map_or(&recording.start().target, |end| &end.target).clone(),
-        center_cut,
-        notes: notes(recording, counted.counts.unreadable),
-        extras,
-    });
+    .report(meta);
     Report { slowest_calls, timeline, ..report }
 }
 
@@ -171,7 +178,7 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &Counted) -> (Vec<Threa
     (rows, more as u64)
 }
 
-fn notes<R: ReadAt>(recording: &Recording<R>, unreadable_calls: u64) -> Vec<String> {
+fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
     let mut notes = match recording.end() {
         Some(end) => end.notes.clone(),
         None => vec![
@@ -183,11 +190,6 @@ fn notes<R: ReadAt>(recording: &Recording<R>, unreadable_calls: u64) -> Vec<Stri
     if recording.unreadable() > 0 {
         let bytes = recording.unreadable();
         notes.push(format!("{bytes} bytes at the end of the recording are no whole chunk"));
-    }
-    if unreadable_calls > 0 {
-        notes.push(format!(
-            "the recording is damaged: {unreadable_calls} calls in it cannot be read and are missing"
-        ));
     }
     notes
 }

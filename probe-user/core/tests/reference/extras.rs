@@ -147,7 +147,7 @@ proptest! {
             ..Query::default()
         };
         let extras = Extras { histograms: true, slowest_calls: Some(top), slices, ..Extras::default() };
-        let report = report_with(&recording, &query, 10.0, extras);
+        let report = report_with(&recording, &query, meta_with(extras));
         let window = (0, program.end);
         check_histograms(report.histograms.as_ref().expect("asked for"), &kept, window)?;
         // A call too short to count stays on the paths of calls in it.
@@ -166,7 +166,7 @@ proptest! {
         let (from, to) = (program.end * from / 100, program.end * to / 100);
         let query = Query { window: Some(Nanos(from)..Nanos(to)), ..Query::default() };
         let extras = Extras { histograms: true, slowest_calls: Some(top), ..Extras::default() };
-        let report = report_with(&recording, &query, 10.0, extras);
+        let report = report_with(&recording, &query, meta_with(extras));
         check_histograms(report.histograms.as_ref().expect("asked for"), &program.calls, (from, to))?;
         check_calls(&report, &program.calls, (from, to), top)?;
     }
@@ -180,7 +180,7 @@ proptest! {
         let report = engine.report(Nanos(program.end), ReportMeta { extras, ..meta(10.0) });
         let mut histograms = report.histograms.clone().expect("asked for");
         prop_assert_eq!(histograms.slice_edges_ns.is_none(), report.approximate);
-        let recorded = report_with(&record(&program, &[]), &Query::default(), 10.0, extras);
+        let recorded = report_with(&record(&program, &[]), &Query::default(), meta_with(extras));
         let mut expected = recorded.histograms.expect("asked for");
         if report.approximate {
             (histograms.slice_edges_ns, expected.slice_edges_ns) = (None, None);
@@ -195,7 +195,7 @@ proptest! {
     fn the_slowest_are_the_slowest_whatever_is_inside_them(steps in steps(true), cuts in cuts()) {
         let program = run(&steps);
         let extras = Extras { slowest_calls: Some(20), ..Extras::default() };
-        let report = report_with(&record(&program, &cuts), &Query::default(), 10.0, extras);
+        let report = report_with(&record(&program, &cuts), &Query::default(), meta_with(extras));
         let mut expected: Vec<u64> =
             timed(&program.calls, (0, program.end)).map(|(_, c)| c.end - c.start).collect();
         expected.sort_unstable_by(|a, b| b.cmp(a));

@@ -100,7 +100,7 @@ proptest! {
         let kept = with_depths(&filter(&program.calls, selected));
         let query = Query { functions: functions.clone(), ..Query::default() };
         let extras = Extras { timeline_lanes: Some(4), slices, ..Extras::default() };
-        let report = report_with(&recording, &query, 10.0, extras);
+        let report = report_with(&recording, &query, meta_with(extras));
         check(report.timeline.as_ref().expect("asked for"), &kept, (0, program.end))?;
     }
 
@@ -114,11 +114,11 @@ proptest! {
         let (from, to) = (program.end * from / 100, program.end * to / 100);
         let query = Query { window: Some(Nanos(from)..Nanos(to)), ..Query::default() };
         let asked = |lanes| Extras { timeline_lanes: Some(lanes), slices: 7, ..Extras::default() };
-        let report = report_with(&recording, &query, 10.0, asked(THREADS as usize));
+        let report = report_with(&recording, &query, meta_with(asked(THREADS as usize)));
         let all = report.timeline.expect("asked for");
         check(&all, &program.calls, (from, to))?;
         prop_assert_eq!(all.lanes_left_out, 0);
-        let few = report_with(&recording, &query, 10.0, asked(lanes)).timeline.expect("asked for");
+        let few = report_with(&recording, &query, meta_with(asked(lanes))).timeline.expect("asked for");
         prop_assert_eq!(few.lanes.len() as u64 + few.lanes_left_out, all.lanes.len() as u64);
         prop_assert!(few.lanes.len() <= lanes && few.lanes.iter().all(|lane| all.lanes.contains(lane)));
     }

@@ -1,6 +1,8 @@
 //! Records and functions for tests of the engine as a session uses it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod recorded;
+
 use ctrace_common::{CONTROL_LEN, Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
@@ -99,6 +101,11 @@ pub(crate) fn engine(functions: &[FunctionInfo], config: EngineConfig) -> Engine
 
 pub(crate) fn meta(center_cut: f64) -> ReportMeta {
     ReportMeta { center_cut, ..ReportMeta::default() }
+}
+
+/// With more than sums.
+pub(crate) fn meta_with(extras: ctrace_core::report::Extras) -> ReportMeta {
+    ReportMeta { extras, ..meta(10.0) }
 }
 
 /// One line per function with calls: what a user would check first.

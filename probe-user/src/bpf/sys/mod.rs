@@ -7,6 +7,7 @@ mod attr;
 mod bpf;
 #[cfg(test)]
 pub(super) mod fake;
+mod memory;
 mod perf;
 
 pub(super) use attr::Attr;
@@ -15,11 +16,12 @@ pub(super) use bpf::{
     link_uprobes, load_program, map_delete, map_first_key, map_lookup, map_update,
     open_raw_tracepoint,
 };
+pub(super) use memory::{MOST_PIECES, read_process};
 pub(super) use perf::{UprobeEvent, open_cpu_clock, open_uprobe};
 
 use std::{
     ffi::c_void,
-    io,
+    io::{self, IoSliceMut},
     os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
 };
 
@@ -35,11 +37,12 @@ pub(super) enum Syscall<'a> {
     PerfEventOpen { attr: &'a Attr, pid: i32, cpu: i32 },
     Map { fd: RawFd, len: usize, offset: usize },
     Close { fd: RawFd },
+    ReadProcess { pid: u32, local: &'a [IoSliceMut<'a>], remote: &'a [libc::iovec] },
     NopQuestion,
 }
 
 impl Syscall<'_> {
-    /// Runs the call; what it answers is an fd, an address or 0.
+    /// Runs the call; what it answers is an fd, an address, a number of bytes or 0.
     fn run(self) -> io::Result<usize> {
         #[cfg(test)]
         let this = match fake::answer(self) {
@@ -76,6 +79,13 @@ impl Syscall<'_> {
             }
             // SAFETY: `close` below owns the descriptor and gives it away.
             Syscall::Close { fd } => libc::c_long::from(unsafe { libc::close(fd) }),
+            // SAFETY: `IoSliceMut` has the layout of `iovec`; its bytes are borrowed for the call. What
+            // `remote` says is of another process, where it is only read.
+            Syscall::ReadProcess { pid, local, remote } => unsafe {
+                let (to, from) = (local.as_ptr().cast(), remote.as_ptr());
+                let (to_len, from_len) = (local.len() as u64, remote.len() as u64);
+                libc::process_vm_readv(pid as i32, to, to_len, from, from_len, 0) as libc::c_long
+            },
             // SAFETY: it takes no arguments and only answers with an error.
             Syscall::NopQuestion => unsafe { libc::syscall(NOP_QUESTION) },
         };

@@ -8,8 +8,9 @@ use crate::{
     bpf::{self, BpfError, Role, Site},
     session::{
         arm::attach_some,
-        buffers::{Memory, OwnedBuffer, walk},
+        buffers::OwnedBuffer,
         markers::{MarkerPlan, chosen},
+        memory::{Memory, walk},
         plan::{Identity, ObjectPlan, identity},
     },
     target::{bias::CodeSegments, maps::MappedObject, process::Process},

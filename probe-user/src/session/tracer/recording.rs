@@ -1,4 +1,4 @@
-//! A session that records: what goes into the file, and when.
+//! A session that keeps its calls: what goes into the recording, or into the spill, and when.
 
 use super::Tracer;
 use crate::{session::output::Output, ui};
@@ -13,8 +13,14 @@ const CHUNK: Nanos = Nanos::from_millis(1_000);
 impl Tracer {
     /// Tracing is armed.
     pub(super) fn begin_recording(&mut self) -> anyhow::Result<()> {
-        let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
         self.chunk_end = self.start;
+        let recording = match &mut self.parts.output {
+            Output::Recording(recording) => recording,
+            Output::Reports(reports) => {
+                let spill = reports.spill.as_mut();
+                return spill.map_or(Ok(()), |spill| spill.begin(self.start));
+            }
+        };
         recording.begin(Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
             host: host(),
@@ -27,22 +33,44 @@ impl Tracer {
         })
     }
 
-    /// Everything up to `settled` has been seen.
-    pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<()> {
-        let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
+    /// Everything up to `settled` has been seen. `false` when there is no room for more calls.
+    pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
         if settled.since(self.chunk_end) >= CHUNK {
             self.parts.engine.end_chunk(settled);
             self.chunk_end = settled;
         }
-        recording.write(self.parts.engine.take_blocks())
+        self.write_blocks()
+    }
+
+    fn write_blocks(&mut self) -> anyhow::Result<bool> {
+        let blocks = self.parts.engine.take_blocks();
+        match &mut self.parts.output {
+            Output::Recording(recording) => recording.write(blocks)?,
+            Output::Reports(reports) => {
+                if let Some(spill) = &mut reports.spill
+                    && let Err(error) = spill.write(blocks)
+                {
+                    let note = format!("tracing stopped early: {error:#}");
+                    self.warn(&note);
+                    self.note(note);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Nothing more will come: the last chunk ends at `end`.
+    pub(super) fn end_chunks(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.parts.engine.end_chunk(end);
+        self.write_blocks().map(drop)
     }
 
     /// The recording ends at `end`; says what is in it.
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
-        let notes = self.notes.clone();
+        let mut notes = self.notes.clone();
+        notes.extend(self.cost_of_probes(end));
         let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
-        self.parts.engine.end_chunk(end);
-        recording.write(self.parts.engine.take_blocks())?;
         let target = self.parts.target.clone();
         let bytes = recording.finish(&End { end_ns: end, target, notes })?;
         let (calls, lost) = (self.parts.engine.counters().calls, self.parts.engine.lost());

@@ -24,6 +24,7 @@ impl Tracer {
                 residual.largest.0,
             );
         }
+        self.end_chunks(end)?;
         // The last interval may have ended just now.
         if self.reported != Some(end) {
             self.report_interval(end)?;
@@ -58,17 +59,17 @@ impl Tracer {
             notes,
             extras: reports.sink.extras(),
         };
-        let mut report = if reports.interval.is_some() && !reports.cumulative {
-            parts.engine.report_interval(end, meta)
-        } else {
-            parts.engine.report(end, meta)
+        let mut report = match &mut reports.spill {
+            Some(spill) => spill.report(end, meta)?,
+            None if reports.cumulative => parts.engine.report(end, meta),
+            None => parts.engine.report_interval(end, meta),
         };
         self.unarmed.leave_out(&mut report);
         parts.status.suspend(|| reports.sink.write(&report))
     }
 
     /// What the probes took themselves, where that is much: it is in the times of the report.
-    fn cost_of_probes(&self, end: Nanos) -> Option<String> {
+    pub(super) fn cost_of_probes(&self, end: Nanos) -> Option<String> {
         /// Of the time since the start.
         const MUCH: u64 = 10;
         let spent = self.costs.of(self.parts.engine.counters().hits).0;

@@ -1,0 +1,179 @@
+//! The Firefox Profiler's format: for each thread, samples of where it was, taken from the recording
+//! at even distances.
+//!
+//! That profiler works on samples and keeps them all in memory, so their number is bounded: a long
+//! recording is looked at less often, and calls shorter than the distance are seen by chance. The
+//! distance is in the file. Exact times are in the other formats.
+
+use super::labels::{self, Labels, UNKNOWN_FRAMES};
+use super::out::Out;
+use super::pass::{self, Step};
+use super::{Export, ExportError, Told};
+use crate::record::{ROOT_PATH, ReadAt, Recording};
+use crate::units::ThreadId;
+use fxprof_processed_profile::{
+    CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
+    ReferenceTimestamp, SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
+};
+use std::collections::HashMap;
+
+/// Times at which the threads are looked at, at most.
+const MAX_LOOKS: u64 = 100_000;
+/// The shortest distance, in nanoseconds.
+const LEAST: u64 = 1_000;
+
+pub(super) fn write<R: ReadAt>(
+    export: &Export<'_, R>,
+    mut out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let mut sampler = Sampler::new(export.recording);
+    let told = pass::chunks(export, |step| {
+        sampler.chunk(&step);
+        Ok(())
+    })?;
+    let name = labels::target(&export.recording.start().target);
+    sampler.profile.set_product(&format!("{name}: {}", told.in_short()));
+    serde_json::to_writer(&mut out, &sampler.profile).map_err(std::io::Error::from)?;
+    out.finish()?;
+    Ok(told)
+}
+
+/// A thread of the profile.
+struct Thread {
+    handle: ThreadHandle,
+    stacks: HashMap<u32, Option<StackHandle>>,
+    /// The path at the last sample.
+    last: u32,
+}
+
+struct Sampler<'a, R> {
+    recording: &'a Recording<R>,
+    profile: Profile,
+    names: Vec<StringHandle>,
+    unknown: StringHandle,
+    processes: HashMap<u32, ProcessHandle>,
+    threads: HashMap<ThreadId, Thread>,
+    start: u64,
+    distance: u64,
+    /// Number of the next look.
+    next: u64,
+    /// The path at each look within the chunk.
+    looks: Vec<u32>,
+}
+
+impl<'a, R: ReadAt> Sampler<'a, R> {
+    fn new(recording: &'a Recording<R>) -> Self {
+        let head = recording.start();
+        let first = recording.chunks().first().map_or(head.start_ns, |chunk| chunk.from);
+        let start = head.start_ns.max(first).0;
+        let end = recording.period().1.0;
+        let distance = (end.saturating_sub(start) / MAX_LOOKS).max(LEAST);
+        let wall = start.saturating_add_signed(head.epoch_offset_ns);
+        let reference = ReferenceTimestamp::from_millis_since_unix_epoch(wall as f64 / 1e6);
+        let interval = SamplingInterval::from_nanos(distance);
+        let mut profile = Profile::new("", reference, interval);
+        profile.set_os_name(&format!("Linux {}", head.host.kernel));
+        let labels = Labels::of(recording);
+        Self {
+            recording,
+            names: labels.all().iter().map(|name| profile.intern_string(name)).collect(),
+            unknown: profile.intern_string(UNKNOWN_FRAMES),
+            profile,
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            start,
+            distance,
+            next: 0,
+            looks: Vec::new(),
+        }
+    }
+
+    /// Takes the samples that lie in the chunk.
+    fn chunk(&mut self, step: &Step<'_>) {
+        let to = step.chunk.to.0.saturating_sub(self.start);
+        let (first, end) = (self.next, (to / self.distance).min(MAX_LOOKS) + 1);
+        if end <= first {
+            return;
+        }
+        self.next = end;
+        for ((thread, rows), calls) in step.rows().zip(step.chunk.threads()) {
+            self.looks.clear();
+            self.looks.resize((end - first) as usize, ROOT_PATH);
+            // Callers come before what they call, which so has the last word.
+            for open in &calls.open {
+                self.mark(first, open.start.0, u64::MAX, open.path);
+            }
+            for row in rows {
+                self.mark(first, row.start, row.start.saturating_add(row.duration), row.path);
+            }
+            self.samples(thread, first);
+        }
+    }
+
+    /// The looks from `first` on that lie within a call.
+    fn mark(&mut self, first: u64, start: u64, end: u64, path: u32) {
+        let look = |time: u64| time.saturating_sub(self.start).div_ceil(self.distance);
+        let all = self.looks.len() as u64;
+        let from = look(start).saturating_sub(first).min(all) as usize;
+        let to = look(end).saturating_sub(first).min(all) as usize;
+        if from < to {
+            self.looks[from..to].fill(path);
+        }
+    }
+
+    fn samples(&mut self, id: ThreadId, first: u64) {
+        let looks = std::mem::take(&mut self.looks);
+        for (&path, number) in looks.iter().zip(first..) {
+            let last = self.threads.get(&id).map_or(ROOT_PATH, |thread| thread.last);
+            // A thread that is in no traced function is looked at once.
+            if path == ROOT_PATH && last == ROOT_PATH {
+                continue;
+            }
+            let since = Timestamp::from_nanos_since_reference(number * self.distance);
+            let thread = self.thread(id, since);
+            let stack = self.stack(id, thread, path);
+            let busy = if path == ROOT_PATH { 0 } else { self.distance };
+            self.profile.add_sample(thread, since, stack, CpuDelta::from_nanos(busy), 1);
+        }
+        self.looks = looks;
+    }
+
+    fn thread(&mut self, id: ThreadId, since: Timestamp) -> ThreadHandle {
+        if let Some(thread) = self.threads.get(&id) {
+            return thread.handle;
+        }
+        let label = labels::thread(self.recording, id);
+        let process = *self.processes.entry(label.pid).or_insert_with(|| {
+            let name = labels::process(self.recording, label.pid);
+            self.profile.add_process(&name, label.pid, since)
+        });
+        let is_main = label.pid == label.tid;
+        let handle = self.profile.add_thread(process, label.tid, since, is_main);
+        self.profile.set_thread_name(handle, &label.name);
+        self.threads.insert(id, Thread { handle, stacks: HashMap::new(), last: ROOT_PATH });
+        handle
+    }
+
+    fn stack(&mut self, id: ThreadId, handle: ThreadHandle, path: u32) -> Option<StackHandle> {
+        let thread = self.threads.get_mut(&id)?;
+        thread.last = path;
+        if let Some(stack) = thread.stacks.get(&path) {
+            return *stack;
+        }
+        let (frames, is_whole) = labels::frames(self.recording, path);
+        let unknown = (!is_whole).then_some(self.unknown);
+        let names = frames.iter().filter_map(|function| self.names.get(function.index()).copied());
+        let frames: Vec<FrameInfo> = unknown
+            .into_iter()
+            .chain(names)
+            .map(|name| FrameInfo {
+                frame: Frame::Label(name),
+                category_pair: CategoryHandle::OTHER.into(),
+                flags: FrameFlags::empty(),
+            })
+            .collect();
+        let stack = self.profile.intern_stack_frames(handle, frames.into_iter());
+        thread.stacks.insert(path, stack);
+        stack
+    }
+}

@@ -1,0 +1,57 @@
+//! A flame graph as SVG, drawn by inferno. Width is a path's own time, with that of what it called
+//! above it.
+//!
+//! Reversed, stacks are merged from their innermost frames and drawn downwards: who the time was
+//! spent for. Beside an older recording, the colour says what became slower (red) and faster (blue).
+
+use super::folded;
+use super::out::Out;
+use super::{Export, ExportError, Options, Told, labels};
+use crate::record::{ReadAt, Recording};
+use inferno::flamegraph::{self, Direction};
+use std::collections::BTreeMap;
+
+pub(super) fn write<R: ReadAt>(
+    export: &Export<'_, R>,
+    mut out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let (stacks, told) = folded::stacks(export)?;
+    let older = export.options.older.map(|older| older_stacks(export, older)).transpose()?;
+    let lines: Vec<String> = match older {
+        None => stacks.into_iter().map(|(stack, own)| format!("{stack} {own}")).collect(),
+        Some(older) => beside(older, stacks),
+    };
+    if lines.is_empty() {
+        return Err(ExportError::NothingToDraw);
+    }
+    let mut options = flamegraph::Options::default();
+    options.title = labels::target(&export.recording.start().target);
+    options.subtitle = Some(told.in_short());
+    options.count_name = "ns".to_owned();
+    options.name_type = "Function:".to_owned();
+    options.deterministic = true;
+    if export.options.reversed {
+        options.reverse_stack_order = true;
+        options.direction = Direction::Inverted;
+    }
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut out)?;
+    out.finish()?;
+    Ok(told)
+}
+
+fn older_stacks<R: ReadAt>(
+    export: &Export<'_, R>,
+    older: &Recording<R>,
+) -> Result<Vec<(String, u64)>, ExportError> {
+    let options = Options::default();
+    let older = Export { recording: older, options, progress: export.progress };
+    Ok(folded::stacks(&older)?.0)
+}
+
+/// Lines with both times, the older first.
+fn beside(older: Vec<(String, u64)>, newer: Vec<(String, u64)>) -> Vec<String> {
+    let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    older.into_iter().for_each(|(stack, own)| both.entry(stack).or_default().0 = own);
+    newer.into_iter().for_each(|(stack, own)| both.entry(stack).or_default().1 = own);
+    both.into_iter().map(|(stack, (old, new))| format!("{stack} {old} {new}")).collect()
+}

@@ -1,0 +1,56 @@
+//! Folded stacks: a line for each call path with the nanoseconds that were its own.
+//!
+//! The frames are separated by semicolons, so one in a name becomes a colon. A name that ends in a
+//! blank and a number would be read as one with two counts: the blank becomes an underscore.
+
+use super::labels::Labels;
+use super::out::Out;
+use super::totals::Totals;
+use super::{Export, ExportError, Told};
+use crate::record::{ReadAt, Recording};
+
+pub(super) fn write<R: ReadAt>(
+    export: &Export<'_, R>,
+    mut out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let (stacks, told) = stacks(export)?;
+    for (stack, own) in stacks {
+        out.text(&stack);
+        out.text(" ");
+        out.number(own);
+        out.text("\n");
+        out.relieve()?;
+    }
+    out.finish()?;
+    Ok(told)
+}
+
+/// Stacks that have time of their own, in order of their names.
+pub(super) fn stacks<R: ReadAt>(
+    export: &Export<'_, R>,
+) -> Result<(Vec<(String, u64)>, Told), ExportError> {
+    let (totals, told) = Totals::of(export)?;
+    let labels = Labels::of(export.recording);
+    let timed = totals.paths().into_iter().filter(|(_, sum)| sum.own > 0);
+    let mut stacks: Vec<_> =
+        timed.map(|(path, sum)| (stack(export.recording, &labels, path), sum.own)).collect();
+    stacks.sort_unstable();
+    // Different functions can have one name.
+    stacks.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
+    Ok((stacks, told))
+}
+
+fn stack<R: ReadAt>(recording: &Recording<R>, labels: &Labels, path: u32) -> String {
+    let frames = labels.path(recording, path);
+    let frames: Vec<String> = frames.into_iter().map(|frame| frame.replace(';', ":")).collect();
+    let mut stack = frames.join(";");
+    let digits = stack.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    if stack[..digits].ends_with(' ') {
+        stack.replace_range(digits - 1..digits, "_");
+    }
+    stack
+}

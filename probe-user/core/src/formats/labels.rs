@@ -1,0 +1,96 @@
+//! Names for functions, paths and threads of a recording, harmless and of bounded length.
+
+use crate::export::clean::clean;
+use crate::function::qualified;
+use crate::record::{ROOT_PATH, ReadAt, Recording};
+use crate::report::TargetReport;
+use crate::units::{FuncId, ThreadId};
+
+/// Bytes of a name, at most; a recording need not be ours.
+const MAX_NAME: usize = 16 << 10;
+/// Innermost frames of a path that are shown: more than ctrace records.
+const MAX_FRAMES: usize = 2_048;
+/// Instead of the frames that are not known, or too many.
+pub(super) const UNKNOWN_FRAMES: &str = "[path not recorded]";
+
+/// The names of all functions.
+pub(super) struct Labels(Vec<String>);
+
+impl Labels {
+    pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+        let label = |info: &crate::function::FunctionInfo| {
+            short(&clean(&qualified(info.kind, info.group.as_deref(), &info.name))).to_owned()
+        };
+        Self(recording.functions().iter().map(label).collect())
+    }
+
+    pub(super) fn all(&self) -> &[String] {
+        &self.0
+    }
+
+    pub(super) fn function(&self, id: FuncId) -> &str {
+        self.0.get(id.index()).map_or("?", String::as_str)
+    }
+
+    /// The frames of a path, outermost first.
+    pub(super) fn path<R: ReadAt>(&self, recording: &Recording<R>, path: u32) -> Vec<&str> {
+        let (functions, is_whole) = frames(recording, path);
+        let unknown = (!is_whole).then_some(UNKNOWN_FRAMES);
+        unknown.into_iter().chain(functions.into_iter().map(|f| self.function(f))).collect()
+    }
+}
+
+/// The functions of a path, outermost first, and whether they are all of it.
+pub(super) fn frames<R: ReadAt>(recording: &Recording<R>, path: u32) -> (Vec<FuncId>, bool) {
+    let (mut frames, mut at) = (Vec::new(), path);
+    let mut is_whole = true;
+    while let Some(node) = recording.path(at) {
+        frames.push(node.function);
+        is_whole = !node.is_other && frames.len() < MAX_FRAMES;
+        at = if is_whole { node.parent } else { ROOT_PATH };
+    }
+    frames.reverse();
+    (frames, is_whole)
+}
+
+/// A thread, as viewers show it.
+pub(super) struct ThreadLabel {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) name: String,
+}
+
+pub(super) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> ThreadLabel {
+    match recording.thread(id) {
+        Some(thread) => ThreadLabel {
+            pid: thread.pid.0,
+            tid: thread.tid.0,
+            name: short(&clean(&thread.name)).to_owned(),
+        },
+        None => ThreadLabel { pid: 0, tid: id.0, name: String::new() },
+    }
+}
+
+/// The name of a process: of the program, where it is the one that was recorded.
+pub(super) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
+    let target = &recording.start().target;
+    match target.pid {
+        Some(target_pid) if target_pid.0 == pid => self::target(target),
+        _ => format!("process {pid}"),
+    }
+}
+
+/// The file name of the program that was recorded.
+pub(super) fn target(target: &TargetReport) -> String {
+    let exe = target.exe.as_deref().or(target.command.first().map(String::as_str));
+    let name = exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");
+    short(&clean(name)).to_owned()
+}
+
+fn short(name: &str) -> &str {
+    let mut end = name.len().min(MAX_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}

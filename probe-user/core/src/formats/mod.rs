@@ -1,0 +1,185 @@
+//! What a recording can be turned into, for the tools people already use.
+//!
+//! Each format is a module with one function and one entry in [`Format::ALL`], from which the
+//! command line, its help and the tests of every format derive. All read the recording once, chunk
+//! by chunk: formats that have every call write it as it comes, the others keep sums by call path,
+//! so the memory does not grow with the number of calls.
+//!
+//! What is missing from a recording is missing from its export. [`Told`] says how much, and goes
+//! into the file wherever the format has a place for it.
+
+mod calls_csv;
+mod calls_jsonl;
+mod chrome;
+mod edges;
+mod firefox;
+mod flamegraph;
+mod folded;
+mod labels;
+mod out;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod pass;
+mod per_path;
+mod perfetto;
+mod pprof;
+mod protobuf;
+mod speedscope;
+mod told;
+mod totals;
+
+pub use told::Told;
+
+use crate::record::{ReadAt, RecordError, Recording};
+use out::Out;
+use std::io::{self, Write};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("the recording {0}")]
+    Read(#[from] RecordError),
+    #[error("cannot write: {0}")]
+    Write(#[from] io::Error),
+    #[error("there is nothing to draw: no call in the recording took any time")]
+    NothingToDraw,
+}
+
+/// What to export, and how.
+pub struct Export<'a, R> {
+    pub recording: &'a Recording<R>,
+    pub options: Options<'a, R>,
+    /// Called after each chunk with the number of calls in it.
+    pub progress: &'a dyn Fn(u64),
+}
+
+/// Choices that only some formats have: see [`Format::takes`].
+pub struct Options<'a, R> {
+    /// Merge stacks from their innermost frames.
+    pub reversed: bool,
+    /// Show the change since this recording.
+    pub older: Option<&'a Recording<R>>,
+    pub table: Table,
+}
+
+/// Which table of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Table {
+    #[default]
+    Calls,
+    Functions,
+}
+
+impl<R> Default for Options<'_, R> {
+    fn default() -> Self {
+        Self { reversed: false, older: None, table: Table::default() }
+    }
+}
+
+/// One of [`Options`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Reversed,
+    Older,
+    Table,
+}
+
+type Function<R> = fn(&Export<'_, R>, Out<'_>) -> Result<Told, ExportError>;
+
+/// A format, for recordings that are read from an `R`.
+pub struct Format<R: 'static> {
+    pub name: &'static str,
+    /// One line.
+    pub help: &'static str,
+    /// Of the file's name, without the dot.
+    pub extension: &'static str,
+    /// Not for a terminal.
+    pub is_binary: bool,
+    pub takes: &'static [Choice],
+    function: Function<R>,
+}
+
+impl<R: ReadAt> Format<R> {
+    /// The registry.
+    pub const ALL: &'static [Self] = &[
+        Self::text(
+            "folded",
+            "call paths with their own time, for flame graph tools",
+            "folded",
+            folded::write,
+        ),
+        Self {
+            takes: &[Choice::Reversed, Choice::Older],
+            ..Self::text("flamegraph", "a flame graph for a browser", "svg", flamegraph::write)
+        },
+        Self::text(
+            "chrome",
+            "every call, for chrome://tracing and ui.perfetto.dev",
+            "json",
+            chrome::write,
+        ),
+        Self::binary(
+            "perfetto",
+            "every call in little room, for ui.perfetto.dev",
+            "pftrace",
+            perfetto::write,
+        ),
+        Self::text(
+            "firefox",
+            "samples of every thread, for profiler.firefox.com",
+            "json",
+            firefox::write,
+        ),
+        Self::text(
+            "speedscope",
+            "call paths by thread, for speedscope.app",
+            "speedscope.json",
+            speedscope::write,
+        ),
+        Self::binary("pprof", "call paths by thread, for go tool pprof", "pb.gz", pprof::write),
+        Self::text("csv", "every call as a row", "csv", calls_csv::write),
+        Self::text("jsonl", "every call as a line of JSON", "jsonl", calls_jsonl::write),
+        #[cfg(feature = "parquet")]
+        Self {
+            takes: &[Choice::Table],
+            ..Self::binary(
+                "parquet",
+                "calls or functions as a table for DuckDB, Polars, Spark",
+                "parquet",
+                parquet::write,
+            )
+        },
+    ];
+
+    const fn text(
+        name: &'static str,
+        help: &'static str,
+        extension: &'static str,
+        function: Function<R>,
+    ) -> Self {
+        Self { name, help, extension, is_binary: false, takes: &[], function }
+    }
+
+    const fn binary(
+        name: &'static str,
+        help: &'static str,
+        extension: &'static str,
+        function: Function<R>,
+    ) -> Self {
+        Self { is_binary: true, ..Self::text(name, help, extension, function) }
+    }
+
+    /// The format called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|format| format.name == name)
+    }
+
+    /// Writes the recording to `out`, and says what of it is missing.
+    pub fn write(
+        &self,
+        export: &Export<'_, R>,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Told, ExportError> {
+        let told = (self.function)(export, Out::new(out))?;
+        Ok(told)
+    }
+}

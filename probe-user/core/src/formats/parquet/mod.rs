@@ -1,0 +1,60 @@
+//! Parquet, for DuckDB, Polars, Spark and whatever else reads tables of many rows: one table a file,
+//! the calls or the functions.
+//!
+//! Each row has the host's name and the wall clock, so that recordings of many machines can be read
+//! as one table. What is missing is in the file's key-value metadata.
+
+mod calls;
+mod columns;
+mod functions;
+
+use super::out::Out;
+use super::{Export, ExportError, Table, Told};
+use crate::record::ReadAt;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::parser::parse_message_type;
+use std::io;
+use std::sync::Arc;
+
+pub(super) fn write<R: ReadAt>(export: &Export<'_, R>, out: Out<'_>) -> Result<Told, ExportError> {
+    let (schema, write): (_, fn(&_, &mut _) -> _) = match export.options.table {
+        Table::Calls => (calls::SCHEMA, calls::write::<R>),
+        Table::Functions => (functions::SCHEMA, functions::write::<R>),
+    };
+    let compression = Compression::ZSTD(ZstdLevel::try_new(1)?);
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let schema = Arc::new(parse_message_type(schema)?);
+    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+    let told = write(export, &mut file)?;
+    let start = export.recording.start();
+    let facts = [
+        ("ctrace", env!("CARGO_PKG_VERSION").to_owned()),
+        ("command", start.target.command.join(" ")),
+        ("start_ns", start.start_ns.0.to_string()),
+        ("epoch_offset_ns", start.epoch_offset_ns.to_string()),
+    ];
+    let facts = facts.into_iter().map(|(key, value)| (key.to_owned(), value));
+    for (key, value) in facts.chain(told.pairs()) {
+        file.append_key_value_metadata(KeyValue::new(key, value));
+    }
+    file.into_inner()?.finish()?;
+    Ok(told)
+}
+
+type File<'a> = SerializedFileWriter<Out<'a>>;
+
+impl From<ParquetError> for ExportError {
+    fn from(error: ParquetError) -> Self {
+        Self::Write(match error {
+            ParquetError::External(error) => match error.downcast::<io::Error>() {
+                Ok(error) => *error,
+                Err(error) => io::Error::other(error),
+            },
+            error => io::Error::other(error),
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! Perfetto's own format, for ui.perfetto.dev and its trace processor: protocol buffers, with all
+//! calls in few bytes.
+//!
+//! Each thread is a sequence of packets with defaults of its own: the track, and a clock whose times
+//! are distances from the packet before. Names are interned. Packets are compressed some thousands
+//! at a time. Times are CLOCK_MONOTONIC, with the wall clock beside it. The end of a call says when
+//! it is `untimed` or `open`; what is missing from the recording is told by an instant on a track
+//! called ctrace.
+
+use super::edges::{Edge, Edges, What};
+use super::labels::{self, Labels};
+use super::out::Out;
+use super::pass::{self, Ended};
+use super::protobuf::Message;
+use super::{Export, ExportError, Told};
+use crate::hash::{IntMap, pair};
+use crate::record::{ReadAt, Recording};
+use crate::units::ThreadId;
+use flate2::{Compression, write::ZlibEncoder};
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+
+/// Bytes of packets that are compressed together.
+const BATCH: usize = 1 << 20;
+/// Numbers of fields, as in Perfetto's trace_packet.proto and what that includes.
+mod field {
+    pub(super) const PACKET: u32 = 1;
+
+    pub(super) const CLOCK_SNAPSHOT: u32 = 6;
+    pub(super) const TIMESTAMP: u32 = 8;
+    pub(super) const SEQUENCE: u32 = 10;
+    pub(super) const TRACK_EVENT: u32 = 11;
+    pub(super) const INTERNED: u32 = 12;
+    pub(super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(super) const COMPRESSED: u32 = 50;
+    pub(super) const CLOCK: u32 = 58;
+    pub(super) const DEFAULTS: u32 = 59;
+    pub(super) const TRACK: u32 = 60;
+
+    pub(super) const EVENT_ANNOTATION: u32 = 4;
+    pub(super) const EVENT_TYPE: u32 = 9;
+    pub(super) const EVENT_NAME: u32 = 10;
+    pub(super) const EVENT_TRACK: u32 = 11;
+    pub(super) const EVENT_OWN_NAME: u32 = 23;
+}
+
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const INSTANT: u64 = 3;
+
+const REALTIME: u64 = 1;
+const MONOTONIC: u64 = 3;
+/// The first of the numbers that a sequence may give to clocks of its own.
+const INCREMENTAL: u64 = 64;
+
+/// What is of no thread is in this sequence.
+const GLOBAL: u64 = 1;
+/// Above ids of processes and threads, so that each track has a number of its own.
+const PROCESS_TRACK: u64 = 1 << 32;
+const THREAD_TRACK: u64 = 2 << 32;
+const OWN_TRACK: u64 = 3 << 32;
+
+pub(super) fn write<R: ReadAt>(export: &Export<'_, R>, out: Out<'_>) -> Result<Told, ExportError> {
+    let recording = export.recording;
+    let mut trace = Trace::new(recording, out);
+    trace.begin();
+    let mut edges = Edges::new(recording.nodes());
+    let mut end = None;
+    let told = pass::chunks(export, |step| {
+        end = step.end;
+        edges.chunk(step.chunk, |thread, edges| trace.edges(thread, edges))
+    })?;
+    edges.finish(end, |thread, edges| trace.edges(thread, edges))?;
+    trace.tell(&told, recording.period().1.0);
+    trace.compress()?;
+    trace.out.finish()?;
+    Ok(told)
+}
+
+/// A thread's sequence.
+#[derive(Clone, Copy)]
+struct Sequence {
+    id: u64,
+    /// Time of the last packet.
+    last: u64,
+}
+
+struct Trace<'a, 'o, R> {
+    recording: &'a Recording<R>,
+    labels: Labels,
+    sequences: HashMap<ThreadId, Sequence>,
+    processes: HashSet<u32>,
+    /// Functions that have their name in a thread's sequence.
+    interned: IntMap<()>,
+    packets: Vec<u8>,
+    packet: Message,
+    event: Message,
+    out: Out<'o>,
+}
+
+impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
+    fn new(recording: &'a Recording<R>, out: Out<'o>) -> Self {
+        Self {
+            recording,
+            labels: Labels::of(recording),
+            sequences: HashMap::new(),
+            processes: HashSet::new(),
+            interned: IntMap::default(),
+            packets: Vec::with_capacity(BATCH + (BATCH >> 2)),
+            packet: Message::default(),
+            event: Message::default(),
+            out,
+        }
+    }
+
+    /// Says which clock the trace is on, and what the wall clock was.
+    fn begin(&mut self) {
+        let start = self.recording.start();
+        let wall = start.start_ns.0.saturating_add_signed(start.epoch_offset_ns);
+        let mut clocks = Message::default();
+        for (clock, time) in [(MONOTONIC, start.start_ns.0), (REALTIME, wall)] {
+            clocks.message(1, Message::default().number(1, clock).number(2, time));
+        }
+        clocks.number(2, MONOTONIC);
+        self.packet.number(field::SEQUENCE, GLOBAL).message(field::CLOCK_SNAPSHOT, &clocks);
+        self.end_packet();
+    }
+
+    fn edges(&mut self, thread: ThreadId, edges: &[Edge]) -> Result<(), ExportError> {
+        let Some(first) = edges.first() else { return Ok(()) };
+        let mut sequence = match self.sequences.get(&thread) {
+            Some(sequence) => *sequence,
+            None => self.begin_thread(thread, first.at),
+        };
+        for edge in edges {
+            self.edge(thread, &mut sequence, edge);
+            if self.packets.len() >= BATCH {
+                self.compress()?;
+            }
+        }
+        self.sequences.insert(thread, sequence);
+        Ok(())
+    }
+
+    #[inline]
+    fn edge(&mut self, thread: ThreadId, sequence: &mut Sequence, edge: &Edge) {
+        let (packet, event) = (&mut self.packet, &mut self.event);
+        packet.number(field::TIMESTAMP, edge.at.saturating_sub(sequence.last));
+        packet.number(field::SEQUENCE, sequence.id);
+        sequence.last = edge.at;
+        match edge.what {
+            What::Begin { path } => {
+                let function = self.recording.nodes()[path as usize].func;
+                let name = u64::from(function.0) + 1;
+                event.number(field::EVENT_TYPE, BEGIN).number(field::EVENT_NAME, name);
+                if self.interned.insert(pair(thread.0, function.0), ()).is_none() {
+                    let mut entry = Message::default();
+                    entry.number(1, name).text(2, self.labels.function(function));
+                    packet.message(field::INTERNED, Message::default().message(2, &entry));
+                }
+            }
+            What::End(ended) => {
+                event.number(field::EVENT_TYPE, END);
+                let remark = match ended {
+                    Ended::Timed => None,
+                    Ended::Untimed => Some("untimed"),
+                    Ended::Open => Some("open"),
+                };
+                if let Some(remark) = remark {
+                    let mut annotation = Message::default();
+                    annotation.text(10, remark).number(2, 1);
+                    event.message(field::EVENT_ANNOTATION, &annotation);
+                }
+            }
+        }
+        packet.message(field::TRACK_EVENT, event);
+        event.0.clear();
+        self.end_packet();
+    }
+
+    /// Introduces a thread, its process, and its sequence with the clock at `at`.
+    fn begin_thread(&mut self, thread: ThreadId, at: u64) -> Sequence {
+        let label = labels::thread(self.recording, thread);
+        let (pid, tid) = (u64::from(label.pid), u64::from(label.tid));
+        if self.processes.insert(label.pid) {
+            let mut process = Message::default();
+            process.number(1, pid).text(6, &labels::process(self.recording, label.pid));
+            self.track(Message::default().number(1, PROCESS_TRACK | pid).message(3, &process));
+        }
+        let track = THREAD_TRACK | u64::from(thread.0);
+        let mut of_thread = Message::default();
+        of_thread.number(1, pid).number(2, tid).text(5, &label.name);
+        self.track(Message::default().number(1, track).message(4, &of_thread));
+
+        let id = GLOBAL + 1 + self.sequences.len() as u64;
+        let mut clocks = Message::default();
+        clocks.message(1, Message::default().number(1, INCREMENTAL).number(2, at).number(3, 1));
+        clocks.message(1, Message::default().number(1, MONOTONIC).number(2, at));
+        let mut defaults = Message::default();
+        defaults.number(field::CLOCK, INCREMENTAL);
+        defaults.message(field::TRACK_EVENT, Message::default().number(field::EVENT_TRACK, track));
+        let packet = &mut self.packet;
+        packet.number(field::SEQUENCE, id).number(field::SEQUENCE_FLAGS, 1);
+        packet.message(field::DEFAULTS, &defaults).message(field::CLOCK_SNAPSHOT, &clocks);
+        self.end_packet();
+        Sequence { id, last: at }
+    }
+
+    fn track(&mut self, track: &Message) {
+        self.packet.number(field::SEQUENCE, GLOBAL).message(field::TRACK, track);
+        self.end_packet();
+    }
+
+    /// Says what is missing.
+    fn tell(&mut self, told: &Told, at: u64) {
+        self.track(Message::default().number(1, OWN_TRACK).text(2, "ctrace"));
+        let mut event = Message::default();
+        event.number(field::EVENT_TYPE, INSTANT).number(field::EVENT_TRACK, OWN_TRACK);
+        event.text(field::EVENT_OWN_NAME, "what is missing");
+        for (key, value) in told.pairs() {
+            event.message(
+                field::EVENT_ANNOTATION,
+                Message::default().text(10, &key).text(6, &value),
+            );
+        }
+        let packet = &mut self.packet;
+        packet.number(field::TIMESTAMP, at).number(field::CLOCK, MONOTONIC);
+        packet.number(field::SEQUENCE, GLOBAL).message(field::TRACK_EVENT, &event);
+        self.end_packet();
+    }
+
+    #[inline]
+    fn end_packet(&mut self) {
+        let mut packets = Message(std::mem::take(&mut self.packets));
+        packets.message(field::PACKET, &self.packet);
+        self.packets = packets.0;
+        self.packet.0.clear();
+    }
+
+    /// Passes on the packets there are, as one that holds them all.
+    fn compress(&mut self) -> Result<(), ExportError> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(4));
+        encoder.write_all(&self.packets)?;
+        let compressed = encoder.finish()?;
+        self.packets.clear();
+        let mut packet = Message::default();
+        packet.bytes(field::COMPRESSED, &compressed);
+        let mut trace = Message::default();
+        trace.message(field::PACKET, &packet);
+        self.out.put(&trace.0);
+        self.out.relieve()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! pprof's format: protocol buffers, gzipped. A sample for each thread and call path, with how many
+//! calls there were, how many of them have no known end, and the time that was the path's own.
+//!
+//! What is missing is told in the profile's comments (`pprof -comments`).
+
+use super::labels::{self, Labels, UNKNOWN_FRAMES};
+use super::out::Out;
+use super::protobuf::Message;
+use super::totals::{Sum, Totals};
+use super::{Export, ExportError, Told};
+use crate::record::{ReadAt, Recording};
+use crate::units::ThreadId;
+use flate2::{Compression, write::GzEncoder};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Numbers of fields, as in pprof's profile.proto.
+mod field {
+    pub(super) const SAMPLE_TYPE: u32 = 1;
+    pub(super) const SAMPLE: u32 = 2;
+    pub(super) const MAPPING: u32 = 3;
+    pub(super) const LOCATION: u32 = 4;
+    pub(super) const FUNCTION: u32 = 5;
+    pub(super) const STRING: u32 = 6;
+    pub(super) const TIME: u32 = 9;
+    pub(super) const DURATION: u32 = 10;
+    pub(super) const COMMENT: u32 = 13;
+    pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
+}
+
+/// What [`Profile::sample`] gives values for, and their units.
+const TYPES: [(&str, &str); 3] =
+    [("calls", "count"), ("untimed", "count"), ("time", "nanoseconds")];
+
+pub(super) fn write<R: ReadAt>(
+    export: &Export<'_, R>,
+    mut out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let recording = export.recording;
+    let (totals, told) = Totals::of(export)?;
+    let mut profile = Profile::new(&mut out);
+    profile.head(recording)?;
+    for (thread, sums) in totals.threads() {
+        profile.thread(recording, thread, &sums)?;
+    }
+    for (key, value) in told.pairs() {
+        let comment = profile.string(&format!("{key}: {value}"));
+        profile.message.number(field::COMMENT, comment);
+    }
+    profile.finish()?;
+    out.finish()?;
+    Ok(told)
+}
+
+struct Profile<W: Write> {
+    out: GzEncoder<W>,
+    message: Message,
+    strings: HashMap<String, u64>,
+    in_order: Vec<String>,
+}
+
+impl<W: Write> Profile<W> {
+    fn new(out: W) -> Self {
+        let mut profile = Self {
+            out: GzEncoder::new(out, Compression::default()),
+            message: Message::default(),
+            strings: HashMap::new(),
+            in_order: Vec::new(),
+        };
+        // Strings are numbered, and the first is empty.
+        profile.string("");
+        profile
+    }
+
+    fn string(&mut self, text: &str) -> u64 {
+        if let Some(&number) = self.strings.get(text) {
+            return number;
+        }
+        let number = self.in_order.len() as u64;
+        self.strings.insert(text.to_owned(), number);
+        self.in_order.push(text.to_owned());
+        number
+    }
+
+    fn relieve(&mut self) -> Result<(), ExportError> {
+        self.out.write_all(&self.message.0)?;
+        self.message.0.clear();
+        Ok(())
+    }
+
+    /// Everything but samples. Functions and their locations have their ids plus 1; one more is for
+    /// frames that are not known.
+    fn head<R: ReadAt>(&mut self, recording: &Recording<R>) -> Result<(), ExportError> {
+        for (name, unit) in TYPES {
+            let (name, unit) = (self.string(name), self.string(unit));
+            self.message
+                .message(field::SAMPLE_TYPE, Message::default().number(1, name).number(2, unit));
+        }
+        let (time, _) = TYPES[TYPES.len() - 1];
+        let time = self.string(time);
+        self.message.number(field::DEFAULT_SAMPLE_TYPE, time);
+        let mut mappings = HashMap::new();
+        for (object, id) in recording.objects().iter().zip(1..) {
+            let path = self.string(&object.path);
+            let build_id = self.string(object.build_id.as_deref().unwrap_or_default());
+            let mut mapping = Message::default();
+            mapping.number(1, id).number(5, path).number(6, build_id);
+            // It has functions, files and lines.
+            mapping.number(7, 1).number(8, 1).number(9, 1);
+            self.message.message(field::MAPPING, &mapping);
+            mappings.insert(object.name.clone(), id);
+        }
+        let labels = Labels::of(recording);
+        for ((label, info), id) in labels.all().iter().zip(recording.functions()).zip(1..) {
+            let mapping = mappings.get(&info.object).copied().unwrap_or_default();
+            let file = info.file.as_deref().unwrap_or_default();
+            self.function(id, label, file, info.line.unwrap_or_default().into(), mapping);
+            self.relieve()?;
+        }
+        self.function(labels.all().len() as u64 + 1, UNKNOWN_FRAMES, "", 0, 0);
+        let start = recording.start();
+        let begun = start.start_ns.0.saturating_add_signed(start.epoch_offset_ns);
+        self.message.number(field::TIME, begun);
+        if let Some(last) = recording.chunks().last() {
+            self.message.number(field::DURATION, last.to.since(start.start_ns).0);
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, id: u64, name: &str, file: &str, line: u64, mapping: u64) {
+        let (name, file) = (self.string(name), self.string(file));
+        let mut function = Message::default();
+        function.number(1, id).number(2, name).number(3, name).number(4, file).number(5, line);
+        self.message.message(field::FUNCTION, &function);
+        let mut location = Message::default();
+        location.number(1, id).number(2, mapping);
+        location.message(4, Message::default().number(1, id).number(2, line));
+        self.message.message(field::LOCATION, &location);
+    }
+
+    fn thread<R: ReadAt>(
+        &mut self,
+        recording: &Recording<R>,
+        thread: ThreadId,
+        sums: &[(u32, Sum)],
+    ) -> Result<(), ExportError> {
+        let label = labels::thread(recording, thread);
+        let (key, name) = (self.string("thread"), self.string(&label.name));
+        let (mut of_name, mut of_tid) = (Message::default(), Message::default());
+        of_name.number(1, key).number(2, name);
+        of_tid.number(1, self.string("thread_id")).number(3, label.tid.into());
+        for (path, sum) in sums {
+            let (frames, is_whole) = labels::frames(recording, *path);
+            let unknown = (!is_whole).then_some(recording.functions().len() as u64 + 1);
+            let frames = frames.into_iter().rev().map(|function| u64::from(function.0) + 1);
+            let mut sample = Message::default();
+            sample.numbers(1, frames.chain(unknown));
+            sample.numbers(2, [sum.calls, sum.untimed + sum.open, sum.own]);
+            sample.message(3, &of_name).message(3, &of_tid);
+            self.message.message(field::SAMPLE, &sample);
+            self.relieve()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), ExportError> {
+        for text in std::mem::take(&mut self.in_order) {
+            self.message.text(field::STRING, &text);
+            self.relieve()?;
+        }
+        self.out.finish()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! What an export says about itself: how many calls there are, and what is not there or not sure.
+
+use crate::record::{Chunk, ReadAt, Recording};
+use crate::report::LossReport;
+use serde::Serialize;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// Calls that were exported: timed, untimed and open ones.
+    pub calls: u64,
+    pub lost: LossReport,
+    /// Calls that the recording's filter left out.
+    pub filtered_calls: u64,
+    /// Calls beyond the recording's bounds on call paths: only their function is known.
+    pub calls_without_path: u64,
+    /// Calls in damaged parts of the file.
+    pub unreadable_calls: u64,
+    /// Bytes at the end of the file that were not wholly written.
+    pub unreadable_bytes: u64,
+    /// ctrace was killed while it recorded, or is still at it.
+    pub has_no_end: bool,
+}
+
+impl Told {
+    pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+        Self {
+            unreadable_bytes: recording.unreadable(),
+            has_no_end: recording.end().is_none(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn add<R: ReadAt>(&mut self, recording: &Recording<R>, chunk: &Chunk) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.lost.events, chunk.loss.events);
+        add(&mut self.lost.late, chunk.loss.late);
+        add(&mut self.lost.decode_errors, chunk.loss.decode_errors);
+        add(&mut self.filtered_calls, chunk.loss.filtered);
+        chunk.headless.iter().for_each(|(_, count)| add(&mut self.lost.calls_headless, *count));
+        let nodes = recording.nodes();
+        for call in chunk.threads().iter().flat_map(|thread| chunk.calls(thread)) {
+            self.lost.calls_untimed += u64::from(!call.is_timed());
+            self.calls_without_path += u64::from(nodes[call.path() as usize].other);
+        }
+        self.calls += chunk.len() as u64;
+    }
+
+    /// Calls that have not ended.
+    pub(super) fn add_open(&mut self, open: u64) {
+        self.lost.calls_open += open;
+        self.calls += open;
+    }
+
+    /// All of it as keys and values, for formats whose place for remarks is flat text.
+    pub(super) fn pairs(&self) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        if let Ok(serde_json::Value::Object(object)) = serde_json::to_value(self) {
+            for (key, value) in object {
+                match value {
+                    serde_json::Value::Object(inner) => pairs.extend(
+                        inner
+                            .into_iter()
+                            .map(|(inner, value)| (format!("{key}_{inner}"), value.to_string())),
+                    ),
+                    value => pairs.push((key, value.to_string())),
+                }
+            }
+        }
+        pairs
+    }
+
+    /// How many calls there are and what is missing, for a title.
+    pub(super) fn in_short(&self) -> String {
+        let lost = &self.lost;
+        let missing = [
+            (lost.events, "events lost"),
+            (lost.late, "events late"),
+            (lost.decode_errors, "decode errors"),
+            (lost.calls_untimed, "calls untimed"),
+            (lost.calls_open, "calls open"),
+            (self.unreadable_calls, "calls unreadable"),
+        ];
+        let missing = missing.iter().filter(|(count, _)| *count > 0);
+        let mut text = format!("{} calls", self.calls);
+        missing.for_each(|(count, what)| text += &format!(", {count} {what}"));
+        text
+    }
+}

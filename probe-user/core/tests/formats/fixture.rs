@@ -1,0 +1,147 @@
+//! The recordings that the formats are tested with, and what each format makes of them.
+
+use crate::support::{Event, PID, enter, function, point, recorded, ret};
+use ctrace_core::formats::{Export, Format, Options, Told};
+use ctrace_core::function::{FunctionInfo, FunctionKind};
+use ctrace_core::record::{Host, Recording, Start};
+use ctrace_core::report::TargetReport;
+use ctrace_core::units::{Nanos, Pid};
+
+pub(crate) type Bytes = Recording<Vec<u8>>;
+
+/// What a thread does over three chunks, and a second one:
+///
+/// ```text
+/// main  outer 1000 ─────────────────────────────────── 10000
+///         inner 2000─2500   mark 2700  inner 4000─7000
+/// 7                                                     outer 11000 … open at 12000
+/// ```
+pub(crate) fn groups() -> Vec<Vec<Event>> {
+    vec![
+        vec![enter(0, 900, 1_000), enter(1, 800, 2_000), ret(1, 800, 2_500), point(2, 850, 2_700)],
+        vec![enter(1, 800, 4_000), ret(1, 800, 7_000)],
+        vec![ret(0, 900, 10_000), enter(0, 900, 11_000).on(7), point(2, 850, 12_000).on(7)],
+    ]
+}
+
+pub(crate) fn functions() -> Vec<FunctionInfo> {
+    let mark =
+        FunctionInfo { kind: FunctionKind::Marker, group: Some("prod".into()), ..function("mark") };
+    let outer = FunctionInfo { file: Some("app.c".into()), line: Some(7), ..function("outer") };
+    vec![outer, function("inner"), mark]
+}
+
+pub(crate) fn start() -> Start {
+    Start {
+        ctrace: "0.1.0".into(),
+        host: Host { name: "host".into(), kernel: "6.18".into(), ..Host::default() },
+        epoch_offset_ns: 1_700_000_000_000_000_000,
+        start_ns: Nanos(500),
+        target: TargetReport {
+            pid: Some(Pid(PID)),
+            exe: Some("/usr/bin/app".into()),
+            command: vec!["app".into(), "-x".into()],
+            ..TargetReport::default()
+        },
+        arguments: Vec::new(),
+    }
+}
+
+pub(crate) fn bytes_of(functions: &[FunctionInfo], groups: &[Vec<Event>]) -> Vec<u8> {
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    recorded::record(functions, &start(), &groups, true)
+}
+
+pub(crate) fn typical() -> Bytes {
+    open(bytes_of(&functions(), &groups()))
+}
+
+/// The same without the second thread, so that all calls have ended.
+pub(crate) fn ended() -> Bytes {
+    let mut groups = groups();
+    groups[2].truncate(1);
+    open(bytes_of(&functions(), &groups))
+}
+
+/// Names that no format may take for anything but names.
+pub(crate) fn hostile() -> Bytes {
+    let names = [
+        "a;b \"c\",d 12",
+        "</text><script>alert(1)</script>&amp;\u{0}",
+        "\n\r\t\x1b[2J\\\u{202e}rtl\u{2028}",
+    ];
+    let mut infos = functions();
+    for (info, name) in infos.iter_mut().zip(names) {
+        info.name = name.into();
+    }
+    infos[2].group = Some("gr\"oup;".into());
+    open(bytes_of(&infos, &groups()))
+}
+
+/// No calls at all.
+pub(crate) fn empty() -> Bytes {
+    open(bytes_of(&functions(), &[Vec::new()]))
+}
+
+/// Of ctrace that was killed while it wrote its second chunk.
+pub(crate) fn cut_off() -> Bytes {
+    let whole = bytes_of(&functions(), &groups()[..1]);
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let mut bytes = recorded::record(&functions(), &start(), &groups, false);
+    bytes.truncate(whole.len().min(bytes.len() - 40));
+    open(bytes)
+}
+
+/// Deeper than paths are told apart.
+pub(crate) fn deep() -> Bytes {
+    let depth = 600_u64;
+    let down = (0..depth).map(|n| enter(0, 100_000 - n, 1_000 + n));
+    let up = (0..depth).rev().map(|n| ret(0, 100_000 - n, 5_000 - n));
+    let (down, up) = (down.collect(), up.collect());
+    open(bytes_of(&functions(), &[down, up]))
+}
+
+pub(crate) fn open(bytes: Vec<u8>) -> Bytes {
+    Recording::open(bytes).expect("a recording")
+}
+
+/// The recording in a format.
+pub(crate) fn export(format: &str, recording: &Bytes) -> (Vec<u8>, Told) {
+    export_with(format, recording, Options::default())
+}
+
+pub(crate) fn export_with(
+    format: &str,
+    recording: &Bytes,
+    options: Options<'_, Vec<u8>>,
+) -> (Vec<u8>, Told) {
+    let format = Format::find(format).expect("a format of the registry");
+    let mut bytes = Vec::new();
+    let told = format.write(&Export { recording, options, progress: &|_| {} }, &mut bytes);
+    (bytes, told.expect("an export"))
+}
+
+pub(crate) fn text(format: &str, recording: &Bytes) -> String {
+    String::from_utf8(export(format, recording).0).expect("UTF-8")
+}
+
+/// Some thousands of calls of two functions in several chunks, with durations of all kinds.
+pub(crate) fn many_calls() -> Bytes {
+    let (mut random, mut now) = (7_u64, 1_000);
+    let mut step = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        now += 1 + (random >> 40) % (1 << ((random >> 33) % 17));
+        now
+    };
+    let mut groups = Vec::new();
+    for _ in 0..5 {
+        let mut group = Vec::new();
+        for _ in 0..700 {
+            group.extend([enter(0, 900, step()), enter(1, 800, step())]);
+            group.extend([ret(1, 800, step()), ret(0, 900, step())]);
+        }
+        groups.push(group);
+    }
+    open(bytes_of(&functions(), &groups))
+}

@@ -1,0 +1,13 @@
+//! Recordings in the formats of other tools: what a user of those would see.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fixture;
+mod flat;
+mod graphs;
+mod protobuf;
+mod registry;
+mod summed;
+mod tools;
+mod traces;

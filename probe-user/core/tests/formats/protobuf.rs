@@ -1,0 +1,62 @@
+//! A decoder of protocol buffers, as slow and as simple as can be.
+
+/// Fields of a message: number, and a number or bytes.
+pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let value = varint(&mut bytes);
+        fields.push(match tag & 7 {
+            0 => (tag >> 3, Field::Number(value)),
+            2 => {
+                let (field, rest) = bytes.split_at(value as usize);
+                bytes = rest;
+                (tag >> 3, Field::Bytes(field))
+            }
+            other => panic!("wire type {other}"),
+        });
+    }
+    fields
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+pub(crate) fn varint(bytes: &mut &[u8]) -> u64 {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let byte = bytes[0];
+        *bytes = &bytes[1..];
+        value |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            return value;
+        }
+    }
+}
+
+pub(crate) fn number(fields: &[(u64, Field<'_>)], field: u64) -> Option<u64> {
+    fields.iter().find_map(|(n, value)| match value {
+        Field::Number(value) if *n == field => Some(*value),
+        _ => None,
+    })
+}
+
+pub(crate) fn bytes<'a>(fields: &[(u64, Field<'a>)], field: u64) -> Option<&'a [u8]> {
+    fields.iter().find_map(|(n, value)| match value {
+        Field::Bytes(value) if *n == field => Some(*value),
+        _ => None,
+    })
+}
+
+/// All texts of a field.
+pub(crate) fn texts(fields: &[(u64, Field<'_>)], field: u64) -> Vec<String> {
+    let texts = fields.iter().filter_map(|(n, value)| match value {
+        Field::Bytes(text) if *n == field => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    });
+    texts.collect()
+}

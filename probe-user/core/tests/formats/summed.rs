@@ -1,0 +1,144 @@
+//! Formats with sums by thread and call path, read back.
+
+use crate::fixture::{self, deep, export, hostile, text, typical};
+use crate::protobuf::{Field, bytes, fields, number, texts};
+use ctrace_core::replay::{Query, report};
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Read;
+
+fn speedscope(recording: &fixture::Bytes) -> Value {
+    serde_json::from_str(&text("speedscope", recording)).expect("JSON")
+}
+
+#[test]
+fn speedscope_has_a_profile_for_each_thread() {
+    let file = speedscope(&typical());
+    assert_eq!(file["name"], "app: 6 calls, 2 calls untimed, 1 calls open");
+    let frames = &file["shared"]["frames"];
+    assert_eq!(frames[0], json!({ "name": "outer", "file": "app.c", "line": 7 }));
+    assert_eq!(frames[2], json!({ "name": "prod/mark" }));
+    let main = &file["profiles"][0];
+    assert_eq!((&main["name"], &main["endValue"]), (&json!("main (100)"), &json!(9_000)));
+    assert_eq!(main["samples"], json!([[0], [0, 1], [0, 2]]));
+    assert_eq!(main["weights"], json!([5_500, 3_500, 0]));
+    assert_eq!(file["profiles"][1]["name"], "(7)");
+    assert!(file["profiles"].get(2).is_none());
+}
+
+#[test]
+fn speedscope_samples_are_of_frames_that_exist() {
+    for recording in [typical(), hostile(), deep()] {
+        let file = speedscope(&recording);
+        let frames = file["shared"]["frames"].as_array().expect("frames").len() as u64;
+        for profile in file["profiles"].as_array().expect("profiles") {
+            let list = |key: &str| profile[key].as_array().expect("a list").clone();
+            assert_eq!(list("samples").len(), list("weights").len());
+            let weights: u64 = list("weights").iter().filter_map(Value::as_u64).sum();
+            assert_eq!(profile["endValue"], weights);
+            for frame in list("samples").iter().flat_map(|s| s.as_array().expect("a stack")) {
+                assert!(frame.as_u64().expect("an index") < frames);
+            }
+        }
+    }
+}
+
+/// Each sample as `frames;… calls untimed time thread`.
+fn pprof_samples(file: &[u8]) -> Vec<String> {
+    let mut profile = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut profile).expect("gzip");
+    let profile = fields(&profile);
+    let strings = texts(&profile, 6);
+    assert_eq!(strings[0], "");
+    let messages = |field| {
+        profile.iter().filter_map(move |(n, value)| match value {
+            Field::Bytes(value) if *n == field => Some(fields(value)),
+            _ => None,
+        })
+    };
+    let functions: BTreeMap<u64, &str> = messages(5)
+        .map(|f| {
+            (number(&f, 1).expect("an id"), &*strings[number(&f, 2).expect("a name") as usize])
+        })
+        .collect();
+    let locations: BTreeMap<u64, &str> = messages(4)
+        .map(|location| {
+            let line = fields(bytes(&location, 4).expect("a line"));
+            (
+                number(&location, 1).expect("an id"),
+                functions[&number(&line, 1).expect("a function")],
+            )
+        })
+        .collect();
+    let samples = messages(2).map(|sample| {
+        let packed = |field| {
+            let mut packed = bytes(&sample, field).expect("numbers");
+            let mut numbers = Vec::new();
+            while !packed.is_empty() {
+                numbers.push(crate::protobuf::varint(&mut packed));
+            }
+            numbers
+        };
+        let frames: Vec<_> = packed(1).iter().rev().map(|id| locations[id]).collect();
+        let label = fields(bytes(&sample, 3).expect("a label"));
+        let thread = number(&label, 2).map_or("", |name| &strings[name as usize]);
+        format!("{} {:?} {thread}", frames.join(";"), packed(2))
+    });
+    samples.collect()
+}
+
+#[test]
+fn pprof_has_a_sample_for_each_thread_and_path() {
+    let samples = pprof_samples(&export("pprof", &typical()).0);
+    insta::assert_snapshot!(samples.join("\n"), @r###"
+outer [1, 0, 5500] main
+outer;inner [2, 0, 3500] main
+outer;prod/mark [1, 1, 0] main
+outer [1, 1, 1000] 
+outer;prod/mark [1, 1, 0]
+"###);
+    assert_eq!(pprof_samples(&export("pprof", &hostile()).0).len(), 5);
+    assert!(pprof_samples(&export("pprof", &deep()).0).iter().any(|s| s.starts_with("[path not")));
+}
+
+#[test]
+fn firefox_samples_show_where_each_thread_was() {
+    let profile: Value = serde_json::from_str(&text("firefox", &typical())).expect("JSON");
+    assert_eq!(profile["meta"]["product"], "app: 6 calls, 2 calls untimed, 1 calls open");
+    let threads = profile["threads"].as_array().expect("threads");
+    assert_eq!(threads.len(), 2);
+    // Its first thread is shown under the name of the process.
+    assert_eq!((&threads[0]["name"], &threads[0]["tid"]), (&json!("app"), &json!("100")));
+    // Once a microsecond since 500 ns: outer, inner at 2.5, 4.5, 5.5 and 6.5.
+    let stacks = threads[0]["samples"]["stack"].as_array().expect("stacks");
+    let depth = |stack: &Value| match stack.as_u64() {
+        None => 0,
+        Some(mut at) => {
+            let prefix = &threads[0]["stackTable"]["prefix"];
+            let mut depth = 1;
+            while let Some(next) = prefix[at as usize].as_u64() {
+                (at, depth) = (next, depth + 1);
+            }
+            depth
+        }
+    };
+    let depths: Vec<_> = stacks.iter().map(depth).collect();
+    assert_eq!(depths, [1, 1, 1, 2, 2, 2, 1, 1, 1, 0]);
+}
+
+/// Where no call is open, which a report leaves out of its sums.
+#[test]
+fn own_times_are_those_of_a_report() {
+    for recording in [fixture::many_calls(), fixture::ended()] {
+        let report = report(&recording, &Query::default(), 1.0);
+        let mut of_report: Vec<u64> =
+            report.paths.iter().map(|path| path.self_ns.0).filter(|own| *own > 0).collect();
+        let folded = text("folded", &recording);
+        let own = |line: &str| line.rsplit(' ').next().expect("a count").parse().expect("digits");
+        let mut of_export: Vec<u64> = folded.lines().map(own).collect();
+        of_report.sort_unstable();
+        of_export.sort_unstable();
+        assert_eq!(of_export, of_report);
+    }
+}

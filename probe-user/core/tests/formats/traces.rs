@@ -1,0 +1,144 @@
+//! Formats with every call in time.
+
+use crate::fixture::{deep, export, hostile, text, typical};
+use crate::protobuf::{Field, bytes, fields, number};
+use flate2::read::ZlibDecoder;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::Read;
+
+#[test]
+fn chrome_has_a_complete_event_for_each_call() {
+    let json = text("chrome", &typical());
+    let (events, other) = json.split_once("\n],").expect("more than events");
+    insta::assert_snapshot!(events, @r###"
+{"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":100,"tid":100,"name":"process_name","args":{"name":"app"}},
+{"ph":"M","pid":100,"tid":100,"name":"thread_name","args":{"name":"main"}},
+{"ph":"X","pid":100,"tid":100,"ts":2.200,"dur":0.000,"name":"prod/mark","args":{"untimed":true}},
+{"ph":"X","pid":100,"tid":100,"ts":1.500,"dur":0.500,"name":"inner"},
+{"ph":"X","pid":100,"tid":100,"ts":3.500,"dur":3.000,"name":"inner"},
+{"ph":"X","pid":100,"tid":100,"ts":0.500,"dur":9.000,"name":"outer"},
+{"ph":"X","pid":100,"tid":7,"ts":10.500,"dur":1.000,"name":"outer","args":{"open":true}},
+{"ph":"X","pid":100,"tid":7,"ts":11.500,"dur":0.000,"name":"prod/mark","args":{"untimed":true}}
+"###);
+    let other: Value = serde_json::from_str(&format!("{{{other}")).expect("JSON");
+    let other = &other["otherData"];
+    assert_eq!((&other["ctrace"]["calls"], &other["start_ns"]), (&6.into(), &500.into()));
+    assert_eq!(other["host"]["name"], "host");
+}
+
+/// Start, end and name, in nanoseconds.
+type Slice = (u64, u64, String);
+
+/// The events of each process and thread.
+fn chrome_calls(json: &str) -> HashMap<(u64, u64), Vec<Slice>> {
+    let trace: Value = serde_json::from_str(json).expect("JSON");
+    let mut threads: HashMap<_, Vec<_>> = HashMap::new();
+    let nanos = |value: &Value| (value.as_f64().expect("a number") * 1_000.0).round() as u64;
+    for event in trace["traceEvents"].as_array().expect("events") {
+        if event["ph"] == "X" {
+            let id = |key: &str| event[key].as_u64().expect("an id");
+            let start = nanos(&event["ts"]);
+            let name = event["name"].as_str().expect("a name").to_owned();
+            let calls = threads.entry((id("pid"), id("tid"))).or_default();
+            calls.push((start, start + nanos(&event["dur"]), name));
+        }
+    }
+    threads
+}
+
+#[test]
+fn chrome_events_of_a_thread_nest() {
+    for recording in [typical(), hostile(), deep()] {
+        for mut calls in chrome_calls(&text("chrome", &recording)).into_values() {
+            calls.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
+            let mut inside: Vec<u64> = Vec::new();
+            for (start, end, name) in calls {
+                inside.retain(|outer| *outer > start || (*outer == start && start == end));
+                assert!(inside.last().is_none_or(|outer| end <= *outer), "{name}");
+                inside.push(end);
+            }
+        }
+    }
+}
+
+/// What Perfetto would show: for each sequence, `name start end` in order of the ends, with the
+/// names of what is annotated at the end.
+fn perfetto_calls(trace: &[u8]) -> Vec<String> {
+    let mut packets = Vec::new();
+    for (_, packet) in fields(trace) {
+        let Field::Bytes(packet) = packet else { panic!("a packet is a message") };
+        let compressed = bytes(&fields(packet), 50).expect("compressed packets");
+        ZlibDecoder::new(compressed).read_to_end(&mut packets).expect("zlib");
+    }
+    let (mut names, mut clocks, mut stacks, mut calls) =
+        (HashMap::new(), HashMap::new(), HashMap::<u64, Vec<(String, u64)>>::new(), Vec::new());
+    for (_, packet) in fields(&packets) {
+        let Field::Bytes(packet) = packet else { panic!("a packet is a message") };
+        let packet = fields(packet);
+        let sequence = number(&packet, 10).expect("each packet has a sequence");
+        if let Some(clock) = bytes(&packet, 6).filter(|_| bytes(&packet, 59).is_some()) {
+            let clock = fields(bytes(&fields(clock), 1).expect("a clock"));
+            assert_eq!((number(&clock, 1), number(&clock, 3)), (Some(64), Some(1)));
+            clocks.insert(sequence, number(&clock, 2).expect("a time"));
+        }
+        if let Some(interned) = bytes(&packet, 12) {
+            let entry = fields(bytes(&fields(interned), 2).expect("an event's name"));
+            let name = String::from_utf8_lossy(bytes(&entry, 2).expect("a name")).into_owned();
+            names.insert((sequence, number(&entry, 1).expect("an id")), name);
+        }
+        let Some(event) = bytes(&packet, 11) else { continue };
+        let event = fields(event);
+        let remarks: Vec<_> = event.iter().filter(|(field, _)| *field == 4).collect();
+        let remark = remarks.iter().map(|(_, remark)| match remark {
+            Field::Bytes(remark) => {
+                let remark = fields(remark);
+                let key = String::from_utf8_lossy(bytes(&remark, 10).expect("a key")).into_owned();
+                let value = bytes(&remark, 6).map(|v| String::from_utf8_lossy(v).into_owned());
+                value.map_or(format!(" {key}"), |value| format!(" {key}={value}"))
+            }
+            Field::Number(_) => panic!("an annotation is a message"),
+        });
+        let remark: String = remark.collect();
+        let stack = stacks.entry(sequence).or_default();
+        match number(&event, 9) {
+            Some(3) => calls.push(format!("{sequence}: instant{remark}")),
+            kind => {
+                let clock = clocks.get_mut(&sequence).expect("a clock");
+                *clock += number(&packet, 8).expect("a time");
+                if kind == Some(1) {
+                    let name = &names[&(sequence, number(&event, 10).expect("a name"))];
+                    stack.push((name.clone(), *clock));
+                } else {
+                    let (name, start) = stack.pop().expect("an end of something");
+                    calls.push(format!("{sequence}: {name} {start} {clock}{remark}"));
+                }
+            }
+        }
+    }
+    assert!(stacks.values().all(Vec::is_empty), "slices without an end");
+    calls
+}
+
+#[test]
+fn perfetto_has_each_call_on_its_thread() {
+    insta::assert_snapshot!(perfetto_calls(&export("perfetto", &typical()).0).join("\n"), @r###"
+2: inner 2000 2500
+2: prod/mark 2700 2700 untimed
+2: inner 4000 7000
+2: outer 1000 10000
+3: prod/mark 12000 12000 untimed
+3: outer 11000 12000 open
+1: instant calls=6 calls_without_path=0 filtered_calls=0 has_no_end=false lost_calls_headless=0 lost_calls_open=1 lost_calls_untimed=2 lost_decode_errors=0 lost_events=0 lost_late=0 unreadable_bytes=0 unreadable_calls=0
+"###);
+}
+
+#[test]
+fn perfetto_slices_are_balanced_in_deep_recursion() {
+    let calls = perfetto_calls(&export("perfetto", &deep()).0);
+    assert_eq!(calls.len(), 600 + 1);
+    let timed = calls.iter().filter(|call| call.ends_with(|c: char| c.is_ascii_digit())).count();
+    assert!(timed >= 600, "{timed}");
+    assert_eq!(perfetto_calls(&export("perfetto", &hostile()).0).len(), 6 + 1);
+}

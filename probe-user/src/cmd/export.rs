@@ -1,0 +1,106 @@
+//! `ctrace export`: a recording as another tool's file, by one of the formats in
+//! [`ctrace_core::formats`].
+
+use super::{Failure, report::open};
+use crate::{cli::ExportArgs, session::sink, ui};
+use anyhow::{Context, bail};
+use ctrace_core::formats::{Choice, Export, ExportError, Format, Options, Table};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{
+    fs::File,
+    io::{self, ErrorKind, IsTerminal, Write},
+    path::Path,
+};
+
+pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
+    export(args)?;
+    Ok(0)
+}
+
+fn export(args: &ExportArgs) -> anyhow::Result<()> {
+    let format = Format::find(&args.format).context("the command line knows the formats")?;
+    check(args, format)?;
+    let recording = open(&args.file)?;
+    let older = args.diff.as_deref().map(open).transpose()?;
+    let recordings = [Some(&recording), older.as_ref()];
+    let calls = recordings.iter().flatten().flat_map(|r| r.chunks()).map(|chunk| chunk.calls).sum();
+    let (mut out, name) = output(args, format)?;
+    let bar = progress(calls);
+    let export = Export {
+        recording: &recording,
+        options: Options {
+            reversed: args.reversed,
+            older: older.as_ref(),
+            table: args.table.map_or(Table::default(), Table::from),
+        },
+        progress: &|calls| bar.inc(calls),
+    };
+    let written = format.write(&export, &mut *out);
+    bar.finish_and_clear();
+    match written {
+        Ok(told) => ui::remarks(&told).iter().for_each(|line| ui::say(line)),
+        // A reader that went away (`| head`) has seen enough.
+        Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(ExportError::Write(error)) => {
+            return Err(error).context(format!("cannot write {name}"));
+        }
+        Err(ExportError::Read(error)) => bail!("{} {error}", args.file.display()),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// Whether the format has what else was asked for.
+fn check(args: &ExportArgs, format: &Format<File>) -> anyhow::Result<()> {
+    let asked = [
+        (args.reversed, Choice::Reversed, "--reversed"),
+        (args.diff.is_some(), Choice::Older, "--diff"),
+        (args.table.is_some(), Choice::Table, "--table"),
+    ];
+    for (is_asked, choice, option) in asked {
+        if is_asked && !format.takes.contains(&choice) {
+            let takers = Format::<File>::ALL.iter().filter(|format| format.takes.contains(&choice));
+            let takers: Vec<_> = takers.map(|format| format.name).collect();
+            bail!("{option} is for --format {}, not for {}", takers.join(" or "), format.name);
+        }
+    }
+    Ok(())
+}
+
+/// Where to write, and how that is called.
+fn output(
+    args: &ExportArgs,
+    format: &Format<File>,
+) -> anyhow::Result<(Box<dyn Write + Send>, String)> {
+    match args.output.as_deref() {
+        Some(path) if path != Path::new("-") => {
+            let is_input = |input: &Path| same_file(input, path);
+            if is_input(&args.file) || args.diff.as_deref().is_some_and(is_input) {
+                bail!("{} is the recording itself: give -o another file", path.display());
+            }
+            Ok((Box::new(sink::open(path)?), path.display().to_string()))
+        }
+        None if format.is_binary && io::stdout().is_terminal() => {
+            let example = args.file.with_extension(format.extension);
+            bail!("{} is not for a terminal: add -o {}", format.name, example.display())
+        }
+        _ => Ok((Box::new(io::stdout()), "stdout".to_owned())),
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+    id(one).is_some() && id(one) == id(other)
+}
+
+/// A bar on stderr, or nothing when that is no terminal.
+fn progress(calls: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(calls), ProgressDrawTarget::stderr_with_hz(5));
+    if let Ok(style) = ProgressStyle::with_template(
+        "exporting {bar:30} {percent}% · {human_pos} calls · {eta} left",
+    ) {
+        bar.set_style(style);
+    }
+    bar
+}

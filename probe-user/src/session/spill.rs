@@ -1,0 +1,134 @@
+//! Every call of a session that reports once, for exact numbers: a recording without a name, in
+//! memory as far as `--spool` allows and in a temporary file beyond.
+
+use anyhow::Context;
+use ctrace_core::{
+    engine::ReportMeta,
+    record::{Block, End, ReadAt, Recording, Start, Writer},
+    replay::{Query, report_with},
+    report::Report,
+    units::Nanos,
+};
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::PathBuf,
+};
+
+pub struct Spill {
+    /// From when calls count.
+    writer: Option<Writer<Store>>,
+    max_memory: u64,
+    is_full: bool,
+}
+
+impl Spill {
+    pub fn new(max_memory: u64) -> Self {
+        Self { writer: None, max_memory, is_full: false }
+    }
+
+    pub fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
+        let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
+        let start = Start { start_ns, ..Start::default() };
+        self.writer = Some(Writer::uncompressed(store, &start)?);
+        Ok(())
+    }
+
+    /// Once it fails nothing more can be kept, but what was there before can be reported.
+    pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
+        let writer = self.writer.as_mut().context("calls do not count yet")?;
+        if self.is_full {
+            return Ok(());
+        }
+        let written = blocks.iter().try_for_each(|block| writer.write(block));
+        self.is_full = written.is_err();
+        written.with_context(|| {
+            let folder = folder();
+            format!("no room for more calls in {} (TMPDIR says where, --spool how much stays in memory)", folder.display())
+        })
+    }
+
+    /// The report of everything up to `end`.
+    pub fn report(&mut self, end_ns: Nanos, meta: ReportMeta) -> anyhow::Result<Report> {
+        let writer = self.writer.take().context("calls do not count yet")?;
+        let store = match self.is_full {
+            true => writer.into_inner(),
+            false => writer.finish(&End { end_ns, ..End::default() })?,
+        };
+        Ok(report_with(&Recording::open(store)?, &Query::default(), meta))
+    }
+}
+
+/// Memory, then a file that nobody else sees.
+struct Store {
+    memory: Vec<u8>,
+    max_memory: u64,
+    file: Option<File>,
+}
+
+impl Write for Store {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.file.is_none() && (self.memory.len() + bytes.len()) as u64 > self.max_memory {
+            let mut file = temporary()?;
+            file.write_all(&self.memory)?;
+            self.memory = Vec::new();
+            self.file = Some(file);
+        }
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self.memory.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ReadAt for Store {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        match &self.file {
+            Some(file) => ReadAt::read_at(file, bytes, offset),
+            None => self.memory.read_at(bytes, offset),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        match &self.file {
+            Some(file) => ReadAt::len(file),
+            None => ReadAt::len(&self.memory),
+        }
+    }
+}
+
+/// Not /tmp, which is in memory on many systems.
+fn folder() -> PathBuf {
+    std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
+}
+
+/// A file without a name: it is gone with the process, however that ends.
+fn temporary() -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(File::from(open(folder(), flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_for_memory_is_in_a_file() {
+        let mut store = Store { memory: Vec::new(), max_memory: 10, file: None };
+        let mut all: Vec<u8> = Vec::new();
+        for piece in [&b"seven.."[..], b"three", b"and more", b""] {
+            store.write_all(piece).expect("written");
+            all.extend(piece);
+            let mut read = vec![0; 100];
+            let length = store.read_at(&mut read, 2).expect("read");
+            assert_eq!(read[..length], all[2..]);
+            assert_eq!(ReadAt::len(&store).expect("known"), all.len() as u64);
+            assert_eq!(store.file.is_some(), all.len() > 10);
+        }
+    }
+}

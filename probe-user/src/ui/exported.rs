@@ -1,0 +1,96 @@
+//! What is said about an export: how much there is of the recording, and what became of calls that
+//! are not whole.
+
+use super::loss::loss_line;
+use super::units::counted;
+use ctrace_core::formats::Told;
+
+/// Lines for stderr; the last one is the loss line.
+pub fn remarks(told: &Told) -> Vec<String> {
+    let mut out = Vec::new();
+    if told.unreadable_calls > 0 {
+        out.push(format!(
+            "warning: {} in damaged parts of the recording left out",
+            counted(told.unreadable_calls, "call", "calls"),
+        ));
+    }
+    if told.has_no_end {
+        let cut = match told.unreadable_bytes {
+            0 => String::new(),
+            bytes => format!(", its last {} unreadable", counted(bytes, "byte", "bytes")),
+        };
+        out.push(format!(
+            "warning: the recording was not ended{cut}; calls after its last whole chunk are missing"
+        ));
+    }
+    if told.calls_without_path > 0 {
+        out.push(format!(
+            "{} on paths that were not recorded, because there are too many: only their functions \
+             are known",
+            counted(told.calls_without_path, "call", "calls"),
+        ));
+    }
+    if told.filtered_calls > 0 {
+        out.push(format!(
+            "{} left out by the recording's filter",
+            counted(told.filtered_calls, "call was", "calls were"),
+        ));
+    }
+    if told.lost.calls_untimed > 0 {
+        out.push(format!(
+            "{} marked as untimed: up to the last event seen in them",
+            counted(told.lost.calls_untimed, "call is", "calls are"),
+        ));
+    }
+    if told.lost.calls_open > 0 {
+        out.push(format!(
+            "{} marked as open: up to the end of the recording",
+            counted(told.lost.calls_open, "call is", "calls are"),
+        ));
+    }
+    out.push(format!(
+        "{} exported; {}",
+        counted(told.calls, "call", "calls"),
+        loss_line(&told.lost)
+    ));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::report::LossReport;
+
+    #[test]
+    fn a_whole_recording_needs_one_line() {
+        let told = Told { calls: 1_234, ..Told::default() };
+        assert_eq!(remarks(&told), ["1,234 calls exported; loss: none"]);
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_said() {
+        let lost =
+            LossReport { events: 3, calls_untimed: 2, calls_open: 1, ..LossReport::default() };
+        let told = Told {
+            calls: 9,
+            lost,
+            filtered_calls: 1,
+            calls_without_path: 5,
+            unreadable_calls: 7,
+            unreadable_bytes: 40,
+            has_no_end: true,
+        };
+        let text = remarks(&told).join("\n");
+        for part in [
+            "7 calls in damaged parts",
+            "its last 40 bytes unreadable",
+            "5 calls on paths that were not recorded",
+            "1 call was left out",
+            "2 calls are marked as untimed",
+            "1 call is marked as open",
+            "9 calls exported; loss: 3 events",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}

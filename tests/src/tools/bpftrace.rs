@@ -1,0 +1,73 @@
+//! bpftrace on a program that it launches or on one that runs, and the maps it ends with.
+
+use crate::look::wait_until;
+use crate::process::{Finished, Running};
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
+use serde_json::{Map, Value};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// It takes a second to start and, on some kernels, a tenth to close each probe.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// bpftrace at work.
+#[derive(Debug)]
+pub struct Bpftrace {
+    running: Running,
+    output: TempDir,
+}
+
+impl Bpftrace {
+    fn start(option: &str, value: &str, script: &str) -> Result<Bpftrace> {
+        let output = TempDir::new()?;
+        let mut command = Command::new("bpftrace");
+        command.args(["-f", "json", "-o"]).arg(output.path().join("maps"));
+        command.args([option, value, "-e", script]);
+        Ok(Bpftrace { running: Running::start(&mut command)?, output })
+    }
+
+    /// Launches the command when all probes are in place; ends with it.
+    pub fn launch(command: &str, script: &str) -> Result<(Value, Finished)> {
+        Bpftrace::start("-c", command, script)?.wait()
+    }
+
+    /// On a process that runs. [`crate::probes::changed_bytes`] tells when the probes are in place.
+    pub fn attach(
+        pid: i32,
+        script: &str,
+        mut is_in_place: impl FnMut() -> bool,
+    ) -> Result<Bpftrace> {
+        let mut bpftrace = Bpftrace::start("-p", &pid.to_string(), script)?;
+        wait_until("bpftrace has its probes", || is_in_place() || !bpftrace.running.is_running())?;
+        if !bpftrace.running.is_running() {
+            let (maps, finished) = bpftrace.wait()?;
+            bail!("bpftrace ended: {maps} {}", finished.stderr);
+        }
+        Ok(bpftrace)
+    }
+
+    /// As by Ctrl-C.
+    pub fn end(self) -> Result<Value> {
+        self.running.signal(Signal::INT)?;
+        Ok(self.wait()?.0)
+    }
+
+    /// All maps in one object, and what it and its command wrote otherwise.
+    fn wait(self) -> Result<(Value, Finished)> {
+        let finished = self.running.wait(LIMIT)?;
+        ensure!(finished.shell_code() == 0, "bpftrace: {}", finished.stderr);
+        let lines = std::fs::read_to_string(self.output.path().join("maps"))?;
+        let mut maps = Map::new();
+        for line in lines.lines().filter(|line| !line.is_empty()) {
+            let mut line: Value = serde_json::from_str(line).with_context(|| line.to_owned())?;
+            if line["type"] == "map"
+                && let Value::Object(map) = line["data"].take()
+            {
+                maps.extend(map);
+            }
+        }
+        Ok((Value::Object(maps), finished))
+    }
+}

@@ -1,0 +1,153 @@
+//! What `ctrace record` and `ctrace report` promise, whatever happens to the recording.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::process::{Running, run};
+use ctrace_tests::recorded::{Recorded, report};
+use ctrace_tests::targets::program;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn spin(env: &Env) -> Running {
+    let path = env.targets.get(&program("spin.c")).expect("builds");
+    Running::start_ready(Command::new(path).args(["0", "20000"])).expect("starts")
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LIMIT, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Starts to record `step` of a process that calls it 20,000 times a second.
+fn record(target: &Running, recorded: &mut Recorded) -> Running {
+    let recording = recorded.start(target.pid()).expect("starts");
+    let file = recorded.file.clone();
+    // A chunk a second: two are some 20 KB.
+    wait_for("a recording", || size(&file) > 20_000);
+    recording
+}
+
+#[test]
+fn a_killed_ctrace_leaves_what_it_recorded() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = spin(&env);
+    let mut recorded = Recorded::new(&env, ["step"]).expect("a folder");
+    let recording = record(&target, &mut recorded);
+    recording.signal(Signal::KILL).expect("ctrace runs");
+    recording.wait(LIMIT).expect("it ends");
+    let report = recorded.report(&[]).expect("it can be read");
+    let calls = report.expect("step").expect("recorded").calls();
+    assert!(calls > 1_000, "{calls} calls");
+    report.expect_note(&["not ended"]).expect("the report says so");
+    target.signal(Signal::TERM).expect("the target lives");
+    let finished = target.wait(LIMIT).expect("it ends");
+    assert!(finished.stdout.contains("ok "), "{}", finished.stdout);
+}
+
+#[test]
+fn a_flight_recorder_keeps_the_newest_calls() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = spin(&env);
+    let recorded = Recorded::new(&env, ["step", "mix"]).expect("a folder");
+    let mut recorded = recorded.args(["--max-size", "1MiB"]);
+    let recording = recorded.start(target.pid()).expect("starts");
+    // It has become smaller at least once.
+    let (file, mut largest) = (recorded.file.clone(), 0);
+    wait_for("a smaller file", || {
+        let now = size(&file);
+        largest = largest.max(now);
+        now > 0 && now < largest
+    });
+    recording.signal(Signal::INT).expect("ctrace runs");
+    let finished = recording.wait(LIMIT).expect("it ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    assert!(size(&recorded.file) < 5 << 18, "{} bytes", size(&recorded.file));
+    let report = recorded.report(&[]).expect("it can be read");
+    report.check_lossless().expect("nothing is lost");
+    let step = report.expect("step").expect("recorded").calls();
+    let mix = report.expect("mix").expect("recorded").calls();
+    // Each step mixes once; what is under way at the edges may be in or out.
+    assert!(step > 1_000 && step.abs_diff(mix) <= 1, "{step} steps, {mix} mixes");
+    target.signal(Signal::TERM).expect("the target lives");
+    target.wait(LIMIT).expect("it ends");
+}
+
+#[test]
+fn each_rotated_file_stands_for_itself() {
+    let env = or_skip!(gate::live(Link::Session));
+    let mut recorded =
+        Recorded::new(&env, ["leaf", "ping", "pong"]).expect("a folder").args(["--rotate", "1MiB"]);
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let finished = recorded.program(&path, &["1000000"]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let truth = ctrace_tests::truth::Truth::parse(&finished.stdout);
+    let (mut files, mut leaf) = (0, 0);
+    loop {
+        let name = if files == 0 { "ctrace".to_owned() } else { format!("{files}.ctrace") };
+        let file = recorded.file.with_extension(name);
+        if !file.exists() {
+            break;
+        }
+        let report = report(&env.ctrace, &file, &[]).expect("it stands for itself");
+        report.check_lossless().expect("nothing is lost");
+        leaf += report.function("leaf").map_or(0, |leaf| {
+            let (_, timed, untimed, _) = leaf.ends();
+            timed + untimed
+        });
+        files += 1;
+    }
+    assert!(files > 1, "one file only");
+    let expected = truth.calls.iter().find(|(name, _)| name == "leaf").expect("it counts").1;
+    assert_eq!(leaf, expected, "in {files} files");
+}
+
+#[test]
+fn a_full_disk_ends_a_recording_that_can_be_read() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let mount = |arguments: &[&str]| {
+        let done = run(Command::new(arguments[0]).args(&arguments[1..]), LIMIT);
+        done.is_ok_and(|finished| finished.shell_code() == 0)
+    };
+    let at = folder.path().to_str().expect("text");
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=256k", "none", at]) {
+        println!("skipped: a small file system cannot be mounted here");
+        return;
+    }
+    let recorded = Recorded::new(&env, ["leaf", "ping", "pong"]).expect("a folder");
+    let mut recorded = recorded.to(&folder.path().join("full.ctrace"));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let finished = recorded.program(&path, &["1000000"]);
+    let report = recorded.report(&[]);
+    assert!(mount(&["umount", at]), "cannot be unmounted");
+    let finished = finished.expect("it ends");
+    assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
+    let words = ["full.ctrace", "space", "ctrace report"];
+    assert!(words.iter().all(|word| finished.stderr.contains(word)), "{}", finished.stderr);
+    let report = report.expect("it can be read");
+    assert!(report.expect("leaf").expect("recorded").calls() > 1_000);
+}
+
+#[test]
+fn other_files_are_not_replaced() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let mut recorded = Recorded::new(&env, ["leaf"]).expect("a folder");
+    std::fs::write(&recorded.file, "notes").expect("written");
+    let finished = recorded.program(&path, &["10"]).expect("ends");
+    assert_eq!(finished.shell_code(), 125);
+    assert!(finished.stderr.contains("no recording"), "{}", finished.stderr);
+    assert_eq!(std::fs::read_to_string(&recorded.file).expect("there"), "notes");
+}
