@@ -176,12 +176,12 @@ fn paths_by_count_or_by_time() {
 }
 
 #[test]
-fn what_needs_a_recording_says_how_to_get_one() {
+fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
-        let error = view(&name.to_string()).check_live().err().map(|error| error.to_string());
+        let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
         let needs = ["calls", "timeline"].contains(&name.view().name);
         assert_eq!(error.is_some(), needs, "{name}");
-        let report = format!("`ctrace report trace.ctrace --view {name}`");
+        let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(
             error.is_none_or(|error| error.contains("`ctrace record`") && error.contains(&report))
         );

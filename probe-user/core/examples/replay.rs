@@ -7,9 +7,10 @@
 #[path = "../benches/trace/mod.rs"]
 mod trace;
 
-use ctrace_core::engine::EngineConfig;
+use ctrace_core::engine::{EngineConfig, ReportMeta};
 use ctrace_core::record::{End, Recording, Start, Writer};
-use ctrace_core::replay::{Query, report};
+use ctrace_core::replay::{Query, meta_of, report_with};
+use ctrace_core::report::Extras;
 use std::time::{Duration, Instant};
 
 /// Time that this process spent on CPUs, in ticks of 10 ms: what others do on the machine is no
@@ -41,15 +42,28 @@ fn main() {
         bytes.len() as f64 / calls / 2.0,
     );
     let recording = Recording::open(bytes).expect("it was just written");
-    for round in 1..=3 {
+    let everything = Extras {
+        histograms: true,
+        path_histograms: true,
+        slowest_calls: Some(10),
+        timeline_lanes: Some(8),
+        ..Extras::default()
+    };
+    for (round, extras) in [
+        ("round 1", Extras::default()),
+        ("round 2", Extras::default()),
+        ("round 3", Extras::default()),
+        ("with what all views need", everything),
+    ] {
         let (begin, begun) = (Instant::now(), on_cpu(begin));
-        let report = report(&recording, &Query::default(), 1.0);
+        let meta = ReportMeta { extras, ..meta_of(&recording, 1.0) };
+        let report = report_with(&recording, &Query::default(), meta);
         let seen: u64 = report.functions.iter().map(|function| function.calls).sum();
         assert_eq!(seen, trace.calls as u64);
         let rate = |time: Duration| 2.0 * calls / time.as_secs_f64() / 1e6;
         let cpu = on_cpu(begin).saturating_sub(begun);
         println!(
-            "round {round}: {:.1} M events/s, {:.1} M events/s and core",
+            "{round}: {:.1} M events/s, {:.1} M events/s and core",
             rate(begin.elapsed()),
             rate(cpu)
         );

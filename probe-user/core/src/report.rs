@@ -6,6 +6,7 @@
 mod calls;
 mod distribution;
 mod extras;
+mod places;
 mod timeline;
 
 pub use calls::{CallReport, InsideReport};

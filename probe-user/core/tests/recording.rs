@@ -1,5 +1,8 @@
 //! A trace that is recorded and read again has every call, wherever it is cut off.
 
+#[path = "../examples/read_recording.rs"]
+#[allow(dead_code, reason = "its main is for people")]
+mod read_recording;
 mod support;
 
 use ctrace_core::record::{RecordError, Recording, Start};
@@ -69,6 +72,20 @@ fn every_call_comes_back() {
         let threads: Vec<_> = threads.map(|t| (t.tid.0, &*t.name)).collect();
         assert_eq!(threads, [(PID, "main"), (7, "")]);
     }
+}
+
+#[test]
+fn the_example_prints_the_slowest_call_of_each_function() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let recording = Recording::open(record(&groups, true)).expect("a recording");
+    let mut out = Vec::new();
+    read_recording::print(&recording, &mut out).expect("memory takes all");
+    let lines = [
+        "    0.000090 ms  outer, in main, 0.000010 ms after the start\n",
+        "    0.000030 ms  inner, in main, 0.000040 ms after the start\n",
+    ];
+    assert_eq!(String::from_utf8_lossy(&out), lines.concat());
 }
 
 #[test]

@@ -29,6 +29,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       the same into a file, to look at later\n  \
         ctrace report trace.ctrace --view tree\n  \
         ctrace diff old.ctrace new.ctrace                    what changed, and what is noise\n  \
+        ctrace report trace.ctrace --view calls --top 3      its slowest calls, with what was inside\n  \
         sudo ctrace doctor                                   what this kernel and user can do"
 )]
 pub struct Cli {

@@ -2,7 +2,7 @@
 
 use super::{
     recording::Recording,
-    sink::{Default, Sink, check_live},
+    sink::{Default, Sink, check_intervals},
     spill::Spill,
 };
 use crate::cli::OutputArgs;
@@ -28,7 +28,7 @@ impl Reports {
     /// `spool`: bytes of memory for calls.
     pub fn open(args: &OutputArgs, spool: u64, default: Default) -> anyhow::Result<Self> {
         if args.interval.is_some() {
-            check_live(args)?;
+            check_intervals(args)?;
         }
         Ok(Self {
             sink: Sink::open(args, default)?,

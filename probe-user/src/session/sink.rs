@@ -130,9 +130,9 @@ impl Write for Replaced {
     }
 }
 
-/// Checks that what was asked for can be shown of a session, which does not keep every call.
-pub fn check_live(args: &OutputArgs) -> anyhow::Result<()> {
-    Ok(view_options(args)?.check_live()?)
+/// Checks that what was asked for can be shown of intervals, whose calls are not all kept.
+pub fn check_intervals(args: &OutputArgs) -> anyhow::Result<()> {
+    Ok(view_options(args)?.check_intervals()?)
 }
 
 fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {

@@ -29,12 +29,7 @@ impl Unarmed {
             }
         }
         report.functions = kept;
-        for path in &mut report.paths {
-            path.function = new_places[path.function];
-        }
-        for histogram in report.histograms.iter_mut().flat_map(|all| &mut all.functions) {
-            histogram.function = new_places[histogram.function];
-        }
+        report.move_functions(&new_places);
     }
 }
 

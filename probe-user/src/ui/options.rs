@@ -89,10 +89,10 @@ impl ViewOptions {
         Ok(columns::check(sort, &tables)?)
     }
 
-    /// Finds out before anything is attached whether a session can show it.
-    pub fn check_live(&self) -> Result<(), ViewError> {
-        match self.views.iter().find(|name| name.view().needs.is_only_recorded()) {
-            Some(name) => Err(ViewError::NeedsRecording { view: name.view().name }),
+    /// Finds out before anything is attached whether the intervals of a session can be shown so.
+    pub fn check_intervals(&self) -> Result<(), ViewError> {
+        match self.views.iter().find(|name| name.view().needs.every_call()) {
+            Some(name) => Err(ViewError::NeedsEveryCall { view: name.view().name }),
             None => Ok(()),
         }
     }
@@ -135,10 +135,10 @@ pub enum ViewError {
     #[error("no view is called '{given}': choose one of {valid}")]
     UnknownView { given: String, valid: String },
     #[error(
-        "the view '{view}' needs every call: record them with `ctrace record` in place of this \
-         command, then `ctrace report trace.ctrace --view {view}`"
+        "the view '{view}' needs every call, and --interval does not keep them: leave it out, or use \
+         `ctrace record`, then `ctrace report trace.ctrace --view {view} --interval SECONDS`"
     )]
-    NeedsRecording { view: &'static str },
+    NeedsEveryCall { view: &'static str },
     #[error("CSV holds one view, and {given} were asked for: choose one with --view")]
     OneViewForCsv { given: usize },
 }

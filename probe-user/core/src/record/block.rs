@@ -51,7 +51,9 @@ impl BlockKind {
 /// Contents that are not framed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// What it holds.
     pub kind: BlockKind,
+    /// As they will be in the file before compression.
     pub contents: Vec<u8>,
     /// Of a chunk: its stretch of time and its calls, for the index.
     pub(crate) window: std::ops::Range<u64>,

@@ -13,19 +13,22 @@ use std::ops::Range;
 pub struct Call(pub(crate) crate::spool::Call);
 
 impl Call {
+    /// When it began.
     pub fn start(&self) -> Nanos {
         Nanos(self.0.start)
     }
 
+    /// How long it took; see [`Self::is_timed`].
     pub fn duration(&self) -> Nanos {
         Nanos(self.0.duration)
     }
 
+    /// When it ended.
     pub fn end(&self) -> Nanos {
         Nanos(self.0.start.saturating_add(self.0.duration))
     }
 
-    /// Its node in the tree of call paths.
+    /// Its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
     pub fn path(&self) -> u32 {
         self.0.node
     }
@@ -39,33 +42,43 @@ impl Call {
 /// A call that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenCall {
+    /// When it began.
     pub start: Nanos,
+    /// Its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
     pub path: u32,
 }
 
 /// Things lost or left out within the chunk's stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkLoss {
+    /// Events that were dropped because a ring was full.
     pub events: u64,
+    /// Events that came after the hold time.
     pub late: u64,
+    /// Records that made no sense.
     pub decode_errors: u64,
+    /// Calls that a filter left out when they were recorded.
     pub filtered: u64,
 }
 
 /// What a chunk has of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadCalls {
+    /// Which: see [`Recording::thread`](super::Recording::thread).
     pub thread: ThreadId,
     calls: Range<usize>,
     /// At the chunk's end, outermost first.
     pub open: Vec<OpenCall>,
 }
 
-/// See the module.
+/// The calls of all threads that ended within a stretch of time, and those open at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
+    /// Where the stretch of time begins: calls that ended then are in the chunk before.
     pub from: Nanos,
+    /// Where it ends.
     pub to: Nanos,
+    /// What is missing.
     pub loss: ChunkLoss,
     /// Exits whose entries were before arming.
     pub headless: Vec<(FuncId, u64)>,
@@ -93,6 +106,7 @@ impl Chunk {
         self.calls.len()
     }
 
+    /// Whether no call ended in it.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }

@@ -15,8 +15,11 @@ pub(crate) const TAIL: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkEntry {
     pub(crate) offset: u64,
+    /// Where its stretch of time begins.
     pub from: Nanos,
+    /// Where it ends.
     pub to: Nanos,
+    /// Calls that ended in it.
     pub calls: u64,
 }
 

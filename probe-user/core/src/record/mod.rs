@@ -6,7 +6,37 @@
 //! Unions of intervals add up over chunks, so chunks can be worked on in parallel. The layout, byte
 //! by byte, is in docs/wire-format.md.
 //!
-//! [`Recorder`] (in the engine) makes blocks, [`Writer`] frames them, [`Recording`] reads them.
+//! The engine makes [`Block`]s, [`Writer`] frames them, [`Recording`] reads them.
+//!
+//! # Reading a recording
+//!
+//! [`Recording::open`] takes anything that is [`ReadAt`]: a file, or bytes in memory. It reads names
+//! and call paths at once; calls are read a chunk at a time, so that a file of any size can be gone
+//! through in little memory, by several threads if need be. What is told of a call is its thread, its
+//! path, its start and its duration:
+//!
+//! ```no_run
+//! use ctrace_core::record::Recording;
+//!
+//! let recording = Recording::open(std::fs::File::open("trace.ctrace")?)?;
+//! for entry in recording.chunks() {
+//!     let chunk = recording.chunk(entry)?;
+//!     for thread in chunk.threads() {
+//!         let name = recording.thread(thread.thread).map(|thread| &*thread.name);
+//!         for call in chunk.calls(thread).iter().filter(|call| call.is_timed()) {
+//!             let Some(path) = recording.path(call.path()) else { continue };
+//!             let function = &recording.functions()[path.function.index()];
+//!             println!("{name:?}: {} took {} ns", function.name, call.duration().0);
+//!         }
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! For numbers as `ctrace report` has them, filters included, see [`replay`](crate::replay). Names are
+//! the target's to choose: [`clean`](crate::export::clean::clean) makes them harmless for a terminal.
+//! The example `read_recording` prints the slowest call of each function.
+#![warn(missing_docs)]
 
 mod block;
 mod chunk;

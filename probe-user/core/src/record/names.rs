@@ -13,22 +13,29 @@ use std::sync::Arc;
 pub struct Start {
     /// Version of the ctrace that wrote it.
     pub ctrace: String,
+    /// Where.
     pub host: Host,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC, which all times are on.
     pub epoch_offset_ns: i64,
     /// When tracing was armed.
     pub start_ns: Nanos,
+    /// The program that was traced.
     pub target: TargetReport,
     /// The command line of ctrace.
     pub arguments: Vec<String>,
 }
 
+/// The machine that a trace was recorded on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
+    /// Of the host.
     pub name: String,
+    /// Release of the kernel.
     pub kernel: String,
+    /// As `uname -m` has it.
     pub machine: String,
+    /// CPUs that were online.
     pub cpus: u32,
 }
 
@@ -55,9 +62,13 @@ impl Names {
 /// A thread of the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadRecord {
+    /// As in [`ThreadCalls::thread`](super::ThreadCalls::thread): one id of the system may be several threads' in turn.
     pub id: ThreadId,
+    /// Its process.
     pub pid: Pid,
+    /// Its id in the system.
     pub tid: Tid,
+    /// The last one it had.
     pub name: Arc<str>,
 }
 
@@ -66,6 +77,7 @@ pub struct ThreadRecord {
 pub struct ObjectRecord {
     /// As in [`FunctionInfo::object`].
     pub name: Arc<str>,
+    /// Where the file was.
     pub path: String,
     /// In hexadecimal digits.
     pub build_id: Option<String>,
@@ -75,7 +87,10 @@ pub struct ObjectRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
+    /// When tracing ended.
     pub end_ns: Nanos,
+    /// The program that was traced, and how it ended.
     pub target: TargetReport,
+    /// Facts for the reader that are no loss.
     pub notes: Vec<String>,
 }

@@ -16,7 +16,9 @@ use std::io;
 pub trait ReadAt: Sync {
     /// Fills as much of `bytes` as there is at `offset`.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// How many bytes there are.
     fn len(&self) -> io::Result<u64>;
+    /// Whether there are none.
     fn is_empty(&self) -> io::Result<bool> {
         self.len().map(|len| len == 0)
     }
@@ -68,6 +70,7 @@ impl ReadAt for std::fs::File {
 /// A node of the tree of call paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathNode {
+    /// The last function of the path: its place in [`Recording::functions`].
     pub function: FuncId,
     /// 0 for the first frame of a path.
     pub parent: u32,
@@ -75,7 +78,7 @@ pub struct PathNode {
     pub is_other: bool,
 }
 
-/// See the module.
+/// A recording that is open: its names and call paths in memory, its calls where they are.
 pub struct Recording<R> {
     source: R,
     start: Start,
@@ -177,6 +180,7 @@ impl<R: ReadAt> Recording<R> {
         Ok(())
     }
 
+    /// What was recorded, where and how.
     pub fn start(&self) -> &Start {
         &self.start
     }
@@ -197,10 +201,12 @@ impl<R: ReadAt> Recording<R> {
         &self.functions
     }
 
+    /// Programs and libraries that functions are of.
     pub fn objects(&self) -> &[ObjectRecord] {
         &self.objects
     }
 
+    /// A thread by the id that it has in this recording.
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadRecord> {
         self.threads.get(&id)
     }

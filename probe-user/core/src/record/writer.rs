@@ -14,6 +14,7 @@ pub struct Copied {
 }
 
 impl Copied {
+    /// Reads the bytes of a chunk, which are not unpacked.
     pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
         let bytes = block::bytes_at(source, chunk.offset)?;
         let window = chunk.from.0..chunk.to.0;
@@ -31,6 +32,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
+    /// Begins a recording.
     pub fn new(out: W, start: &Start) -> Result<Self, RecordError> {
         Self::begin(out, start, true)
     }

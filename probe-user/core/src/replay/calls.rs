@@ -145,3 +145,73 @@ fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::Paths;
+    use crate::spool::Call;
+    use crate::units::FuncId;
+
+    /// Parent, function, calls, when the first began, total and self time.
+    type Told = (Option<usize>, u32, u64, u64, u64, u64);
+
+    #[track_caller]
+    fn check(rows: Vec<Row>, nodes: &[Node], expected: &[Told]) {
+        let (_, rows) = with_own(1_000, rows);
+        let rows = rows.iter().map(|(row, own)| {
+            let Sum { calls, start, total, .. } = row.sum;
+            (row.parent, nodes[row.node as usize].func.0, calls, start, total, *own)
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+    }
+
+    /// In function 0: three times 1, which calls 2 (the last one four times), and five times 2.
+    fn calls() -> (Paths, [u32; 4], Vec<(u32, u64, u64)>) {
+        let mut paths = Paths::new(9, 9);
+        let a = paths.child(ROOT, FuncId(0));
+        let ab = paths.child(a, FuncId(1));
+        let (abc, ac) = (paths.child(ab, FuncId(2)), paths.child(a, FuncId(2)));
+        let mut calls = vec![(ab, 10, 10), (abc, 11, 5), (ab, 30, 10), (abc, 31, 5), (ab, 50, 30)];
+        calls.extend((0..4).map(|n| (abc, 51 + n * 5, 4)));
+        calls.extend((0..5).map(|n| (ac, 100 + n, 1)));
+        (paths, [a, ab, abc, ac], calls)
+    }
+
+    #[test]
+    fn few_calls_are_told_one_by_one_and_many_as_one() {
+        let (paths, _, mut calls) = calls();
+        // Latest first, a call before those inside it.
+        calls.sort_by_key(|(_, start, duration)| std::cmp::Reverse((start + duration, *duration)));
+        let each: Vec<Kept> = calls
+            .iter()
+            .enumerate()
+            .map(|(place, &(node, start, duration))| {
+                Kept::new(Call { start, duration, node, timed: true }, node, 0, place)
+            })
+            .collect();
+        let expected = [
+            (None, 1, 1, 10, 10, 5),
+            (Some(0), 2, 1, 11, 5, 5),
+            (None, 1, 1, 30, 10, 5),
+            (Some(2), 2, 1, 31, 5, 5),
+            (None, 1, 1, 50, 30, 14),
+            (Some(4), 2, 4, 51, 16, 16),
+            (None, 2, 5, 100, 5, 5),
+        ];
+        check(tree(&each, paths.nodes(), paths.nodes()), paths.nodes(), &expected);
+    }
+
+    #[test]
+    fn sums_are_told_by_path() {
+        let (paths, [a, ..], calls) = calls();
+        let mut sums = BTreeMap::<u32, Sum>::new();
+        for (node, start, duration) in calls {
+            let sum = sums.entry(node).or_default();
+            sum.add(&Sum::of(&Call { start, duration, node, timed: true }));
+        }
+        let expected =
+            [(None, 1, 3, 10, 50, 24), (Some(0), 2, 6, 11, 26, 26), (None, 2, 5, 100, 5, 5)];
+        check(by_path(&sums, a, paths.nodes()), paths.nodes(), &expected);
+    }
+}

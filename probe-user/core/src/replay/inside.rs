@@ -23,6 +23,13 @@ pub(crate) struct Kept {
     place: (Reverse<usize>, usize),
 }
 
+impl Kept {
+    /// The call at this place among those of its thread in the chunk of this number.
+    pub(super) fn new(call: Call, node: u32, chunk: usize, place: usize) -> Self {
+        Self { call, node, place: (Reverse(chunk), place) }
+    }
+}
+
 /// Calls of one path inside a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
@@ -150,10 +157,40 @@ fn of_chunk<R: ReadAt>(
                     return false;
                 }
                 if let Some(node) = node {
-                    inside.add(Kept { call, node, place: (Reverse(number), place) }, room);
+                    inside.add(Kept::new(call, node, number, place), room);
                 }
                 true
             });
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(node: u32, start: u64, duration: u64) -> Kept {
+        Kept::new(Call { start, duration, node, timed: true }, node, 0, start as usize)
+    }
+
+    #[test]
+    fn what_has_no_room_is_summed_up_whatever_the_order() {
+        let calls = [kept(1, 30, 5), kept(2, 31, 1), kept(1, 10, 8), kept(2, 12, 3)];
+        for room in 0..=4 {
+            for split in 0..=4 {
+                let mut parts = [Inside::default(), Inside::default()];
+                for (place, call) in calls.iter().enumerate() {
+                    parts[usize::from(place >= split)].add(*call, room);
+                }
+                let [mut all, other] = parts;
+                all.merge(other, room);
+                assert_eq!(all.sums.is_some(), room < 4);
+                let sums = all.sums().iter();
+                let sums: Vec<_> =
+                    sums.map(|(node, s)| (*node, s.calls, s.start, s.total, s.max)).collect();
+                assert_eq!(sums, [(1, 2, 10, 13, 8), (2, 2, 12, 4, 3)]);
+                assert!(all.each.is_empty());
+            }
+        }
     }
 }

@@ -1,5 +1,27 @@
-//! A recording to a [`Report`]: the same numbers as a session's, exact whatever the size, for any
-//! filter.
+//! A recording to a [`Report`](crate::report::Report): the same numbers as a session's, exact
+//! whatever the size, for any filter.
+//!
+//! # Use
+//!
+//! ```no_run
+//! use ctrace_core::filter::Filter;
+//! use ctrace_core::record::Recording;
+//! use ctrace_core::replay::{Query, report};
+//! use ctrace_core::units::Nanos;
+//!
+//! let recording = Recording::open(std::fs::File::open("trace.ctrace")?)?;
+//! let long = Filter { min_duration: Nanos::from_millis(1), ..Filter::default() };
+//! let report = report(&recording, &Query { filter: long, ..Query::default() }, 1.0);
+//! for function in report.functions.iter().filter(|function| function.calls > 0) {
+//!     println!("{}: {:?}", function.name, function.durations.p99_ns);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`report_with`] finds out more: distributions, the slowest calls, what ran when. For the calls
+//! themselves, read the [`Recording`](crate::record::Recording) directly.
+//!
+//! # How it works
 //!
 //! Calls are never all in memory. Chunks are read several times over, in parallel:
 //! 1. `walk` rebuilds who called whom and what each call took itself; `count` sums that up and counts
@@ -9,6 +31,7 @@
 //!
 //! What a view asks for besides ([`Extras`](crate::report::Extras)) takes a pass more each: `heat`,
 //! `timeline`, and `slowest`, after which `inside` goes over the chunks that those calls span.
+#![warn(missing_docs)]
 
 mod calls;
 mod centers;
@@ -34,6 +57,7 @@ use std::ops::Range;
 /// What to look at in a recording. The default is everything.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
+    /// As a session has it: threads, depth and durations.
     pub filter: Filter,
     /// By function id: whether it counts. A function that does not is as if it had not been
     /// selected: its time is its caller's. `None`: all do.

@@ -7,9 +7,9 @@ pub struct Extras {
     pub histograms: bool,
     /// Distribution of each path's durations.
     pub path_histograms: bool,
-    /// So many of the slowest calls, and what was inside them; only from a recording.
+    /// So many of the slowest calls, and what was inside them. Not from an engine, which does not keep them all.
     pub slowest_calls: Option<usize>,
-    /// What ran when in so many threads; only from a recording.
+    /// What ran when in so many threads; neither.
     pub timeline_lanes: Option<usize>,
     /// Into how many slices time is cut.
     pub slices: usize,

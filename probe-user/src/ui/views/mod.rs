@@ -91,7 +91,7 @@ pub static HIST: View = View {
 
 pub static CALLS: View = View {
     name: "calls",
-    help: "the slowest calls, each with what was inside it (of a recording)",
+    help: "the slowest calls, each with what was inside it",
     table: Table::Calls,
     needs: Needs::SlowestCalls,
     draw: calls::draw,
@@ -99,7 +99,7 @@ pub static CALLS: View = View {
 
 pub static TIMELINE: View = View {
     name: "timeline",
-    help: "what ran when in each thread, innermost and by depth (of a recording)",
+    help: "what ran when in each thread, innermost and by depth",
     table: Table::Timeline,
     needs: Needs::Timeline,
     draw: timeline::draw,

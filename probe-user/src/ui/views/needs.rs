@@ -13,8 +13,8 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// Whether a session keeps too little for it.
-    pub fn is_only_recorded(self) -> bool {
+    /// Whether the sums of an interval do not do.
+    pub fn every_call(self) -> bool {
         matches!(self, Self::SlowestCalls | Self::Timeline)
     }
 

@@ -1,0 +1,47 @@
+//! Functions can be moved within a report, and everything in it still is of the same ones.
+
+mod fixture;
+
+use ctrace_core::export::json;
+use ctrace_core::report::Report;
+use serde_json::Value;
+
+/// Names in place of indices of functions, in order.
+fn named(report: &Report) -> Vec<String> {
+    let name = |index: usize| report.functions[index].name.to_string();
+    let mut names: Vec<String> = report.paths.iter().map(|path| name(path.function)).collect();
+    names.extend(report.histograms.iter().flat_map(|h| &h.functions).map(|f| name(f.function)));
+    for call in report.slowest_calls.iter().flatten() {
+        names.push(name(call.function));
+        names.extend(call.inside.iter().map(|row| name(row.function)));
+    }
+    for lane in report.timeline.iter().flat_map(|timeline| &timeline.lanes) {
+        names.extend(
+            lane.innermost.iter().chain(lane.depths.iter().flatten()).map(|c| name(c.function)),
+        );
+    }
+    names
+}
+
+/// Keys called `function` in JSON.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(count).sum(),
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| usize::from(key == "function") + count(value)).sum()
+        }
+        _ => 0,
+    }
+}
+
+#[test]
+fn every_index_moves() {
+    let mut report = fixture::typical();
+    let before = named(&report);
+    let json: Value = serde_json::from_str(&json::to_line(&report)).expect("JSON");
+    assert_eq!(before.len(), count(&json), "an index is not looked at here");
+    let last = report.functions.len() - 1;
+    report.functions.reverse();
+    report.move_functions(&(0..=last).map(|place| last - place).collect::<Vec<_>>());
+    assert_eq!(named(&report), before);
+}

@@ -1,0 +1,162 @@
+//! What views show of a recording of a target whose durations are known.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::process::{Finished, run};
+use ctrace_tests::report::Report;
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::{LIMIT, Trace};
+use ctrace_tests::{gate, or_skip};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FUNCTIONS: [&str; 4] = ["outer", "nap_short", "nap_long", "overlap"];
+const MILLI: u64 = 1_000_000;
+
+fn ctrace(env: &Env, arguments: &[&str]) -> Finished {
+    run(Command::new(&env.ctrace).args(arguments), LIMIT).expect("ctrace")
+}
+
+fn target(env: &Env) -> PathBuf {
+    env.targets.get(&program("sleeps.c")).expect("builds")
+}
+
+/// Records the target into a file of this folder.
+fn record(env: &Env, folder: &Path) -> String {
+    let file = folder.join("sleeps.ctrace").display().to_string();
+    let mut arguments = vec!["record", "-o", &file];
+    FUNCTIONS.iter().for_each(|function| arguments.extend(["-f", *function]));
+    let target = target(env);
+    let target = target.to_str().expect("a path of this workspace");
+    arguments.extend(["--", target]);
+    let recorded = ctrace(env, &arguments);
+    assert_eq!(recorded.shell_code(), 0, "{}", recorded.stderr);
+    file
+}
+
+fn report(env: &Env, file: &str, options: &[&str]) -> Report {
+    let arguments = [&["report", file, "--format", "json"], options].concat();
+    let finished = ctrace(env, &arguments);
+    let report = Report::parse(&finished.stdout).expect(&finished.stderr);
+    report.check_schema().expect("as the schema says");
+    report
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
+    value[key].as_array().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+fn integer(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+/// Every timed call is in the bucket that what it slept falls into, or in one above.
+fn check_histograms(report: &Report) {
+    let histograms = &report.0["histograms"];
+    assert_eq!(array(histograms, "functions").len(), FUNCTIONS.len());
+    for histogram in array(histograms, "functions") {
+        let function = &report.0["functions"][integer(histogram, "function") as usize];
+        let slept = match function["name"].as_str() {
+            Some("nap_short") => 10 * MILLI,
+            Some("nap_long") => 30 * MILLI,
+            Some("overlap") => 50 * MILLI,
+            _ => 60 * MILLI,
+        };
+        let numbers =
+            |of: &Vec<Value>| of.iter().map(|n| n.as_u64().expect("a count")).collect::<Vec<_>>();
+        let (edges, counts) =
+            (numbers(array(histogram, "edges_ns")), numbers(array(histogram, "counts")));
+        assert_eq!(counts.iter().sum::<u64>(), integer(function, "timed"));
+        assert!(edges[1] > slept && edges[0] > slept / 2, "{edges:?} of {function}");
+        assert!(edges.last().is_some_and(|&edge| edge > integer(function, "max_ns")));
+        let over_time = array(histogram, "over_time");
+        let in_slices: u64 = over_time.iter().flat_map(|row| numbers(array(row, "counts"))).sum();
+        assert_eq!(in_slices, integer(function, "timed"));
+    }
+}
+
+/// The slowest five, which are those of `outer`, and what was inside; and when they were.
+fn check_calls(report: &Report) {
+    let calls = array(&report.0, "slowest_calls");
+    assert_eq!(calls.len(), 5);
+    let durations: Vec<u64> = calls.iter().map(|call| integer(call, "duration_ns")).collect();
+    assert!(durations.is_sorted_by(|a, b| a >= b) && durations[4] >= 60 * MILLI, "{durations:?}");
+    let outer = report.expect("outer").expect("traced");
+    assert_eq!(outer.integer("max_ns").expect("timed"), durations[0]);
+    for call in calls {
+        assert_eq!(call["path"], serde_json::json!(["outer"]));
+        let names: Vec<&str> =
+            array(call, "inside").iter().filter_map(|row| row["name"].as_str()).collect();
+        assert_eq!(names, ["nap_short", "nap_long"]);
+        let inside: u64 = array(call, "inside").iter().map(|row| integer(row, "total_ns")).sum();
+        assert_eq!(integer(call, "self_ns") + inside, integer(call, "duration_ns"));
+        assert!(integer(call, "self_ns") >= 20 * MILLI && inside >= 40 * MILLI);
+        assert_eq!(call["tid"], report.0["target"]["pid"]);
+    }
+    // The main thread, and two that sleep in `overlap`.
+    let lanes = array(&report.0["timeline"], "lanes");
+    let depths: Vec<usize> = lanes.iter().map(|lane| array(lane, "depths").len()).collect();
+    assert_eq!(depths, [2, 1, 1]);
+    let outermost = lanes[0]["depths"][0].as_array().expect("cells");
+    let busy: u64 = outermost.iter().map(|cell| integer(cell, "busy_ns")).sum();
+    assert_eq!(busy, outer.integer("total_ns").expect("timed"));
+}
+
+const VIEWS: [&str; 8] = ["--view", "hist", "--view", "calls", "--view", "timeline", "--top", "5"];
+
+#[test]
+fn a_recording_shows_what_its_calls_were() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = report(&env, &record(&env, folder.path()), &VIEWS);
+    report.check_sums().expect("the sums are right");
+    check_histograms(&report);
+    check_calls(&report);
+}
+
+#[test]
+fn a_session_shows_the_same() {
+    let env = or_skip!(gate::live(Link::Session));
+    let traced = |options: &[&str]| {
+        let trace = Trace::run(&env).expect("starts").functions(FUNCTIONS);
+        let trace = trace.args(options.iter().copied()).program(&target(&env), []);
+        trace.finish().expect("runs")
+    };
+    let session = traced(&VIEWS);
+    check_histograms(session.report().expect("a report"));
+    check_calls(session.report().expect("a report"));
+    let interval = traced(&["--view", "hist", "--interval", "100"]);
+    check_histograms(interval.report().expect("a report"));
+    for view in ["calls", "timeline"] {
+        let refused = traced(&["--view", view, "--interval", "1"]).finished;
+        assert_eq!((refused.shell_code(), refused.stdout.as_str()), (125, ""));
+        let [line] = refused.stderr.lines().collect::<Vec<_>>()[..] else {
+            panic!("one line: {}", refused.stderr)
+        };
+        let remedy = format!("`ctrace report trace.ctrace --view {view} --interval SECONDS`");
+        assert!(line.starts_with("ctrace: ") && line.contains("`ctrace record`"), "{line}");
+        assert!(line.contains(&remedy), "{line}");
+    }
+}
+
+#[test]
+fn every_view_of_a_recording_is_drawn_and_is_csv() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = record(&env, folder.path());
+    for (view, shown) in [
+        ("hist", "nap_long · 5 timed calls"),
+        ("calls", "nap_short"),
+        ("timeline", "innermost"),
+        ("counts", "outer → nap_short"),
+        ("paths", "outer → nap_long"),
+    ] {
+        let table = ctrace(&env, &["report", &file, "--view", view]);
+        assert_eq!(table.shell_code(), 0, "{}", table.stderr);
+        assert!(table.stdout.contains(shown), "{}", table.stdout);
+        let csv = ctrace(&env, &["report", &file, "--view", view, "--format", "csv"]);
+        let columns = csv.stdout.lines().map(|line| line.matches(',').count());
+        let columns: Vec<usize> = columns.collect();
+        assert!(columns.len() > 4 && columns.iter().all(|n| *n == columns[0]), "{}", csv.stdout);
+    }
+}
