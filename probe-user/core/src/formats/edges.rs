@@ -318,6 +318,8 @@ mod tests {
             }
             if done.len() >= size {
                 cut(&mut done, &stack, now);
+                // What happens at one time is in one chunk.
+                now += 1;
             }
         }
         cut(&mut done, &stack, now);
