@@ -9,8 +9,9 @@ use ctrace_common::{Control, Kind};
 pub enum ProcessChange {
     /// A new process.
     Fork { parent: Pid, child: Pid },
-    /// The process runs another program: its mappings are new.
-    Exec { pid: Pid, name: String },
+    /// The process runs another program: its mappings are new. `by`: the thread that called exec, by
+    /// the id it had before.
+    Exec { pid: Pid, name: String, by: Tid },
     /// The process's last thread is gone; the status is `wait`'s.
     Exit { pid: Pid, status: u32 },
 }
@@ -42,7 +43,8 @@ impl Tracker {
                 survivor.stacks.close(ledger);
                 threads.rename(pid, tid, &name, ledger);
                 self.regions.forget(pid);
-                self.changes.push(ProcessChange::Exec { pid, name });
+                let by = Tid(control.arg0 as u32);
+                self.changes.push(ProcessChange::Exec { pid, name, by });
             }
             Some(Kind::ThreadExit) => threads.end(pid, tid, ledger),
             Some(Kind::ProcessExit) => {

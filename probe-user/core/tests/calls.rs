@@ -279,13 +279,13 @@ fn threads_and_processes_end_their_calls() {
     engine.push(1, &enter(F, 900, 6).on(7).bytes());
     engine.push(1, &ret(F, 900, 8).on(7).bytes());
     engine.push(0, &control(Kind::Fork, 9, PID, "server", [200, 200]));
-    engine.push(0, &control(Kind::Exec, 10, PID, "other", [0, 0]));
+    engine.push(0, &control(Kind::Exec, 10, PID, "other", [9, 0]));
     engine.push(0, &enter(G, 900, 11).bytes());
     engine.push(0, &control(Kind::ProcessExit, 12, PID, "other", [9, 0]));
     engine.advance(end(20));
     let changes = [
         ProcessChange::Fork { parent: Pid(PID), child: Pid(200) },
-        ProcessChange::Exec { pid: Pid(PID), name: "other".into() },
+        ProcessChange::Exec { pid: Pid(PID), name: "other".into(), by: Tid(9) },
         ProcessChange::Exit { pid: Pid(PID), status: 9 },
     ];
     assert_eq!(engine.take_process_changes(), changes);

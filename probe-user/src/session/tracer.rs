@@ -277,7 +277,17 @@ impl Tracer {
         let mut execed = Vec::new();
         for change in self.parts.engine.take_process_changes() {
             match change {
-                ProcessChange::Exec { pid, .. } => execed.push(pid),
+                ProcessChange::Exec { pid, by, .. } => {
+                    // The kernel binds links to the first thread, which this one has replaced.
+                    if by.0 != pid.0 && self.parts.links.pid.is_some() {
+                        self.note(format!(
+                            "thread {} of process {} executed another program, which ended the \
+                             probes in what was loaded before; --follow keeps them",
+                            by.0, pid.0
+                        ));
+                    }
+                    execed.push(pid);
+                }
                 ProcessChange::Fork { .. } if self.parts.links.pid.is_some() => {
                     self.parts.target.untraced_children += 1;
                 }
