@@ -52,7 +52,7 @@ impl<R> Read<'_, R> {
     pub(crate) fn loss(&self) -> LossReport {
         let counts = &self.counted.counts;
         LossReport {
-            events: counts.loss.events,
+            events: counts.loss.lost_events(),
             late: counts.loss.late,
             decode_errors: counts.loss.decode_errors,
             calls_untimed: counts.tallies.iter().map(|tally| tally.untimed).sum(),

@@ -1,6 +1,6 @@
 //! What an export says about itself: how many calls there are, and what is not there or not sure.
 
-use crate::record::{Chunk, ReadAt, Recording};
+use crate::record::{Chunk, ChunkLoss, ReadAt, Recording};
 use crate::report::LossReport;
 use serde::Serialize;
 
@@ -19,6 +19,9 @@ pub struct Told {
     pub unreadable_bytes: u64,
     /// ctrace was killed while it recorded, or is still at it.
     pub has_no_end: bool,
+    /// The sum over the chunks.
+    #[serde(skip)]
+    pub losses: ChunkLoss,
 }
 
 impl Told {
@@ -32,7 +35,8 @@ impl Told {
 
     pub(super) fn add<R: ReadAt>(&mut self, recording: &Recording<R>, chunk: &Chunk) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        add(&mut self.lost.events, chunk.loss.events);
+        self.losses.events = self.losses.events.wrapping_add(chunk.loss.events);
+        self.lost.events = self.losses.lost_events();
         add(&mut self.lost.late, chunk.loss.late);
         add(&mut self.lost.decode_errors, chunk.loss.decode_errors);
         add(&mut self.filtered_calls, chunk.loss.filtered);

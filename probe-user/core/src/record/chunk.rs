@@ -51,7 +51,8 @@ pub struct OpenCall {
 /// Things lost or left out within the chunk's stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkLoss {
-    /// Events that were dropped because a ring was full.
+    /// Events that were dropped because a ring was full. Less than nothing, modulo 2^64, where some that
+    /// were taken for lost came after all: what counts is the [sum](Self::lost_events) over all chunks.
     pub events: u64,
     /// Events that came after the hold time.
     pub late: u64,
@@ -59,6 +60,13 @@ pub struct ChunkLoss {
     pub decode_errors: u64,
     /// Calls that a filter left out when they were recorded.
     pub filtered: u64,
+}
+
+impl ChunkLoss {
+    /// Lost events, where this is a sum over chunks (of wrapping additions).
+    pub fn lost_events(&self) -> u64 {
+        if i64::try_from(self.events).is_ok() { self.events } else { 0 }
+    }
 }
 
 /// What a chunk has of one thread.

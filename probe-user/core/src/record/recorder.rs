@@ -101,7 +101,7 @@ impl Tracker {
         };
         let before = std::mem::replace(&mut recorder.loss, loss);
         chunk.loss = ChunkLoss {
-            events: loss.events.saturating_sub(before.events),
+            events: loss.events.wrapping_sub(before.events),
             late: loss.late - before.late,
             decode_errors: loss.decode_errors - before.decode_errors,
             filtered: loss.filtered - before.filtered,

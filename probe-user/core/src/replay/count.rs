@@ -228,7 +228,7 @@ impl Counts {
 
     fn add_loss(&mut self, loss: &ChunkLoss) {
         let ChunkLoss { events, late, decode_errors, filtered } = loss;
-        self.loss.events = self.loss.events.saturating_add(*events);
+        self.loss.events = self.loss.events.wrapping_add(*events);
         self.loss.late = self.loss.late.saturating_add(*late);
         self.loss.decode_errors = self.loss.decode_errors.saturating_add(*decode_errors);
         self.loss.filtered = self.loss.filtered.saturating_add(*filtered);

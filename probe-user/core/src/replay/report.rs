@@ -84,7 +84,7 @@ pub fn report_with<R: ReadAt>(
         approximate: false,
         filtered: counted.counts.filtered.saturating_add(loss.filtered),
         loss: LossReport {
-            events: loss.events,
+            events: loss.lost_events(),
             late: loss.late,
             decode_errors: loss.decode_errors,
             ..LossReport::default()
