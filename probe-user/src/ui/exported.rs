@@ -79,6 +79,7 @@ mod tests {
             unreadable_calls: 7,
             unreadable_bytes: 40,
             has_no_end: true,
+            ..Told::default()
         };
         let text = remarks(&told).join("\n");
         for part in [
