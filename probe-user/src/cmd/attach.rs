@@ -52,7 +52,6 @@ pub(super) fn attach(
     super::announce(verbose, &plan, pid);
     tracer.arm(&plan, &objects)?;
     drop(plan);
-    let ending = Ending { after, signals: Signals::End };
-    trace::run(&mut tracer, watched, &ending, || Ok(()))?;
+    trace::run(&mut tracer, watched, Ending::new(Signals::End, after), || Ok(()))?;
     Ok(0)
 }

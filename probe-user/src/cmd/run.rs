@@ -73,8 +73,8 @@ pub(super) fn launch(
     super::announce(verbose, &plan, pid);
     tracer.arm(&plan, &resolved.objects)?;
     drop(plan);
-    let ending = Ending { after: None, signals: Signals::Forward(pid) };
-    trace::run(&mut tracer, trace::watch(pid)?, &ending, || launched.start())?;
+    let ending = Ending::new(Signals::Forward(pid), None);
+    trace::run(&mut tracer, trace::watch(pid)?, ending, || launched.start())?;
     drop(tracer);
     launched.let_go()?;
     Ok(exit_code(launched.wait()?))

@@ -47,6 +47,12 @@ impl Costs {
         self.per_event.len()
     }
 
+    /// What so many events of one function cost.
+    pub fn of_function(&self, id: usize, events: u64) -> Nanos {
+        let each = self.per_event.get(id).copied().unwrap_or_default();
+        Nanos(each.0.saturating_mul(events))
+    }
+
     /// What so many events of each function cost together.
     pub fn of(&self, events: &[u64]) -> Nanos {
         let each = self.per_event.iter().zip(events);

@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod costs;
 pub mod jump_room;
 pub mod launch;
+pub mod live;
 pub mod markers;
 pub mod memory;
 mod nothing_chosen;

@@ -1,6 +1,7 @@
-//! Where what a session finds out goes: into reports, or into a recording.
+//! Where what a session finds out goes: into reports, to somebody who looks on, or into a recording.
 
 use super::{
+    live::Live,
     recording::Recording,
     sink::{Default, Sink, check_intervals},
     spill::Spill,
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 pub enum Output {
     Reports(Box<Reports>),
+    Live(Live),
     Recording(Box<Recording>),
 }
 
@@ -45,6 +47,7 @@ impl Output {
     pub fn records(&self) -> bool {
         match self {
             Self::Reports(reports) => reports.spill.is_some(),
+            Self::Live(_) => false,
             Self::Recording(_) => true,
         }
     }
@@ -53,6 +56,7 @@ impl Output {
     pub fn interval(&self) -> Option<Duration> {
         match self {
             Self::Reports(reports) => reports.interval,
+            Self::Live(live) => Some(live.interval),
             Self::Recording(_) => None,
         }
     }
@@ -60,7 +64,7 @@ impl Output {
     /// Bytes of the recording so far, if it is one.
     pub fn written(&self) -> Option<u64> {
         match self {
-            Self::Reports(_) => None,
+            Self::Reports(_) | Self::Live(_) => None,
             Self::Recording(recording) => Some(recording.written()),
         }
     }

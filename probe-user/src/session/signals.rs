@@ -17,12 +17,17 @@ pub enum Signals {
     End,
     /// The command decides; ctrace waits for it.
     Forward(Pid),
+    /// To somebody else in this process.
+    Elsewhere,
 }
 
 /// Signals from now on; they no longer end ctrace by themselves. A message asks to end the trace.
 pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
-    let mut arriving = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = unbounded_channel();
+    if matches!(signals, Signals::Elsewhere) {
+        return Ok(receiver);
+    }
+    let mut arriving = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut asked = false;
         for origin in &mut arriving {
@@ -36,7 +41,7 @@ pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
                 Signals::Forward(pid) if !matches!(origin.cause, Cause::Kernel) => {
                     launch::forward(pid, origin.signal);
                 }
-                Signals::Forward(_) => {}
+                Signals::Forward(_) | Signals::Elsewhere => {}
             }
         }
     })?;

@@ -1,6 +1,7 @@
 //! The loop of a session: records in, reports out, until time, a signal or the target's end.
 
 use super::{
+    live::{Command, Commands},
     reader::{Batch, Reader},
     signals::{self, Signals},
     tracer::{Tracer, nanos},
@@ -31,6 +32,14 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 pub struct Ending {
     pub after: Option<Duration>,
     pub signals: Signals,
+    pub commands: Option<Commands>,
+}
+
+impl Ending {
+    /// By a signal, or after so long.
+    pub fn new(signals: Signals, after: Option<Duration>) -> Self {
+        Self { after, signals, commands: None }
+    }
 }
 
 /// The end of a process, however it comes.
@@ -48,7 +57,7 @@ pub fn watch(pid: Pid) -> anyhow::Result<Watched> {
 pub fn run(
     tracer: &mut Tracer,
     watched: Watched,
-    ending: &Ending,
+    ending: Ending,
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -60,7 +69,7 @@ pub fn run(
         let signals = signals::listen(ending.signals).context("cannot listen for signals")?;
         let gone = tell_end(watched)?;
         started()?;
-        let mut sources = Sources { batches, signals, gone };
+        let mut sources = Sources { batches, signals, gone, commands: ending.commands };
         let time_up = ending.after.map(|after| tracer.start().saturating_add(nanos(after)));
         collect(tracer, &mut sources, time_up).await?;
         finish(tracer, &reader, &mut sources.batches, time_up).await
@@ -72,6 +81,20 @@ struct Sources {
     batches: Receiver<Batch>,
     signals: UnboundedReceiver<()>,
     gone: oneshot::Receiver<()>,
+    commands: Option<Commands>,
+}
+
+impl Sources {
+    /// Never, when nobody can command.
+    async fn command(commands: &mut Option<Commands>) -> Command {
+        if let Some(receiver) = commands {
+            if let Some(command) = receiver.recv().await {
+                return command;
+            }
+            *commands = None;
+        }
+        std::future::pending().await
+    }
 }
 
 async fn collect(
@@ -91,6 +114,13 @@ async fn collect(
             Some(()) = sources.signals.recv() => false,
             _ = &mut sources.gone => false,
             () = sleep_until(time_up) => false,
+            command = Sources::command(&mut sources.commands) => match command {
+                Command::Stop => false,
+                Command::Peek(take) => {
+                    tracer.peek()?.map(take);
+                    true
+                }
+            },
             _ = look.tick() => tracer.look_around()?,
         };
         if !go_on {

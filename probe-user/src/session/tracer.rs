@@ -73,6 +73,10 @@ pub struct Tracer {
     start: Nanos,
     next_report: Option<Nanos>,
     reported: Option<Nanos>,
+    /// Events of each function up to then.
+    hits_reported: Vec<u64>,
+    /// Everything older has been seen.
+    settled: Nanos,
     /// Of a recording.
     chunk_end: Nanos,
     looks: u32,
@@ -109,6 +113,8 @@ impl Tracer {
             start: Nanos::ZERO,
             next_report: None,
             reported: None,
+            hits_reported: Vec::new(),
+            settled: Nanos::ZERO,
             chunk_end: Nanos::ZERO,
             looks: 0,
             finishing: false,
@@ -243,6 +249,7 @@ impl Tracer {
             self.next_report = self.parts.output.interval().map(|i| due.saturating_add(nanos(i)));
         }
         self.parts.engine.advance(settled);
+        self.settled = settled;
         Ok(self.record(settled)? && read)
     }
 

@@ -14,22 +14,24 @@ impl Unarmed {
     }
 
     /// Takes them out of a report. Those stay of which something was seen, while the probes of
-    /// their object were being placed and taken away again.
-    pub fn leave_out(&self, report: &mut Report) {
+    /// their object were being placed and taken away again. Returns the ids of those in the report.
+    pub fn leave_out(&self, report: &mut Report) -> Vec<usize> {
         if self.0.is_empty() {
-            return;
+            return (0..report.functions.len()).collect();
         }
         let mut new_places = Vec::with_capacity(report.functions.len());
-        let mut kept = Vec::with_capacity(report.functions.len());
+        let (mut kept, mut ids) = (Vec::with_capacity(report.functions.len()), Vec::new());
         for (id, function) in report.functions.drain(..).enumerate() {
             new_places.push(kept.len());
             let seen = function.calls + function.headless > 0;
             if seen || self.0.binary_search(&id).is_err() {
                 kept.push(function);
+                ids.push(id);
             }
         }
         report.functions = kept;
         report.move_functions(&new_places);
+        ids
     }
 }
 

@@ -20,6 +20,7 @@ impl Tracer {
                 let spill = reports.spill.as_mut();
                 return spill.map_or(Ok(()), |spill| spill.begin(self.start));
             }
+            Output::Live(_) => return Ok(()),
         };
         recording.begin(Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
@@ -46,6 +47,7 @@ impl Tracer {
         let blocks = self.parts.engine.take_blocks();
         match &mut self.parts.output {
             Output::Recording(recording) => recording.write(blocks)?,
+            Output::Live(_) => {}
             Output::Reports(reports) => {
                 if let Some(spill) = &mut reports.spill
                     && let Err(error) = spill.write(blocks)

@@ -1,8 +1,15 @@
 //! When reports are made, and what the tracer adds to them.
 
 use super::Tracer;
-use crate::{bpf::Release, session::output::Output};
-use ctrace_core::{engine::ReportMeta, units::Nanos};
+use crate::{
+    bpf::Release,
+    session::{live::Snapshot, output::Output},
+};
+use ctrace_core::{
+    engine::ReportMeta,
+    report::{Extras, Report},
+    units::Nanos,
+};
 
 impl Tracer {
     /// The last report, up to `end`.
@@ -49,23 +56,61 @@ impl Tracer {
     pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
         self.reported = Some(end);
         self.count_losses()?;
+        let asked = match &self.parts.output {
+            Output::Recording(_) => return Ok(true),
+            Output::Reports(reports) => (reports.center_cut, reports.sink.extras()),
+            Output::Live(live) => (live.center_cut, live.extras),
+        };
+        let meta = self.meta(end, asked);
+        let parts = &mut self.parts;
+        let mut report = match &mut parts.output {
+            Output::Reports(reports) => match &mut reports.spill {
+                Some(spill) => spill.report(end, meta)?,
+                None if reports.cumulative => parts.engine.report(end, meta),
+                None => parts.engine.report_interval(end, meta),
+            },
+            _ => parts.engine.report_interval(end, meta),
+        };
+        let ids = self.unarmed.leave_out(&mut report);
+        let snapshot = self.snapshot(report, &ids);
+        self.hits_reported = self.parts.engine.counters().hits.to_vec();
+        let parts = &mut self.parts;
+        match &mut parts.output {
+            Output::Reports(reports) => {
+                parts.status.suspend(|| reports.sink.write(&snapshot.report))
+            }
+            Output::Live(live) => Ok((live.deliver)(snapshot)),
+            Output::Recording(_) => Ok(true),
+        }
+    }
+
+    /// The interval so far, of a session that somebody looks on; it goes on.
+    pub fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
+        let Output::Live(live) = &self.parts.output else { return Ok(None) };
+        let asked = (live.center_cut, live.extras);
+        self.count_losses()?;
+        let end = self.settled.max(self.reported.unwrap_or(self.start));
+        let meta = self.meta(end, asked);
+        let mut report = self.parts.engine.report(end, meta);
+        let ids = self.unarmed.leave_out(&mut report);
+        Ok(Some(self.snapshot(report, &ids)))
+    }
+
+    fn meta(&self, end: Nanos, (center_cut, extras): (f64, Extras)) -> ReportMeta {
         let mut notes = self.notes.clone();
         notes.extend(self.cost_of_probes(end));
-        let parts = &mut self.parts;
-        let Output::Reports(reports) = &mut parts.output else { return Ok(true) };
-        let meta = ReportMeta {
-            target: parts.target.clone(),
-            center_cut: reports.center_cut,
-            notes,
-            extras: reports.sink.extras(),
-        };
-        let mut report = match &mut reports.spill {
-            Some(spill) => spill.report(end, meta)?,
-            None if reports.cumulative => parts.engine.report(end, meta),
-            None => parts.engine.report_interval(end, meta),
-        };
-        self.unarmed.leave_out(&mut report);
-        parts.status.suspend(|| reports.sink.write(&report))
+        ReportMeta { target: self.parts.target.clone(), center_cut, notes, extras }
+    }
+
+    /// The report and what its functions, of these ids, cost since the last one.
+    fn snapshot(&self, report: Report, ids: &[usize]) -> Snapshot {
+        let hits = self.parts.engine.counters().hits;
+        let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
+        let spent = ids.iter().map(|&id| {
+            let events = of(hits, id) - of(&self.hits_reported, id);
+            self.costs.of_function(id, events)
+        });
+        Snapshot { report, spent: spent.collect(), cpu: self.cpu_time() }
     }
 
     /// What the probes took themselves, where that is much: it is in the times of the report.

@@ -22,7 +22,7 @@ impl Tracer {
     }
 
     /// CPU time of all whose hits are counted.
-    fn cpu_time(&self) -> Option<Nanos> {
+    pub(super) fn cpu_time(&self) -> Option<Nanos> {
         match &self.clock {
             Some(clock) => clock.read().ok(),
             None if self.follows() => None,

@@ -1,0 +1,40 @@
+//! A session that somebody goes on looking at, a screen or a daemon: its reports go to a function,
+//! and it takes commands meanwhile.
+
+use ctrace_core::{
+    report::{Extras, Report},
+    units::Nanos,
+};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// Takes a report; `false` ends the session.
+pub type Deliver = Box<dyn FnMut(Snapshot) -> bool + Send>;
+
+/// Where the reports of intervals go, and what is in them.
+pub struct Live {
+    pub interval: Duration,
+    pub extras: Extras,
+    pub center_cut: f64,
+    pub deliver: Deliver,
+}
+
+/// A report, and what the probes cost the target in the same stretch of time.
+pub struct Snapshot {
+    pub report: Report,
+    /// Of each of the report's functions, by what its hits cost on average: an estimate.
+    pub spent: Vec<Nanos>,
+    /// Processor time of the target since it began, if it can be known.
+    pub cpu: Option<Nanos>,
+}
+
+/// What can be asked of a session that runs.
+pub enum Command {
+    /// End as if the time were up.
+    Stop,
+    /// A report of the interval so far, which goes on.
+    Peek(Box<dyn FnOnce(Snapshot) + Send>),
+}
+
+/// From those who command a session; it goes on when they are gone.
+pub type Commands = UnboundedReceiver<Command>;
