@@ -1,9 +1,11 @@
 //! One tracing session: plans probes, attaches them, moves records into the engine, ends.
 
 pub mod arm;
+pub mod budget;
 pub mod buffers;
 pub mod calibrate;
 pub mod costs;
+pub mod groups;
 pub mod jump_room;
 pub mod launch;
 pub mod live;

@@ -20,7 +20,7 @@ use tokio::{
         mpsc::{Receiver, UnboundedReceiver},
         oneshot,
     },
-    time::{Instant, MissedTickBehavior, sleep_until},
+    time::{Instant, MissedTickBehavior, sleep, sleep_until},
 };
 
 /// Between looks at new programs, libraries and threads of the target.
@@ -107,6 +107,8 @@ async fn collect(
     let mut look = tokio::time::interval(LOOK_AROUND);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        let tend =
+            tracer.budget_due().map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
         let go_on = tokio::select! {
             batch = sources.batches.recv() => {
                 tracer.feed(&mut batch.context("the thread that reads the ring buffers ended")?)?
@@ -114,6 +116,10 @@ async fn collect(
             Some(()) = sources.signals.recv() => false,
             _ = &mut sources.gone => false,
             () = sleep_until(time_up) => false,
+            () = sleep(tend) => {
+                tracer.tend_budget();
+                true
+            }
             command = Sources::command(&mut sources.commands) => match command {
                 Command::Stop => false,
                 Command::Peek(take) => {
