@@ -42,8 +42,8 @@ int main(int argc, char **argv) {
     while (now(CLOCK_MONOTONIC) < start + busy) round_(20);
     start = now(CLOCK_MONOTONIC);
     while (now(CLOCK_MONOTONIC) < start + calm) {
-        struct timespec nap = {0, 20 * 1000 * 1000};
-        for (int i = 0; i < 2000000; i++) sink += (unsigned long)i;
+        struct timespec nap = {0, 100 * 1000 * 1000};
+        for (int i = 0; i < 10000000; i++) sink += (unsigned long)i;
         round_(1);
         nanosleep(&nap, NULL);
     }

@@ -209,7 +209,9 @@ impl Budget {
             let group = &mut self.groups[index];
             let Group::InWindows { cost, calm } = group else { continue };
             let seen = spent.0 as f64 / armed.0.max(1) as f64;
-            *cost = (*cost + seen) / 2.0;
+            // That it became calm shows soon; a burst that is over should not keep it away for long.
+            let weight = if seen < *cost { 0.8 } else { 0.5 };
+            *cost += weight * (seen - *cost);
             *calm = if always + seen <= CALM * allowed { *calm + 1 } else { 0 };
             if *calm >= CALM_WINDOWS {
                 always += seen;
