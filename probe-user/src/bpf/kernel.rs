@@ -1,10 +1,10 @@
 //! The programs and maps of one tracing session, loaded.
 
 use super::{
-    BpfError, Diagnostics, LostCounter, Release, Rings,
+    BpfError, Diagnostics, LostCounter, News, Release, Rings,
     btf::Offsets,
     buffers::Buffers,
-    control::Control,
+    control::{Control, PROCESSES_LIMIT},
     cpus::Cpus,
     features,
     jumps::Jumps,
@@ -22,7 +22,7 @@ use ctrace_core::{
 use std::{
     error::Error as _,
     io,
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
@@ -36,6 +36,8 @@ pub struct Config {
     pub follow: bool,
     /// Whether there will be marker buffers.
     pub markers: bool,
+    /// Whether [`News`] come when a ring fills, for a reader that sleeps long.
+    pub wakes: bool,
 }
 
 /// The programs in the kernel. Attachments may outlive it.
@@ -65,12 +67,8 @@ impl Kernel {
             config.follow || Release::running().filters_threads_not_processes();
         let first_pages = layout.first_pages(&cpus.online);
         let mut ebpf =
-            load_maps(bytes, &offsets, layout, &first_pages, filters_in_programs, config)?;
-        let fds: Vec<_> = ebpf
-            .maps()
-            .filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd())))
-            .collect();
-        let programs = Programs::parse(bytes, &fds)?;
+            load_maps(bytes, &offsets, layout, &first_pages, filters_in_programs, config, 4096)?;
+        let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
@@ -153,6 +151,11 @@ impl Kernel {
         Rings::map(&*map.ok_or(BpfError::RingsTaken)?, self.layout)
     }
 
+    /// What wakes the reader of the rings; there is only one.
+    pub fn news(&mut self) -> Result<News, BpfError> {
+        News::take(&mut self.ebpf)
+    }
+
     pub fn lost(&self) -> LostCounter {
         self.lost.clone()
     }
@@ -163,29 +166,41 @@ impl Kernel {
     }
 }
 
+/// The maps by their names.
+pub(super) fn map_fds(ebpf: &aya::Ebpf) -> Vec<(String, RawFd)> {
+    let maps = ebpf.maps();
+    maps.filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd()))).collect()
+}
+
 /// Lets aya read the object and create its maps.
-fn load_maps(
+pub(super) fn load_maps(
     object: &[u8],
     offsets: &Offsets,
     layout: Layout,
     first_pages: &[u32],
     filter: bool,
     config: &Config,
+    news_bytes: u32,
 ) -> Result<aya::Ebpf, BpfError> {
     /// As aya-log numbers its levels: warnings and errors.
     const LOG_LEVEL: u8 = 2;
     let (filter, follow) = (u32::from(filter), u32::from(config.follow));
+    let wake = u32::from(config.wakes);
     let slot_pages = layout.slot_pages();
     let mut loader = EbpfLoader::new();
     loader
         .btf(None)
         .map_max_entries("RINGS", layout.pages())
+        // Nobody else's process is in the set while children are not followed.
+        .map_max_entries("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 })
+        .map_max_entries("NEWS", news_bytes)
         .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
         .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
         .override_global("RING_PAGES", &slot_pages, true)
         .override_global("FIRST_PAGE", first_pages, true)
         .override_global("FILTER", &filter, true)
         .override_global("FOLLOW", &follow, true)
+        .override_global("WAKE", &wake, true)
         .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
     for (name, offset) in offsets.globals() {
         loader.override_global(name, offset, true);
@@ -217,7 +232,7 @@ fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
 }
 
 /// A descriptor of our own for one of the maps.
-fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>, BpfError> {
+pub(super) fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>, BpfError> {
     let fd = ebpf
         .map(name)
         .and_then(map_fd)

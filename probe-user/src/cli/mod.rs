@@ -1,9 +1,11 @@
 //! The command line: every option once, with the help that the man page and the completions repeat.
 
+mod daemon;
 mod diff;
 mod options;
 pub mod values;
 
+pub use daemon::DaemonArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
     FilterArgs, LensArgs, LinkArg, OutputArgs, ProbeArgs, RecordingArgs, ReportFormat, ReturnsArg,
@@ -50,6 +52,7 @@ pub enum Command {
     Report(Box<ReportArgs>),
     Diff(Box<DiffArgs>),
     Export(ExportArgs),
+    Daemon(DaemonArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]
@@ -141,7 +144,7 @@ pub struct TraceArgs {
 }
 
 /// What these and `record` share.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,

@@ -1,6 +1,7 @@
 //! One tracing session: plans probes, attaches them, moves records into the engine, ends.
 
 pub mod arm;
+pub mod bell;
 pub mod buffers;
 pub mod calibrate;
 pub mod costs;
@@ -11,6 +12,7 @@ pub mod markers;
 pub mod memory;
 mod nothing_chosen;
 pub mod output;
+pub mod pace;
 pub mod plan;
 pub mod reader;
 pub mod readings;

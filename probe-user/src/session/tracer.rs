@@ -11,6 +11,7 @@ use super::{
     buffers::OwnedBuffer,
     costs::Costs,
     output::Output,
+    pace::Pace,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
     reader::{Batch, Reader},
     slowdown::Watch,
@@ -50,6 +51,7 @@ pub struct Parts {
     pub output: Output,
     pub watch: Watch,
     pub status: Status,
+    pub pace: Pace,
     /// Our own child, which may be held at the start of a program.
     pub launched: bool,
     pub pid: Pid,
@@ -80,6 +82,9 @@ pub struct Tracer {
     /// Of a recording.
     chunk_end: Nanos,
     looks: u32,
+    look_pause: Duration,
+    /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
+    cpu_at_maps: Option<Nanos>,
     finishing: bool,
     diagnostics: Option<Diagnostics>,
     /// Of the process and its children, while those are followed.
@@ -88,9 +93,6 @@ pub struct Tracer {
 
 /// The kernel keeps this much free below the main stack for it to grow.
 const MAIN_STACK_ROOM: u64 = 128 << 20;
-
-/// The mappings are read on each so many looks around: new libraries and stacks.
-const LOOKS_PER_MAPS: u32 = 5;
 
 impl Tracer {
     pub fn new(mut parts: Parts) -> Self {
@@ -117,6 +119,8 @@ impl Tracer {
             settled: Nanos::ZERO,
             chunk_end: Nanos::ZERO,
             looks: 0,
+            look_pause: Duration::ZERO,
+            cpu_at_maps: None,
             finishing: false,
             diagnostics,
             clock: None,
@@ -223,7 +227,10 @@ impl Tracer {
     /// Starts to read what the probes deliver.
     pub fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
         let adopted = self.adopted.take().context("there is a reader already")?;
-        Reader::start(self.parts.kernel.rings()?, adopted).context("cannot start a thread")
+        let pace = self.parts.pace;
+        let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
+        let rings = self.parts.kernel.rings()?;
+        Reader::start(rings, adopted, news, pace).context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
@@ -259,6 +266,11 @@ impl Tracer {
             diagnostics.flush();
         }
         let execed = self.take_changes();
+        let (first, longest) = self.parts.pace.look;
+        self.look_pause = match execed.is_empty() {
+            true => (self.look_pause * 2).clamp(first, longest),
+            false => first,
+        };
         for pid in execed {
             self.arm_executed(pid);
         }
@@ -267,7 +279,7 @@ impl Tracer {
             // The record that tells it is still on its way, or was lost.
             self.release(self.parts.pid);
         }
-        if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
+        if self.looks.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
             self.arm_new_objects(self.parts.pid);
             let followed: Vec<Pid> = self.followed.iter().copied().collect();
             followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
@@ -277,6 +289,20 @@ impl Tracer {
         let written = self.parts.output.written();
         self.parts.status.show(self.parts.engine.counters(), lost, written);
         self.check_slowdown()
+    }
+
+    /// Until the next one.
+    pub fn look_pause(&self) -> Duration {
+        self.look_pause
+    }
+
+    /// Whether the target has run since the last time; while children are followed, it always has.
+    fn has_run(&mut self) -> bool {
+        if !self.parts.pace.wakes {
+            return true;
+        }
+        let cpu = if self.followed.is_empty() { self.own_cpu_time() } else { None };
+        std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
     }
 
     /// What happened to processes; returns those that run a new program.
