@@ -3,11 +3,10 @@
 
 use super::{
     BpfError, Config, LostCounter, News,
-    btf::Offsets,
     control::Control,
     cpus::Cpus,
-    kernel::{load_maps, map_fds, take_map},
     layout::Layout,
+    loader::{Settings, load_maps, map_fds, take_map},
     object,
     programs::{Program, Programs},
 };
@@ -28,14 +27,18 @@ pub struct Starts {
 
 impl Starts {
     pub fn watch() -> Result<Self, BpfError> {
-        let (bytes, offsets, cpus) =
-            (object::bytes()?, Offsets::of_running_kernel()?, Cpus::read()?);
+        let cpus = Cpus::read()?;
         let config =
             Config { ring_bytes: PAGE_LEN as u32, follow: true, markers: false, wakes: false };
         let layout = Layout::new(1, config.ring_bytes)?;
-        let pages = layout.first_pages(&[0]);
-        let mut ebpf = load_maps(bytes, &offsets, layout, &pages, true, &config, NEWS_BYTES)?;
-        let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
+        let mut ebpf = load_maps(&Settings {
+            config: &config,
+            layout,
+            first_pages: &layout.first_pages(&[0]),
+            filter: true,
+            news_bytes: NEWS_BYTES,
+        })?;
+        let programs = Programs::parse(object::bytes()?, &map_fds(&ebpf))?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let traced = take_map(&mut ebpf, "TRACED")?;
         let control = Control::attach_to(

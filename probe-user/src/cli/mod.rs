@@ -1,10 +1,12 @@
 //! The command line: every option once, with the help that the man page and the completions repeat.
 
+mod ctl;
 mod daemon;
 mod diff;
 mod options;
 pub mod values;
 
+pub use ctl::{CtlArgs, CtlAttachArgs, CtlCommand, CtlRecordArgs, WhomArgs};
 pub use daemon::DaemonArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
@@ -53,6 +55,7 @@ pub enum Command {
     Diff(Box<DiffArgs>),
     Export(ExportArgs),
     Daemon(DaemonArgs),
+    Ctl(CtlArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]

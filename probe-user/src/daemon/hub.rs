@@ -64,12 +64,8 @@ impl Hub {
             known.totals.counts
         };
         let Ok(Some(style)) = Style::of(&target.reports).map(Style::unless_none) else { return };
-        let header = Header {
-            target: &target.id,
-            session,
-            totals: &totals,
-            reports_lost: self.writer.lost(),
-        };
+        let reports_lost = self.writer.lost();
+        let header = Header { target: &target.id, session, totals, reports_lost };
         match style.render(&header, snapshot) {
             Ok(text) => self.writer.write(&target.reports, text),
             Err(error) => ui::say(&format!("target {}: no report: {error:#}", target.id)),
@@ -101,6 +97,12 @@ impl Hub {
     /// What is known of a target.
     pub fn known(&self, target: &TargetName) -> Known {
         self.lock().get(target).cloned().unwrap_or_default()
+    }
+
+    /// For a report out of turn.
+    pub fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
+        let totals = self.known(target).totals.counts;
+        Header { target, session, totals, reports_lost: self.writer.lost() }
     }
 
     /// Reports that could not be written.

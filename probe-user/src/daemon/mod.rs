@@ -7,12 +7,16 @@
 //! [`hub`], and from there to reports and to whoever asks ([`control`]).
 
 pub mod accounts;
+pub mod asked;
 pub mod backoff;
 pub mod config;
+pub mod control;
 pub mod finder;
 pub mod hub;
 pub mod limits;
 pub mod matching;
+pub mod notify;
+pub mod recordings;
 pub mod reports;
 pub mod session;
 pub mod signals;
@@ -32,6 +36,8 @@ pub enum Event {
     StartsLost,
     Session(SessionId, Progress),
     Signal(signals::Asked),
+    /// From the control socket.
+    Request(control::Request),
 }
 
 /// Of all sessions of this daemon, in the order of their starts.

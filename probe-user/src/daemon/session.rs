@@ -1,13 +1,16 @@
 //! The session of one process: what `ctrace attach` does, on threads of its own, with its reports
 //! going to the hub.
 
-use super::{Event, Progress, SessionId, config::Target, hub::Hub};
+use super::{Event, Progress, SessionId, config::Target, hub::Hub, recordings::Place};
 use crate::{
+    bpf,
+    cli::WhatArgs,
     session::{
         Origin, Setup,
         live::{Command, Live},
         output::Output,
         pace::Pace,
+        recording::{Limit, Recording},
         signals::Signals,
         trace::{self, Ending},
     },
@@ -17,7 +20,7 @@ use anyhow::ensure;
 use ctrace_core::{report::TargetReport, units::Pid};
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -100,15 +103,12 @@ impl Work {
             for line in &plan.remarks {
                 tracing::info!("target {}: {line}", self.target.id);
             }
-            let report = TargetReport {
-                pid: Some(self.pid),
-                exe: Some(process.exe().display().to_string()),
-                command: process.command().to_vec(),
-                ..TargetReport::default()
-            };
+            let report = report_of(&process);
             let mut tracer = setup.tracer(self.pid, Origin::Running, report, self.output())?;
             tracer.introduce(&process);
             tracer.arm(&plan, &objects)?;
+            drop((plan, objects));
+            bpf::give_back();
             tracer
         };
         let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
@@ -131,6 +131,37 @@ impl Work {
                 true
             }),
         })
+    }
+}
+
+/// Records a process for so long, beside whatever else traces it.
+pub fn record(what: &WhatArgs, pid: Pid, place: &Place, time: Duration) -> anyhow::Result<()> {
+    let process = Process::open(pid.0)?;
+    let watched = trace::watch(pid)?;
+    let mut tracer = {
+        let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let objects = process.objects()?;
+        let mut setup = Setup::choose(what, &objects)?;
+        setup.pace = Pace::CALM;
+        let plan = std::mem::take(&mut setup.plan);
+        let limit = Limit::Newest(place.bytes.max(1 << 20));
+        let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
+        let mut tracer = setup.tracer(pid, Origin::Running, report_of(&process), output)?;
+        tracer.introduce(&process);
+        tracer.arm(&plan, &objects)?;
+        drop(plan);
+        bpf::give_back();
+        tracer
+    };
+    trace::run(&mut tracer, watched, Ending::new(Signals::Elsewhere, Some(time)), || Ok(()))
+}
+
+fn report_of(process: &Process) -> TargetReport {
+    TargetReport {
+        pid: Some(Pid(process.pid())),
+        exe: Some(process.exe().display().to_string()),
+        command: process.command().to_vec(),
+        ..TargetReport::default()
     }
 }
 

@@ -4,9 +4,12 @@ use super::{
     Event, Progress, SessionId,
     backoff::Retry,
     config::{Config, Target, TargetName},
+    control,
     finder::Finder,
     hub::Hub,
     limits,
+    notify::Manager,
+    recordings::Recordings,
     session::{self, Running},
     signals::{self, Asked},
     told::Told,
@@ -18,7 +21,7 @@ use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::{Duration, Instant},
@@ -30,20 +33,34 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Traces what the file says until it is told to end.
 pub fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
+    bpf::use_one_arena();
     let config = Config::load(path)?;
     let (events, arriving) = channel();
     signals::listen(events.clone()).context("cannot listen for signals")?;
     limits::allow_many_files();
+    let hub = Arc::new(Hub::start().context("cannot start a thread")?);
+    let recordings = Arc::new(Mutex::new(Recordings::new(config.daemon.recordings.clone())));
     let mut supervisor = Supervisor {
+        listener: control::Listener::start(
+            &config.daemon.socket,
+            config.daemon.group,
+            events.clone(),
+            Arc::clone(&hub),
+            Arc::clone(&recordings),
+        )?,
         path: path.to_owned(),
         targets: config.targets.iter().cloned().map(Arc::new).collect(),
         config,
-        hub: Arc::new(Hub::start().context("cannot start a thread")?),
+        hub,
+        recordings,
+        began: Instant::now(),
+        manager: Manager::new(),
         finder: Finder::start(events.clone())?,
         events,
         sessions: HashMap::new(),
         retries: HashMap::new(),
         detached: HashSet::new(),
+        let_go: HashSet::new(),
         told: Told::default(),
         next_scan: Instant::now(),
         last_session: SessionId(0),
@@ -53,32 +70,39 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
 }
 
 pub(super) struct Supervisor {
-    path: PathBuf,
-    config: Config,
-    targets: Vec<Arc<Target>>,
-    hub: Arc<Hub>,
-    finder: Finder,
-    events: Sender<Event>,
-    sessions: HashMap<Pid, Running>,
+    pub(super) path: PathBuf,
+    pub(super) config: Config,
+    pub(super) targets: Vec<Arc<Target>>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) recordings: Arc<Mutex<Recordings>>,
+    pub(super) listener: control::Listener,
+    pub(super) began: Instant,
+    pub(super) manager: Manager,
+    pub(super) finder: Finder,
+    pub(super) events: Sender<Event>,
+    pub(super) sessions: HashMap<Pid, Running>,
     /// Processes that could not be traced.
-    retries: HashMap<Pid, Retry>,
+    pub(super) retries: HashMap<Pid, Retry>,
     /// Targets that somebody let go by hand.
-    detached: HashSet<TargetName>,
-    told: Told,
-    next_scan: Instant,
-    last_session: SessionId,
+    pub(super) detached: HashSet<TargetName>,
+    /// Processes that somebody let go by hand.
+    pub(super) let_go: HashSet<Pid>,
+    pub(super) told: Told,
+    pub(super) next_scan: Instant,
+    pub(super) last_session: SessionId,
 }
 
 impl Supervisor {
     fn run(&mut self, arriving: &Receiver<Event>) {
-        ui::say(&format!(
-            "the daemon runs, with {} from {}",
-            ui::units::counted(self.targets.len() as u64, "target", "targets"),
-            self.path.display()
-        ));
+        ui::say(&format!("the daemon runs, with {} from {}", self.in_short(), self.path.display()));
+        self.do_what_is_due();
+        self.manager.ready(&self.in_short());
         loop {
             self.do_what_is_due();
-            let pause = self.next_due().saturating_duration_since(Instant::now());
+            let alive = self.manager.live();
+            let due = self.next_due();
+            let pause =
+                alive.map_or(due, |alive| due.min(alive)).saturating_duration_since(Instant::now());
             match arriving.recv_timeout(pause) {
                 Ok(Event::Signal(Asked::End)) => return self.end(arriving),
                 Ok(event) => self.take(event),
@@ -89,6 +113,10 @@ impl Supervisor {
         }
     }
 
+    fn in_short(&self) -> String {
+        ui::units::counted(self.targets.len() as u64, "target", "targets")
+    }
+
     fn take(&mut self, event: Event) {
         match event {
             Event::Started(pid) => self.consider(pid),
@@ -96,9 +124,13 @@ impl Supervisor {
             Event::Session(id, Progress::Armed) => self.armed(id),
             Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
             Event::Signal(Asked::Reload) => {
-                if let Err(error) = self.reload() {
-                    ui::say(&format!("{error:#}; the configuration of before stays"));
-                }
+                // That it failed was said.
+                let _ = self.reload();
+            }
+            Event::Request(control::Request { ask, answer }) => {
+                let given = self.answer(ask);
+                // Who asked may have gone.
+                let _ = answer.send(given);
             }
             Event::Signal(Asked::End) => {}
         }
@@ -116,6 +148,7 @@ impl Supervisor {
             self.finder.scan().into_iter().for_each(|pid| self.consider(pid));
             let is_there = |pid: &Pid, start| facts::birth(*pid).is_some_and(|b| b.0 == start);
             self.retries.retain(|pid, retry| is_there(pid, retry.start_time));
+            self.let_go.retain(|pid| facts::birth(*pid).is_some());
         }
         let is_due = |(pid, retry): (&Pid, &Retry)| (retry.at <= now).then_some(*pid);
         let due: Vec<Pid> = self.retries.iter().filter_map(is_due).collect();
@@ -129,6 +162,7 @@ impl Supervisor {
         }
         let Some(facts) = Facts::of(pid) else {
             self.retries.remove(&pid);
+            self.let_go.remove(&pid);
             return;
         };
         let mut matching = self.targets.iter().filter(|target| target.matching.matches(&facts));
@@ -136,7 +170,8 @@ impl Supervisor {
         if let (Some(wanted), Some(other)) = (&wanted, matching.next()) {
             self.told.twice_matched(&wanted.id, &other.id, pid.0);
         }
-        let wanted = wanted.filter(|target| !self.detached.contains(&target.id));
+        let wanted = wanted
+            .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
         if let Some(running) = self.sessions.get(&pid) {
             let is_right = wanted.as_ref() == Some(&running.target)
                 && running.facts.start_time == facts.start_time;
@@ -174,7 +209,7 @@ impl Supervisor {
         })
     }
 
-    fn has_room(&self, target: &Target) -> Result<(), String> {
+    pub(super) fn has_room(&self, target: &Target) -> Result<(), String> {
         let of_target = self.sessions.values().filter(|running| running.target.id == target.id);
         if of_target.count() >= target.max_processes as usize {
             let most = target.max_processes;
@@ -189,7 +224,12 @@ impl Supervisor {
         Ok(())
     }
 
-    fn start(&mut self, target: Arc<Target>, facts: Facts, by_hand: bool) -> Option<SessionId> {
+    pub(super) fn start(
+        &mut self,
+        target: Arc<Target>,
+        facts: Facts,
+        by_hand: bool,
+    ) -> Option<SessionId> {
         let id = SessionId(self.last_session.0 + 1);
         self.last_session = id;
         let started = session::start(id, target, facts.clone(), by_hand, &self.hub, &self.events);
@@ -254,30 +294,41 @@ impl Supervisor {
 
     /// Reads the file again. What did not change is not disturbed.
     pub(super) fn reload(&mut self) -> anyhow::Result<()> {
-        let config = Config::load(&self.path)?;
+        self.manager.reloading();
+        let read = Config::load(&self.path);
+        if let Ok(config) = &read {
+            self.use_instead(config.clone());
+        }
+        self.manager.ready(&self.in_short());
+        read.map(drop).inspect_err(|error| {
+            ui::say(&format!("{error:#}; the configuration of before stays"));
+        })
+    }
+
+    fn use_instead(&mut self, config: Config) {
         if config.daemon.socket != self.config.daemon.socket {
             ui::say("another socket needs a restart of the daemon");
         }
         self.targets = config.targets.iter().cloned().map(Arc::new).collect();
+        self.listener.set_group(config.daemon.group);
+        *self.recordings.lock().unwrap_or_else(PoisonError::into_inner) =
+            Recordings::new(config.daemon.recordings.clone());
         self.config = config;
         self.hub.forget_all_but(&self.config);
         self.detached.clear();
+        self.let_go.clear();
         self.retries.clear();
         self.told.forget_all();
         self.finder.forget();
         self.next_scan = Instant::now();
         let traced: Vec<Pid> = self.sessions.keys().copied().collect();
         traced.into_iter().for_each(|pid| self.consider(pid));
-        ui::say(&format!(
-            "{} is read again: {}",
-            self.path.display(),
-            ui::units::counted(self.targets.len() as u64, "target", "targets")
-        ));
-        Ok(())
+        ui::say(&format!("{} is read again: {}", self.path.display(), self.in_short()));
     }
 
     /// Takes all probes away, and writes the last reports.
     fn end(&mut self, arriving: &Receiver<Event>) {
+        self.manager.ending(PATIENCE);
         self.sessions.values().for_each(Running::stop);
         let patience = Instant::now() + PATIENCE;
         while !self.sessions.is_empty() {

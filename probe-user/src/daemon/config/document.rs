@@ -41,7 +41,7 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
         Some(value) => as_table(value).map(Some),
         None => Ok(None),
     };
-    let mut config = Config { daemon: defaults::<Daemon>(&DAEMON), targets: Vec::new() };
+    let mut config = Config { daemon: defaults::<Daemon>(&DAEMON), ..Config::default() };
     if let Some(daemon) = table("daemon")? {
         set_all(&mut config.daemon, &DAEMON, daemon)?;
     }
@@ -52,6 +52,7 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
             return Err((key.span(), "`id` belongs into a [[target]]".to_owned()));
         }
     }
+    config.common = common.clone();
     let Some(targets) = document.get("target") else { return Ok(config) };
     let list = targets.get_ref().as_array().ok_or_else(|| {
         (targets.span(), "targets are a list: write [[target]] with two brackets".to_owned())

@@ -22,6 +22,8 @@ pub struct Config {
     pub daemon: Daemon,
     /// In the order of the file: the first one that matches a process has it.
     pub targets: Vec<Target>,
+    /// What they have in common, for processes that are attached to by hand.
+    pub common: Target,
 }
 
 /// What concerns the daemon itself.

@@ -18,6 +18,7 @@ use ctrace_core::{
 use serde::Serialize;
 
 /// Checked when the configuration is read.
+#[derive(Default)]
 pub struct Style {
     kind: ReportKind,
     views: ViewOptions,
@@ -27,7 +28,7 @@ pub struct Style {
 pub struct Header<'a> {
     pub target: &'a TargetName,
     pub session: SessionId,
-    pub totals: &'a Counts,
+    pub totals: Counts,
     /// Of all targets, since the daemon began.
     pub reports_lost: u64,
 }
@@ -49,7 +50,7 @@ struct Facts<'a> {
     from: String,
     to: String,
     cost_ns: Nanos,
-    since_start: &'a Counts,
+    since_start: Counts,
     reports_lost: u64,
 }
 
@@ -81,23 +82,21 @@ impl Style {
 
     /// Whole lines.
     pub fn render(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
+        match self.kind {
+            ReportKind::Table => self.table(header, snapshot),
+            ReportKind::Json | ReportKind::None => Ok(json::line(&line(header, snapshot))),
+        }
+    }
+
+    /// As a value, for an answer.
+    pub fn value(&self, header: &Header<'_>, snapshot: &Snapshot) -> serde_json::Value {
+        serde_json::to_value(line(header, snapshot)).unwrap_or_default()
+    }
+
+    /// For people.
+    pub fn table(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
         let report = &snapshot.report;
         let (from, to) = times_of_day(report);
-        if self.kind == ReportKind::Json {
-            return Ok(json::line(&Line {
-                daemon: Facts {
-                    schema: "ctrace.daemon.v1",
-                    target: &header.target.0,
-                    session: header.session.0,
-                    from: from.to_rfc3339_opts(SecondsFormat::Millis, false),
-                    to: to.to_rfc3339_opts(SecondsFormat::Millis, false),
-                    cost_ns: Nanos(snapshot.spent.iter().map(|spent| spent.0).sum()),
-                    since_start: header.totals,
-                    reports_lost: header.reports_lost,
-                },
-                report,
-            }));
-        }
         let views = ViewOptions {
             epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
             ..self.views.clone()
@@ -116,6 +115,24 @@ impl Style {
             units::count(header.totals.lost),
             ui::render_table(report, &views, &ui::Style::default())?,
         ))
+    }
+}
+
+fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot) -> Line<'a> {
+    let (from, to) = times_of_day(&snapshot.report);
+    let time = |time: DateTime<Local>| time.to_rfc3339_opts(SecondsFormat::Millis, false);
+    Line {
+        daemon: Facts {
+            schema: "ctrace.daemon.v1",
+            target: &header.target.0,
+            session: header.session.0,
+            from: time(from),
+            to: time(to),
+            cost_ns: Nanos(snapshot.spent.iter().map(|spent| spent.0).sum()),
+            since_start: header.totals,
+            reports_lost: header.reports_lost,
+        },
+        report: &snapshot.report,
     }
 }
 
