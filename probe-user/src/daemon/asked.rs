@@ -131,7 +131,7 @@ impl Supervisor {
             if whom.pid.is_some() {
                 self.let_go.insert(Pid(*pid));
             }
-            if let Some(running) = self.sessions.get(&Pid(*pid)) {
+            if let Some(running) = self.sessions.get_mut(&Pid(*pid)) {
                 running.stop();
             }
         }

@@ -23,6 +23,8 @@ pub(super) struct Retry {
     pub(super) start_time: u64,
     failures: usize,
     pub(super) at: Instant,
+    /// Not tried at all, since others have the room.
+    pub(super) waits_for_room: bool,
 }
 
 impl Retry {
@@ -30,7 +32,13 @@ impl Retry {
     pub(super) fn after(before: Option<&Self>, start_time: u64, now: Instant) -> Self {
         let failures = before.filter(|b| b.start_time == start_time).map_or(0, |b| b.failures);
         let pause = PAUSES[failures.min(PAUSES.len() - 1)];
-        Self { start_time, failures: failures + 1, at: now + pause }
+        Self { start_time, failures: failures + 1, at: now + pause, waits_for_room: false }
+    }
+
+    /// It was let go for its own good.
+    pub(super) fn long(start_time: u64, now: Instant) -> Self {
+        let failures = PAUSES.len() - 1;
+        Self { start_time, failures, at: now + PAUSES[failures - 1], waits_for_room: false }
     }
 
     pub(super) fn is_worth_a_word(&self) -> bool {

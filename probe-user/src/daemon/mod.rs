@@ -12,6 +12,7 @@ pub mod backoff;
 pub mod config;
 pub mod control;
 pub mod finder;
+pub mod flight;
 pub mod hub;
 pub mod limits;
 pub mod matching;

@@ -1,12 +1,19 @@
 //! The session of one process: what `ctrace attach` does, on threads of its own, with its reports
 //! going to the hub.
 
-use super::{Event, Progress, SessionId, config::Target, hub::Hub, recordings::Place};
+use super::{
+    Event, Progress, SessionId,
+    config::Target,
+    flight,
+    hub::Hub,
+    recordings::{Place, Recordings},
+};
 use crate::{
     bpf,
     cli::WhatArgs,
     session::{
         Origin, Setup,
+        flight::Flight,
         live::{Command, Live},
         output::Output,
         pace::Pace,
@@ -37,6 +44,7 @@ pub(super) struct Running {
     pub(super) is_armed: bool,
     /// Asked for by hand: stays whatever the configuration says.
     pub(super) by_hand: bool,
+    pub(super) is_stopping: bool,
 }
 
 impl Running {
@@ -45,10 +53,19 @@ impl Running {
     }
 
     /// Asks it to end; its end is told.
-    pub(super) fn stop(&self) {
+    pub(super) fn stop(&mut self) {
+        self.is_stopping = true;
         // It may be over already.
         let _ = self.commands.send(Command::Stop);
     }
+}
+
+/// What all sessions use.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) hub: Arc<Hub>,
+    pub(super) recordings: Arc<Mutex<Recordings>>,
+    pub(super) events: Sender<Event>,
 }
 
 /// Starts a session; how it goes on is told to the supervisor.
@@ -57,8 +74,7 @@ pub(super) fn start(
     target: Arc<Target>,
     facts: Facts,
     by_hand: bool,
-    hub: &Arc<Hub>,
-    events: &Sender<Event>,
+    shared: &Shared,
 ) -> std::io::Result<Running> {
     let (commands, receiver) = unbounded_channel();
     let work = Work {
@@ -66,11 +82,21 @@ pub(super) fn start(
         target: Arc::clone(&target),
         pid: facts.pid,
         start_time: facts.start_time,
-        hub: Arc::clone(hub),
-        events: events.clone(),
+        hub: Arc::clone(&shared.hub),
+        recordings: Arc::clone(&shared.recordings),
+        events: shared.events.clone(),
     };
     std::thread::Builder::new().name("session".into()).spawn(move || work.run(receiver))?;
-    Ok(Running { id, target, facts, commands, since: Instant::now(), is_armed: false, by_hand })
+    Ok(Running {
+        id,
+        target,
+        facts,
+        commands,
+        since: Instant::now(),
+        is_armed: false,
+        by_hand,
+        is_stopping: false,
+    })
 }
 
 struct Work {
@@ -79,6 +105,7 @@ struct Work {
     pid: Pid,
     start_time: u64,
     hub: Arc<Hub>,
+    recordings: Arc<Mutex<Recordings>>,
     events: Sender<Event>,
 }
 
@@ -89,16 +116,20 @@ impl Work {
         outcome.result = Some(result);
     }
 
-    fn trace(self, commands: UnboundedReceiver<Command>) -> anyhow::Result<()> {
+    fn trace(self, mut commands: UnboundedReceiver<Command>) -> anyhow::Result<()> {
         let process = Process::open(self.pid.0)?;
         let watched = trace::watch(self.pid)?;
         let is_same = Process::open(self.pid.0)?.start_time() == self.start_time;
         ensure!(is_same, "process {} ended before it could be traced", self.pid.0);
         let mut tracer = {
             let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(commands.try_recv(), Ok(Command::Stop)) {
+                return Ok(());
+            }
             let objects = process.objects()?;
             let mut setup = Setup::choose(&self.target.what, &objects)?;
             setup.pace = Pace::CALM;
+            setup.flight = flight::asked(&self.target, self.pid, &self.recordings).map(Flight::new);
             let plan = std::mem::take(&mut setup.plan);
             for line in &plan.remarks {
                 tracing::info!("target {}: {line}", self.target.id);

@@ -10,7 +10,7 @@ use super::{
     limits,
     notify::Manager,
     recordings::Recordings,
-    session::{self, Running},
+    session::{self, Running, Shared},
     signals::{self, Asked},
     told::Told,
 };
@@ -172,7 +172,7 @@ impl Supervisor {
         }
         let wanted = wanted
             .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
-        if let Some(running) = self.sessions.get(&pid) {
+        if let Some(running) = self.sessions.get_mut(&pid) {
             let is_right = wanted.as_ref() == Some(&running.target)
                 && running.facts.start_time == facts.start_time;
             if !is_right && !running.by_hand {
@@ -192,6 +192,9 @@ impl Supervisor {
         if let Err(why) = self.has_room(&target) {
             self.told.say(&target.id, &why);
             self.try_later(&facts);
+            if let Some(retry) = self.retries.get_mut(&pid) {
+                retry.waits_for_room = true;
+            }
             return;
         }
         self.start(target, facts, false);
@@ -232,7 +235,7 @@ impl Supervisor {
     ) -> Option<SessionId> {
         let id = SessionId(self.last_session.0 + 1);
         self.last_session = id;
-        let started = session::start(id, target, facts.clone(), by_hand, &self.hub, &self.events);
+        let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
         match started {
             Ok(running) => {
                 self.sessions.insert(facts.pid, running);
@@ -243,6 +246,14 @@ impl Supervisor {
                 self.try_later(&facts);
                 None
             }
+        }
+    }
+
+    fn shared(&self) -> Shared {
+        Shared {
+            hub: Arc::clone(&self.hub),
+            recordings: Arc::clone(&self.recordings),
+            events: self.events.clone(),
         }
     }
 
@@ -282,12 +293,19 @@ impl Supervisor {
                     self.told.say(&running.target.id, &what);
                 }
             }
+            Ok(()) if is_there && !running.is_stopping => {
+                let retry = Retry::long(running.facts.start_time, Instant::now());
+                self.retries.insert(pid, retry);
+                let what = format!("process {} is let go: the probes slowed it too much", pid.0);
+                self.told.say(&running.target.id, &what);
+                return;
+            }
             Ok(()) => tracing::info!("target {}: process {} is let go", running.target.id, pid.0),
         }
         // Another one may wait for the room; and this one may be another target's now.
         self.consider(pid);
         let now = Instant::now();
-        for retry in self.retries.values_mut().filter(|retry| retry.at > now) {
+        for retry in self.retries.values_mut().filter(|retry| retry.waits_for_room) {
             retry.at = retry.at.min(now + Duration::from_secs(1));
         }
     }
@@ -329,7 +347,7 @@ impl Supervisor {
     /// Takes all probes away, and writes the last reports.
     fn end(&mut self, arriving: &Receiver<Event>) {
         self.manager.ending(PATIENCE);
-        self.sessions.values().for_each(Running::stop);
+        self.sessions.values_mut().for_each(Running::stop);
         let patience = Instant::now() + PATIENCE;
         while !self.sessions.is_empty() {
             let left = patience.saturating_duration_since(Instant::now());

@@ -5,6 +5,7 @@ pub mod bell;
 pub mod buffers;
 pub mod calibrate;
 pub mod costs;
+pub mod flight;
 pub mod jump_room;
 pub mod launch;
 pub mod live;

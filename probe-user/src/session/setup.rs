@@ -3,6 +3,7 @@
 use super::{
     arm::LinkOptions,
     costs::{call_cost, hit_cost},
+    flight::Flight,
     markers::MARKER_CALL,
     output::Output,
     pace::Pace,
@@ -45,6 +46,7 @@ pub struct Setup<'a> {
     planner: Planner,
     pub plan: Plan,
     pub pace: Pace,
+    pub flight: Option<Flight>,
 }
 
 impl<'a> Setup<'a> {
@@ -73,7 +75,7 @@ impl<'a> Setup<'a> {
                 ),
             }
         }
-        Ok(Self { args, planner, plan, pace: Pace::PROMPT })
+        Ok(Self { args, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
     /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
@@ -105,6 +107,7 @@ impl<'a> Setup<'a> {
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: filter(&self.args.filter),
             record: output.records(),
+            keep: self.flight.is_some(),
             rings: kernel.ring_count(),
             ..EngineConfig::default()
         });
@@ -131,6 +134,7 @@ impl<'a> Setup<'a> {
                 (Origin::Running, _) => Status::visible(),
             },
             pace: self.pace,
+            flight: self.flight,
             output,
             pid,
             target,

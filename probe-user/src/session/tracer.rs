@@ -10,6 +10,7 @@ use super::{
     arm::{self, LinkOptions},
     buffers::OwnedBuffer,
     costs::Costs,
+    flight::Flight,
     output::Output,
     pace::Pace,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
@@ -52,6 +53,8 @@ pub struct Parts {
     pub watch: Watch,
     pub status: Status,
     pub pace: Pace,
+    /// Beside reports.
+    pub flight: Option<Flight>,
     /// Our own child, which may be held at the start of a program.
     pub launched: bool,
     pub pid: Pid,
@@ -167,6 +170,9 @@ impl Tracer {
         });
         self.costs.add(&object.functions);
         let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
+        if let Some(flight) = &parts.flight {
+            parts.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
+        }
         self.attachments.extend(attached);
         if object.markers.is_wanted() {
             self.attach_runtimes(object, first)?;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 /// Everything defined so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Definitions {
     names: Names,
     paths: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Definitions {
 
 impl Definitions {
     /// Takes note of a block that was written.
-    pub fn note(&mut self, block: Block) {
+    pub fn note(&mut self, block: &Block) {
         match block.kind {
             BlockKind::Names => {
                 if let Ok(names) = serde_json::from_slice::<Names>(&block.contents) {
@@ -28,10 +28,10 @@ impl Definitions {
                     self.names.threads.extend(names.threads);
                 }
             }
-            BlockKind::Paths => self.paths.extend(block.contents),
+            BlockKind::Paths => self.paths.extend(&block.contents),
             BlockKind::Calls => {
                 let end = Nanos(block.window.end);
-                self.last_seen.extend(block.threads.into_iter().map(|thread| (thread, end)));
+                self.last_seen.extend(block.threads.iter().map(|thread| (*thread, end)));
             }
             BlockKind::Start | BlockKind::End | BlockKind::Index => {}
         }

@@ -46,6 +46,7 @@ mod index;
 mod names;
 mod recorder;
 mod recording;
+mod slow;
 mod varint;
 mod writer;
 
@@ -57,6 +58,7 @@ pub use index::ChunkEntry;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
+pub use slow::Slow;
 pub(crate) use varint::put as put_varint;
 pub use writer::{Copied, Writer};
 

@@ -129,5 +129,6 @@ fn check(target: &Target) -> Result<(), String> {
     let text = |error: anyhow::Error| format!("{error:#}");
     let what = &target.what;
     crate::session::planner(&what.select, what.probes.returns).map_err(text)?;
-    crate::daemon::reports::Style::of(&target.reports).map_err(text).map(drop)
+    crate::daemon::reports::Style::of(&target.reports).map_err(text)?;
+    crate::daemon::flight::Slow::of(&target.flight).map_err(text).map(drop)
 }

@@ -3,6 +3,7 @@
 //! The keys are a registry ([`keys`]) from which reading, defaults, the documentation and the
 //! example file derive.
 
+pub mod docs;
 mod document;
 pub mod keys;
 mod target;
@@ -75,3 +76,6 @@ impl std::fmt::Display for Mistake {
         write!(f, "{}:{}: {}", self.line, self.column, self.what)
     }
 }
+
+#[cfg(test)]
+mod tests;
