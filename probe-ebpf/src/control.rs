@@ -6,7 +6,7 @@
 use crate::{
     loss,
     maps::TRACED,
-    marker,
+    marker, news,
     output::{Task, control},
     settings,
 };
@@ -29,7 +29,7 @@ const SIGSTOP: u32 = 19;
 
 /// A structure in kernel memory.
 #[derive(Clone, Copy)]
-struct Kernel(u64);
+pub struct Kernel(pub u64);
 
 impl Kernel {
     #[inline(always)]
@@ -40,7 +40,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn task(self) -> Option<Task> {
+    pub fn task(self) -> Option<Task> {
         Some(Task { pid: self.read(&settings::TASK_TGID)?, tid: self.read(&settings::TASK_PID)? })
     }
 
@@ -101,6 +101,9 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
         marker::forget(old_tid);
         let held = hold(task);
         control(task, Kind::Exec, current_comm(), old_tid as u64, held as u64);
+        if settings::WAKE.load() != 0 {
+            news::wake();
+        }
     }
     0
 }

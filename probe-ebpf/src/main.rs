@@ -4,9 +4,11 @@
 //! - `exit`: the ways out of a function, where no return probe may be used;
 //! - `point`: USDT notes;
 //! - `marker`: the buffers of markers;
-//! - `control`: forks, execs, exits and renames of the traced processes.
+//! - `control`: forks, execs, exits and renames of the traced processes;
+//! - `start`: programs that start, whoever they are.
 //!
-//! `output` makes the records, `ring` is where they go, `loss` counts what finds no room there.
+//! `output` makes the records, `ring` is where they go, `loss` counts what finds no room there,
+//! and `news` wakes user space.
 #![no_std]
 #![no_main]
 // The eBPF target has no atomic arithmetic in `core`; see `atomic`.
@@ -23,11 +25,13 @@ mod jump;
 mod loss;
 mod maps;
 mod marker;
+mod news;
 mod output;
 mod point;
 mod registers;
 mod ring;
 mod settings;
+mod start;
 
 #[cfg(not(test))]
 #[panic_handler]

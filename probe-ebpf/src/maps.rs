@@ -3,7 +3,7 @@
 use crate::atomic::Counter;
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
-    btf_maps::{Array, HashMap, PerCpuArray},
+    btf_maps::{Array, HashMap, PerCpuArray, RingBuf},
     macros::btf_map,
 };
 use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page, ThreadBuffer};
@@ -11,6 +11,10 @@ use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page, ThreadBuffer};
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
 #[btf_map]
 pub static RINGS: Array<Page, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// Numbers that wake user space, see `news`. User space sizes it.
+#[btf_map]
+pub static NEWS: RingBuf<u32, 65536> = RingBuf::new();
 
 /// What was lost on each CPU, see `ctrace_common::LOST_EVENTS` and its neighbours.
 #[btf_map]

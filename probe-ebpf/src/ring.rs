@@ -3,9 +3,10 @@
 //!
 //! The kernel's own ring buffer takes two helper calls for a record, which cost more than all of
 //! this. Several programs may be at work in one ring: one can preempt another on its CPU, and CPUs
-//! that came up late share rings. Nobody is woken: user space polls.
+//! that came up late share rings. User space polls; if it sleeps long meanwhile, it is woken whenever
+//! another eighth of a ring has been filled.
 
-use crate::{atomic::exchange, maps::RINGS, settings};
+use crate::{atomic::exchange, maps::RINGS, news, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
 use core::{ffi::c_void, mem::transmute};
 use ctrace_common::{
@@ -51,7 +52,22 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
         Some(position) => position,
         None => take_again(first_page, slots as u64, alignment),
     };
-    if position == FULL { None } else { Some(Room { first_page, position }) }
+    if position == FULL {
+        return None;
+    }
+    if settings::WAKE.load() != 0 {
+        let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
+        if (position ^ next) & (capacity() / 8) != 0 {
+            news::wake();
+        }
+    }
+    Some(Room { first_page, position })
+}
+
+/// In slots: a power of two.
+#[inline(always)]
+fn capacity() -> u64 {
+    settings::RING_PAGES.load() as u64 * PAGE_SLOTS as u64
 }
 
 impl Room {
@@ -117,14 +133,13 @@ impl Room {
 /// was quicker.
 #[inline(always)]
 fn take(positions: *mut u64, slots: u64, alignment: usize) -> Option<u64> {
-    let capacity = settings::RING_PAGES.load() as u64 * PAGE_SLOTS as u64;
     // SAFETY: words of the ring's first page. The reader's position is read last: it may pass a
     // writers' position that is out of date, and then the exchange fails.
     unsafe {
         let position = positions.add(WRITER_WORD).read_volatile();
         let read = positions.add(READER_WORD).read_volatile();
         let slots = slots_to_multiple(position, alignment) as u64 + slots;
-        if position.wrapping_sub(read).wrapping_add(slots) as i64 > capacity as i64 {
+        if position.wrapping_sub(read).wrapping_add(slots) as i64 > capacity() as i64 {
             return Some(FULL);
         }
         exchange(positions.add(WRITER_WORD), position, position + slots).then_some(position)

@@ -14,6 +14,10 @@ pub static FILTER: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static FOLLOW: Global<u32> = Global::new(0);
 
+/// 1: who reads the rings sleeps long, and is woken when one of them fills.
+#[unsafe(no_mangle)]
+pub static WAKE: Global<u32> = Global::new(0);
+
 /// Pages of slots in a ring: a power of two.
 #[unsafe(no_mangle)]
 pub static RING_PAGES: Global<u32> = Global::new(1);

@@ -7,6 +7,7 @@
 pub mod bpf;
 pub mod cli;
 pub mod cmd;
+pub mod daemon;
 pub mod inherited;
 pub mod session;
 pub mod target;

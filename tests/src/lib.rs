@@ -8,6 +8,7 @@
 
 pub mod cases;
 pub mod corpus;
+pub mod daemon;
 pub mod env;
 pub mod gate;
 pub mod install;

@@ -10,7 +10,7 @@ use crate::order::Order;
 use crate::paths::Paths;
 use crate::period::Period;
 use crate::process::ProcessChange;
-use crate::record::{Block, ObjectRecord, Recorder};
+use crate::record::{Block, ObjectRecord, Recorder, Slow};
 use crate::report::{Extras, Report, TargetReport};
 use crate::spool::Spool;
 use crate::tracker::Tracker;
@@ -37,6 +37,8 @@ pub struct EngineConfig {
     pub start: Nanos,
     /// Calls are for [`Engine::take_blocks`], not for a report.
     pub record: bool,
+    /// Calls are for both.
+    pub keep: bool,
 }
 
 impl Default for EngineConfig {
@@ -50,6 +52,7 @@ impl Default for EngineConfig {
             rings: 1,
             start: Nanos::ZERO,
             record: false,
+            keep: false,
         }
     }
 }
@@ -91,7 +94,8 @@ impl Engine {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
         let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
-        if config.record {
+        if config.record || config.keep {
+            tracker.ledger.kept = config.keep.then(|| Spool::new(usize::MAX));
             tracker.recorder = Some(Recorder::default());
             tracker.threads.keep_names();
             tracker.begin(config.start.0);
@@ -185,6 +189,21 @@ impl Engine {
         self.tracker.recorder.as_mut().map(Recorder::take_blocks).unwrap_or_default()
     }
 
+    /// Calls of wanted functions that take this long are told by [`Self::take_slow`]. To be called
+    /// again when there are more functions.
+    pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {
+        if let Some(recorder) = &mut self.tracker.recorder {
+            let wanted = self.tracker.functions.iter().map(is_wanted).collect();
+            recorder.watch.set(threshold, wanted);
+        }
+    }
+
+    /// The longest of the slow calls in the chunks made since the last time, and its function.
+    pub fn take_slow(&mut self) -> Option<(Slow, &FunctionInfo)> {
+        let slow = self.tracker.recorder.as_mut()?.take_slow()?;
+        Some((slow, self.tracker.functions.get(slow.function.index())?))
+    }
+
     fn tell_recorder_of_losses(&mut self) {
         let lost = self.lost();
         if let Some(recorder) = &mut self.tracker.recorder {
@@ -232,6 +251,13 @@ impl Engine {
     /// The same, and a new period begins at `end`.
     pub fn report_interval(&mut self, end: Nanos, meta: ReportMeta) -> Report {
         let report = self.report(end, meta);
+        if self.tracker.recorder.is_some() {
+            // What is counted in this period goes with its calls.
+            self.end_chunk(end);
+        }
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.begin_period();
+        }
         self.tracker.ledger.reset();
         self.tracker.threads.reset();
         self.tracker.period = Period { lost_before: self.lost(), ..Period::new(end.0) };

@@ -17,6 +17,8 @@ pub(crate) struct FunctionCounts {
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     log: LogId,
+    /// Its place among the calls that are kept apart.
+    kept: LogId,
     /// One bit per function: this thread finished a call of it in this period.
     called: Vec<u64>,
     pub(crate) calls: u64,
@@ -24,7 +26,7 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn of(thread: ThreadId) -> Self {
-        Self { log: LogId::of(thread), ..Self::default() }
+        Self { log: LogId::of(thread), kept: LogId::of(thread), ..Self::default() }
     }
 
     pub(crate) fn thread(&self) -> ThreadId {
@@ -61,6 +63,8 @@ pub(crate) struct Ledger {
     /// By path node.
     pub(crate) tallies: Vec<Tally>,
     pub(crate) spool: Spool,
+    /// The same calls for a recording, where reports need the others.
+    pub(crate) kept: Option<Spool>,
     /// By function.
     pub(crate) functions: Vec<FunctionCounts>,
     pub(crate) filter: Filter,
@@ -72,7 +76,8 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn new(paths: Paths, spool: Spool, filter: Filter) -> Self {
         let tallies = vec![Tally::default()];
-        Self { paths, tallies, spool, functions: Vec::new(), filter, filtered: 0, calls: 0 }
+        let functions = Vec::new();
+        Self { paths, tallies, spool, kept: None, functions, filter, filtered: 0, calls: 0 }
     }
 
     #[inline]
@@ -109,7 +114,7 @@ impl Ledger {
             tally.add_untimed(duration, own);
         }
         self.count(who, func);
-        self.spool.push(&mut who.log, call);
+        self.enter(who, call);
         duration
     }
 
@@ -117,7 +122,20 @@ impl Ledger {
     pub(crate) fn point(&mut self, who: &mut Account, func: FuncId, at: u64, node: u32) {
         self.tallies[node as usize].add_untimed(0, 0);
         self.count(who, func);
-        self.spool.push(&mut who.log, Call { start: at, duration: 0, node, timed: false });
+        self.enter(who, Call { start: at, duration: 0, node, timed: false });
+    }
+
+    #[inline]
+    fn enter(&mut self, who: &mut Account, call: Call) {
+        self.spool.push(&mut who.log, call);
+        if let Some(kept) = &mut self.kept {
+            kept.push(&mut who.kept, call);
+        }
+    }
+
+    /// The calls that go into a recording.
+    pub(crate) fn recorded(&mut self) -> &mut Spool {
+        self.kept.as_mut().unwrap_or(&mut self.spool)
     }
 
     #[inline]

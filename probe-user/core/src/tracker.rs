@@ -186,9 +186,9 @@ impl Sink for Tracker {
     }
 
     fn caught_up(&mut self) {
-        match self.recorder {
-            Some(_) => self.record_when_due(),
-            None => self.bound_spool(),
+        self.record_when_due();
+        if self.recorder.is_none() || self.ledger.kept.is_some() {
+            self.bound_spool();
         }
     }
 

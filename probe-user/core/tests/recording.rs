@@ -174,3 +174,39 @@ fn others_files_and_newer_ones_are_told() {
     newer[8] = 2;
     assert!(matches!(Recording::open(newer), Err(RecordError::Newer { found: 2, known: 1 })));
 }
+
+/// Reports of intervals and a recording of the same calls, from one engine.
+#[test]
+fn what_is_kept_beside_reports_is_whole() {
+    use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
+    use ctrace_core::record::{End, Writer};
+    use ctrace_core::units::Nanos;
+    let mut engine = Engine::new(EngineConfig { keep: true, ..EngineConfig::default() });
+    for name in ["outer", "inner", "mark"] {
+        engine.add_function(function(name));
+    }
+    engine.watch_slow(Nanos(30), |function| &*function.name != "outer");
+    engine.begin(Nanos(0));
+    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+    let mut told = Vec::new();
+    let (mut reported, mut to) = (0, 0);
+    for group in groups() {
+        for event in &group {
+            engine.push(0, &event.bytes());
+            to = to.max(event.ts);
+        }
+        engine.advance(Nanos(to));
+        let report = engine.report_interval(Nanos(to), ReportMeta::default());
+        reported += report.functions.iter().map(|f| f.calls - f.open).sum::<u64>();
+        for block in engine.take_blocks() {
+            writer.write(&block).expect("memory takes all");
+        }
+        let slow = engine.take_slow();
+        told.extend(slow.map(|(slow, function)| (function.name.to_string(), slow.duration.0)));
+    }
+    let end = End { end_ns: Nanos(to), ..End::default() };
+    let bytes = writer.finish(&end).expect("memory takes all");
+    assert_eq!(calls(&Recording::open(bytes).expect("a recording")), expected());
+    assert_eq!(reported, 4);
+    assert_eq!(told, [("inner".to_owned(), 30)]);
+}

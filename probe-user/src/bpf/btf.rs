@@ -4,7 +4,7 @@
 //! interest here, so one pass over the types is enough: no table of them is built.
 
 use super::BpfError;
-use std::fs;
+use std::{fs, sync::OnceLock};
 
 const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
@@ -28,7 +28,16 @@ const FIELDS: [(&str, &str, &str); 8] = [
 ];
 
 impl Offsets {
-    pub(super) fn of_running_kernel() -> Result<Self, BpfError> {
+    /// Read once.
+    pub(super) fn of_running_kernel() -> Result<&'static Self, BpfError> {
+        static READ: OnceLock<Offsets> = OnceLock::new();
+        match READ.get() {
+            Some(read) => Ok(read),
+            None => Self::read().map(|offsets| READ.get_or_init(|| offsets)),
+        }
+    }
+
+    fn read() -> Result<Self, BpfError> {
         let bytes = fs::read(VMLINUX)
             .map_err(|source| BpfError::Unreadable { path: VMLINUX.into(), source })?;
         let types = Types::parse(&bytes).ok_or(BpfError::Malformed { path: VMLINUX.into() })?;

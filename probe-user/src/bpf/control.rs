@@ -12,13 +12,16 @@ use std::{
 };
 
 /// As many as the map in the eBPF programs holds.
-const PROCESSES_LIMIT: usize = 32768;
+pub(super) const PROCESSES_LIMIT: u32 = 32768;
 
 /// Kernels before 6.10 do not have it; there, what a thread's marker buffer holds when it calls exec
 /// is lost.
 const OPTIONAL: &str = "sched_prepare_exec";
 
-const TRACEPOINTS: [(Program, &CStr, &str); 5] = [
+/// A program, where it goes, and the same for people.
+pub(super) type Tracepoint = (Program, &'static CStr, &'static str);
+
+const TRACEPOINTS: [Tracepoint; 5] = [
     (Program::Fork, c"sched_process_fork", "sched_process_fork"),
     (Program::Exec, c"sched_process_exec", "sched_process_exec"),
     (Program::PrepareExec, c"sched_prepare_exec", OPTIONAL),
@@ -34,8 +37,16 @@ pub(super) struct Control {
 
 impl Control {
     pub(super) fn attach(programs: &Programs, traced: Arc<OwnedFd>) -> Result<Self, BpfError> {
+        Self::attach_to(programs, traced, &TRACEPOINTS)
+    }
+
+    pub(super) fn attach_to(
+        programs: &Programs,
+        traced: Arc<OwnedFd>,
+        tracepoints: &[Tracepoint],
+    ) -> Result<Self, BpfError> {
         let mut links = Vec::new();
-        for (program, name, tracepoint) in TRACEPOINTS {
+        for &(program, name, tracepoint) in tracepoints {
             let loaded = programs.get(program, AttachType::Any)?;
             match sys::open_raw_tracepoint(name, loaded.as_fd()) {
                 Ok(link) => links.push(link),
@@ -58,6 +69,13 @@ impl Control {
                 _ => BpfError::Map { what: "traced processes", source },
             }
         })
+    }
+}
+
+impl Control {
+    /// That it is not there is as good.
+    pub(super) fn forget(&self, pid: u32) {
+        let _ = sys::map_delete(self.traced.as_fd(), pid);
     }
 }
 

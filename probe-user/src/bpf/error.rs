@@ -93,7 +93,7 @@ pub enum BpfError {
     TooManyJumps { needed: usize, limit: usize },
 
     #[error("too many processes are traced at once (at most {limit})")]
-    TooManyProcesses { limit: usize },
+    TooManyProcesses { limit: u32 },
 
     #[error("cannot change or read the eBPF map of {what}: {source}")]
     Map { what: &'static str, source: io::Error },

@@ -1,8 +1,7 @@
 //! The programs and maps of one tracing session, loaded.
 
 use super::{
-    BpfError, Diagnostics, LostCounter, Release, Rings,
-    btf::Offsets,
+    BpfError, Diagnostics, LostCounter, News, Release, Rings,
     buffers::Buffers,
     control::Control,
     cpus::Cpus,
@@ -10,19 +9,18 @@ use super::{
     jumps::Jumps,
     layout::Layout,
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
+    loader::{Settings, load_maps, map_fds, take_map},
     object,
     programs::Programs,
 };
-use aya::{EbpfLoader, maps::Map};
-use ctrace_common::{JumpTarget, TRACED, TRACED_LAUNCHED};
+use aya::maps::Map;
+use ctrace_common::{JumpTarget, PAGE_LEN, TRACED, TRACED_LAUNCHED};
 use ctrace_core::{
     marker::BufferId,
     units::{Pid, Tid},
 };
 use std::{
-    error::Error as _,
-    io,
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
@@ -36,6 +34,8 @@ pub struct Config {
     pub follow: bool,
     /// Whether there will be marker buffers.
     pub markers: bool,
+    /// Whether [`News`] come when a ring fills, for a reader that sleeps long.
+    pub wakes: bool,
 }
 
 /// The programs in the kernel. Attachments may outlive it.
@@ -58,19 +58,18 @@ impl Kernel {
     /// Traced processes are watched from now on.
     pub fn load(config: &Config) -> Result<Self, BpfError> {
         let bytes = object::bytes()?;
-        let offsets = Offsets::of_running_kernel()?;
         let cpus = Cpus::read()?;
         let layout = Layout::new(cpus.online.len(), config.ring_bytes)?;
         let filters_in_programs =
             config.follow || Release::running().filters_threads_not_processes();
-        let first_pages = layout.first_pages(&cpus.online);
-        let mut ebpf =
-            load_maps(bytes, &offsets, layout, &first_pages, filters_in_programs, config)?;
-        let fds: Vec<_> = ebpf
-            .maps()
-            .filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd())))
-            .collect();
-        let programs = Programs::parse(bytes, &fds)?;
+        let mut ebpf = load_maps(&Settings {
+            config,
+            layout,
+            first_pages: &layout.first_pages(&cpus.online),
+            filter: filters_in_programs,
+            news_bytes: PAGE_LEN as u32,
+        })?;
+        let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
@@ -153,6 +152,11 @@ impl Kernel {
         Rings::map(&*map.ok_or(BpfError::RingsTaken)?, self.layout)
     }
 
+    /// What wakes the reader of the rings; there is only one.
+    pub fn news(&mut self) -> Result<News, BpfError> {
+        News::take(&mut self.ebpf)
+    }
+
     pub fn lost(&self) -> LostCounter {
         self.lost.clone()
     }
@@ -163,68 +167,14 @@ impl Kernel {
     }
 }
 
-/// Lets aya read the object and create its maps.
-fn load_maps(
-    object: &[u8],
-    offsets: &Offsets,
-    layout: Layout,
-    first_pages: &[u32],
-    filter: bool,
-    config: &Config,
-) -> Result<aya::Ebpf, BpfError> {
-    /// As aya-log numbers its levels: warnings and errors.
-    const LOG_LEVEL: u8 = 2;
-    let (filter, follow) = (u32::from(filter), u32::from(config.follow));
-    let slot_pages = layout.slot_pages();
-    let mut loader = EbpfLoader::new();
-    loader
-        .btf(None)
-        .map_max_entries("RINGS", layout.pages())
-        .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
-        .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
-        .override_global("RING_PAGES", &slot_pages, true)
-        .override_global("FIRST_PAGE", first_pages, true)
-        .override_global("FILTER", &filter, true)
-        .override_global("FOLLOW", &follow, true)
-        .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
-    for (name, offset) in offsets.globals() {
-        loader.override_global(name, offset, true);
-    }
-    loader.load(object).map_err(|error| {
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            if let Some(source) = inner.downcast_ref::<io::Error>() {
-                let source = match source.raw_os_error() {
-                    Some(errno) => io::Error::from_raw_os_error(errno),
-                    None => io::Error::new(source.kind(), source.to_string()),
-                };
-                return BpfError::permission("create eBPF maps", &source)
-                    .unwrap_or(BpfError::Create { what: "the eBPF maps".into(), source });
-            }
-            cause = inner.source();
-        }
-        BpfError::Object { reason: error.to_string() }
-    })
-}
-
-fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
+/// For the maps that are known here.
+pub(super) fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
         Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => {
             Some(data.fd().as_fd())
         }
         _ => None,
     }
-}
-
-/// A descriptor of our own for one of the maps.
-fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>, BpfError> {
-    let fd = ebpf
-        .map(name)
-        .and_then(map_fd)
-        .ok_or_else(|| BpfError::Object { reason: format!("it has no map `{name}`") })?;
-    fd.try_clone_to_owned()
-        .map(Arc::new)
-        .map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
 }
 
 /// Which links the kernel knows, each found out when it is first asked for.

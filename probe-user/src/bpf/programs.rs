@@ -34,10 +34,12 @@ pub(super) enum Program {
     PrepareExec,
     Exit,
     Rename,
+    Start,
+    Birth,
 }
 
 impl Program {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::Session,
         Self::Entry,
         Self::Return,
@@ -51,6 +53,8 @@ impl Program {
         Self::PrepareExec,
         Self::Exit,
         Self::Rename,
+        Self::Start,
+        Self::Birth,
     ];
 
     /// Its name in the object.
@@ -69,14 +73,20 @@ impl Program {
             Self::PrepareExec => "on_prepare_exec",
             Self::Exit => "on_exit",
             Self::Rename => "on_rename",
+            Self::Start => "on_start",
+            Self::Birth => "on_birth",
         }
     }
 
     const fn kind(self) -> ProgramType {
         match self {
-            Self::Fork | Self::Exec | Self::PrepareExec | Self::Exit | Self::Rename => {
-                ProgramType::RawTracepoint
-            }
+            Self::Fork
+            | Self::Exec
+            | Self::PrepareExec
+            | Self::Exit
+            | Self::Rename
+            | Self::Start
+            | Self::Birth => ProgramType::RawTracepoint,
             _ => ProgramType::Kprobe,
         }
     }

@@ -1,9 +1,13 @@
 //! The command line: every option once, with the help that the man page and the completions repeat.
 
+mod ctl;
+mod daemon;
 mod diff;
 mod options;
 pub mod values;
 
+pub use ctl::{CtlArgs, CtlAttachArgs, CtlCommand, CtlRecordArgs, WhomArgs};
+pub use daemon::DaemonArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, QueryArgs, RecordingArgs,
@@ -50,6 +54,8 @@ pub enum Command {
     Report(Box<ReportArgs>),
     Diff(Box<DiffArgs>),
     Export(Box<ExportArgs>),
+    Daemon(DaemonArgs),
+    Ctl(CtlArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]
@@ -143,7 +149,7 @@ pub struct TraceArgs {
 }
 
 /// What these and `record` share.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use ctrace_core::units::Nanos;
 use std::{path::PathBuf, time::Duration};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
 pub struct SelectArgs {
     /// Functions by glob or /regex/ on demangled names; repeatable. OBJECT is a glob on the file
@@ -32,7 +32,7 @@ pub struct MostArgs {
     pub max_functions: usize,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Which calls count")]
 pub struct FilterArgs {
     /// Only calls that took at least this long; shorter ones are their caller's time
@@ -125,7 +125,7 @@ pub struct OutputArgs {
     pub output: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Probes")]
 pub struct ProbeArgs {
     /// How the ends of calls are seen
@@ -190,9 +190,10 @@ pub enum LinkArg {
 }
 
 /// `--max-slowdown`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum SlowdownArg {
     Off,
+    #[default]
     Warn,
     StopBeyond(f64),
 }

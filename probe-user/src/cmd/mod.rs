@@ -2,6 +2,8 @@
 
 mod attach;
 mod completions;
+mod ctl;
+mod daemon;
 mod diff;
 mod doctor;
 mod exec;
@@ -33,6 +35,8 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Report(args) => report::main(&args),
         Command::Diff(args) => diff::main(&args),
         Command::Export(args) => export::main(&args),
+        Command::Ctl(args) => ctl::main(&args),
+        Command::Daemon(args) => daemon::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::Exec(args) => Err(exec::main(&args)),

@@ -48,7 +48,12 @@ impl Calibration {
 
 /// Takes a part of a second.
 pub fn measure() -> anyhow::Result<Calibration> {
-    let kernel = Kernel::load(&Config { ring_bytes: RING_BYTES, follow: false, markers: false })?;
+    let kernel = Kernel::load(&Config {
+        ring_bytes: RING_BYTES,
+        follow: false,
+        markers: false,
+        wakes: false,
+    })?;
     let own = Pid(std::process::id());
     kernel.trace_process(own)?;
     let placement = place_spun()?;

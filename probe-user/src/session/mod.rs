@@ -1,10 +1,12 @@
 //! One tracing session: plans probes, attaches them, moves records into the engine, ends.
 
 pub mod arm;
+pub mod bell;
 pub mod budget;
 pub mod buffers;
 pub mod calibrate;
 pub mod costs;
+pub mod flight;
 pub mod groups;
 pub mod jump_room;
 pub mod launch;
@@ -13,6 +15,7 @@ pub mod markers;
 pub mod memory;
 mod nothing_chosen;
 pub mod output;
+pub mod pace;
 pub mod plan;
 pub mod reader;
 pub mod readings;

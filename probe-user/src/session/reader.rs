@@ -5,8 +5,12 @@
 //! but for those of a thread that was preempted for longer between taking the time and handing in
 //! the record. Buffers come before rings: what is flushed in between is in a ring by then.
 
-use super::buffers::{Buffers, OwnedBuffer};
-use crate::bpf::{self, Rings};
+use super::{
+    bell::{Bell, Caller},
+    buffers::{Buffers, OwnedBuffer},
+    pace::Pace,
+};
+use crate::bpf::{self, News, Rings};
 use ctrace_common::{CONTROL_LEN, Control, Kind};
 use ctrace_core::{
     decode::{Decoded, decode},
@@ -19,7 +23,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
-    thread::JoinHandle,
     time::Duration,
 };
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -29,8 +32,8 @@ pub const HOLD: Nanos = Nanos::from_millis(100);
 
 /// Between passes when much happens.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
-/// The longest pause, when little or nothing happens: each pass wakes two threads.
-const IDLE_PAUSE: Duration = Duration::from_millis(50);
+/// After the programs woke the reader: what they told is in order by then.
+const SETTLING_PAUSE: Duration = Duration::from_millis(150);
 /// Between looks into marker buffers: the shortest and the longest pause.
 const LOOKS_PAUSE: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_millis(500));
 /// A pause is so many times the processor time of the look before: with ten thousand threads a look
@@ -38,6 +41,8 @@ const LOOKS_PAUSE: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_millis(
 const PAUSE_PER_LOOK: u64 = 20;
 /// A ring filled beyond this since the last pass is much.
 const BUSY_FILL: f64 = 1.0 / 32.0;
+/// The same where the programs wake the reader.
+const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches in flight: bounds what waits for a slow report.
@@ -95,7 +100,7 @@ impl Batch {
 /// The thread that drains the rings.
 pub struct Reader {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    caller: Caller,
 }
 
 impl Reader {
@@ -103,21 +108,25 @@ impl Reader {
     pub fn start(
         rings: Rings,
         adopted: mpsc::Receiver<OwnedBuffer>,
+        news: Option<News>,
+        pace: Pace,
     ) -> std::io::Result<(Self, Receiver<Batch>)> {
         let (sender, receiver) = channel(BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let mut source = Source::new(rings, adopted);
-        let thread = std::thread::Builder::new()
+        let mut bell = Bell::new(news)?;
+        let caller = bell.caller();
+        std::thread::Builder::new()
             .name("reader".into())
-            .spawn(move || source.run(&sender, &seen))?;
-        Ok((Self { stop, thread }, receiver))
+            .spawn(move || source.run(&sender, &seen, &mut bell, pace))?;
+        Ok((Self { stop, caller }, receiver))
     }
 
     /// Asks for a last pass, after which the channel ends.
     pub fn finish(&self) {
         self.stop.store(true, Ordering::Release);
-        self.thread.thread().unpark();
+        self.caller.call();
     }
 }
 
@@ -148,8 +157,9 @@ impl Source {
         Self { rings, buffers, looks_pause, adopted, changes, unblocked }
     }
 
-    fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool) {
+    fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool, bell: &mut Bell, pace: Pace) {
         let mut pause = BUSY_PAUSE;
+        let mut called = false;
         loop {
             let last = stop.load(Ordering::Acquire);
             let fill = self.rings.fill();
@@ -160,8 +170,11 @@ impl Source {
             if !self.pass(sender, last) || last {
                 return;
             }
-            pause = next_pause(pause, fill);
-            std::thread::park_timeout(pause);
+            pause = match called {
+                true => SETTLING_PAUSE,
+                false => next_pause(pause, fill, pace),
+            };
+            called = bell.sleep(pause);
         }
     }
 
@@ -223,8 +236,9 @@ impl Source {
 }
 
 /// Short as soon as a ring fills, and longer step by step while all are nearly empty.
-fn next_pause(pause: Duration, fill: f64) -> Duration {
-    if fill > BUSY_FILL { BUSY_PAUSE } else { (pause * 2).min(IDLE_PAUSE) }
+fn next_pause(pause: Duration, fill: f64, pace: Pace) -> Duration {
+    let busy = if pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
+    if fill > busy { BUSY_PAUSE } else { (pause * 2).min(pace.pass) }
 }
 
 /// How long after a look that took so much processor time the next one begins.
@@ -262,10 +276,12 @@ mod tests {
     fn passes_are_frequent_only_while_a_ring_fills() {
         let mut pause = BUSY_PAUSE;
         for _ in 0..10 {
-            pause = next_pause(pause, 0.001);
+            pause = next_pause(pause, 0.001, Pace::PROMPT);
         }
-        assert_eq!(pause, IDLE_PAUSE);
-        assert_eq!(next_pause(pause, 0.1), BUSY_PAUSE);
+        assert_eq!(pause, Pace::PROMPT.pass);
+        assert_eq!(next_pause(pause, 0.1, Pace::PROMPT), BUSY_PAUSE);
+        assert!(next_pause(pause, 0.1, Pace::CALM) > BUSY_PAUSE);
+        assert_eq!(next_pause(pause, 0.6, Pace::CALM), BUSY_PAUSE);
     }
 
     #[test]

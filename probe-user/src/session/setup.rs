@@ -3,8 +3,10 @@
 use super::{
     arm::LinkOptions,
     costs::HitCosts,
+    flight::Flight,
     markers::MARKER_CALL,
     output::Output,
+    pace::Pace,
     plan::{Plan, Planner, Sites},
     slowdown::Watch,
     status::Status,
@@ -43,11 +45,22 @@ pub struct Setup<'a> {
     args: &'a WhatArgs,
     planner: Planner,
     pub plan: Plan,
+    pub pace: Pace,
+    pub flight: Option<Flight>,
 }
 
 impl<'a> Setup<'a> {
-    /// Chooses the functions and their probes, before anything is touched.
+    /// As [`Self::choose`], and what the user should know of the selection is said.
     pub fn plan(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
+        let setup = Self::choose(args, objects)?;
+        for line in &setup.plan.remarks {
+            ui::say(line);
+        }
+        Ok(setup)
+    }
+
+    /// Chooses the functions and their probes, before anything is touched.
+    pub fn choose(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
         let mut planner = planner(&args.select, args.most.max_functions, args.probes.returns)?;
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
@@ -62,10 +75,7 @@ impl<'a> Setup<'a> {
                 ),
             }
         }
-        for line in &plan.remarks {
-            ui::say(line);
-        }
-        Ok(Self { args, planner, plan })
+        Ok(Self { args, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
     /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
@@ -82,7 +92,12 @@ impl<'a> Setup<'a> {
         let least = if markers { 4 * 4096 } else { 4096 };
         let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
-        let kernel = Kernel::load(&Config { ring_bytes, follow: probes.follow, markers })?;
+        let kernel = Kernel::load(&Config {
+            ring_bytes,
+            follow: probes.follow,
+            markers,
+            wakes: self.pace.wakes,
+        })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
             Origin::Launched => kernel.trace_launched(pid)?,
@@ -92,6 +107,7 @@ impl<'a> Setup<'a> {
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: filter(&self.args.filter),
             record: output.records(),
+            keep: self.flight.is_some(),
             rings: kernel.ring_count(),
             ..EngineConfig::default()
         });
@@ -112,17 +128,19 @@ impl<'a> Setup<'a> {
             engine,
             planner: self.planner,
             links,
-            output,
             budget: probes.budget,
             costs: match probes.budget {
                 Some(_) => HitCosts::measured(),
                 None => HitCosts::default(),
             },
             watch: Watch::new(probes.max_slowdown),
-            status: match origin {
-                Origin::Running => Status::visible(),
-                Origin::Launched => Status::hidden(),
+            status: match (origin, &output) {
+                (Origin::Launched, _) | (_, Output::Live(_)) => Status::hidden(),
+                (Origin::Running, _) => Status::visible(),
             },
+            pace: self.pace,
+            flight: self.flight,
+            output,
             pid,
             target,
         }))

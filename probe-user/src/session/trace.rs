@@ -20,11 +20,9 @@ use tokio::{
         mpsc::{Receiver, UnboundedReceiver},
         oneshot,
     },
-    time::{Instant, MissedTickBehavior, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
-/// Between looks at new programs, libraries and threads of the target.
-const LOOK_AROUND: Duration = Duration::from_millis(200);
 /// "For ever", for a sleep that is not wanted.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -104,8 +102,7 @@ async fn collect(
 ) -> anyhow::Result<()> {
     let left = time_up.map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
     let time_up = Instant::now() + left;
-    let mut look = tokio::time::interval(LOOK_AROUND);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut look = Instant::now();
     loop {
         let tend =
             tracer.budget_due().map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
@@ -127,7 +124,11 @@ async fn collect(
                     true
                 }
             },
-            _ = look.tick() => tracer.look_around()?,
+            () = sleep_until(look) => {
+                let go_on = tracer.look_around()?;
+                look = Instant::now() + tracer.look_pause();
+                go_on
+            }
         };
         if !go_on {
             return Ok(());

@@ -12,8 +12,10 @@ use super::{
     arm::{self, ByRole, LinkOptions},
     buffers::OwnedBuffer,
     costs::{Costs, HitCosts},
+    flight::Flight,
     groups::Group,
     output::Output,
+    pace::Pace,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
     reader::{Batch, Reader},
     slowdown::Watch,
@@ -57,6 +59,9 @@ pub struct Parts {
     pub status: Status,
     /// Percent of the target's processor time that the probes may cost.
     pub budget: Option<f64>,
+    pub pace: Pace,
+    /// Beside reports.
+    pub flight: Option<Flight>,
     /// Our own child, which may be held at the start of a program.
     pub launched: bool,
     pub pid: Pid,
@@ -88,6 +93,9 @@ pub struct Tracer {
     /// Of a recording.
     chunk_end: Nanos,
     looks: u32,
+    look_pause: Duration,
+    /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
+    cpu_at_maps: Option<Nanos>,
     finishing: bool,
     diagnostics: Option<Diagnostics>,
     /// Of the process and its children, while those are followed.
@@ -96,9 +104,6 @@ pub struct Tracer {
 
 /// The kernel keeps this much free below the main stack for it to grow.
 const MAIN_STACK_ROOM: u64 = 128 << 20;
-
-/// The mappings are read on each so many looks around: new libraries and stacks.
-const LOOKS_PER_MAPS: u32 = 5;
 
 impl Tracer {
     pub fn new(mut parts: Parts) -> Self {
@@ -128,6 +133,8 @@ impl Tracer {
             settled: Nanos::ZERO,
             chunk_end: Nanos::ZERO,
             looks: 0,
+            look_pause: Duration::ZERO,
+            cpu_at_maps: None,
             finishing: false,
             diagnostics,
             clock: None,
@@ -180,6 +187,9 @@ impl Tracer {
         });
         self.costs.add(&object.functions);
         let ids = arm::introduce(&mut parts.engine, object);
+        if let Some(flight) = &parts.flight {
+            parts.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
+        }
         if self.budget.is_some() {
             self.attach_groups(object, &ids)?;
         } else {
@@ -246,7 +256,10 @@ impl Tracer {
     /// Starts to read what the probes deliver.
     pub fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
         let adopted = self.adopted.take().context("there is a reader already")?;
-        Reader::start(self.parts.kernel.rings()?, adopted).context("cannot start a thread")
+        let pace = self.parts.pace;
+        let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
+        let rings = self.parts.kernel.rings()?;
+        Reader::start(rings, adopted, news, pace).context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
@@ -283,6 +296,11 @@ impl Tracer {
             diagnostics.flush();
         }
         let execed = self.take_changes();
+        let (first, longest) = self.parts.pace.look;
+        self.look_pause = match execed.is_empty() {
+            true => (self.look_pause * 2).clamp(first, longest),
+            false => first,
+        };
         for pid in execed {
             self.arm_executed(pid);
         }
@@ -291,7 +309,7 @@ impl Tracer {
             // The record that tells it is still on its way, or was lost.
             self.release(self.parts.pid);
         }
-        if self.looks.is_multiple_of(LOOKS_PER_MAPS) {
+        if self.looks.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
             self.arm_new_objects(self.parts.pid);
             let followed: Vec<Pid> = self.followed.iter().copied().collect();
             followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
@@ -302,6 +320,20 @@ impl Tracer {
         self.parts.status.show(self.parts.engine.counters(), lost, written);
         self.tend_budget();
         self.check_slowdown()
+    }
+
+    /// Until the next one.
+    pub fn look_pause(&self) -> Duration {
+        self.look_pause
+    }
+
+    /// Whether the target has run since the last time; while children are followed, it always has.
+    fn has_run(&mut self) -> bool {
+        if !self.parts.pace.wakes {
+            return true;
+        }
+        let cpu = if self.followed.is_empty() { self.own_cpu_time() } else { None };
+        std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
     }
 
     /// What happened to processes; returns those that run a new program.

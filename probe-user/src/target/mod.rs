@@ -7,6 +7,7 @@ pub mod bias;
 pub mod debug_files;
 pub mod demangle;
 pub mod elf;
+pub mod facts;
 mod inlined;
 pub mod launch;
 pub mod lines;

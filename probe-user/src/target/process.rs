@@ -61,13 +61,20 @@ pub struct Process {
 }
 
 /// What /proc/PID/stat tells that is of use here.
-struct Stat {
-    comm: String,
+pub(super) struct Stat {
+    pub(super) comm: String,
     state: u8,
+    pub(super) parent: u32,
     flags: u64,
-    start_time: u64,
+    pub(super) start_time: u64,
     cpu_ticks: u64,
     start_stack: u64,
+}
+
+impl Stat {
+    pub(super) fn is_kernel_thread(&self) -> bool {
+        self.flags & PF_KTHREAD != 0
+    }
 }
 
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -77,7 +84,7 @@ impl Process {
     /// Looks at a process and refuses it when it cannot be traced.
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let stat = read_stat(pid)?;
-        if stat.flags & PF_KTHREAD != 0 {
+        if stat.is_kernel_thread() {
             return Err(ProcessError::KernelThread { pid, comm: stat.comm });
         }
         if let Some(leader) = status_number(pid, "Tgid:").filter(|leader| *leader != pid) {
@@ -100,6 +107,11 @@ impl Process {
             exe: maps::without_deleted(&exe).0,
             start_time: stat.start_time,
         })
+    }
+
+    /// Clock ticks after boot at which it began.
+    pub fn start_time(&self) -> u64 {
+        self.start_time
     }
 
     pub fn pid(&self) -> u32 {
@@ -199,11 +211,11 @@ pub(super) fn proc_path(pid: u32, entry: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{entry}"))
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn read_stat(pid: u32) -> Result<Stat, ProcessError> {
+pub(super) fn read_stat(pid: u32) -> Result<Stat, ProcessError> {
     let path = proc_path(pid, "stat");
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -244,6 +256,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     Some(Stat {
         comm,
         state: *fields.first()?.as_bytes().first()?,
+        parent: fields.get(1)?.parse().ok()?,
         flags: fields.get(6)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
         start_stack: fields.get(25).and_then(|field| field.parse().ok()).unwrap_or_default(),
@@ -256,7 +269,7 @@ fn status_number(pid: u32, key: &str) -> Option<u32> {
     text(&status).lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
 }
 
-fn read_command(pid: u32) -> Vec<String> {
+pub(super) fn read_command(pid: u32) -> Vec<String> {
     let Ok(bytes) = fs::read(proc_path(pid, "cmdline")) else { return Vec::new() };
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     if bytes.is_empty() {

@@ -31,15 +31,16 @@ pub use loss::{loss_line, warnings};
 pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
 
-use ctrace_core::export::csv;
+use ctrace_core::export::{clean::clean, csv};
 use ctrace_core::report::Report;
 use std::io::Write as _;
 use style::Tone;
 use views::Context;
 
-/// A line for the user on stderr. That nobody reads it is no reason to fail.
+/// A line for the user on stderr, harmless whatever names are in it. That nobody reads it is no
+/// reason to fail.
 pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "ctrace: {line}");
+    let _ = writeln!(std::io::stderr(), "ctrace: {}", clean(line));
 }
 
 /// The views in `options`, one below the other.

@@ -18,7 +18,12 @@ pub fn to_pretty(value: &impl Serialize) -> String {
 
 /// One object on one line, with a line feed at the end: a report of `--interval`.
 pub fn to_line(report: &Report) -> String {
-    serialise(report, Safe(CompactFormatter))
+    line(report)
+}
+
+/// Anything with string keys as one line, with a line feed at the end.
+pub fn line(value: &(impl Serialize + ?Sized)) -> String {
+    serialise(value, Safe(CompactFormatter))
 }
 
 /// Anything with string keys as JSON on one line, without a line feed.

@@ -1,7 +1,7 @@
 //! The frame around everything in a recording: what it is, how long, and a check sum.
 
 use super::{ReadAt, RecordError};
-use crate::units::ThreadId;
+use crate::units::{Nanos, ThreadId};
 
 /// At the start of a file.
 const MAGIC: [u8; 8] = *b"\x89CTRACE\n";
@@ -64,6 +64,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Of a chunk: its stretch of time.
+    pub fn window(&self) -> std::ops::Range<Nanos> {
+        Nanos(self.window.start)..Nanos(self.window.end)
+    }
+
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
         Self { kind, contents, window: 0..0, calls: 0, threads: Vec::new(), ended: Vec::new() }
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 /// Everything defined so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Definitions {
     /// All but the threads.
     names: Names,
@@ -23,7 +23,7 @@ pub struct Definitions {
 
 impl Definitions {
     /// Takes note of a block that was written.
-    pub fn note(&mut self, block: Block) {
+    pub fn note(&mut self, block: &Block) {
         match block.kind {
             BlockKind::Names => {
                 if let Ok(names) = serde_json::from_slice::<Names>(&block.contents) {
@@ -32,11 +32,11 @@ impl Definitions {
                     self.threads.extend(names.threads.into_iter().map(|t| (t.id, t)));
                 }
             }
-            BlockKind::Paths => self.paths.extend(block.contents),
+            BlockKind::Paths => self.paths.extend(&block.contents),
             BlockKind::Calls => {
                 let end = Nanos(block.window.end);
-                self.last_seen.extend(block.threads.into_iter().map(|thread| (thread, end)));
-                self.ended.extend(block.ended);
+                self.last_seen.extend(block.threads.iter().map(|thread| (*thread, end)));
+                self.ended.extend(&block.ended);
             }
             BlockKind::Start | BlockKind::End | BlockKind::Index => {}
         }

@@ -49,6 +49,7 @@ mod names;
 mod recorder;
 mod recording;
 mod room;
+mod slow;
 mod varint;
 mod writer;
 
@@ -60,6 +61,7 @@ pub use index::ChunkEntry;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
+pub use slow::Slow;
 pub(crate) use varint::put as put_varint;
 pub use writer::{Copied, Writer};
 

@@ -5,6 +5,7 @@ use super::CHUNK_CALLS;
 use super::block::{Block, BlockKind};
 use super::chunk::{Chunk, ChunkLoss, OpenCall};
 use super::names::{Names, ObjectRecord, ThreadRecord};
+use super::slow::{Slow, SlowWatch};
 use super::varint::put;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -22,6 +23,7 @@ pub(crate) struct Recorder {
     loss: ChunkLoss,
     /// The kernel's count, as far as the session knows.
     pub(crate) lost_events: u64,
+    pub(crate) watch: SlowWatch,
 }
 
 impl Recorder {
@@ -34,6 +36,16 @@ impl Recorder {
     /// Where the first chunk begins.
     pub(crate) fn begin(&mut self, start: u64) {
         self.from = start;
+    }
+
+    /// Counts that are of a period begin anew.
+    pub(crate) fn begin_period(&mut self) {
+        self.loss = ChunkLoss { events: self.loss.events, ..ChunkLoss::default() };
+        self.headless.clear();
+    }
+
+    pub(crate) fn take_slow(&mut self) -> Option<Slow> {
+        self.watch.take()
     }
 
     pub(crate) fn take_blocks(&mut self) -> Vec<Block> {
@@ -109,9 +121,10 @@ impl Tracker {
                 chunk.headless.push((FuncId(index as u32), counts.headless - before));
             }
         }
-        let cut = self.ledger.spool.cut(0);
         let mut open = self.open_by_thread();
-        for (thread, calls) in self.ledger.spool.threads_before(&cut) {
+        let spool = self.ledger.recorded();
+        let cut = spool.cut(0);
+        for (thread, calls) in spool.threads_before(&cut) {
             let at = open.binary_search_by_key(&thread, |(thread, _)| *thread);
             let open = at.map(|at| std::mem::take(&mut open[at].1)).unwrap_or_default();
             chunk.push(thread, calls, open);
@@ -119,7 +132,8 @@ impl Tracker {
         for (thread, open) in open {
             chunk.push(thread, std::iter::empty(), open);
         }
-        self.ledger.spool.forget_before(&cut);
+        spool.forget_before(&cut);
+        recorder.watch.look(&chunk, self.ledger.paths.nodes());
         (recorder.from, recorder.calls) = (to, self.ledger.calls);
         recorder.blocks.push(Block {
             kind: BlockKind::Calls,

@@ -77,7 +77,7 @@ impl Segments {
         let is_chunk = block.kind == BlockKind::Calls;
         let writer = self.writer.as_mut().context("the recording has not begun")?;
         writer.write(&block)?;
-        self.definitions.note(block);
+        self.definitions.note(&block);
         if is_chunk {
             writer.flush()?;
             let size = writer.written();

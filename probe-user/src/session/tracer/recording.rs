@@ -3,7 +3,8 @@
 use super::Tracer;
 use crate::{session::output::Output, ui};
 use ctrace_core::{
-    record::{End, Host, Start},
+    function::qualified,
+    record::{Block, End, Host, Start},
     units::Nanos,
 };
 
@@ -14,6 +15,10 @@ impl Tracer {
     /// Tracing is armed.
     pub(super) fn begin_recording(&mut self) -> anyhow::Result<()> {
         self.chunk_end = self.start;
+        let start = self.start_record();
+        if let Some(flight) = &mut self.parts.flight {
+            flight.begin(start.clone());
+        }
         let recording = match &mut self.parts.output {
             Output::Recording(recording) => recording,
             Output::Reports(reports) => {
@@ -22,7 +27,11 @@ impl Tracer {
             }
             Output::Live(_) => return Ok(()),
         };
-        recording.begin(Start {
+        recording.begin(start)
+    }
+
+    fn start_record(&self) -> Start {
+        Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
             host: host(),
             epoch_offset_ns: ui::wall::epoch_offset_ns(),
@@ -31,7 +40,7 @@ impl Tracer {
             arguments: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
-        })
+        }
     }
 
     /// Everything up to `settled` has been seen. `false` when there is no room for more calls.
@@ -47,7 +56,7 @@ impl Tracer {
         let blocks = self.parts.engine.take_blocks();
         match &mut self.parts.output {
             Output::Recording(recording) => recording.write(blocks)?,
-            Output::Live(_) => {}
+            Output::Live(_) => self.keep(blocks),
             Output::Reports(reports) => {
                 if let Some(spill) = &mut reports.spill
                     && let Err(error) = spill.write(blocks)
@@ -60,6 +69,17 @@ impl Tracer {
             }
         }
         Ok(true)
+    }
+
+    /// In the flight recorder; what was slow is told when it is in.
+    fn keep(&mut self, blocks: Vec<Block>) {
+        let Some(flight) = &mut self.parts.flight else { return };
+        flight.take(blocks);
+        if let Some((slow, function)) = self.parts.engine.take_slow() {
+            let group = function.group.as_deref();
+            let name = qualified(function.kind, group, &function.name).into_owned();
+            flight.tell(slow, &name);
+        }
     }
 
     /// Nothing more will come: the last chunk ends at `end`.

@@ -30,12 +30,16 @@ impl Tracer {
         self.parts.links.pid.is_none()
     }
 
+    pub(super) fn own_cpu_time(&self) -> Option<Nanos> {
+        Process::cpu_time(self.parts.pid.0)
+    }
+
     /// CPU time of all whose hits are counted.
     pub(super) fn cpu_time(&self) -> Option<Nanos> {
         match &self.clock {
             Some(clock) => clock.read().ok(),
             None if self.follows() => None,
-            None => Process::cpu_time(self.parts.pid.0),
+            None => self.own_cpu_time(),
         }
     }
 

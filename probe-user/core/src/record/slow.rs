@@ -1,0 +1,52 @@
+//! Calls that took too long, seen as they go into a chunk.
+
+use super::chunk::Chunk;
+use crate::paths::Node;
+use crate::units::{FuncId, Nanos};
+
+/// A call that took too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// Which function it was of.
+    pub function: FuncId,
+    /// When it began.
+    pub start: Nanos,
+    /// How long it took.
+    pub duration: Nanos,
+}
+
+/// What is too long, and of which functions.
+#[derive(Debug, Default)]
+pub(crate) struct SlowWatch {
+    threshold: Option<Nanos>,
+    /// By function.
+    wanted: Vec<bool>,
+    longest: Option<Slow>,
+}
+
+impl SlowWatch {
+    pub(crate) fn set(&mut self, threshold: Nanos, wanted: Vec<bool>) {
+        (self.threshold, self.wanted) = (Some(threshold), wanted);
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Slow> {
+        self.longest.take()
+    }
+
+    pub(crate) fn look(&mut self, chunk: &Chunk, nodes: &[Node]) {
+        let Some(threshold) = self.threshold else { return };
+        for call in chunk.threads().iter().flat_map(|thread| chunk.calls(thread)) {
+            if !call.is_timed() || call.duration() < threshold {
+                continue;
+            }
+            let Some(function) = nodes.get(call.path() as usize).map(|node| node.func) else {
+                continue;
+            };
+            let is_wanted = self.wanted.get(function.index()) == Some(&true);
+            if is_wanted && self.longest.is_none_or(|slow| slow.duration < call.duration()) {
+                let (start, duration) = (call.start(), call.duration());
+                self.longest = Some(Slow { function, start, duration });
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Lets aya read the object and create its maps, with what user space decides filled in.
+//!
+//! One loader serves the whole process: aya reads all types of the running kernel to make one, which
+//! takes tens of milliseconds and megabytes, and a daemon loads for every process that starts.
+
+use super::{
+    BpfError, Config, btf::Offsets, control::PROCESSES_LIMIT, kernel::map_fd, layout::Layout,
+    object,
+};
+use aya::EbpfLoader;
+use std::{
+    error::Error as _,
+    io,
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// As aya-log numbers its levels: warnings and errors.
+const LOG_LEVEL: u8 = 2;
+
+static LOADER: Mutex<Option<EbpfLoader<'static>>> = Mutex::new(None);
+
+/// Values that loaders have, each once: there are few different ones.
+static KEPT: Mutex<Vec<&'static [u32]>> = Mutex::new(Vec::new());
+
+/// What the programs find in their globals and maps.
+pub(super) struct Settings<'a> {
+    pub(super) config: &'a Config,
+    pub(super) layout: Layout,
+    /// Of the ring of each CPU.
+    pub(super) first_pages: &'a [u32],
+    /// The programs ask the set of traced processes.
+    pub(super) filter: bool,
+    pub(super) news_bytes: u32,
+}
+
+pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> {
+    let Settings { config, layout, first_pages, filter, news_bytes } = settings;
+    let offsets = Offsets::of_running_kernel()?;
+    let mut loader = LOADER.lock().unwrap_or_else(PoisonError::into_inner);
+    let loader = loader.get_or_insert_with(|| {
+        let mut loader = EbpfLoader::new();
+        loader.btf(None);
+        loader
+    });
+    loader
+        .map_max_entries("RINGS", layout.pages())
+        // Nobody else's process is in the set while children are not followed.
+        .map_max_entries("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 })
+        .map_max_entries("NEWS", *news_bytes)
+        .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
+        .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
+        .override_global("RING_PAGES", kept(&[layout.slot_pages()]), true)
+        .override_global("FIRST_PAGE", kept(first_pages), true)
+        .override_global("FILTER", kept(&[u32::from(*filter)]), true)
+        .override_global("FOLLOW", kept(&[u32::from(config.follow)]), true)
+        .override_global("WAKE", kept(&[u32::from(config.wakes)]), true)
+        .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
+    for (name, offset) in offsets.globals() {
+        loader.override_global(name, kept(&[*offset]), true);
+    }
+    loader.load(object::bytes()?).map_err(|error| {
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            if let Some(source) = inner.downcast_ref::<io::Error>() {
+                let source = match source.raw_os_error() {
+                    Some(errno) => io::Error::from_raw_os_error(errno),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                };
+                return BpfError::permission("create eBPF maps", &source)
+                    .unwrap_or(BpfError::Create { what: "the eBPF maps".into(), source });
+            }
+            cause = inner.source();
+        }
+        BpfError::Object { reason: error.to_string() }
+    })
+}
+
+fn kept(values: &[u32]) -> &'static [u32] {
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(there) = all.iter().find(|there| **there == values) {
+        return there;
+    }
+    let new: &'static [u32] = Box::leak(values.into());
+    all.push(new);
+    new
+}
+
+/// The maps by their names.
+pub(super) fn map_fds(ebpf: &aya::Ebpf) -> Vec<(String, RawFd)> {
+    let maps = ebpf.maps();
+    maps.filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd()))).collect()
+}
+
+/// A descriptor of our own for one of the maps.
+pub(super) fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>, BpfError> {
+    let fd = ebpf
+        .map(name)
+        .and_then(map_fd)
+        .ok_or_else(|| BpfError::Object { reason: format!("it has no map `{name}`") })?;
+    fd.as_fd()
+        .try_clone_to_owned()
+        .map(Arc::new)
+        .map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
+}

@@ -1,0 +1,77 @@
+//! Processes that start, told by the kernel: programs that are executed, and children of chosen
+//! processes.
+
+use super::{
+    BpfError, Config, LostCounter, News,
+    control::Control,
+    cpus::Cpus,
+    layout::Layout,
+    loader::{Settings, load_maps, map_fds, take_map},
+    object,
+    programs::{Program, Programs},
+};
+use ctrace_common::{PAGE_LEN, TRACED};
+use ctrace_core::units::Pid;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+/// Room for ids of processes that wait to be read.
+const NEWS_BYTES: u32 = 64 << 10;
+
+/// The programs that watch, while this lives.
+pub struct Starts {
+    control: Control,
+    news: News,
+    lost: LostCounter,
+    lost_before: u64,
+}
+
+impl Starts {
+    pub fn watch() -> Result<Self, BpfError> {
+        let cpus = Cpus::read()?;
+        let config =
+            Config { ring_bytes: PAGE_LEN as u32, follow: true, markers: false, wakes: false };
+        let layout = Layout::new(1, config.ring_bytes)?;
+        let mut ebpf = load_maps(&Settings {
+            config: &config,
+            layout,
+            first_pages: &layout.first_pages(&[0]),
+            filter: true,
+            news_bytes: NEWS_BYTES,
+        })?;
+        let programs = Programs::parse(object::bytes()?, &map_fds(&ebpf))?;
+        let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
+        let traced = take_map(&mut ebpf, "TRACED")?;
+        let control = Control::attach_to(
+            &programs,
+            traced,
+            &[
+                (Program::Start, c"sched_process_exec", "sched_process_exec"),
+                (Program::Birth, c"sched_process_fork", "sched_process_fork"),
+            ],
+        )?;
+        Ok(Self { control, news: News::take(&mut ebpf)?, lost, lost_before: 0 })
+    }
+
+    /// A descriptor that is readable when something has started.
+    pub fn readable(&self) -> Result<OwnedFd, BpfError> {
+        let fd = self.news.as_fd().try_clone_to_owned();
+        fd.map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
+    }
+
+    /// Children of this process are told, too.
+    pub fn tell_children_of(&self, pid: Pid) -> Result<(), BpfError> {
+        self.control.trace(pid.0, TRACED)
+    }
+
+    /// It has ended, or nobody cares any more.
+    pub fn forget(&self, pid: Pid) {
+        self.control.forget(pid.0);
+    }
+
+    /// What has started since the last time; `false` when some of it found no room.
+    pub fn drain(&mut self, mut each: impl FnMut(Pid)) -> bool {
+        self.news.drain(|pid| each(Pid(pid)));
+        let lost = self.lost.read().map_or(self.lost_before, |lost| lost.events);
+        std::mem::replace(&mut self.lost_before, lost) == lost
+    }
+}

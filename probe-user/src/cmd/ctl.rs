@@ -1,0 +1,174 @@
+//! `ctrace ctl`: one question to the daemon, and its answer for people or as it came.
+
+use super::Failure;
+use crate::{
+    cli::{CtlArgs, CtlCommand, WhomArgs},
+    daemon::control::{Ask, Choice, Reply, Whom, client},
+    ui::units,
+};
+use anyhow::Context;
+use ctrace_core::export::clean::clean;
+use serde_json::{Map, Value};
+use std::io::Write as _;
+
+pub(super) fn main(args: &CtlArgs) -> Result<u8, Failure> {
+    let ask = ask(&args.command, args.json);
+    let show = show_for(&args.command);
+    let (reply, line) = client::ask(&args.socket, ask)?;
+    let text = if args.json { line } else { show(&reply) };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to stdout")?
+        }
+        _ => Ok(0),
+    }
+}
+
+fn ask(command: &CtlCommand, json: bool) -> Ask {
+    match command {
+        CtlCommand::Status => Ask::Status,
+        CtlCommand::Targets => Ask::Targets,
+        CtlCommand::Attach(args) => Ask::Attach {
+            pid: args.pid,
+            target: args.target.clone(),
+            choice: Choice {
+                functions: args.functions.clone(),
+                usdt: args.usdt.clone(),
+                markers: args.markers.clone(),
+                exclude: args.exclude.clone(),
+            },
+        },
+        CtlCommand::Detach(args) => Ask::Detach { whom: whom(args) },
+        CtlCommand::Report(args) => Ask::Report { whom: whom(args), table: !json },
+        CtlCommand::Reload => Ask::Reload,
+        CtlCommand::Record(args) => {
+            Ask::Record { whom: whom(&args.whom), seconds: args.duration.as_secs_f64() }
+        }
+    }
+}
+
+/// A number is a process.
+fn whom(args: &WhomArgs) -> Whom {
+    let pid = args.whom.as_deref().and_then(|text| text.parse().ok());
+    Whom { target: args.whom.clone().filter(|_| pid.is_none()), pid }
+}
+
+type Show = fn(&Reply) -> String;
+
+fn show_for(command: &CtlCommand) -> Show {
+    match command {
+        CtlCommand::Status | CtlCommand::Reload => |reply| pairs(&reply.what),
+        CtlCommand::Targets => |reply| targets(&reply.what),
+        CtlCommand::Attach(_) => |reply| {
+            let target = text(&reply.what, "target");
+            format!("process {} is being attached to, as {target}\n", text(&reply.what, "pid"))
+        },
+        CtlCommand::Detach(_) => |reply| {
+            let pids = reply.what.get("pids").and_then(Value::as_array).map_or(0, Vec::len);
+            format!("let go of {}\n", units::counted(pids as u64, "process", "processes"))
+        },
+        CtlCommand::Report(_) => |reply| {
+            // Made for a terminal by the daemon.
+            reply.what.get("text").and_then(Value::as_str).unwrap_or_default().to_owned()
+        },
+        CtlCommand::Record(_) => |reply| {
+            let file = text(&reply.what, "file");
+            format!("{file}: `ctrace report {file}` shows it\n")
+        },
+    }
+}
+
+/// A value as people read it, harmless.
+fn text(of: &Map<String, Value>, key: &str) -> String {
+    match of.get(key) {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => clean(text).into_owned(),
+        Some(Value::Number(number)) => match number.as_u64() {
+            Some(whole) => whole.to_string(),
+            None => format!("{:.2}", number.as_f64().unwrap_or_default()),
+        },
+        Some(other) => clean(&other.to_string()).into_owned(),
+    }
+}
+
+fn pairs(of: &Map<String, Value>) -> String {
+    columns(of.keys().map(|key| vec![key.replace('_', " "), text(of, key)]).collect())
+}
+
+fn targets(of: &Map<String, Value>) -> String {
+    let head = ["TARGET", "STATE", "PID", "PROGRAM", "SINCE", "CALLS", "LOST", "COST %"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let list = |of: &Map<String, Value>, key: &str| -> Vec<Map<String, Value>> {
+        let items = of.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+        items.into_iter().filter_map(|item| item.as_object().cloned()).collect()
+    };
+    let object = |of: &Map<String, Value>, key: &str| {
+        of.get(key).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    for target in list(of, "targets") {
+        let totals = object(&target, "since_start");
+        let dash = || "-".to_owned();
+        rows.push(vec![
+            text(&target, "target"),
+            text(&target, "state"),
+            dash(),
+            dash(),
+            dash(),
+            text(&totals, "calls"),
+            text(&totals, "lost"),
+            dash(),
+        ]);
+        for process in list(&target, "processes") {
+            let last = object(&process, "last");
+            rows.push(vec![
+                String::new(),
+                text(&process, "state"),
+                text(&process, "pid"),
+                text(&process, "exe"),
+                format!("{}s", text(&process, "since_s")),
+                text(&last, "calls"),
+                text(&last, "lost"),
+                text(&last, "cost_percent"),
+            ]);
+        }
+    }
+    columns(rows)
+}
+
+/// Left-aligned, two spaces apart.
+fn columns(rows: Vec<Vec<String>>) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        out += cells.collect::<Vec<_>>().join("  ").trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_targets_is_harmless_and_aligned() {
+        let what = serde_json::json!({"targets": [{
+            "target": "web", "state": "wanted",
+            "processes": [{"pid": 7, "exe": "/tmp/\u{1b}[2Jx", "since_s": 3, "state": "traced",
+                "last": {"calls": 10, "lost": 0, "cost_percent": 0.125}}],
+            "since_start": {"calls": 1234, "lost": 0},
+        }]});
+        let shown = targets(what.as_object().unwrap());
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        assert_eq!(lines.len(), 3);
+        assert_eq!(lines[1].find("1234"), lines[0].find("CALLS"));
+        assert!(lines[2].contains("traced") && lines[2].ends_with("0.12"), "{shown}");
+    }
+}

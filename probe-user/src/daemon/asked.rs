@@ -1,0 +1,182 @@
+//! What the supervisor answers to those who ask at the control socket.
+
+use super::{
+    config::{Target, TargetName},
+    control::{Answer, Ask, Choice, Handle, Reply, Whom},
+    session::Running,
+    supervisor::Supervisor,
+};
+use crate::target::facts::Facts;
+use ctrace_core::{export::clean::clean, units::Pid};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+impl Supervisor {
+    pub(super) fn answer(&mut self, ask: Ask) -> Answer {
+        let result = match ask {
+            Ask::Status => Ok(self.status()),
+            Ask::Targets => Ok(self.all_targets()),
+            Ask::Attach { pid, target, choice } => self.attach(Pid(pid), target, choice),
+            Ask::Detach { whom } => self.detach(&whom),
+            Ask::Reload => self.reload().map(|()| self.status()).map_err(|e| format!("{e:#}")),
+            Ask::Report { whom, .. } | Ask::Record { whom, .. } => match self.handles(&whom) {
+                Ok(sessions) => return Answer::Sessions(sessions),
+                Err(error) => Err(error),
+            },
+        };
+        Answer::Now(result.map_or_else(Reply::error, Reply::ok))
+    }
+
+    fn status(&self) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "config": self.path.display().to_string(),
+            "uptime_s": self.began.elapsed().as_secs(),
+            "targets": self.targets.len(),
+            "processes": self.sessions.len(),
+            "waiting": self.retries.len(),
+            "reports_lost": self.hub.reports_lost(),
+        })
+    }
+
+    fn all_targets(&self) -> Value {
+        let mut all: Vec<&Arc<Target>> = self.targets.iter().collect();
+        for running in self.sessions.values() {
+            if !all.iter().any(|target| target.id == running.target.id) {
+                all.push(&running.target);
+            }
+        }
+        let all = all.iter().map(|target| self.one_target(target));
+        json!({ "targets": all.collect::<Vec<_>>() })
+    }
+
+    fn one_target(&self, target: &Target) -> Value {
+        let known = self.hub.known(&target.id);
+        let mut of_target: Vec<&Running> =
+            self.sessions.values().filter(|running| running.target.id == target.id).collect();
+        of_target.sort_by_key(|running| running.id);
+        let processes = of_target.iter().map(|running| {
+            let seen = known.sessions.get(&running.id).copied().unwrap_or_default();
+            json!({
+                "pid": running.pid().0,
+                "exe": running.facts.exe,
+                "session": running.id.0,
+                "since_s": running.since.elapsed().as_secs(),
+                "state": if running.is_armed { "traced" } else { "starting" },
+                "last": seen,
+            })
+        });
+        json!({
+            "target": target.id.0,
+            "state": if self.detached.contains(&target.id) { "detached" } else { "wanted" },
+            "interval_s": target.reports.interval.as_secs_f64(),
+            "budget_percent": target.budget.map(|budget| budget.percent),
+            "processes": processes.collect::<Vec<_>>(),
+            "since_start": known.totals.counts,
+        })
+    }
+
+    fn attach(
+        &mut self,
+        pid: Pid,
+        target: Option<String>,
+        choice: Choice,
+    ) -> Result<Value, String> {
+        let facts = Facts::of(pid).ok_or_else(|| format!("there is no process {}", pid.0))?;
+        if let Some(running) = self.sessions.get(&pid) {
+            return Err(format!("process {} is traced already, for {}", pid.0, running.target.id));
+        }
+        let target = match target {
+            Some(name) if choice.is_empty() => {
+                let target = self.targets.iter().find(|target| *target.id.0 == *name);
+                Arc::clone(target.ok_or_else(|| no_target(&name))?)
+            }
+            Some(_) => return Err("a target has its own selection: give one or the other".into()),
+            None => Arc::new(self.made_by_hand(pid, choice)),
+        };
+        self.has_room(&target)?;
+        self.detached.remove(&target.id);
+        let name = target.id.clone();
+        self.start(target, facts, true).ok_or("no thread can be started")?;
+        Ok(json!({ "target": name.0, "pid": pid.0 }))
+    }
+
+    /// A target that is in no file: as the defaults say.
+    fn made_by_hand(&self, pid: Pid, choice: Choice) -> Target {
+        let mut target = self.config.common.clone();
+        target.id = TargetName(format!("pid-{}", pid.0).into());
+        target.max_processes = target.max_processes.max(1);
+        let select = &mut target.what.select;
+        select.functions = choice.functions;
+        select.usdt = choice.usdt;
+        select.markers = choice.markers;
+        select.exclude.extend(choice.exclude);
+        target
+    }
+
+    fn detach(&mut self, whom: &Whom) -> Result<Value, String> {
+        if let (Some(name), None) = (&whom.target, whom.pid) {
+            let known = self.targets.iter().find(|target| *target.id.0 == **name);
+            if let Some(target) = known {
+                self.detached.insert(target.id.clone());
+            }
+        }
+        let pids: Vec<u32> = match self.found(whom) {
+            Ok(found) => found.iter().map(|running| running.pid().0).collect(),
+            Err(_) if whom.pid.is_none() && self.is_detached(whom) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for pid in &pids {
+            if whom.pid.is_some() {
+                self.let_go.insert(Pid(*pid));
+            }
+            if let Some(running) = self.sessions.get_mut(&Pid(*pid)) {
+                running.stop();
+            }
+        }
+        Ok(json!({ "pids": pids }))
+    }
+
+    fn is_detached(&self, whom: &Whom) -> bool {
+        let name = whom.target.as_deref().unwrap_or_default();
+        self.detached.iter().any(|target| *target.0 == *name)
+    }
+
+    fn handles(&self, whom: &Whom) -> Result<Vec<Handle>, String> {
+        let handle = |running: &&Running| Handle {
+            id: running.id,
+            pid: running.pid(),
+            target: Arc::clone(&running.target),
+            commands: running.commands.clone(),
+        };
+        Ok(self.found(whom)?.iter().map(handle).collect())
+    }
+
+    /// The sessions that are meant: at least one, the oldest first.
+    fn found(&self, whom: &Whom) -> Result<Vec<&Running>, String> {
+        let is_meant = |running: &&Running| {
+            whom.target.as_ref().is_none_or(|name| *running.target.id.0 == **name)
+                && whom.pid.is_none_or(|pid| running.pid().0 == pid)
+        };
+        let mut found: Vec<&Running> = self.sessions.values().filter(is_meant).collect();
+        found.sort_by_key(|running| running.id);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        Err(match (&whom.target, whom.pid) {
+            (_, Some(pid)) => {
+                format!("process {pid} is not traced; `ctrace ctl targets` shows which")
+            }
+            (Some(name), None) if self.targets.iter().any(|target| *target.id.0 == **name) => {
+                format!("target {} has no process now", clean(name))
+            }
+            (Some(name), None) => no_target(name),
+            (None, None) => "no process is traced now".to_owned(),
+        })
+    }
+}
+
+fn no_target(name: &str) -> String {
+    format!("there is no target `{}`; `ctrace ctl targets` shows them", clean(name))
+}

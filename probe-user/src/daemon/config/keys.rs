@@ -1,0 +1,317 @@
+//! The registry of keys: name, default, help and meaning of each in one place. Reading the file, the
+//! defaults, the documentation and the example file all derive from it.
+
+use super::{Budget, Daemon, Output, ReportKind, Target, TargetName, value::Value};
+use crate::{
+    cli::{LinkArg, ReturnsArg, values},
+    daemon::{accounts, matching::Pattern},
+};
+use std::path::PathBuf;
+
+pub struct Key<T> {
+    pub name: Text,
+    /// As it would be in the file.
+    pub default: Text,
+    /// Another value, where the default does not show the form.
+    pub example: Option<Text>,
+    pub help: Text,
+    pub set: Set<T>,
+}
+
+type Set<T> = fn(&mut T, Value<'_>) -> Result<(), String>;
+type Text = &'static str;
+
+const fn daemon(name: Text, default: Text, help: Text, set: Set<Daemon>) -> Key<Daemon> {
+    Key { name, default, example: None, help, set }
+}
+
+const fn target(name: Text, default: Text, help: Text, set: Set<Target>) -> Key<Target> {
+    Key { name, default, example: None, help, set }
+}
+
+impl<T> Key<T> {
+    const fn example(mut self, example: Text) -> Self {
+        self.example = Some(example);
+        self
+    }
+}
+
+fn patterns(value: Value<'_>) -> Result<Vec<Pattern>, String> {
+    value.texts()?.iter().map(|text| Pattern::parse(text)).collect()
+}
+
+fn path(value: Value<'_>) -> Result<PathBuf, String> {
+    value.parsed(|text| match PathBuf::from(text) {
+        path if path.is_absolute() => Ok(path),
+        _ => Err("a path from the root is needed".to_owned()),
+    })
+}
+
+/// A number of which 0 means nothing.
+fn unless_zero(value: Value<'_>) -> Result<Option<u32>, String> {
+    value.count().map(|number| Some(number).filter(|number| *number > 0))
+}
+
+fn at_least_one(value: Value<'_>) -> Result<u32, String> {
+    unless_zero(value)?.ok_or_else(|| "at least 1".to_owned())
+}
+
+/// `[daemon]`
+pub const DAEMON: [Key<Daemon>; 7] = [
+    daemon(
+        "socket",
+        r#""/run/ctrace/ctrace.sock""#,
+        "Where `ctrace ctl` finds the daemon.",
+        |c, v| Ok(c.socket = path(v)?),
+    ),
+    daemon(
+        "group",
+        r#""""#,
+        "A group, by name or number, whose members may use the socket; root always may.",
+        |c, v| {
+            let group = |text: &str| match text {
+                "" => Ok(None),
+                text => accounts::group(text).map(Some),
+            };
+            Ok(c.group = v.parsed(group)?)
+        },
+    )
+    .example(r#""ctrace""#),
+    daemon(
+        "max_processes",
+        "64",
+        "Trace at most so many processes at a time, of all targets.",
+        |c, v| Ok(c.max_processes = at_least_one(v)?),
+    ),
+    daemon(
+        "rescan",
+        r#""60s""#,
+        "How often to look through all processes, in case the kernel's word of a new one was lost.",
+        |c, v| Ok(c.rescan = v.parsed(values::seconds)?),
+    ),
+    daemon(
+        "recordings",
+        r#""/var/lib/ctrace""#,
+        "The folder for recordings of slow calls and of `ctrace ctl record`.",
+        |c, v| Ok(c.recordings.folder = path(v)?),
+    ),
+    daemon("recordings_keep", "20", "Remove the oldest recordings beyond so many.", |c, v| {
+        Ok(c.recordings.files = at_least_one(v)?)
+    }),
+    daemon(
+        "recordings_keep_bytes",
+        r#""1GiB""#,
+        "Remove the oldest recordings beyond this size of all.",
+        |c, v| Ok(c.recordings.bytes = v.parsed(values::size)?),
+    ),
+];
+
+/// `[[target]]`, and `[defaults]` but for `id`.
+pub const TARGET: [Key<Target>; 41] = [
+    target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
+        Ok(c.id = TargetName(v.parsed(name)?.into()))
+    })
+    .example(r#""web""#),
+    target(
+        "exe",
+        "[]",
+        "Processes that run this program: a path or glob (`**` for any folders). This and the next \
+         six say which processes; all that are given must be so, of several values one.",
+        |c, v| Ok(c.matching.exe = patterns(v)?),
+    )
+    .example(r#""/usr/bin/redis-server""#),
+    target("name", "[]", "Processes of this name, or whose program's file has it; a glob.", |c, v| {
+        Ok(c.matching.name = patterns(v)?)
+    })
+    .example(r#"["nginx", "php-fpm*"]"#),
+    target("command", "[]", "Processes with this command line; a glob, in which * is anything.", |c, v| {
+        Ok(c.matching.command = patterns(v)?)
+    })
+    .example(r#""*--role=worker*""#),
+    target("user", "[]", "Processes of this user, by name or number.", |c, v| {
+        Ok(c.matching.user = v.texts()?.iter().map(|u| accounts::user(u)).collect::<Result<_, _>>()?)
+    })
+    .example(r#""www-data""#),
+    target("cgroup", "[]", "Processes in this control group; a glob.", |c, v| {
+        Ok(c.matching.cgroup = patterns(v)?)
+    })
+    .example(r#""/system.slice/**""#),
+    target("unit", "[]", "Processes of this systemd unit, such as a service; a glob.", |c, v| {
+        Ok(c.matching.unit = patterns(v)?)
+    })
+    .example(r#""redis.service""#),
+    target(
+        "container",
+        "[]",
+        "Processes in the container whose id or name begins so, as the control group tells it.",
+        |c, v| Ok(c.matching.container = v.texts()?),
+    )
+    .example(r#""4f1c0a""#),
+    target("max_processes", "8", "Trace at most so many processes of this target at a time.", |c, v| {
+        Ok(c.max_processes = at_least_one(v)?)
+    })
+    .example("32"),
+    target(
+        "functions",
+        "[]",
+        "Functions to trace, as `ctrace attach -f`. With no functions, usdt, markers and groups: all \
+         marker scopes.",
+        |c, v| Ok(c.what.select.functions = v.texts()?),
+    )
+    .example(r#"["handle_*", "malloc@libc*"]"#),
+    target("usdt", "[]", "USDT probes to trace, as `ctrace attach -u`.", |c, v| {
+        Ok(c.what.select.usdt = v.texts()?)
+    })
+    .example(r#"["redis:*"]"#),
+    target("markers", "[]", "Marker scopes to trace, as `ctrace attach -m`.", |c, v| {
+        Ok(c.what.select.markers.extend(v.texts()?))
+    })
+    .example(r#"["parse*"]"#),
+    target("groups", "[]", "Groups of marker scopes to trace.", |c, v| {
+        Ok(c.what.select.markers.extend(v.texts()?.iter().map(|group| format!("{group}/*"))))
+    })
+    .example(r#"["prod"]"#),
+    target("exclude", "[]", "What to leave out of all of these.", |c, v| {
+        Ok(c.what.select.exclude = v.texts()?)
+    })
+    .example(r#"["std::*"]"#),
+    target("max_functions", "1000", "Refuse a selection of more functions, probes and scopes.", |c, v| {
+        Ok(c.what.select.max_functions = at_least_one(v)? as usize)
+    }),
+    target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
+        Ok(c.what.filter.min_duration = v.unless_off(values::nanos)?)
+    })
+    .example(r#""10us""#),
+    target("depth", "0", "Only calls at most this deep among the traced functions; 0: all.", |c, v| {
+        Ok(c.what.filter.depth = unless_zero(v)?)
+    }),
+    target("threads", "[]", "Only the threads of these names.", |c, v| {
+        Ok(c.what.filter.threads = v.texts()?)
+    })
+    .example(r#"["worker"]"#),
+    target("follow", "false", "Trace the processes that a process forks in one report with it.", |c, v| {
+        Ok(c.what.probes.follow = v.flag()?)
+    }),
+    target("returns", r#""auto""#, "How the ends of calls are seen: auto, uretprobe or ret-sites.", |c, v| {
+        let words = [
+            ("auto", ReturnsArg::Auto),
+            ("uretprobe", ReturnsArg::Uretprobe),
+            ("ret-sites", ReturnsArg::RetSites),
+        ];
+        Ok(c.what.probes.returns = v.one_of(&words)?)
+    }),
+    target("link", r#""auto""#, "How probes are linked: auto, session, multi or perf.", |c, v| {
+        let words = [
+            ("auto", LinkArg::Auto),
+            ("session", LinkArg::Session),
+            ("multi", LinkArg::Multi),
+            ("perf", LinkArg::Perf),
+        ];
+        Ok(c.what.probes.link = v.one_of(&words)?)
+    }),
+    target("ring_size", r#""1MiB""#, "Size of the ring buffer of each CPU, for each process.", |c, v| {
+        Ok(c.what.probes.ring_size = v.parsed(values::size)?)
+    }),
+    target(
+        "spool",
+        r#""8MiB""#,
+        "Memory for the calls of an interval, for each process; beyond it percentiles are within \
+         0.1 %.",
+        |c, v| Ok(c.what.probes.spool = v.parsed(values::size)?),
+    ),
+    target(
+        "max_slowdown",
+        r#""warn""#,
+        "What to do about a slowed process: warn (beyond 50 %), off, or let go beyond a percent.",
+        |c, v| Ok(c.what.probes.max_slowdown = v.parsed(values::slowdown)?),
+    ),
+    target(
+        "budget",
+        r#""off""#,
+        "How much of the target's processor time the probes may cost.",
+        |c, v| {
+            let budget = v.unless_off(values::percent)?;
+            Ok(c.budget = budget.map(|percent| Budget { percent }))
+        },
+    )
+    .example(r#""1%""#),
+    target("report", r#""json""#, "The form of reports: json (a line each), table or none.", |c, v| {
+        let words =
+            [("json", ReportKind::Json), ("table", ReportKind::Table), ("none", ReportKind::None)];
+        Ok(c.reports.kind = v.one_of(&words)?)
+    }),
+    target("interval", r#""60s""#, "Between reports; each covers exactly its own interval.", |c, v| {
+        Ok(c.reports.interval = v.parsed(values::seconds)?)
+    }),
+    target("output", r#""stdout""#, "Where reports go: stdout (the journal), or a file.", |c, v| {
+        let output = |text: &str| match text {
+            "stdout" => Ok(Output::Stdout),
+            text if text.starts_with('/') => Ok(Output::File(PathBuf::from(text))),
+            _ => Err("stdout, or a path from the root".to_owned()),
+        };
+        Ok(c.reports.output = v.parsed(output)?)
+    })
+    .example(r#""/var/log/ctrace/web.jsonl""#),
+    target("views", "[]", "What a table shows, as `--view`; none: summary and detail.", |c, v| {
+        Ok(c.reports.views = v.texts()?)
+    })
+    .example(r#"["summary", "tree"]"#),
+    target("sort", r#""""#, "The column by which a table is sorted.", |c, v| {
+        Ok(c.reports.sort = Some(v.text()?).filter(|column| !column.is_empty()))
+    })
+    .example(r#""total""#),
+    target("top", "0", "Show only so many rows of a table; 0: all.", |c, v| {
+        Ok(c.reports.top = unless_zero(v)?.map(|rows| rows as usize))
+    }),
+    target("center", "1", "Percent of the calls to cut off each end for the center columns.", |c, v| {
+        Ok(c.reports.center_cut = values::center(&v.number()?.to_string())?)
+    }),
+    target("rotate_size", r#""64MiB""#, "Begin another file of reports at this size.", |c, v| {
+        Ok(c.reports.rotate_bytes = v.parsed(values::size)?)
+    }),
+    target("rotate_age", r#""off""#, "Begin another file of reports after so long.", |c, v| {
+        Ok(c.reports.rotate_age = v.unless_off(values::seconds)?)
+    })
+    .example(r#""1440m""#),
+    target("keep_files", "10", "Remove the oldest files of reports beyond so many.", |c, v| {
+        Ok(c.reports.keep_files = at_least_one(v)?)
+    }),
+    target("keep_bytes", r#""1GiB""#, "Remove the oldest files of reports beyond this size of all.", |c, v| {
+        Ok(c.reports.keep_bytes = v.parsed(values::size)?)
+    }),
+    target(
+        "slow",
+        r#""off""#,
+        "When a call takes this long, keep the last seconds as a recording.",
+        |c, v| {
+            let slow = v.unless_off(values::nanos)?;
+            Ok(c.flight.slow = slow.map(|slow| std::time::Duration::from_nanos(slow.0)))
+        },
+    )
+    .example(r#""250ms""#),
+    target("slow_functions", "[]", "Calls of which functions are watched so; none: of all.", |c, v| {
+        Ok(c.flight.functions = v.texts()?)
+    })
+    .example(r#"["handle_request"]"#),
+    target("slow_keep", r#""10s""#, "How much of the time before a slow call is kept.", |c, v| {
+        Ok(c.flight.keep = v.parsed(values::seconds)?)
+    }),
+    target("slow_memory", r#""8MiB""#, "Memory for that, for each process.", |c, v| {
+        Ok(c.flight.memory = v.parsed(values::size)?)
+    }),
+    target("slow_pause", r#""60s""#, "After a recording of a slow call, make no other for so long.", |c, v| {
+        Ok(c.flight.pause = v.parsed(values::seconds)?)
+    }),
+];
+
+/// Names appear in commands, file names and labels.
+fn name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match text {
+        "" => Ok(String::new()),
+        text if text.len() <= 64 && text.chars().all(fits) && !text.starts_with(['.', '-']) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("letters, digits and -_. only, at most 64".to_owned()),
+    }
+}

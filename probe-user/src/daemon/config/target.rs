@@ -1,0 +1,114 @@
+//! One `[[target]]`: which processes, what of them, and what becomes of it.
+
+use crate::{cli::WhatArgs, daemon::matching::Pattern, target::facts::Facts};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+/// How a target is called in reports and commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TargetName(pub Arc<str>);
+
+impl fmt::Display for TargetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Target {
+    pub id: TargetName,
+    pub matching: Matching,
+    /// Processes at a time.
+    pub max_processes: u32,
+    pub what: WhatArgs,
+    pub reports: Reports,
+    pub budget: Option<Budget>,
+    pub flight: Flight,
+}
+
+/// All that is given must be so; of several patterns of one key, one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matching {
+    pub exe: Vec<Pattern>,
+    pub name: Vec<Pattern>,
+    pub command: Vec<Pattern>,
+    pub user: Vec<u32>,
+    pub cgroup: Vec<Pattern>,
+    pub unit: Vec<Pattern>,
+    pub container: Vec<String>,
+}
+
+impl Matching {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn matches(&self, facts: &Facts) -> bool {
+        let any = |patterns: &[Pattern], text: &str| {
+            patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
+        };
+        let optional = |patterns: &[Pattern], text: Option<&str>| {
+            patterns.is_empty() || text.is_some_and(|text| any(patterns, text))
+        };
+        !self.is_empty()
+            && any(&self.exe, &facts.exe)
+            && (any(&self.name, &facts.name) || any(&self.name, facts.file_name()))
+            && any(&self.command, &facts.command)
+            && (self.user.is_empty() || self.user.contains(&facts.user))
+            && any(&self.cgroup, &facts.cgroup)
+            && optional(&self.unit, facts.unit())
+            && (self.container.is_empty()
+                || facts.container().is_some_and(|id| {
+                    self.container.iter().any(|wanted| id.starts_with(wanted.as_str()))
+                }))
+    }
+}
+
+/// Where and how often.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reports {
+    pub kind: ReportKind,
+    pub interval: Duration,
+    pub output: Output,
+    pub views: Vec<String>,
+    pub sort: Option<String>,
+    pub top: Option<usize>,
+    pub center_cut: f64,
+    pub rotate_bytes: u64,
+    pub rotate_age: Option<Duration>,
+    pub keep_files: u32,
+    pub keep_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportKind {
+    #[default]
+    Json,
+    Table,
+    None,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// The journal's, under systemd.
+    #[default]
+    Stdout,
+    File(PathBuf),
+}
+
+/// How much of the target's processor time the probes may cost. It is in what the hub shows beside
+/// the cost; see `daemon/hub.rs`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    pub percent: f64,
+}
+
+/// The flight recorder: newest calls in memory, kept as a file when one was slow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flight {
+    /// Nothing: off.
+    pub slow: Option<Duration>,
+    pub functions: Vec<String>,
+    pub keep: Duration,
+    pub memory: u64,
+    pub pause: Duration,
+}

@@ -1,0 +1,157 @@
+//! The control socket: what `ctrace ctl` and other programs may ask of a running daemon, a line of
+//! JSON each way. `docs/daemon.md` describes it for others.
+
+pub mod client;
+mod peer;
+mod server;
+
+pub use server::{Listener, Request};
+
+use crate::{daemon::SessionId, session::live::Command};
+use ctrace_core::units::Pid;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Of the protocol: keys are only ever added within one.
+pub const VERSION: u32 = 1;
+
+/// A line from the asker.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Line {
+    pub v: u32,
+    #[serde(flatten)]
+    pub ask: Ask,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Ask {
+    /// The daemon itself.
+    Status,
+    /// All targets and their processes.
+    Targets,
+    /// Trace this process: as the target says, or else what is chosen here.
+    Attach {
+        pid: u32,
+        #[serde(default)]
+        target: Option<String>,
+        #[serde(flatten)]
+        choice: Choice,
+    },
+    /// Let go of a process, or of all of a target, until told otherwise.
+    Detach {
+        #[serde(flatten)]
+        whom: Whom,
+    },
+    /// The interval so far.
+    Report {
+        #[serde(flatten)]
+        whom: Whom,
+        /// As text for people.
+        #[serde(default)]
+        table: bool,
+    },
+    /// Read the configuration again.
+    Reload,
+    /// Every call for a while, into a file of the daemon's folder.
+    Record {
+        #[serde(flatten)]
+        whom: Whom,
+        seconds: f64,
+    },
+}
+
+/// What to trace of a process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usdt: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+}
+
+impl Choice {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A target, one of its processes, or both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Whom {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+/// A line back.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Reply {
+    pub v: u32,
+    pub ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What was asked for.
+    #[serde(flatten)]
+    pub what: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Reply {
+    pub fn error(what: impl Into<String>) -> Self {
+        let error = Some(what.into());
+        Self { v: VERSION, ok: false, error, what: serde_json::Map::new() }
+    }
+
+    /// `value` is an object.
+    pub fn ok(value: serde_json::Value) -> Self {
+        let what = match value {
+            serde_json::Value::Object(what) => what,
+            _ => serde_json::Map::new(),
+        };
+        Self { v: VERSION, ok: true, error: None, what }
+    }
+}
+
+/// What the supervisor answers.
+pub enum Answer {
+    Now(Reply),
+    /// The asker deals with these sessions itself.
+    Sessions(Vec<Handle>),
+}
+
+/// A session, to somebody who wants something of it.
+pub struct Handle {
+    pub id: SessionId,
+    pub pid: Pid,
+    pub target: std::sync::Arc<crate::daemon::config::Target>,
+    pub commands: UnboundedSender<Command>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_documented() {
+        let ask = |text: &str| serde_json::from_str::<Line>(text).map(|line| line.ask).ok();
+        assert_eq!(ask(r#"{"v":1,"do":"status"}"#), Some(Ask::Status));
+        let whom = Whom { target: Some("web".into()), pid: None };
+        assert_eq!(
+            ask(r#"{"v":1,"do":"record","target":"web","seconds":2}"#),
+            Some(Ask::Record { whom, seconds: 2.0 })
+        );
+        let choice = Choice { functions: vec!["f*".into()], ..Choice::default() };
+        assert_eq!(
+            ask(r#"{"v":1,"do":"attach","pid":7,"functions":["f*"]}"#),
+            Some(Ask::Attach { pid: 7, target: None, choice })
+        );
+        assert_eq!(ask(r#"{"v":1,"do":"dance"}"#), None);
+        let reply = serde_json::to_string(&Reply::error("no")).unwrap();
+        assert_eq!(reply, r#"{"v":1,"ok":false,"error":"no"}"#);
+    }
+}

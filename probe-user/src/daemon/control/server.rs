@@ -1,0 +1,250 @@
+//! The daemon's end of the socket: a thread for each of a few connections. What needs a decision
+//! goes to the supervisor; what takes time is done here.
+
+use super::{Answer, Ask, Handle, Line, Reply, VERSION, peer};
+use crate::{
+    daemon::{Event, hub::Hub, recordings::Recordings, reports::Style, session},
+    session::live::{Command, Snapshot},
+    ui,
+};
+use anyhow::{Context, bail};
+use ctrace_core::export::json;
+use serde_json::json;
+use std::{
+    fs::Permissions,
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+        mpsc::{Sender, channel},
+    },
+    time::Duration,
+};
+
+/// Connections at a time; each has a thread.
+const MOST: usize = 16;
+/// Of a line.
+const LONGEST: u64 = 64 << 10;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// For a session to say what it has.
+const PEEK: Duration = Duration::from_secs(5);
+/// That no group may ask.
+const NOBODY: u32 = u32::MAX;
+
+/// To the supervisor, and the way back.
+pub struct Request {
+    pub ask: Ask,
+    pub answer: Sender<Answer>,
+}
+
+/// The socket; it is removed with this.
+pub struct Listener {
+    path: PathBuf,
+    group: Arc<AtomicU32>,
+}
+
+/// What a connection needs.
+#[derive(Clone)]
+struct Shared {
+    events: Sender<Event>,
+    hub: Arc<Hub>,
+    recordings: Arc<Mutex<Recordings>>,
+    group: Arc<AtomicU32>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Listener {
+    pub fn start(
+        path: &Path,
+        group: Option<u32>,
+        events: Sender<Event>,
+        hub: Arc<Hub>,
+        recordings: Arc<Mutex<Recordings>>,
+    ) -> anyhow::Result<Self> {
+        let listener = bind(path, group)?;
+        let group = Arc::new(AtomicU32::new(group.unwrap_or(NOBODY)));
+        let open = Arc::new(AtomicUsize::new(0));
+        let shared = Shared { events, hub, recordings, group: Arc::clone(&group), open };
+        std::thread::Builder::new()
+            .name("control".into())
+            .spawn(move || shared.accept(&listener))
+            .context("cannot start a thread")?;
+        Ok(Self { path: path.to_owned(), group })
+    }
+
+    /// The configuration has changed.
+    pub fn set_group(&self, group: Option<u32>) {
+        self.group.store(group.unwrap_or(NOBODY), Ordering::Relaxed);
+        if let Err(error) = admit(&self.path, group) {
+            ui::say(&format!("{}: {error}", self.path.display()));
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Somebody may have been quicker.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn bind(path: &Path, group: Option<u32>) -> anyhow::Result<UnixListener> {
+    let place = || format!("cannot listen at {} (`socket` in [daemon])", path.display());
+    if UnixStream::connect(path).is_ok() {
+        bail!("another daemon listens at {}; end it first", path.display());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(place)?;
+    }
+    // Left behind by a daemon that was killed; nobody listens there.
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()) => {
+            std::fs::remove_file(path).with_context(place)?;
+        }
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).with_context(place)?;
+    admit(path, group).with_context(place)?;
+    Ok(listener)
+}
+
+/// The mode keeps strangers from connecting; who does is checked again.
+fn admit(path: &Path, group: Option<u32>) -> std::io::Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(0o660))?;
+    chown(path, None, Some(group.unwrap_or(0)))
+}
+
+impl Shared {
+    fn accept(&self, listener: &UnixListener) {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                // No descriptor is left: some will be soon.
+                std::thread::sleep(Duration::from_millis(100));
+                continue;
+            };
+            if self.open.fetch_add(1, Ordering::AcqRel) >= MOST {
+                self.open.fetch_sub(1, Ordering::AcqRel);
+                let _ = answer(&stream, &Reply::error("too many ask at once; try again"));
+                continue;
+            }
+            let shared = self.clone();
+            let spawned = std::thread::Builder::new().name("asked".into()).spawn(move || {
+                // Who went away needs no answer.
+                let _ = shared.serve(&stream);
+                shared.open.fetch_sub(1, Ordering::AcqRel);
+            });
+            if spawned.is_err() {
+                self.open.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    fn serve(&self, stream: &UnixStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let group = self.group.load(Ordering::Relaxed);
+        if let Err(why) = peer::check(stream, Some(group).filter(|group| *group != NOBODY)) {
+            return answer(stream, &Reply::error(why));
+        }
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut line = String::new();
+            match reader.by_ref().take(LONGEST).read_line(&mut line) {
+                Ok(0) => return Ok(()),
+                Ok(_) if !line.ends_with('\n') => {
+                    return answer(stream, &Reply::error("the line is too long, or has no end"));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return answer(stream, &Reply::error("the line is no text"));
+                }
+                Err(error) => return Err(error),
+            }
+            answer(stream, &self.reply(&line))?;
+        }
+    }
+
+    fn reply(&self, line: &str) -> Reply {
+        let line: Line = match serde_json::from_str(line) {
+            Ok(line) => line,
+            Err(error) => return Reply::error(format!("not understood: {error}")),
+        };
+        if line.v != VERSION {
+            let ours = format!("this daemon speaks version {VERSION}, not {}", line.v);
+            return Reply::error(ours);
+        }
+        let (sender, receiver) = channel();
+        let request = Request { ask: line.ask.clone(), answer: sender };
+        let sent = self.events.send(Event::Request(request));
+        let Ok(answer) = sent.map_err(drop).and_then(|()| receiver.recv().map_err(drop)) else {
+            return Reply::error("the daemon is ending");
+        };
+        let sessions = match answer {
+            Answer::Now(reply) => return reply,
+            Answer::Sessions(sessions) => sessions,
+        };
+        match line.ask {
+            Ask::Report { table, .. } => self.report(&sessions, table),
+            Ask::Record { seconds, .. } => self.record(&sessions, seconds),
+            _ => Reply::error("a mistake in ctrace; please report it"),
+        }
+    }
+
+    /// What each session has of its interval so far.
+    fn report(&self, sessions: &[Handle], table: bool) -> Reply {
+        let (mut text, mut reports) = (String::new(), Vec::new());
+        for session in sessions {
+            let (sender, receiver) = channel::<Snapshot>();
+            let peek = Command::Peek(Box::new(move |snapshot| drop(sender.send(snapshot))));
+            if session.commands.send(peek).is_err() {
+                continue;
+            }
+            let Ok(snapshot) = receiver.recv_timeout(PEEK) else { continue };
+            let style = Style::of(&session.target.reports).unwrap_or_default();
+            let header = self.hub.header(&session.target.id, session.id);
+            if table {
+                match style.table(&header, &snapshot) {
+                    Ok(table) => text += &table,
+                    Err(error) => return Reply::error(format!("{error:#}")),
+                }
+            } else {
+                reports.push(style.value(&header, &snapshot));
+            }
+        }
+        Reply::ok(if table { json!({ "text": text }) } else { json!({ "reports": reports }) })
+    }
+
+    /// Sessions of their own, which record; those there are go on.
+    fn record(&self, sessions: &[Handle], seconds: f64) -> Reply {
+        let [session] = sessions else {
+            let pids: Vec<String> = sessions.iter().map(|s| s.pid.0.to_string()).collect();
+            return Reply::error(format!("which process? Give one of {}", pids.join(", ")));
+        };
+        let Ok(time) = Duration::try_from_secs_f64(seconds) else {
+            return Reply::error("the time makes no sense");
+        };
+        let place = lock(&self.recordings).next(&session.target.id, session.pid, "asked");
+        let recorded = place.and_then(|place| {
+            session::record(&session.target.what, session.pid, &place, time)?;
+            Ok(place)
+        });
+        lock(&self.recordings).prune();
+        match recorded {
+            Ok(place) => Reply::ok(json!({ "file": place.path.display().to_string() })),
+            Err(error) => Reply::error(format!("{error:#}")),
+        }
+    }
+}
+
+fn lock(recordings: &Mutex<Recordings>) -> std::sync::MutexGuard<'_, Recordings> {
+    recordings.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn answer(mut stream: &UnixStream, reply: &Reply) -> std::io::Result<()> {
+    stream.write_all(json::line(reply).as_bytes())
+}

@@ -1,0 +1,95 @@
+//! Slow calls: what the flight recorder of a session has is written beside the other recordings, so
+//! often at most.
+
+use super::{
+    config::{self, Target},
+    recordings::Recordings,
+};
+use crate::{
+    session::flight::{Asked, Flown},
+    target::pattern::Pattern,
+    ui,
+};
+use ctrace_core::{
+    record::Slow as SlowCall,
+    units::{Nanos, Pid},
+};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+/// What a target says of slow calls, checked.
+pub struct Slow {
+    threshold: Nanos,
+    functions: Vec<Pattern>,
+}
+
+impl Slow {
+    /// Nothing where it is off.
+    pub fn of(flight: &config::Flight) -> anyhow::Result<Option<Self>> {
+        let functions = flight.functions.iter().map(|text| Pattern::parse(text));
+        let functions = functions.collect::<Result<_, _>>()?;
+        let threshold = flight.slow.map(|slow| Nanos(slow.as_nanos() as u64));
+        Ok(threshold.map(|threshold| Self { threshold, functions }))
+    }
+}
+
+/// What a session of the target is to keep.
+pub(super) fn asked(
+    target: &Arc<Target>,
+    pid: Pid,
+    recordings: &Arc<Mutex<Recordings>>,
+) -> Option<Asked> {
+    let Slow { threshold, functions } = Slow::of(&target.flight).ok()??;
+    let mut keeper =
+        Keeper { target: Arc::clone(target), pid, recordings: Arc::clone(recordings), last: None };
+    Some(Asked {
+        threshold,
+        functions,
+        keep: Nanos(target.flight.keep.as_nanos() as u64),
+        memory: usize::try_from(target.flight.memory).unwrap_or(usize::MAX),
+        deliver: Box::new(move |slow, name, flown| keeper.keep(slow, name, flown)),
+    })
+}
+
+struct Keeper {
+    target: Arc<Target>,
+    pid: Pid,
+    recordings: Arc<Mutex<Recordings>>,
+    last: Option<Instant>,
+}
+
+impl Keeper {
+    fn keep(&mut self, slow: SlowCall, name: &str, flown: Flown) {
+        if self.last.is_some_and(|last| last.elapsed() < self.target.flight.pause) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let (target, pid) = (self.target.id.clone(), self.pid);
+        let recordings = Arc::clone(&self.recordings);
+        let what =
+            format!("{name} took {}", ui::units::time(slow.duration, ui::units::Digits::Short));
+        // A disk is too slow for a session to wait for.
+        let spawned = std::thread::Builder::new().name("keeper".into()).spawn(move || {
+            let recordings = || recordings.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = recordings().next(&target, pid, "slow");
+            let written = place.and_then(|place| {
+                flown.write(&place.path, format!("kept because {what}"))?;
+                Ok(place.path)
+            });
+            recordings().prune();
+            match written {
+                Ok(path) => {
+                    ui::say(&format!("target {target}: {what}: {} tells more", path.display()))
+                }
+                Err(error) => {
+                    ui::say(&format!("target {target}: {what}, and nothing is kept: {error:#}"))
+                }
+            }
+        });
+        if let Err(error) = spawned {
+            ui::say(&format!("target {}: nothing is kept of a slow call: {error}", self.target.id));
+        }
+    }
+}

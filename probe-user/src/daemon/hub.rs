@@ -1,0 +1,135 @@
+//! The one place that everything seen goes through: reports, totals, and whoever else wants to know.
+//!
+//! Each session hands over what it saw of an interval, on its own thread. Nothing here waits for a
+//! disk: reports are handed on as text to a thread that writes them.
+
+use super::{
+    SessionId,
+    config::{Config, Target, TargetName},
+    reports::{Header, Style, Writer},
+    totals::Totals,
+};
+use crate::{session::live::Snapshot, ui};
+use ctrace_core::{report::Extras, units::Nanos};
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// What is known of all targets.
+pub struct Hub {
+    writer: Writer,
+    targets: Mutex<BTreeMap<TargetName, Known>>,
+}
+
+/// Of one target.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    pub totals: Totals,
+    /// By session, what it saw of its last interval.
+    pub sessions: BTreeMap<SessionId, Seen>,
+}
+
+/// Of one session.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Seen {
+    pub calls: u64,
+    pub lost: u64,
+    /// What the probes cost, of the processor time of the process, in percent; what a budget is held
+    /// against.
+    pub cost_percent: Option<f64>,
+    #[serde(skip)]
+    cpu: Option<Nanos>,
+}
+
+impl Hub {
+    pub(super) fn start() -> std::io::Result<Self> {
+        Ok(Self { writer: Writer::start()?, targets: Mutex::default() })
+    }
+
+    /// What the reports of a target must hold.
+    pub fn extras(&self, target: &Target) -> Extras {
+        Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default()
+    }
+
+    /// A session saw an interval of its process.
+    pub fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
+        let totals = {
+            let mut targets = self.lock();
+            let known = targets.entry(target.id.clone()).or_default();
+            known.totals.add(snapshot);
+            let seen = known.sessions.entry(session).or_default();
+            *seen = seen.after(snapshot);
+            known.totals.counts
+        };
+        let Ok(Some(style)) = Style::of(&target.reports).map(Style::unless_none) else { return };
+        let reports_lost = self.writer.lost();
+        let header = Header { target: &target.id, session, totals, reports_lost };
+        match style.render(&header, snapshot) {
+            Ok(text) => self.writer.write(&target.reports, text),
+            Err(error) => ui::say(&format!("target {}: no report: {error:#}", target.id)),
+        }
+    }
+
+    /// A session began.
+    pub(super) fn began(&self, target: &TargetName, session: SessionId) {
+        let mut targets = self.lock();
+        let known = targets.entry(target.clone()).or_default();
+        known.totals.counts.processes += 1;
+        known.sessions.insert(session, Seen::default());
+    }
+
+    /// A session is over; what it saw stays in the totals.
+    pub(super) fn ended(&self, target: &TargetName, session: SessionId) {
+        if let Some(known) = self.lock().get_mut(target) {
+            known.sessions.remove(&session);
+        }
+    }
+
+    /// Targets that are not in the configuration any more, and have no sessions, are forgotten.
+    pub(super) fn forget_all_but(&self, config: &Config) {
+        self.lock().retain(|id, known| {
+            !known.sessions.is_empty() || config.targets.iter().any(|target| target.id == *id)
+        });
+    }
+
+    /// What is known of a target.
+    pub fn known(&self, target: &TargetName) -> Known {
+        self.lock().get(target).cloned().unwrap_or_default()
+    }
+
+    /// For a report out of turn.
+    pub fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
+        let totals = self.known(target).totals.counts;
+        Header { target, session, totals, reports_lost: self.writer.lost() }
+    }
+
+    /// Reports that could not be written.
+    pub fn reports_lost(&self) -> u64 {
+        self.writer.lost()
+    }
+
+    /// All reports are written, or given up.
+    pub(super) fn finish(&self) {
+        self.writer.finish();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, Known>> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn after(&self, snapshot: &Snapshot) -> Self {
+        let report = &snapshot.report;
+        let spent: u64 = snapshot.spent.iter().map(|spent| spent.0).sum();
+        let cpu = snapshot.cpu.zip(self.cpu).map(|(now, before)| now.since(before).0);
+        Self {
+            calls: report.functions.iter().map(|f| f.calls - f.open).sum(),
+            lost: report.loss.events,
+            cost_percent: cpu.filter(|cpu| *cpu > 0).map(|cpu| 100.0 * spent as f64 / cpu as f64),
+            cpu: snapshot.cpu,
+        }
+    }
+}

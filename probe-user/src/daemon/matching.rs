@@ -1,0 +1,45 @@
+//! The patterns that processes are held against.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// A glob: in paths `*` stops at a slash, in all else it is anything.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    glob: GlobMatcher,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Pattern {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(text)
+            .literal_separator(text.starts_with('/'))
+            .build()
+            .map_err(|error| format!("`{text}`: {}", error.kind()))?;
+        Ok(Self { text: text.to_owned(), glob: glob.compile_matcher() })
+    }
+
+    pub fn matches(&self, text: &str) -> bool {
+        self.glob.is_match(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stops_at_a_slash_in_paths_only() {
+        let matches = |pattern: &str, text: &str| Pattern::parse(pattern).unwrap().matches(text);
+        assert!(matches("/usr/bin/*", "/usr/bin/redis"));
+        assert!(!matches("/usr/*", "/usr/bin/redis"));
+        assert!(matches("/usr/**", "/usr/bin/redis"));
+        assert!(matches("*--role=worker*", "/opt/app --role=worker /etc/x"));
+        assert!(Pattern::parse("[").is_err());
+    }
+}

@@ -1,0 +1,53 @@
+//! `ctrace daemon`: traces chosen processes for as long as they live, for as long as the machine
+//! runs.
+//!
+//! [`supervisor`] is the one thread that decides; everything reaches it as an [`Event`]. [`finder`]
+//! says which processes there are. Each traced process has a session on threads of its own
+//! ([`session`]), which is what `ctrace attach` does; what the sessions see goes through the
+//! [`hub`], and from there to reports and to whoever asks ([`control`]).
+
+pub mod accounts;
+pub mod asked;
+pub mod backoff;
+pub mod config;
+pub mod control;
+pub mod finder;
+pub mod flight;
+pub mod hub;
+pub mod limits;
+pub mod matching;
+pub mod notify;
+pub mod recordings;
+pub mod reports;
+pub mod session;
+pub mod signals;
+pub mod supervisor;
+pub mod told;
+pub mod totals;
+
+pub use supervisor::run;
+
+use ctrace_core::units::Pid;
+
+/// What happens, to the supervisor.
+pub enum Event {
+    /// A process runs a new program, or is the child of one that is traced.
+    Started(Pid),
+    /// Some starts found no room on their way.
+    StartsLost,
+    Session(SessionId, Progress),
+    Signal(signals::Asked),
+    /// From the control socket.
+    Request(control::Request),
+}
+
+/// Of all sessions of this daemon, in the order of their starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u64);
+
+/// How far a session is.
+pub enum Progress {
+    /// Its probes are in place.
+    Armed,
+    Ended(Result<(), String>),
+}

@@ -1,0 +1,147 @@
+//! The form of a target's reports: what `ctrace attach` prints, with what the daemon knows besides.
+
+use crate::{
+    daemon::{
+        SessionId,
+        config::{ReportKind, Reports, TargetName},
+        totals::Counts,
+    },
+    session::live::Snapshot,
+    ui::{self, ViewOptions, units},
+};
+use chrono::{DateTime, Local, SecondsFormat, TimeDelta};
+use ctrace_core::{
+    export::{clean::clean, json},
+    report::{Extras, Report},
+    units::Nanos,
+};
+use serde::Serialize;
+
+/// Checked when the configuration is read.
+#[derive(Default)]
+pub struct Style {
+    kind: ReportKind,
+    views: ViewOptions,
+}
+
+/// What a report says that its session does not know.
+pub struct Header<'a> {
+    pub target: &'a TargetName,
+    pub session: SessionId,
+    pub totals: Counts,
+    /// Of all targets, since the daemon began.
+    pub reports_lost: u64,
+}
+
+/// A line of JSON: a report as of `--format json`, and `daemon` beside its keys.
+#[derive(Serialize)]
+struct Line<'a> {
+    daemon: Facts<'a>,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+#[derive(Serialize)]
+struct Facts<'a> {
+    schema: &'static str,
+    target: &'a str,
+    session: u64,
+    /// The times of day of the interval, by the clock of now.
+    from: String,
+    to: String,
+    cost_ns: Nanos,
+    since_start: Counts,
+    reports_lost: u64,
+}
+
+impl Style {
+    pub fn of(reports: &Reports) -> anyhow::Result<Self> {
+        let views = ViewOptions {
+            views: reports.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
+            sort: reports.sort.clone(),
+            top: reports.top,
+            ..ViewOptions::default()
+        };
+        views.check(false)?;
+        views.check_intervals()?;
+        Ok(Self { kind: reports.kind, views })
+    }
+
+    /// Nothing where no reports are wanted.
+    pub fn unless_none(self) -> Option<Self> {
+        (self.kind != ReportKind::None).then_some(self)
+    }
+
+    /// What a report must hold.
+    pub fn extras(&self) -> Extras {
+        match self.kind {
+            ReportKind::Table => self.views.extras(None),
+            ReportKind::Json | ReportKind::None => Extras::default(),
+        }
+    }
+
+    /// Whole lines.
+    pub fn render(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
+        match self.kind {
+            ReportKind::Table => self.table(header, snapshot),
+            ReportKind::Json | ReportKind::None => Ok(json::line(&line(header, snapshot))),
+        }
+    }
+
+    /// As a value, for an answer.
+    pub fn value(&self, header: &Header<'_>, snapshot: &Snapshot) -> serde_json::Value {
+        serde_json::to_value(line(header, snapshot)).unwrap_or_default()
+    }
+
+    /// For people.
+    pub fn table(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
+        let report = &snapshot.report;
+        let (from, to) = times_of_day(report);
+        let views = ViewOptions {
+            epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
+            ..self.views.clone()
+        };
+        let pid = report.target.pid.map_or(0, |pid| pid.0);
+        let program = report.target.exe.as_deref().map(clean).unwrap_or_default();
+        let form = "%Y-%m-%d %H:%M:%S%.3f";
+        Ok(format!(
+            "=== target {}: process {pid}, {program}: {} to {}, {:.3} s; since the daemon began: {} \
+             calls, {} lost\n{}\n",
+            header.target,
+            from.format(form),
+            to.format(form),
+            report.duration_ns.0 as f64 / 1e9,
+            units::count(header.totals.calls),
+            units::count(header.totals.lost),
+            ui::render_table(report, &views, &ui::Style::default())?,
+        ))
+    }
+}
+
+fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot) -> Line<'a> {
+    let (from, to) = times_of_day(&snapshot.report);
+    let time = |time: DateTime<Local>| time.to_rfc3339_opts(SecondsFormat::Millis, false);
+    Line {
+        daemon: Facts {
+            schema: "ctrace.daemon.v1",
+            target: &header.target.0,
+            session: header.session.0,
+            from: time(from),
+            to: time(to),
+            cost_ns: Nanos(snapshot.spent.iter().map(|spent| spent.0).sum()),
+            since_start: header.totals,
+            reports_lost: header.reports_lost,
+        },
+        report: &snapshot.report,
+    }
+}
+
+/// Of a report's start and end.
+fn times_of_day(report: &Report) -> (DateTime<Local>, DateTime<Local>) {
+    let now = Local::now();
+    let ago = |time: Nanos| {
+        let ns = crate::bpf::now().since(time).0;
+        now - TimeDelta::nanoseconds(i64::try_from(ns).unwrap_or(i64::MAX))
+    };
+    (ago(report.start_ns), ago(report.end_ns))
+}

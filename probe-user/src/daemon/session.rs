@@ -1,0 +1,212 @@
+//! The session of one process: what `ctrace attach` does, on threads of its own, with its reports
+//! going to the hub.
+
+use super::{
+    Event, Progress, SessionId,
+    config::Target,
+    flight,
+    hub::Hub,
+    recordings::{Place, Recordings},
+};
+use crate::{
+    bpf,
+    cli::WhatArgs,
+    session::{
+        Origin, Setup,
+        flight::Flight,
+        live::{Command, Live},
+        output::Output,
+        pace::Pace,
+        recording::{Limit, Recording},
+        signals::Signals,
+        trace::{self, Ending},
+    },
+    target::{facts::Facts, process::Process},
+};
+use anyhow::ensure;
+use ctrace_core::{report::TargetReport, units::Pid};
+use std::{
+    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Reading a program takes memory: one session does at a time.
+static PLANNING: Mutex<()> = Mutex::new(());
+
+/// A session as the supervisor knows it.
+pub(super) struct Running {
+    pub(super) id: SessionId,
+    pub(super) target: Arc<Target>,
+    pub(super) facts: Facts,
+    pub(super) commands: UnboundedSender<Command>,
+    pub(super) since: Instant,
+    pub(super) is_armed: bool,
+    /// Asked for by hand: stays whatever the configuration says.
+    pub(super) by_hand: bool,
+    pub(super) is_stopping: bool,
+}
+
+impl Running {
+    pub(super) fn pid(&self) -> Pid {
+        self.facts.pid
+    }
+
+    /// Asks it to end; its end is told.
+    pub(super) fn stop(&mut self) {
+        self.is_stopping = true;
+        // It may be over already.
+        let _ = self.commands.send(Command::Stop);
+    }
+}
+
+/// What all sessions use.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) hub: Arc<Hub>,
+    pub(super) recordings: Arc<Mutex<Recordings>>,
+    pub(super) events: Sender<Event>,
+}
+
+/// Starts a session; how it goes on is told to the supervisor.
+pub(super) fn start(
+    id: SessionId,
+    target: Arc<Target>,
+    facts: Facts,
+    by_hand: bool,
+    shared: &Shared,
+) -> std::io::Result<Running> {
+    let (commands, receiver) = unbounded_channel();
+    let work = Work {
+        id,
+        target: Arc::clone(&target),
+        pid: facts.pid,
+        start_time: facts.start_time,
+        hub: Arc::clone(&shared.hub),
+        recordings: Arc::clone(&shared.recordings),
+        events: shared.events.clone(),
+    };
+    std::thread::Builder::new().name("session".into()).spawn(move || work.run(receiver))?;
+    Ok(Running {
+        id,
+        target,
+        facts,
+        commands,
+        since: Instant::now(),
+        is_armed: false,
+        by_hand,
+        is_stopping: false,
+    })
+}
+
+struct Work {
+    id: SessionId,
+    target: Arc<Target>,
+    pid: Pid,
+    start_time: u64,
+    hub: Arc<Hub>,
+    recordings: Arc<Mutex<Recordings>>,
+    events: Sender<Event>,
+}
+
+impl Work {
+    fn run(self, commands: UnboundedReceiver<Command>) {
+        let mut outcome = Outcome { id: self.id, events: self.events.clone(), result: None };
+        let result = self.trace(commands).map_err(|error| format!("{error:#}"));
+        outcome.result = Some(result);
+    }
+
+    fn trace(self, mut commands: UnboundedReceiver<Command>) -> anyhow::Result<()> {
+        let process = Process::open(self.pid.0)?;
+        let watched = trace::watch(self.pid)?;
+        let is_same = Process::open(self.pid.0)?.start_time() == self.start_time;
+        ensure!(is_same, "process {} ended before it could be traced", self.pid.0);
+        let mut tracer = {
+            let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(commands.try_recv(), Ok(Command::Stop)) {
+                return Ok(());
+            }
+            let objects = process.objects()?;
+            let mut setup = Setup::choose(&self.target.what, &objects)?;
+            setup.pace = Pace::CALM;
+            setup.flight = flight::asked(&self.target, self.pid, &self.recordings).map(Flight::new);
+            let plan = std::mem::take(&mut setup.plan);
+            for line in &plan.remarks {
+                tracing::info!("target {}: {line}", self.target.id);
+            }
+            let report = report_of(&process);
+            let mut tracer = setup.tracer(self.pid, Origin::Running, report, self.output())?;
+            tracer.introduce(&process);
+            tracer.arm(&plan, &objects)?;
+            drop((plan, objects));
+            bpf::give_back();
+            tracer
+        };
+        let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
+        trace::run(&mut tracer, watched, ending, || {
+            // The supervisor is gone only when all is over.
+            let _ = self.events.send(Event::Session(self.id, Progress::Armed));
+            Ok(())
+        })
+    }
+
+    fn output(&self) -> Output {
+        let reports = &self.target.reports;
+        let (hub, target, id) = (Arc::clone(&self.hub), Arc::clone(&self.target), self.id);
+        Output::Live(Live {
+            interval: reports.interval,
+            extras: hub.extras(&target),
+            center_cut: reports.center_cut,
+            deliver: Box::new(move |snapshot| {
+                hub.observe(&target, id, &snapshot);
+                true
+            }),
+        })
+    }
+}
+
+/// Records a process for so long, beside whatever else traces it.
+pub fn record(what: &WhatArgs, pid: Pid, place: &Place, time: Duration) -> anyhow::Result<()> {
+    let process = Process::open(pid.0)?;
+    let watched = trace::watch(pid)?;
+    let mut tracer = {
+        let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let objects = process.objects()?;
+        let mut setup = Setup::choose(what, &objects)?;
+        setup.pace = Pace::CALM;
+        let plan = std::mem::take(&mut setup.plan);
+        let limit = Limit::Newest(place.bytes.max(1 << 20));
+        let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
+        let mut tracer = setup.tracer(pid, Origin::Running, report_of(&process), output)?;
+        tracer.introduce(&process);
+        tracer.arm(&plan, &objects)?;
+        drop(plan);
+        bpf::give_back();
+        tracer
+    };
+    trace::run(&mut tracer, watched, Ending::new(Signals::Elsewhere, Some(time)), || Ok(()))
+}
+
+fn report_of(process: &Process) -> TargetReport {
+    TargetReport {
+        pid: Some(Pid(process.pid())),
+        exe: Some(process.exe().display().to_string()),
+        command: process.command().to_vec(),
+        ..TargetReport::default()
+    }
+}
+
+/// Tells how a session ended, whatever became of its thread.
+struct Outcome {
+    id: SessionId,
+    events: Sender<Event>,
+    result: Option<Result<(), String>>,
+}
+
+impl Drop for Outcome {
+    fn drop(&mut self) {
+        let panicked = || Err("the session ended by a mistake in ctrace; please report it".into());
+        let result = self.result.take().unwrap_or_else(panicked);
+        let _ = self.events.send(Event::Session(self.id, Progress::Ended(result)));
+    }
+}

@@ -1,0 +1,32 @@
+//! Signals, as events for the supervisor.
+
+use super::Event;
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::Signals,
+};
+use std::sync::mpsc::Sender;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Reload,
+    End,
+}
+
+/// From now on; the second request to end is obeyed at once.
+pub(super) fn listen(events: Sender<Event>) -> std::io::Result<()> {
+    let mut arriving = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        let mut ending = false;
+        for signal in &mut arriving {
+            let asked = if signal == SIGHUP { Asked::Reload } else { Asked::End };
+            if asked == Asked::End && std::mem::replace(&mut ending, true) {
+                std::process::exit(128 + signal);
+            }
+            if events.send(Event::Signal(asked)).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,367 @@
+//! The thread that decides which processes have sessions.
+
+use super::{
+    Event, Progress, SessionId,
+    backoff::Retry,
+    config::{Config, Target, TargetName},
+    control,
+    finder::Finder,
+    hub::Hub,
+    limits,
+    notify::Manager,
+    recordings::Recordings,
+    session::{self, Running, Shared},
+    signals::{self, Asked},
+    told::Told,
+};
+use crate::{bpf, target::facts, target::facts::Facts, ui};
+use anyhow::Context;
+use ctrace_core::units::Pid;
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
+
+/// For sessions to take their probes away and report, at the end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Traces what the file says until it is told to end.
+pub fn run(path: &Path) -> anyhow::Result<()> {
+    bpf::require()?;
+    bpf::use_one_arena();
+    let config = Config::load(path)?;
+    let (events, arriving) = channel();
+    signals::listen(events.clone()).context("cannot listen for signals")?;
+    limits::allow_many_files();
+    let hub = Arc::new(Hub::start().context("cannot start a thread")?);
+    let recordings = Arc::new(Mutex::new(Recordings::new(config.daemon.recordings.clone())));
+    let mut supervisor = Supervisor {
+        listener: control::Listener::start(
+            &config.daemon.socket,
+            config.daemon.group,
+            events.clone(),
+            Arc::clone(&hub),
+            Arc::clone(&recordings),
+        )?,
+        path: path.to_owned(),
+        targets: config.targets.iter().cloned().map(Arc::new).collect(),
+        config,
+        hub,
+        recordings,
+        began: Instant::now(),
+        manager: Manager::new(),
+        finder: Finder::start(events.clone())?,
+        events,
+        sessions: HashMap::new(),
+        retries: HashMap::new(),
+        detached: HashSet::new(),
+        let_go: HashSet::new(),
+        told: Told::default(),
+        next_scan: Instant::now(),
+        last_session: SessionId(0),
+    };
+    supervisor.run(&arriving);
+    Ok(())
+}
+
+pub(super) struct Supervisor {
+    pub(super) path: PathBuf,
+    pub(super) config: Config,
+    pub(super) targets: Vec<Arc<Target>>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) recordings: Arc<Mutex<Recordings>>,
+    pub(super) listener: control::Listener,
+    pub(super) began: Instant,
+    pub(super) manager: Manager,
+    pub(super) finder: Finder,
+    pub(super) events: Sender<Event>,
+    pub(super) sessions: HashMap<Pid, Running>,
+    /// Processes that could not be traced.
+    pub(super) retries: HashMap<Pid, Retry>,
+    /// Targets that somebody let go by hand.
+    pub(super) detached: HashSet<TargetName>,
+    /// Processes that somebody let go by hand.
+    pub(super) let_go: HashSet<Pid>,
+    pub(super) told: Told,
+    pub(super) next_scan: Instant,
+    pub(super) last_session: SessionId,
+}
+
+impl Supervisor {
+    fn run(&mut self, arriving: &Receiver<Event>) {
+        ui::say(&format!("the daemon runs, with {} from {}", self.in_short(), self.path.display()));
+        self.do_what_is_due();
+        self.manager.ready(&self.in_short());
+        loop {
+            self.do_what_is_due();
+            let alive = self.manager.live();
+            let due = self.next_due();
+            let pause =
+                alive.map_or(due, |alive| due.min(alive)).saturating_duration_since(Instant::now());
+            match arriving.recv_timeout(pause) {
+                Ok(Event::Signal(Asked::End)) => return self.end(arriving),
+                Ok(event) => self.take(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                // We hold a sender ourselves.
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn in_short(&self) -> String {
+        ui::units::counted(self.targets.len() as u64, "target", "targets")
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Started(pid) => self.consider(pid),
+            Event::StartsLost => self.next_scan = Instant::now(),
+            Event::Session(id, Progress::Armed) => self.armed(id),
+            Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
+            Event::Signal(Asked::Reload) => {
+                // That it failed was said.
+                let _ = self.reload();
+            }
+            Event::Request(control::Request { ask, answer }) => {
+                let given = self.answer(ask);
+                // Who asked may have gone.
+                let _ = answer.send(given);
+            }
+            Event::Signal(Asked::End) => {}
+        }
+    }
+
+    /// When there is something to do without an event.
+    fn next_due(&self) -> Instant {
+        self.retries.values().map(|retry| retry.at).fold(self.next_scan, Instant::min)
+    }
+
+    fn do_what_is_due(&mut self) {
+        let now = Instant::now();
+        if now >= self.next_scan {
+            self.next_scan = now + self.config.daemon.rescan;
+            self.finder.scan().into_iter().for_each(|pid| self.consider(pid));
+            let is_there = |pid: &Pid, start| facts::birth(*pid).is_some_and(|b| b.0 == start);
+            self.retries.retain(|pid, retry| is_there(pid, retry.start_time));
+            self.let_go.retain(|pid| facts::birth(*pid).is_some());
+        }
+        let is_due = |(pid, retry): (&Pid, &Retry)| (retry.at <= now).then_some(*pid);
+        let due: Vec<Pid> = self.retries.iter().filter_map(is_due).collect();
+        due.into_iter().for_each(|pid| self.consider(pid));
+    }
+
+    /// A process is there: is it a target's, and is it traced?
+    fn consider(&mut self, pid: Pid) {
+        if pid.0 == std::process::id() {
+            return;
+        }
+        let Some(facts) = Facts::of(pid) else {
+            self.retries.remove(&pid);
+            self.let_go.remove(&pid);
+            return;
+        };
+        let mut matching = self.targets.iter().filter(|target| target.matching.matches(&facts));
+        let wanted = matching.next().map(Arc::clone);
+        if let (Some(wanted), Some(other)) = (&wanted, matching.next()) {
+            self.told.twice_matched(&wanted.id, &other.id, pid.0);
+        }
+        let wanted = wanted
+            .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
+        if let Some(running) = self.sessions.get_mut(&pid) {
+            let is_right = wanted.as_ref() == Some(&running.target)
+                && running.facts.start_time == facts.start_time;
+            if !is_right && !running.by_hand {
+                // Its end brings us here again.
+                running.stop();
+            }
+            return;
+        }
+        let Some(target) = wanted else {
+            self.retries.remove(&pid);
+            return;
+        };
+        let retry = self.retries.get(&pid).filter(|retry| retry.start_time == facts.start_time);
+        if retry.is_some_and(|retry| retry.at > Instant::now()) || self.is_followed(&target, pid) {
+            return;
+        }
+        if let Err(why) = self.has_room(&target) {
+            self.told.say(&target.id, &why);
+            self.try_later(&facts);
+            if let Some(retry) = self.retries.get_mut(&pid) {
+                retry.waits_for_room = true;
+            }
+            return;
+        }
+        self.start(target, facts, false);
+    }
+
+    /// Whether a session of its parent, or of that one's, traces it already.
+    fn is_followed(&self, target: &Target, pid: Pid) -> bool {
+        const FAR: usize = 64;
+        if !target.what.probes.follow {
+            return false;
+        }
+        let ancestors = std::iter::successors(facts::parent(pid), |pid| facts::parent(*pid));
+        ancestors.take(FAR).any(|pid| {
+            self.sessions.get(&pid).is_some_and(|running| running.target.id == target.id)
+        })
+    }
+
+    pub(super) fn has_room(&self, target: &Target) -> Result<(), String> {
+        let of_target = self.sessions.values().filter(|running| running.target.id == target.id);
+        if of_target.count() >= target.max_processes as usize {
+            let most = target.max_processes;
+            return Err(format!("more than {most} processes; the others wait (max_processes)"));
+        }
+        let most = self.config.daemon.max_processes;
+        if self.sessions.len() >= most as usize {
+            return Err(format!(
+                "more than {most} processes of all targets; it waits (max_processes of [daemon])"
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn start(
+        &mut self,
+        target: Arc<Target>,
+        facts: Facts,
+        by_hand: bool,
+    ) -> Option<SessionId> {
+        let id = SessionId(self.last_session.0 + 1);
+        self.last_session = id;
+        let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
+        match started {
+            Ok(running) => {
+                self.sessions.insert(facts.pid, running);
+                Some(id)
+            }
+            Err(error) => {
+                ui::say(&format!("cannot start a thread for process {}: {error}", facts.pid.0));
+                self.try_later(&facts);
+                None
+            }
+        }
+    }
+
+    fn shared(&self) -> Shared {
+        Shared {
+            hub: Arc::clone(&self.hub),
+            recordings: Arc::clone(&self.recordings),
+            events: self.events.clone(),
+        }
+    }
+
+    fn try_later(&mut self, facts: &Facts) -> bool {
+        let before = self.retries.get(&facts.pid);
+        let retry = Retry::after(before, facts.start_time, Instant::now());
+        let is_worth_a_word = retry.is_worth_a_word();
+        self.retries.insert(facts.pid, retry);
+        is_worth_a_word
+    }
+
+    fn armed(&mut self, id: SessionId) {
+        let Some(running) = self.sessions.values_mut().find(|running| running.id == id) else {
+            return;
+        };
+        running.is_armed = true;
+        let (pid, target) = (running.pid(), running.target.id.clone());
+        self.hub.began(&target, id);
+        self.finder.tell_children_of(pid);
+        self.retries.remove(&pid);
+        self.told.forget(&target);
+        tracing::info!("target {target}: process {} is traced", pid.0);
+    }
+
+    fn ended(&mut self, id: SessionId, result: Result<(), String>) {
+        let found = self.sessions.values().find(|running| running.id == id);
+        let Some(pid) = found.map(Running::pid) else { return };
+        let Some(running) = self.sessions.remove(&pid) else { return };
+        self.hub.ended(&running.target.id, id);
+        self.finder.no_children_of(pid);
+        let is_there = facts::birth(pid).is_some_and(|birth| birth.0 == running.facts.start_time);
+        match result {
+            Err(_) if !is_there => {}
+            Err(error) => {
+                if self.try_later(&running.facts) {
+                    let what = format!("process {} cannot be traced: {error}", pid.0);
+                    self.told.say(&running.target.id, &what);
+                }
+            }
+            Ok(()) if is_there && !running.is_stopping => {
+                let retry = Retry::long(running.facts.start_time, Instant::now());
+                self.retries.insert(pid, retry);
+                let what = format!("process {} is let go: the probes slowed it too much", pid.0);
+                self.told.say(&running.target.id, &what);
+                return;
+            }
+            Ok(()) => tracing::info!("target {}: process {} is let go", running.target.id, pid.0),
+        }
+        // Another one may wait for the room; and this one may be another target's now.
+        self.consider(pid);
+        let now = Instant::now();
+        for retry in self.retries.values_mut().filter(|retry| retry.waits_for_room) {
+            retry.at = retry.at.min(now + Duration::from_secs(1));
+        }
+    }
+
+    /// Reads the file again. What did not change is not disturbed.
+    pub(super) fn reload(&mut self) -> anyhow::Result<()> {
+        self.manager.reloading();
+        let read = Config::load(&self.path);
+        if let Ok(config) = &read {
+            self.use_instead(config.clone());
+        }
+        self.manager.ready(&self.in_short());
+        read.map(drop).inspect_err(|error| {
+            ui::say(&format!("{error:#}; the configuration of before stays"));
+        })
+    }
+
+    fn use_instead(&mut self, config: Config) {
+        if config.daemon.socket != self.config.daemon.socket {
+            ui::say("another socket needs a restart of the daemon");
+        }
+        self.targets = config.targets.iter().cloned().map(Arc::new).collect();
+        self.listener.set_group(config.daemon.group);
+        *self.recordings.lock().unwrap_or_else(PoisonError::into_inner) =
+            Recordings::new(config.daemon.recordings.clone());
+        self.config = config;
+        self.hub.forget_all_but(&self.config);
+        self.detached.clear();
+        self.let_go.clear();
+        self.retries.clear();
+        self.told.forget_all();
+        self.finder.forget();
+        self.next_scan = Instant::now();
+        let traced: Vec<Pid> = self.sessions.keys().copied().collect();
+        traced.into_iter().for_each(|pid| self.consider(pid));
+        ui::say(&format!("{} is read again: {}", self.path.display(), self.in_short()));
+    }
+
+    /// Takes all probes away, and writes the last reports.
+    fn end(&mut self, arriving: &Receiver<Event>) {
+        self.manager.ending(PATIENCE);
+        self.sessions.values_mut().for_each(Running::stop);
+        let patience = Instant::now() + PATIENCE;
+        while !self.sessions.is_empty() {
+            let left = patience.saturating_duration_since(Instant::now());
+            match arriving.recv_timeout(left) {
+                Ok(Event::Session(id, Progress::Ended(_))) => {
+                    self.sessions.retain(|_, running| running.id != id);
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    ui::say(&format!("{} sessions did not end in time", self.sessions.len()));
+                    break;
+                }
+            }
+        }
+        self.hub.finish();
+    }
+}

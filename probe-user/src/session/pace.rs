@@ -1,0 +1,34 @@
+//! How often a session looks at its rings and its target when nothing calls it.
+
+use std::time::Duration;
+
+/// Pauses of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Between passes over the rings, at most.
+    pub pass: Duration,
+    /// Between looks at new programs, libraries and threads of the target: at first, and at most.
+    pub look: (Duration, Duration),
+    /// So many looks for each one at the mappings.
+    pub looks_per_maps: u32,
+    /// Whether the programs wake the reader when a ring fills: a long pause loses no burst then.
+    pub wakes: bool,
+}
+
+impl Pace {
+    /// For somebody who waits for what comes.
+    pub const PROMPT: Self = Self {
+        pass: Duration::from_millis(50),
+        look: (Duration::from_millis(200), Duration::from_millis(200)),
+        looks_per_maps: 5,
+        wakes: false,
+    };
+
+    /// For a session that goes on for weeks, among others like it.
+    pub const CALM: Self = Self {
+        pass: Duration::from_millis(1_000),
+        look: (Duration::from_millis(250), Duration::from_millis(8_000)),
+        looks_per_maps: 1,
+        wakes: true,
+    };
+}

@@ -1,0 +1,176 @@
+//! What a process is known by: program, name, command line, user, control group, and the unit or
+//! container that this tells of.
+
+use super::{
+    maps,
+    process::{proc_path, read_command, read_stat, text},
+};
+use ctrace_core::units::Pid;
+use std::{fs, path::Path};
+
+/// A process as a configuration speaks of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub pid: Pid,
+    /// With the id, it tells this process from a later one.
+    pub start_time: u64,
+    pub exe: String,
+    pub name: String,
+    pub command: String,
+    pub user: u32,
+    pub cgroup: String,
+}
+
+impl Facts {
+    /// Of a process that runs a program; nothing of kernel threads and of what has ended.
+    pub fn of(pid: Pid) -> Option<Self> {
+        let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
+        let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
+        let status = fs::read(proc_path(pid.0, "status")).ok()?;
+        let cgroups = fs::read(proc_path(pid.0, "cgroup")).unwrap_or_default();
+        Some(Self {
+            pid,
+            start_time: stat.start_time,
+            exe: maps::without_deleted(&exe).0.to_string_lossy().into_owned(),
+            name: stat.comm,
+            command: read_command(pid.0).join(" "),
+            user: effective_user(&text(&status))?,
+            cgroup: control_group(&text(&cgroups)),
+        })
+    }
+
+    pub fn file_name(&self) -> &str {
+        Path::new(&self.exe).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The innermost unit in the path of the control group.
+    pub fn unit(&self) -> Option<&str> {
+        let is_unit = |part: &&str| {
+            [".service", ".scope", ".socket", ".mount"].iter().any(|end| part.ends_with(end))
+        };
+        self.cgroup.rsplit('/').find(is_unit)
+    }
+
+    /// The id or name of the container, as its runtime has put it into the control group's path.
+    pub fn container(&self) -> Option<&str> {
+        let mut parts = self.cgroup.split('/').collect::<Vec<_>>();
+        let mut outer = "";
+        if let Some(at) = parts.iter().position(|part| matches!(*part, "docker" | "lxc" | "libpod"))
+        {
+            return parts.get(at + 1).copied();
+        }
+        parts.reverse();
+        for part in parts {
+            let bare = part.strip_suffix(".scope").unwrap_or(part);
+            let bare = bare.strip_suffix(".service").unwrap_or(bare);
+            for prefix in PREFIXES {
+                if let Some(id) = bare.strip_prefix(prefix) {
+                    return Some(id);
+                }
+            }
+            if bare.len() == 64 && bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                outer = bare;
+            }
+        }
+        Some(outer).filter(|id| !id.is_empty())
+    }
+}
+
+/// The ids of all processes.
+pub fn all() -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Pid))
+}
+
+/// When a process began, and its name; nothing of kernel threads.
+pub fn birth(pid: Pid) -> Option<(u64, String)> {
+    let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
+    Some((stat.start_time, stat.comm))
+}
+
+/// The parent of a process.
+pub fn parent(pid: Pid) -> Option<Pid> {
+    read_stat(pid.0).ok().map(|stat| Pid(stat.parent))
+}
+
+/// What runtimes write before the id or name.
+const PREFIXES: [&str; 9] = [
+    "docker-",
+    "cri-containerd-",
+    "crio-conmon-",
+    "crio-",
+    "libpod-conmon-",
+    "libpod-",
+    "lxc.payload.",
+    "machine-",
+    "systemd-nspawn@",
+];
+
+/// The second of four.
+fn effective_user(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The path in the one hierarchy, or where there are several in that of systemd.
+fn control_group(cgroups: &str) -> String {
+    let of = |prefix: &str| cgroups.lines().find_map(|line| line.split_once(prefix)).map(|at| at.1);
+    let path =
+        cgroups.lines().find_map(|line| line.strip_prefix("0::")).filter(|path| *path != "/");
+    path.or_else(|| of(":name=systemd:")).or_else(|| of(":memory:")).unwrap_or("/").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_group(cgroup: &str) -> Facts {
+        Facts { cgroup: cgroup.to_owned(), ..Facts::default() }
+    }
+
+    #[test]
+    fn units_are_the_innermost() {
+        let unit = |path: &str| in_group(path).unit().map(str::to_owned);
+        assert_eq!(unit("/system.slice/redis.service"), Some("redis.service".into()));
+        assert_eq!(
+            unit("/user.slice/user-0.slice/user@0.service/app.slice/x.scope"),
+            Some("x.scope".into())
+        );
+        assert_eq!(unit("/system.slice/nginx.service/worker"), Some("nginx.service".into()));
+        assert_eq!(unit("/"), None);
+    }
+
+    #[test]
+    fn containers_of_the_usual_runtimes_are_known() {
+        let id = "4f1c".repeat(16);
+        for path in [
+            format!("/docker/{id}"),
+            format!("/system.slice/docker-{id}.scope"),
+            format!("/system.slice/docker-{id}.scope/init.scope"),
+            format!("/kubepods.slice/kubepods-pod1.slice/cri-containerd-{id}.scope"),
+            format!("/kubepods/besteffort/pod7/{id}"),
+            format!("/machine.slice/libpod-{id}.scope/container"),
+        ] {
+            assert_eq!(in_group(&path).container(), Some(id.as_str()), "{path}");
+        }
+        assert_eq!(in_group("/lxc.payload.web/x").container(), Some("web"));
+        assert_eq!(in_group("/machine.slice/machine-web.scope").container(), Some("web"));
+        assert_eq!(in_group("/system.slice/redis.service").container(), None);
+    }
+
+    #[test]
+    fn control_groups_of_both_versions_are_read() {
+        assert_eq!(control_group("0::/system.slice/x.service\n"), "/system.slice/x.service");
+        let old = "3:memory:/docker/x\n1:name=systemd:/docker/y\n0::/\n";
+        assert_eq!(control_group(old), "/docker/y");
+        assert_eq!(control_group(""), "/");
+    }
+
+    #[test]
+    fn this_process_is_known() {
+        let facts = Facts::of(Pid(std::process::id())).expect("alive");
+        let exe = std::env::current_exe().expect("known");
+        assert_eq!((facts.exe.as_str(), facts.pid.0), (exe.to_str().unwrap(), std::process::id()));
+        assert!(Facts::of(Pid(0)).is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! A running `ctrace daemon` with a configuration, a socket and folders of its own.
+
+use crate::env::Env;
+use crate::look::wait_until;
+use crate::process::{Finished, Running, run};
+use crate::targets::Build;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub struct Daemon {
+    running: Running,
+    ctrace: PathBuf,
+    /// With `ctrace.toml`, `socket`, `recordings/`, and whatever the test puts there.
+    pub dir: TempDir,
+}
+
+/// A folder, and copies of targets in it: no other test's daemon finds those.
+pub fn folder(env: &Env, builds: &[(&str, &Build)]) -> Result<TempDir> {
+    let dir = TempDir::new()?;
+    for (name, build) in builds {
+        std::fs::copy(env.targets.get(build)?, dir.path().join(name))?;
+    }
+    Ok(dir)
+}
+
+impl Daemon {
+    /// `targets` is the rest of the file, in which `DIR` stands for the folder.
+    pub fn start(env: &Env, dir: TempDir, targets: &str) -> Result<Daemon> {
+        configure(dir.path(), targets)?;
+        let mut command = Command::new(&env.ctrace);
+        command.arg("daemon").arg("--config").arg(dir.path().join("ctrace.toml"));
+        let running = Running::start(&mut command)?;
+        let mut daemon = Daemon { running, ctrace: env.ctrace.clone(), dir };
+        let socket = daemon.socket();
+        wait_until("the daemon listens", || socket.exists() || !daemon.running.is_running())?;
+        if !daemon.running.is_running() {
+            bail!("it ended: {:?}", daemon.running.wait(LIMIT)?);
+        }
+        Ok(daemon)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.path("socket")
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.running.pid()
+    }
+
+    pub fn configure(&self, targets: &str) -> Result<()> {
+        configure(self.dir.path(), targets)
+    }
+
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.running.signal(signal)
+    }
+
+    /// Starts one of the copies.
+    pub fn target(&self, name: &str, arguments: &[&str]) -> Result<Running> {
+        Running::start_ready(Command::new(self.path(name)).args(arguments))
+    }
+
+    /// `ctrace ctl`, whatever comes of it.
+    pub fn ctl(&self, arguments: &[&str]) -> Result<Finished> {
+        run(&mut self.ctl_command(arguments), LIMIT)
+    }
+
+    pub fn ctl_command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.ctrace);
+        command.arg("ctl").arg("--socket").arg(self.socket()).args(arguments);
+        command
+    }
+
+    /// The answer as JSON.
+    pub fn ask(&self, arguments: &[&str]) -> Result<Value> {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        let finished = self.ctl(&all)?;
+        ensure!(finished.shell_code() == 0, "{}", finished.stderr);
+        serde_json::from_str(&finished.stdout).context("the answer is no JSON")
+    }
+
+    /// Processes with probes in place.
+    pub fn traced(&self) -> Vec<i64> {
+        let Ok(all) = self.ask(&["targets"]) else { return Vec::new() };
+        let targets = all["targets"].as_array().cloned().unwrap_or_default();
+        let processes = targets.iter().flat_map(|t| t["processes"].as_array().cloned());
+        let traced = processes.flatten().filter(|process| process["state"] == "traced");
+        traced.filter_map(|process| process["pid"].as_i64()).collect()
+    }
+
+    pub fn wait_until_traced(&self, pid: i32) -> Result<()> {
+        wait_until("the process is traced", || self.traced().contains(&pid.into()))
+    }
+
+    /// SIGTERM, and what it wrote.
+    pub fn end(self) -> Result<(Finished, TempDir)> {
+        self.running.signal(Signal::TERM)?;
+        Ok((self.running.wait(LIMIT)?, self.dir))
+    }
+}
+
+fn configure(dir: &Path, targets: &str) -> Result<()> {
+    let head =
+        "[daemon]\nsocket = \"DIR/socket\"\nrecordings = \"DIR/recordings\"\nrescan = \"5s\"\n";
+    let text = format!("{head}{targets}").replace("DIR", &dir.display().to_string());
+    Ok(std::fs::write(dir.join("ctrace.toml"), text)?)
+}
+
+/// The reports in a text of JSON lines.
+pub fn reports(text: &str) -> Result<Vec<Value>> {
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
+}
+
+/// Reports of one session must lie end to end, and sums must not go back.
+pub fn check_reports(reports: &[Value]) -> Result<()> {
+    let mut ends = std::collections::HashMap::new();
+    let mut sums = std::collections::HashMap::new();
+    for report in reports {
+        let facts = &report["daemon"];
+        let (session, target) = (facts["session"].to_string(), facts["target"].to_string());
+        let number = |key: &str| report[key].as_u64().context("a number");
+        let (start, end) = (number("start_ns")?, number("end_ns")?);
+        if let Some(before) = ends.insert(session, end) {
+            ensure!(before == start, "a gap of {} ns", start.abs_diff(before));
+        }
+        let calls = facts["since_start"]["calls"].as_u64().context("calls")?;
+        let before = sums.insert(target, calls).unwrap_or(0);
+        ensure!(before <= calls, "the sum went from {before} to {calls}");
+    }
+    Ok(())
+}
+
+/// Calls of a function in one report.
+pub fn calls(report: &Value, name: &str) -> u64 {
+    let functions = report["functions"].as_array().cloned().unwrap_or_default();
+    let found = functions.iter().find(|function| function["name"] == name);
+    found.and_then(|function| function["calls"].as_u64()).unwrap_or(0)
+}

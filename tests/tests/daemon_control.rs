@@ -1,0 +1,227 @@
+//! The daemon's socket, its recordings, and what happens when there is no room.
+
+use ctrace_tests::daemon::{Daemon, check_reports, folder, reports};
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::look::wait_until;
+use ctrace_tests::process::run;
+use ctrace_tests::targets::program;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
+use std::fs::{Permissions, read_to_string, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const HICCUP: &str = "[[target]]\nid = \"hiccup\"\nexe = \"DIR/hiccup\"\nfunctions = [\"quick\", \
+    \"slow\"]\n";
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn start(env: &Env, targets: &str) -> Daemon {
+    let (spin, hiccup) = (program("spin.c"), program("hiccup.c"));
+    let dir = folder(env, &[("spin", &spin), ("hiccup", &hiccup)]).expect("targets build");
+    Daemon::start(env, dir, targets).expect("the daemon starts")
+}
+
+fn recordings(daemon: &Daemon) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(daemon.path("recordings")).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// A recording as `ctrace report` shows it.
+fn shown(env: &Env, file: &str) -> serde_json::Value {
+    let mut command = Command::new(&env.ctrace);
+    let finished = run(command.args(["report", "--format", "json", file]), LIMIT).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    serde_json::from_str(&finished.stdout).expect("JSON")
+}
+
+#[test]
+fn commands_do_what_they_say() {
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env, &format!("{HICCUP}interval = \"60m\"\n"));
+    let hiccup = daemon.target("hiccup", &[]).expect("starts");
+    let spin = daemon.target("spin", &["0", "500"]).expect("starts");
+    let (h, s) = (i64::from(hiccup.pid()), i64::from(spin.pid()));
+    daemon.wait_until_traced(hiccup.pid()).expect("traced");
+    let status = daemon.ask(&["status"]).expect("answers");
+    assert_eq!((&status["processes"], &status["pid"]), (&1.into(), &daemon.pid().into()));
+
+    daemon.ask(&["attach", &s.to_string(), "-f", "step"]).expect("attaches");
+    daemon.wait_until_traced(spin.pid()).expect("traced");
+    let by_hand = format!("pid-{s}");
+    wait_until("calls are seen", || {
+        let report = daemon.ask(&["report", &by_hand]).expect("answers");
+        report["reports"][0]["functions"][0]["calls"].as_u64().unwrap_or(0) > 100
+    })
+    .expect("calls");
+    daemon.ask(&["detach", &s.to_string()]).expect("detaches");
+    wait_until("it is let go", || daemon.traced() == [h]).expect("gone");
+
+    let recorded = daemon.ask(&["record", "hiccup", "-d", "1"]).expect("records");
+    let report = shown(&env, recorded["file"].as_str().expect("a file"));
+    assert!(ctrace_tests::daemon::calls(&report, "quick") > 20, "{report}");
+
+    daemon.ask(&["detach", "hiccup"]).expect("detaches");
+    wait_until("it is let go", || daemon.traced().is_empty()).expect("gone");
+    daemon.ask(&["attach", &h.to_string(), "--target", "hiccup"]).expect("attaches");
+    daemon.wait_until_traced(hiccup.pid()).expect("traced");
+
+    let shown = daemon.ctl(&["targets"]).expect("answers").stdout;
+    assert!(shown.contains("hiccup") && shown.contains(&h.to_string()), "{shown}");
+    let report = daemon.ctl(&["report", "hiccup"]).expect("answers").stdout;
+    assert!(report.contains("=== target hiccup"), "{report}");
+    for (wrong, part) in [
+        (&["report", "nobody"][..], "no target `nobody`"),
+        (&["detach", "1"], "is not traced"),
+        (&["attach", "4194303", "-f", "x"], "no process"),
+        (&["attach", &h.to_string(), "-f", "x"], "traced already"),
+    ] {
+        let refused = daemon.ctl(wrong).expect("runs");
+        assert_eq!(refused.shell_code(), 125, "{wrong:?}: {}", refused.stdout);
+        assert!(refused.stderr.contains(part), "{wrong:?}: {}", refused.stderr);
+    }
+}
+
+/// The socket's mode keeps strangers out, and so does the daemon where the mode does not.
+#[test]
+fn strangers_are_refused() {
+    const NOBODY: u32 = 65534;
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env, HICCUP);
+    set_permissions(daemon.dir.path(), Permissions::from_mode(0o755)).expect("ours");
+    let ctrace = daemon.path("ctrace");
+    std::fs::copy(&env.ctrace, &ctrace).expect("copied");
+    let ask = || {
+        let mut command = Command::new(&ctrace);
+        command.args(["ctl", "status", "--socket"]).arg(daemon.socket());
+        run(command.uid(NOBODY).gid(NOBODY), LIMIT).expect("runs")
+    };
+    let refused = ask();
+    assert_eq!(refused.shell_code(), 125);
+    assert!(refused.stderr.contains("root may ask"), "{}", refused.stderr);
+    set_permissions(daemon.socket(), Permissions::from_mode(0o666)).expect("ours");
+    let refused = ask();
+    assert_eq!(refused.shell_code(), 125);
+    assert!(refused.stderr.contains("user 65534 may not ask"), "{}", refused.stderr);
+    assert_eq!(daemon.ctl(&["status"]).expect("runs").shell_code(), 0);
+}
+
+/// Garbage at the socket is answered, and harms nobody.
+#[test]
+fn garbage_is_answered() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env, HICCUP);
+    for garbage in [&b"hello\n"[..], b"{}\n", b"{\"v\":9,\"do\":\"status\"}\n", b"\xff\xfe\n"] {
+        let mut stream = UnixStream::connect(daemon.socket()).expect("listens");
+        stream.write_all(garbage).expect("written");
+        stream.shutdown(std::net::Shutdown::Write).expect("ours");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        assert!(answer.contains("\"ok\":false"), "{answer}");
+    }
+    let mut stream = UnixStream::connect(daemon.socket()).expect("listens");
+    let long = vec![b'x'; 1 << 20];
+    // It may hang up in the middle.
+    let _ = stream.write_all(&long);
+    assert_eq!(daemon.ctl(&["status"]).expect("runs").shell_code(), 0);
+}
+
+/// A slow call leaves a recording that holds it; reports go on, and so few are kept.
+#[test]
+fn slow_calls_are_kept() {
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(
+        &env,
+        &format!(
+            "recordings_keep = 2\n{HICCUP}interval = \"500ms\"\noutput = \"DIR/out.jsonl\"\nslow = \
+             \"100ms\"\nslow_functions = \"slow\"\nslow_keep = \"3s\"\nslow_pause = \"1s\"\n"
+        ),
+    );
+    let hiccup = daemon.target("hiccup", &[]).expect("starts");
+    daemon.wait_until_traced(hiccup.pid()).expect("traced");
+    let mut seen = std::collections::HashSet::new();
+    wait_until("there are three recordings", || {
+        seen.extend(recordings(&daemon));
+        seen.len() >= 3
+    })
+    .expect("recorded");
+    hiccup.signal(Signal::TERM).expect("runs");
+    wait_until("it is let go", || daemon.traced().is_empty()).expect("gone");
+    std::thread::sleep(Duration::from_millis(500));
+    let kept = recordings(&daemon);
+    assert!((1..=2).contains(&kept.len()), "{kept:?}");
+    for file in &kept {
+        let report = shown(&env, file.to_str().expect("text"));
+        assert!(ctrace_tests::daemon::calls(&report, "slow") >= 1, "{report}");
+        assert!(ctrace_tests::daemon::calls(&report, "quick") > 100, "{report}");
+        let longest = report["functions"].as_array().expect("functions").iter();
+        let longest = longest.filter_map(|f| f["max_ns"].as_u64()).max();
+        assert!(longest > Some(100_000_000), "{report}");
+    }
+    let (finished, dir) = daemon.end().expect("ends");
+    assert!(finished.stderr.contains("target hiccup: slow took 1"), "{}", finished.stderr);
+    let all = reports(&read_to_string(dir.path().join("out.jsonl")).expect("there"));
+    let all = all.expect("whole lines");
+    check_reports(&all).expect("end to end");
+    let sum: u64 = all.iter().map(|report| ctrace_tests::daemon::calls(report, "slow")).sum();
+    assert!(sum >= 3, "{sum}");
+}
+
+/// A full disk: said once, counted, and over when there is room.
+#[test]
+fn a_full_disk_is_survived() {
+    let env = or_skip!(gate::live(Link::Session));
+    let hiccup = program("hiccup.c");
+    let dir = folder(&env, &[("hiccup", &hiccup)]).expect("targets build");
+    let disk = dir.path().join("disk");
+    std::fs::create_dir(&disk).expect("made");
+    let mounted = Mounted::new(&disk);
+    let daemon = Daemon::start(
+        &env,
+        dir,
+        &format!("{HICCUP}interval = \"100ms\"\noutput = \"DIR/disk/out.jsonl\"\n"),
+    )
+    .expect("starts");
+    let filler = disk.join("filler");
+    // All but a little.
+    std::fs::write(&filler, vec![0; 200 << 10]).expect("written");
+    let _target = daemon.target("hiccup", &[]).expect("starts");
+    let lost = || daemon.ask(&["status"]).expect("answers")["reports_lost"].as_u64().unwrap_or(0);
+    wait_until("reports are lost", || lost() >= 3).expect("lost");
+    std::fs::remove_file(&filler).expect("removed");
+    let out = disk.join("out.jsonl");
+    let before = std::fs::metadata(&out).expect("there").len();
+    wait_until("reports go on", || std::fs::metadata(&out).is_ok_and(|m| m.len() > before + 4096))
+        .expect("go on");
+    let (finished, _dir) = daemon.end().expect("ends");
+    let text = read_to_string(&out).expect("there");
+    drop(mounted);
+    let all = reports(&text).expect("whole lines");
+    assert!(all.last().expect("reports")["daemon"]["reports_lost"].as_u64() >= Some(3));
+    let told = |part: &str| finished.stderr.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(told("cannot write reports to"), 1, "{}", finished.stderr);
+    assert_eq!(told("can be written to"), 1, "{}", finished.stderr);
+}
+
+/// A small file system, gone with this.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(place: &std::path::Path) -> Self {
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", "size=256k", "ctrace-test"]).arg(place);
+        assert_eq!(run(&mut command, LIMIT).expect("mount runs").shell_code(), 0);
+        Self(place.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // A test that failed has said so already.
+        let _ = run(Command::new("umount").arg("-l").arg(&self.0), LIMIT);
+    }
+}
