@@ -106,6 +106,7 @@ impl<'a> Setup<'a> {
             pid: (!probes.follow).then_some(pid),
         };
         let launched = origin == Origin::Launched;
+        let terminal_is_taken = launched || matches!(output, Output::Live(_));
         Ok(Tracer::new(Parts {
             launched,
             kernel,
@@ -114,10 +115,7 @@ impl<'a> Setup<'a> {
             links,
             output,
             watch: Watch::new(probes.max_slowdown),
-            status: match origin {
-                Origin::Running => Status::visible(),
-                Origin::Launched => Status::hidden(),
-            },
+            status: if terminal_is_taken { Status::hidden() } else { Status::visible() },
             pid,
             target,
         }))
