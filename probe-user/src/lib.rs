@@ -11,4 +11,5 @@ pub mod daemon;
 pub mod inherited;
 pub mod session;
 pub mod target;
+pub mod top;
 pub mod ui;

@@ -122,6 +122,7 @@ impl<'a> Setup<'a> {
             pid: (!probes.follow).then_some(pid),
         };
         let launched = origin == Origin::Launched;
+        let terminal_is_taken = launched || matches!(output, Output::Live(_));
         Ok(Tracer::new(Parts {
             launched,
             kernel,
@@ -134,10 +135,7 @@ impl<'a> Setup<'a> {
                 None => HitCosts::default(),
             },
             watch: Watch::new(probes.max_slowdown),
-            status: match (origin, &output) {
-                (Origin::Launched, _) | (_, Output::Live(_)) => Status::hidden(),
-                (Origin::Running, _) => Status::visible(),
-            },
+            status: if terminal_is_taken { Status::hidden() } else { Status::visible() },
             pace: self.pace,
             flight: self.flight,
             output,

@@ -1,0 +1,192 @@
+//! Where snapshots come from: a session on a thread of its own, or the daemon, which is asked again
+//! and again.
+
+use super::{
+    daemon::{self, Traced},
+    run::Event,
+};
+use crate::{
+    cli::TopArgs,
+    session::{
+        Origin, Setup,
+        live::{Command, Commands, Live, Snapshot},
+        output::Output,
+        signals::Signals,
+        trace::{self, Ending, Watched},
+    },
+    target::process::Process,
+};
+use anyhow::{Context, anyhow};
+use ctrace_core::{
+    report::{Extras, TargetReport},
+    units::{Nanos, Pid},
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel},
+    time::Duration,
+};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+/// What a source tells.
+pub(super) enum Update {
+    /// Calls count from now on; the target has used so much processor time.
+    Begun { cpu: Option<Nanos> },
+    /// Before it, so many were lost because nobody took them.
+    Snapshot { snapshot: Box<Snapshot>, missed: u64 },
+    /// What the daemon traces.
+    Processes(Vec<Traced>),
+    /// Another look at the interval of the daemon's session, and what its probes cost.
+    Look { snapshot: Box<Snapshot>, cost: Nanos },
+    /// Nothing more comes.
+    Ended(anyhow::Result<()>),
+}
+
+pub(super) enum Source {
+    /// Takes commands.
+    Session(UnboundedSender<Command>),
+    /// Takes the process to look at, or none for all.
+    Daemon(Sender<Option<u32>>),
+}
+
+impl Source {
+    /// Traces a process; what it finds out goes to `events`.
+    pub(super) fn start(
+        args: TopArgs,
+        process: Process,
+        watched: Watched,
+        events: SyncSender<Event>,
+    ) -> anyhow::Result<Self> {
+        let (commands, received) = unbounded_channel();
+        let session = move || {
+            let traced = catch_unwind(AssertUnwindSafe(|| {
+                trace(&args, &process, watched, &events, received)
+            }));
+            let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
+            // Nobody listens any more when the screen is gone.
+            let _ = events.send(Event::Update(Update::Ended(result)));
+        };
+        let thread = std::thread::Builder::new().name("session".into());
+        thread.spawn(session).context("cannot start a thread")?;
+        Ok(Self::Session(commands))
+    }
+
+    /// Asks a daemon each time an interval is over.
+    pub(super) fn ask_daemon(
+        socket: &Path,
+        interval: Duration,
+        events: SyncSender<Event>,
+    ) -> anyhow::Result<Self> {
+        let (chosen, choices) = channel();
+        let socket = socket.to_owned();
+        let ask = move || {
+            // Nobody listens any more when the screen is gone.
+            let _ = ask_again(&socket, interval, &choices, &events);
+        };
+        let thread = std::thread::Builder::new().name("daemon".into());
+        thread.spawn(ask).context("cannot start a thread")?;
+        Ok(Self::Daemon(chosen))
+    }
+
+    /// Looks at a process of the daemon, or at all of them.
+    pub(super) fn choose(&self, pid: Option<u32>) {
+        if let Self::Daemon(chosen) = self {
+            // It may have ended by itself.
+            let _ = chosen.send(pid);
+        }
+    }
+
+    /// Asks a session for its end, and tells whether that will be told.
+    pub(super) fn stop(&self) -> bool {
+        match self {
+            Self::Session(commands) => commands.send(Command::Stop).is_ok(),
+            Self::Daemon(_) => false,
+        }
+    }
+}
+
+/// Until nobody listens any more.
+fn ask_again(
+    socket: &Path,
+    interval: Duration,
+    choices: &Receiver<Option<u32>>,
+    events: &SyncSender<Event>,
+) -> anyhow::Result<()> {
+    let mut chosen = None;
+    let mut begun = false;
+    loop {
+        let update = match chosen {
+            None => daemon::processes(socket).map(Update::Processes),
+            Some(pid) => daemon::report(socket, pid)
+                .map(|(snapshot, cost)| Update::Look { snapshot: Box::new(snapshot), cost }),
+        };
+        match update {
+            Ok(update) => {
+                if !std::mem::replace(&mut begun, true) {
+                    events.send(Event::Update(Update::Begun { cpu: None }))?;
+                }
+                events.send(Event::Update(update))?;
+            }
+            Err(error) if !begun => {
+                events.send(Event::Update(Update::Ended(Err(error))))?;
+                return Ok(());
+            }
+            Err(error) => events.send(Event::Said(format!("{error:#}")))?,
+        }
+        match choices.recv_timeout(interval) {
+            Ok(choice) => chosen = choice,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+fn trace(
+    args: &TopArgs,
+    process: &Process,
+    watched: Watched,
+    events: &SyncSender<Event>,
+    commands: Commands,
+) -> anyhow::Result<()> {
+    let objects = process.objects()?;
+    let mut setup = Setup::plan(&args.what, &objects)?;
+    let plan = std::mem::take(&mut setup.plan);
+    let pid = Pid(process.pid());
+    let target = TargetReport {
+        pid: Some(pid),
+        exe: Some(process.exe().display().to_string()),
+        command: process.command().to_vec(),
+        ..TargetReport::default()
+    };
+    let output = Output::Live(live(args, events.clone()));
+    let mut tracer = setup.tracer(pid, Origin::Running, target, output)?;
+    tracer.introduce(process);
+    tracer.arm(&plan, &objects)?;
+    drop(plan);
+    let ending = Ending { after: None, signals: Signals::Elsewhere, commands: Some(commands) };
+    let begun = || {
+        // With children the clock counts from here on.
+        let follow = args.what.probes.follow;
+        let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(pid.0) };
+        events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
+    };
+    trace::run(&mut tracer, watched, ending, begun)
+}
+
+/// Snapshots go to `events`. While a terminal stands still, nobody takes them: they are counted.
+fn live(args: &TopArgs, events: SyncSender<Event>) -> Live {
+    let mut missed = 0;
+    let deliver = move |snapshot| {
+        let update = Update::Snapshot { snapshot: Box::new(snapshot), missed };
+        match events.try_send(Event::Update(update)) {
+            Ok(()) => missed = 0,
+            Err(TrySendError::Full(_)) => missed += 1,
+            Err(TrySendError::Disconnected(_)) => return false,
+        }
+        true
+    };
+    // How durations change within an interval is not shown.
+    let extras = Extras { histograms: true, slices: 1, ..Extras::default() };
+    Live { interval: args.interval, extras, center_cut: 1.0, deliver: Box::new(deliver) }
+}
