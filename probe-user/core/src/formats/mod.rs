@@ -26,7 +26,7 @@ mod parquet;
 mod per_path;
 mod perfetto;
 mod pprof;
-mod protobuf;
+pub mod protobuf;
 mod speedscope;
 mod told;
 mod totals;

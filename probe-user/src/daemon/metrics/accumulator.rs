@@ -1,0 +1,101 @@
+//! Snapshots in, families of metrics out: what all targets did since the daemon started.
+//!
+//! Pure: no clock, no kernel, no sockets.
+
+use super::{family::Families, latency::Edges, target::Target};
+use crate::{daemon::SessionId, session::live::Snapshot};
+use std::collections::{BTreeMap, HashMap};
+
+/// How much is kept of each target.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Functions of a target that have series of their own.
+    pub functions: usize,
+    pub edges: Edges,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { functions: 300, edges: Edges::default() }
+    }
+}
+
+pub struct Accumulator {
+    bounds: Bounds,
+    /// By name, so that they are told in the same order each time.
+    targets: BTreeMap<String, Target>,
+    sessions: HashMap<SessionId, String>,
+}
+
+impl Accumulator {
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bounds, targets: BTreeMap::new(), sessions: HashMap::new() }
+    }
+
+    /// Makes a target known, so that it is told before anything happens to it.
+    pub fn add_target(&mut self, name: &str) {
+        self.target(name);
+    }
+
+    fn target(&mut self, name: &str) -> &mut Target {
+        if !self.targets.contains_key(name) {
+            let target = Target::new(name, self.bounds.functions);
+            self.targets.insert(name.to_owned(), target);
+        }
+        self.targets.get_mut(name).expect("it was made")
+    }
+
+    /// Forgets targets that are no longer in the configuration once nothing of them is traced.
+    pub fn keep(&mut self, is_configured: impl Fn(&str) -> bool) {
+        self.targets.retain(|name, target| is_configured(name) || target.sessions() > 0);
+    }
+
+    /// A session is about to begin.
+    pub fn begin(&mut self, id: SessionId, target: &str) {
+        self.target(target).begin(id);
+        self.sessions.insert(id, target.to_owned());
+    }
+
+    /// Its probes are in place.
+    pub fn armed(&mut self, id: SessionId) {
+        if let Some(target) = self.target_of(id) {
+            target.armed(id);
+        }
+    }
+
+    /// An interval of a session is complete.
+    pub fn observe(&mut self, id: SessionId, snapshot: &Snapshot) {
+        let edges = self.bounds.edges.clone();
+        if let Some(target) = self.target_of(id) {
+            target.observe(id, snapshot, &edges);
+        }
+    }
+
+    /// Somebody looked at the present interval of a session.
+    pub fn look(&mut self, id: SessionId, snapshot: &Snapshot) {
+        let edges = self.bounds.edges.clone();
+        if let Some(target) = self.target_of(id) {
+            target.look(id, snapshot, &edges);
+        }
+    }
+
+    /// A session is over. One that was never armed has failed.
+    pub fn end(&mut self, id: SessionId) {
+        if let Some(target) = self.target_of(id) {
+            target.end(id);
+        }
+        self.sessions.remove(&id);
+    }
+
+    fn target_of(&mut self, id: SessionId) -> Option<&mut Target> {
+        self.targets.get_mut(self.sessions.get(&id)?)
+    }
+
+    pub fn tell(&mut self, families: &mut Families) {
+        self.targets.values_mut().for_each(|target| target.tell(families));
+    }
+
+    pub fn edges(&self) -> &Edges {
+        &self.bounds.edges
+    }
+}
