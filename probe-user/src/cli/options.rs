@@ -24,7 +24,7 @@ pub struct SelectArgs {
     pub exclude: Vec<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
 pub struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this

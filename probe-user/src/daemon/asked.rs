@@ -71,7 +71,7 @@ impl Supervisor {
             "target": target.id.0,
             "state": if self.detached.contains(&target.id) { "detached" } else { "wanted" },
             "interval_s": target.reports.interval.as_secs_f64(),
-            "budget_percent": target.budget.map(|budget| budget.percent),
+            "budget_percent": target.what.probes.budget,
             "processes": processes.collect::<Vec<_>>(),
             "since_start": known.totals.counts,
         })

@@ -6,7 +6,7 @@ use anyhow::Context;
 use ctrace_core::{
     function::FunctionInfo,
     record::{Block, BlockKind, Definitions, End, Slow, Start, Writer},
-    units::Nanos,
+    units::{FuncId, Nanos},
 };
 use std::{
     collections::VecDeque, fs::OpenOptions, io::BufWriter, os::unix::fs::OpenOptionsExt,
@@ -40,6 +40,7 @@ pub struct Flown {
     start: Start,
     definitions: Definitions,
     chunks: Vec<Arc<Block>>,
+    unarmed: Vec<FuncId>,
 }
 
 impl Flight {
@@ -83,11 +84,11 @@ impl Flight {
     }
 
     /// A call was slow: it is in the last chunks.
-    pub fn tell(&mut self, slow: Slow, name: &str) {
+    pub fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
         let chunks: Vec<_> = self.chunks.iter().cloned().collect();
         let from = chunks.first().map_or(self.start.start_ns, |chunk| chunk.window().start);
         let start = Start { start_ns: from, ..self.start.clone() };
-        let flown = Flown { start, definitions: self.definitions.clone(), chunks };
+        let flown = Flown { start, definitions: self.definitions.clone(), chunks, unarmed };
         (self.asked.deliver)(slow, name, flown);
     }
 }
@@ -113,7 +114,12 @@ impl Flown {
         }
         let end_ns = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.window().end);
         let target = self.start.target.clone();
-        let out = writer.finish(&End { end_ns, target, notes: vec![note] })?;
+        let out = writer.finish(&End {
+            end_ns,
+            target,
+            notes: vec![note],
+            unarmed: self.unarmed.clone(),
+        })?;
         out.into_inner().map_err(|error| error.into_error())?;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The registry of keys: name, default, help and meaning of each in one place. Reading the file, the
 //! defaults, the documentation and the example file all derive from it.
 
-use super::{Budget, Daemon, Output, ReportKind, Target, TargetName, value::Value};
+use super::{Daemon, Output, ReportKind, Target, TargetName, value::Value};
 use crate::{
     cli::{LinkArg, ReturnsArg, values},
     daemon::{accounts, matching::Pattern},
@@ -176,7 +176,7 @@ pub const TARGET: [Key<Target>; 41] = [
     })
     .example(r#"["std::*"]"#),
     target("max_functions", "1000", "Refuse a selection of more functions, probes and scopes.", |c, v| {
-        Ok(c.what.select.max_functions = at_least_one(v)? as usize)
+        Ok(c.what.most.max_functions = at_least_one(v)? as usize)
     }),
     target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
         Ok(c.what.filter.min_duration = v.unless_off(values::nanos)?)
@@ -228,11 +228,8 @@ pub const TARGET: [Key<Target>; 41] = [
     target(
         "budget",
         r#""off""#,
-        "How much of the target's processor time the probes may cost.",
-        |c, v| {
-            let budget = v.unless_off(values::percent)?;
-            Ok(c.budget = budget.map(|percent| Budget { percent }))
-        },
+        "How much of the target's own processor time the probes may cost.",
+        |c, v| Ok(c.what.probes.budget = v.unless_off(values::budget)?),
     )
     .example(r#""1%""#),
     target("report", r#""json""#, "The form of reports: json (a line each), table or none.", |c, v| {

@@ -11,7 +11,7 @@ mod target;
 mod value;
 
 pub use metrics::{METRICS, Metrics};
-pub use target::{Budget, Flight, Matching, Output, ReportKind, Reports, Target, TargetName};
+pub use target::{Flight, Matching, Output, ReportKind, Reports, Target, TargetName};
 
 use anyhow::Context;
 use std::{

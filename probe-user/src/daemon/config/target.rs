@@ -21,7 +21,6 @@ pub struct Target {
     pub max_processes: u32,
     pub what: WhatArgs,
     pub reports: Reports,
-    pub budget: Option<Budget>,
     pub flight: Flight,
 }
 
@@ -93,13 +92,6 @@ pub enum Output {
     #[default]
     Stdout,
     File(PathBuf),
-}
-
-/// How much of the target's processor time the probes may cost. It is in what the hub shows beside
-/// the cost; see `daemon/hub.rs`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
-    pub percent: f64,
 }
 
 /// The flight recorder: newest calls in memory, kept as a file when one was slow.

@@ -22,8 +22,8 @@ fn defaults_are_those_of_the_registry() {
     assert_eq!(target.reports.interval, Duration::from_secs(60));
     assert_eq!(target.what.probes.ring_size, 1 << 20);
     assert_eq!(target.what.probes.max_slowdown, SlowdownArg::Warn);
-    assert_eq!(target.what.select.max_functions, 1000);
-    assert_eq!((target.budget, target.flight.slow), (None, None));
+    assert_eq!(target.what.most.max_functions, 1000);
+    assert_eq!((target.what.probes.budget, target.flight.slow), (None, None));
     let daemon = Config::parse("").unwrap().daemon;
     assert_eq!(daemon.socket, Path::new("/run/ctrace/ctrace.sock"));
     assert_eq!(daemon.recordings.bytes, 1 << 30);
@@ -60,7 +60,7 @@ fn keys_mean_what_they_say() {
     assert_eq!(target.what.probes.returns, ReturnsArg::RetSites);
     assert_eq!(target.what.probes.max_slowdown, SlowdownArg::StopBeyond(20.0));
     assert_eq!(target.what.filter.depth, Some(3));
-    assert_eq!(target.budget, Some(Budget { percent: 1.5 }));
+    assert_eq!(target.what.probes.budget, Some(1.5));
     assert_eq!(target.flight.slow, Some(Duration::from_millis(250)));
     assert_eq!(target.reports.kind, ReportKind::Table);
     assert_eq!(target.reports.output, Output::File("/var/log/web".into()));

@@ -78,7 +78,7 @@ impl Tracer {
         if let Some((slow, function)) = self.parts.engine.take_slow() {
             let group = function.group.as_deref();
             let name = qualified(function.kind, group, &function.name).into_owned();
-            flight.tell(slow, &name);
+            flight.tell(slow, &name, self.unarmed.ids());
         }
     }
 
