@@ -16,6 +16,7 @@ use ctrace_core::{
 };
 use std::{
     sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
     time::Instant,
 };
 
@@ -42,8 +43,13 @@ pub(super) fn asked(
     recordings: &Arc<Mutex<Recordings>>,
 ) -> Option<Asked> {
     let Slow { threshold, functions } = Slow::of(&target.flight).ok()??;
-    let mut keeper =
-        Keeper { target: Arc::clone(target), pid, recordings: Arc::clone(recordings), last: None };
+    let mut keeper = Keeper {
+        target: Arc::clone(target),
+        pid,
+        recordings: Arc::clone(recordings),
+        last: None,
+        writer: None,
+    };
     Some(Asked {
         threshold,
         functions,
@@ -58,11 +64,26 @@ struct Keeper {
     pid: Pid,
     recordings: Arc<Mutex<Recordings>>,
     last: Option<Instant>,
+    /// Writes what was kept last.
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Drop for Keeper {
+    /// What a session kept is whole when the session is over.
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            // It has said what went wrong.
+            let _ = writer.join();
+        }
+    }
 }
 
 impl Keeper {
     fn keep(&mut self, slow: SlowCall, name: &str, flown: Flown) {
         if self.last.is_some_and(|last| last.elapsed() < self.target.flight.pause) {
+            return;
+        }
+        if self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
             return;
         }
         self.last = Some(Instant::now());
@@ -88,8 +109,11 @@ impl Keeper {
                 }
             }
         });
-        if let Err(error) = spawned {
-            ui::say(&format!("target {}: nothing is kept of a slow call: {error}", self.target.id));
+        match spawned {
+            Ok(writer) => self.writer = Some(writer),
+            Err(error) => {
+                ui::say(&format!("target {}: nothing is kept: {error}", self.target.id));
+            }
         }
     }
 }

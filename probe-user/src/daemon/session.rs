@@ -20,8 +20,9 @@ use crate::{
         recording::{Limit, Recording},
         signals::Signals,
         trace::{self, Ending},
+        tracer::Tracer,
     },
-    target::{facts::Facts, process::Process},
+    target::{facts::Facts, maps::MappedObject, process::Process},
 };
 use anyhow::ensure;
 use ctrace_core::{report::TargetReport, units::Pid};
@@ -121,27 +122,15 @@ impl Work {
         let watched = trace::watch(self.pid)?;
         let is_same = Process::open(self.pid.0)?.start_time() == self.start_time;
         ensure!(is_same, "process {} ended before it could be traced", self.pid.0);
-        let mut tracer = {
-            let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(commands.try_recv(), Ok(Command::Stop)) {
-                return Ok(());
-            }
-            let objects = process.objects()?;
-            let mut setup = Setup::choose(&self.target.what, &objects)?;
-            setup.pace = Pace::CALM;
-            setup.flight = flight::asked(&self.target, self.pid, &self.recordings).map(Flight::new);
-            let plan = std::mem::take(&mut setup.plan);
-            for line in &plan.remarks {
-                tracing::info!("target {}: {line}", self.target.id);
-            }
-            let report = report_of(&process);
-            let mut tracer = setup.tracer(self.pid, Origin::Running, report, self.output())?;
-            tracer.introduce(&process);
-            tracer.arm(&plan, &objects)?;
-            drop((plan, objects));
-            bpf::give_back();
-            tracer
-        };
+        let planned =
+            plan(&self.target.what, &process, || matches!(commands.try_recv(), Ok(Command::Stop)))?;
+        let Some(mut planned) = planned else { return Ok(()) };
+        for line in &planned.setup.plan.remarks {
+            tracing::info!("target {}: {line}", self.target.id);
+        }
+        planned.setup.flight =
+            flight::asked(&self.target, self.pid, &self.recordings).map(Flight::new);
+        let mut tracer = planned.arm(&process, self.output())?;
         let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
         trace::run(&mut tracer, watched, ending, || {
             // The supervisor is gone only when all is over.
@@ -169,30 +158,51 @@ impl Work {
 pub fn record(what: &WhatArgs, pid: Pid, place: &Place, time: Duration) -> anyhow::Result<()> {
     let process = Process::open(pid.0)?;
     let watched = trace::watch(pid)?;
-    let mut tracer = {
-        let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let objects = process.objects()?;
-        let mut setup = Setup::choose(what, &objects)?;
-        setup.pace = Pace::CALM;
-        let plan = std::mem::take(&mut setup.plan);
-        let limit = Limit::Newest(place.bytes.max(1 << 20));
-        let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
-        let mut tracer = setup.tracer(pid, Origin::Running, report_of(&process), output)?;
-        tracer.introduce(&process);
-        tracer.arm(&plan, &objects)?;
-        drop(plan);
-        bpf::give_back();
-        tracer
-    };
+    let Some(planned) = plan(what, &process, || false)? else { return Ok(()) };
+    let limit = Limit::Newest(place.bytes.max(1 << 20));
+    let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
+    let mut tracer = planned.arm(&process, output)?;
     trace::run(&mut tracer, watched, Ending::new(Signals::Elsewhere, Some(time)), || Ok(()))
 }
 
-fn report_of(process: &Process) -> TargetReport {
-    TargetReport {
-        pid: Some(Pid(process.pid())),
-        exe: Some(process.exe().display().to_string()),
-        command: process.command().to_vec(),
-        ..TargetReport::default()
+/// What is to be attached to a process.
+struct Planned<'a> {
+    setup: Setup<'a>,
+    objects: Vec<MappedObject>,
+}
+
+/// Plans when it is its turn; nothing if it is not wanted any more by then.
+fn plan<'a>(
+    what: &'a WhatArgs,
+    process: &Process,
+    mut is_over: impl FnMut() -> bool,
+) -> anyhow::Result<Option<Planned<'a>>> {
+    let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_over() {
+        return Ok(None);
+    }
+    let objects = process.objects()?;
+    let mut setup = Setup::choose(what, &objects)?;
+    setup.pace = Pace::CALM;
+    bpf::give_back();
+    Ok(Some(Planned { setup, objects }))
+}
+
+impl Planned<'_> {
+    /// The kernel takes its time for this, and several sessions wait for it at once.
+    fn arm(mut self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
+        let plan = std::mem::take(&mut self.setup.plan);
+        let pid = Pid(process.pid());
+        let target = TargetReport {
+            pid: Some(pid),
+            exe: Some(process.exe().display().to_string()),
+            command: process.command().to_vec(),
+            ..TargetReport::default()
+        };
+        let mut tracer = self.setup.tracer(pid, Origin::Running, target, output)?;
+        tracer.introduce(process);
+        tracer.arm(&plan, &self.objects)?;
+        Ok(tracer)
     }
 }
 

@@ -148,9 +148,7 @@ impl Shared {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let group = self.group.load(Ordering::Relaxed);
-        if let Err(why) = peer::check(stream, Some(group).filter(|group| *group != NOBODY)) {
-            return answer(stream, &Reply::error(why));
-        }
+        let checked = peer::check(stream, Some(group).filter(|group| *group != NOBODY));
         let mut reader = BufReader::new(stream);
         loop {
             let mut line = String::new();
@@ -164,6 +162,10 @@ impl Shared {
                     return answer(stream, &Reply::error("the line is no text"));
                 }
                 Err(error) => return Err(error),
+            }
+            if let Err(why) = checked {
+                // Only now: who is still writing would not read the answer.
+                return answer(stream, &Reply::error(why));
             }
             answer(stream, &self.reply(&line))?;
         }
