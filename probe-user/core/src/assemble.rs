@@ -10,8 +10,8 @@ use crate::ledger::FunctionCounts;
 use crate::paths::{Node, ROOT};
 use crate::rank::{Center, PERMILLE};
 use crate::report::{
-    CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
-    PathReport, Report, SCHEMA, ThreadReport,
+    CenterReport, DurationReport, FunctionHistogram, FunctionLatency, FunctionReport,
+    HistogramsReport, LossReport, PathReport, Report, SCHEMA, ThreadReport,
 };
 use crate::tally::Tally;
 use crate::unions::{FunctionUnions, Unions};
@@ -64,6 +64,7 @@ const SUB_BITS: u32 = 3;
 impl Facts<'_> {
     pub(crate) fn report(mut self, meta: ReportMeta) -> Report {
         let histograms = meta.extras.histograms.then(|| self.histograms());
+        let latencies = meta.extras.latencies.then(|| self.latencies());
         let duration = self.end.since(self.start);
         let functions = (0..self.functions.len())
             .map(|index| {
@@ -106,6 +107,7 @@ impl Facts<'_> {
             histograms,
             slowest_calls: None,
             timeline: None,
+            latencies,
         }
     }
 
@@ -113,19 +115,31 @@ impl Facts<'_> {
         let heat = self.heat.take();
         let slice_edges_ns = heat.as_ref().map(Heat::edges);
         let mut over_time = heat.map(Heat::into_rows).unwrap_or_default();
-        let of_nodes = self.histograms.unwrap_or_default();
-        let functions = (0..self.functions.len()).map(|function| {
-            let mut histogram = Histogram::default();
-            let nodes = self.by_function.nodes_of(FuncId(function as u32));
-            nodes.iter().for_each(|&node| histogram.merge(&of_nodes[node as usize]));
-            FunctionHistogram {
-                function,
-                durations: histogram.distribution(SUB_BITS),
-                over_time: over_time.remove(&function).unwrap_or_default(),
-            }
+        let functions = (0..self.functions.len()).map(|function| FunctionHistogram {
+            function,
+            durations: self.histogram(function).distribution(SUB_BITS),
+            over_time: over_time.remove(&function).unwrap_or_default(),
         });
         let functions = functions.filter(|f| !f.durations.counts.is_empty()).collect();
         HistogramsReport { slice_edges_ns, functions }
+    }
+
+    fn latencies(&self) -> Vec<FunctionLatency> {
+        let functions = (0..self.functions.len()).filter_map(|function| {
+            let tally = sum(self.tallies, self.by_function.nodes_of(FuncId(function as u32)));
+            let histogram = || self.histogram(function);
+            let latency = || FunctionLatency::new(function, Nanos(tally.timed_ns), histogram());
+            (tally.timed > 0).then(latency)
+        });
+        functions.collect()
+    }
+
+    fn histogram(&self, function: usize) -> Histogram {
+        let of_nodes = self.histograms.unwrap_or_default();
+        let mut histogram = Histogram::default();
+        let nodes = self.by_function.nodes_of(FuncId(function as u32));
+        nodes.iter().for_each(|&node| histogram.merge(&of_nodes[node as usize]));
+        histogram
     }
 
     fn function(&self, index: usize, nodes: &[u32]) -> FunctionReport {

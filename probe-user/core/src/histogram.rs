@@ -49,7 +49,7 @@ pub(crate) fn log_bounds(bucket: usize, sub_bits: u32) -> (u64, u64) {
 }
 
 /// The middle of a bucket.
-fn value_of(bucket: usize) -> u64 {
+pub(crate) fn value_of(bucket: usize) -> u64 {
     let (low, width) = bounds_of(bucket);
     low + (width >> 1)
 }

@@ -6,12 +6,14 @@
 mod calls;
 mod distribution;
 mod extras;
+mod latency;
 mod places;
 mod timeline;
 
 pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
+pub use latency::FunctionLatency;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 
 use crate::function::FunctionKind;
@@ -52,6 +54,9 @@ pub struct Report {
     pub slowest_calls: Option<Vec<CallReport>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelineReport>,
+    /// Of functions with timed calls, in their order; for those who add up reports, not for readers.
+    #[serde(skip)]
+    pub latencies: Option<Vec<FunctionLatency>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -27,8 +27,8 @@ impl Tracker {
         let keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
         let unions = self.unions(end, &keep);
         let open = self.open();
-        let Extras { histograms, path_histograms, slices, .. } = meta.extras;
-        let of_nodes = (histograms || path_histograms).then(|| self.node_histograms());
+        let Extras { histograms, path_histograms, latencies, slices, .. } = meta.extras;
+        let of_nodes = (histograms || path_histograms || latencies).then(|| self.node_histograms());
         let heat = (histograms && !self.period.folded)
             .then(|| self.heat(Slices::new(Nanos(self.period.start), end, slices)));
         Facts {

@@ -16,6 +16,7 @@ pub mod flight;
 pub mod hub;
 pub mod limits;
 pub mod matching;
+pub mod metrics;
 pub mod notify;
 pub mod recordings;
 pub mod reports;

@@ -23,7 +23,7 @@ mod pass;
 mod per_path;
 mod perfetto;
 mod pprof;
-mod protobuf;
+pub mod protobuf;
 mod speedscope;
 mod told;
 mod totals;

@@ -1,44 +1,81 @@
 //! Protocol buffers, written by hand: two formats need a handful of messages, and one of them some
-//! millions of them.
+//! millions of them. The metrics of the daemon need a handful more.
 
 use crate::record::put_varint;
 
 /// A message that is being put together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Message(pub(super) Vec<u8>);
+pub struct Message(pub Vec<u8>);
 
 impl Message {
     #[inline]
-    pub(super) fn number(&mut self, field: u32, value: u64) -> &mut Self {
+    pub fn number(&mut self, field: u32, value: u64) -> &mut Self {
         put_varint(&mut self.0, u64::from(field) << 3);
         put_varint(&mut self.0, value);
         self
     }
 
     #[inline]
-    pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
+    pub fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
         put_varint(&mut self.0, u64::from(field) << 3 | 2);
         put_varint(&mut self.0, value.len() as u64);
         self.0.extend_from_slice(value);
         self
     }
 
-    pub(super) fn text(&mut self, field: u32, value: &str) -> &mut Self {
+    pub fn text(&mut self, field: u32, value: &str) -> &mut Self {
         self.bytes(field, value.as_bytes())
     }
 
-    pub(super) fn message(&mut self, field: u32, value: &Message) -> &mut Self {
+    pub fn message(&mut self, field: u32, value: &Message) -> &mut Self {
         self.bytes(field, &value.0)
     }
 
+    /// Of a field whose numbers are written so that small negative ones are short (`sint`).
+    pub fn signed(&mut self, field: u32, value: i64) -> &mut Self {
+        self.number(field, zigzag(value))
+    }
+
+    /// Eight bytes as they are (`fixed64`).
+    pub fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
+        put_varint(&mut self.0, u64::from(field) << 3 | 1);
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    pub fn double(&mut self, field: u32, value: f64) -> &mut Self {
+        self.fixed(field, value.to_bits())
+    }
+
+    /// With its length before it, where messages follow each other.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.0.len() as u64);
+        out.extend_from_slice(&self.0);
+    }
+
     /// Several numbers as one field.
-    pub(super) fn numbers(
-        &mut self,
-        field: u32,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
+    pub fn numbers(&mut self, field: u32, values: impl IntoIterator<Item = u64>) -> &mut Self {
         let mut packed = Vec::new();
         values.into_iter().for_each(|value| put_varint(&mut packed, value));
         self.bytes(field, &packed)
+    }
+}
+
+/// Numbers of a `sint` field, where they are several.
+pub fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_numbers_are_short() {
+        assert_eq!([0, -1, 1, -2, 2].map(zigzag), [0, 1, 2, 3, 4]);
+        assert_eq!(zigzag(i64::MIN), u64::MAX);
+        let mut message = Message::default();
+        message.signed(1, -1).fixed(2, 3);
+        assert_eq!(message.0, [8, 1, 17, 3, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -66,7 +66,7 @@ pub fn report_with<R: ReadAt>(
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
     meta.notes.extend(damage(counted.counts.unreadable));
-    let histograms = extras.histograms || extras.path_histograms;
+    let histograms = extras.histograms || extras.path_histograms || extras.latencies;
     let report = Facts {
         functions: recording.functions(),
         nodes: lens.paths.nodes(),

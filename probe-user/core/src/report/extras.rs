@@ -7,6 +7,8 @@ pub struct Extras {
     pub histograms: bool,
     /// Distribution of each path's durations.
     pub path_histograms: bool,
+    /// How long each function's calls took, as finely as is known, and nothing on time: cheaper.
+    pub latencies: bool,
     /// So many of the slowest calls, and what was inside them. Not from an engine, which does not keep them all.
     pub slowest_calls: Option<usize>,
     /// What ran when in so many threads; neither.
@@ -25,6 +27,7 @@ impl Default for Extras {
         Self {
             histograms: false,
             path_histograms: false,
+            latencies: false,
             slowest_calls: None,
             timeline_lanes: None,
             slices: Self::SLICES,

@@ -1,0 +1,56 @@
+//! Sums that are kept together, by their place in a table of the catalogue.
+
+/// Saturating, so that absurd times cannot wrap into plausible ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Amounts<const N: usize>(pub(super) [u64; N]);
+
+impl<const N: usize> Default for Amounts<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Amounts<N> {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine = mine.saturating_add(other));
+    }
+
+    /// To what the other one has, where that is more.
+    pub(super) fn raise(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine = other.max(*mine));
+    }
+}
+
+/// Sums that are shown and must not go down, although a look into the present may have shown more
+/// than turned out: a call was taken to run until the look, and had died before.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rising<const N: usize> {
+    pub(super) ended: Amounts<N>,
+    shown: Amounts<N>,
+}
+
+impl<const N: usize> Rising<N> {
+    /// What to show now, with what the present adds.
+    pub(super) fn show<'a>(&mut self, present: impl Iterator<Item = &'a Amounts<N>>) -> Amounts<N> {
+        let mut now = self.ended;
+        present.for_each(|present| now.add(present));
+        self.shown.raise(&now);
+        self.shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_shown_is_not_taken_back() {
+        let mut sums = Rising::default();
+        sums.ended.add(&Amounts([5, 1]));
+        assert_eq!(sums.show([Amounts([2, 7])].iter()).0, [7, 8]);
+        sums.ended.add(&Amounts([1, 9]));
+        assert_eq!(sums.show([].iter()).0, [7, 10]);
+        sums.ended.add(&Amounts([4, u64::MAX]));
+        assert_eq!(sums.show([].iter()).0, [10, u64::MAX]);
+    }
+}

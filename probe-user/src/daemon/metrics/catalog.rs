@@ -1,0 +1,319 @@
+//! Every metric, once: its name, what it means, and how its value is found in a snapshot.
+//!
+//! `docs/metrics.md` is checked against this list.
+
+use super::metric::{Kind, Metric};
+use crate::session::live::Snapshot;
+use ctrace_core::{
+    report::{FunctionReport, LossReport},
+    units::Nanos,
+};
+
+/// A counter, and what a snapshot adds to it.
+pub struct Sum<Of> {
+    pub metric: Metric,
+    pub of: Of,
+}
+
+/// A function in a report, and what its probes cost meanwhile.
+pub struct FunctionRow<'a> {
+    pub report: &'a FunctionReport,
+    pub spent: Nanos,
+}
+
+pub type OfFunction = Sum<fn(&FunctionRow<'_>) -> u64>;
+pub type OfTarget = Sum<fn(&Snapshot) -> u64>;
+
+const FUNCTION: &[&str] = &["target", "function", "object", "kind", "group"];
+const TARGET: &[&str] = &["target"];
+
+pub const FUNCTION_SUMS: usize = 8;
+
+pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_calls_total",
+            FUNCTION,
+            "Calls that have ended, with or without a known duration.",
+        ),
+        of: |row| row.report.timed + row.report.untimed,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_untimed_calls_total",
+            FUNCTION,
+            "Calls that have ended at an unknown time: left by longjmp, an exception, a lost event.",
+        ),
+        of: |row| row.report.untimed,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_headless_exits_total",
+            FUNCTION,
+            "Exits whose entry was not seen; they are no calls.",
+        ),
+        of: |row| row.report.headless,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_time_seconds_total",
+            FUNCTION,
+            "Sum of the durations of calls.",
+        ),
+        of: |row| row.report.total_ns.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_self_seconds_total",
+            FUNCTION,
+            "The same without the durations of direct traced callees.",
+        ),
+        of: |row| row.report.self_ns.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_active_seconds_total",
+            FUNCTION,
+            "Time in which the function was on a stack of any thread, each process for itself.",
+        ),
+        of: |row| row.report.active_ns.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_active_exclusive_seconds_total",
+            FUNCTION,
+            "Time in which it was the innermost traced function of any thread, each process for itself.",
+        ),
+        of: |row| row.report.active_exclusive_ns.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_overhead_seconds_total",
+            FUNCTION,
+            "Estimated time that the function's probes cost the target.",
+        ),
+        of: |row| row.spent.0,
+    },
+];
+
+pub static OPEN_CALLS: Metric =
+    Metric::gauge("ctrace_function_open_calls", FUNCTION, "Calls that have not ended yet.");
+
+pub static DURATION: Metric = Metric {
+    name: "ctrace_function_duration_seconds",
+    kind: Kind::Histogram,
+    help: "Durations of the calls whose duration is known.",
+    labels: FUNCTION,
+};
+
+pub const TARGET_SUMS: usize = 4;
+
+pub static OF_TARGET: [OfTarget; TARGET_SUMS] = [
+    Sum {
+        metric: Metric::counter(
+            "ctrace_target_observed_seconds_total",
+            TARGET,
+            "Time that processes of the target were traced, each process for itself.",
+        ),
+        of: |snapshot| snapshot.report.duration_ns.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_target_tracked_seconds_total",
+            TARGET,
+            "Time in which any traced function ran, each process for itself.",
+        ),
+        of: |snapshot| snapshot.report.tracked_ns.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_target_overhead_seconds_total",
+            TARGET,
+            "Estimated time that all probes cost the target.",
+        ),
+        of: |snapshot| snapshot.spent.iter().fold(0, |sum, spent| sum.saturating_add(spent.0)),
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_target_filtered_calls_total",
+            TARGET,
+            "Calls that a filter left out.",
+        ),
+        of: |snapshot| snapshot.report.filtered_calls,
+    },
+];
+
+pub static CPU: Metric = Metric::counter(
+    "ctrace_target_cpu_seconds_total",
+    TARGET,
+    "Processor time that the target used from the first look at each process on.",
+);
+
+pub static LOSSES: Metric = Metric::counter(
+    "ctrace_target_losses_total",
+    &["target", "kind"],
+    "What could not be measured: events that found no room, came too late or made no sense, calls \
+     of unknown duration, exits without entry.",
+);
+
+pub const LOSS_KINDS: usize = 5;
+
+/// Values of the label `kind` of [`LOSSES`].
+pub static OF_LOSS: [(&str, fn(&LossReport) -> u64); LOSS_KINDS] = [
+    ("event", |loss| loss.events),
+    ("late_event", |loss| loss.late),
+    ("decode_error", |loss| loss.decode_errors),
+    ("untimed_call", |loss| loss.calls_untimed),
+    ("headless_exit", |loss| loss.calls_headless),
+];
+
+/// What happens to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Started,
+    Ended,
+    Interval,
+    AttachFailed,
+    WriteFailed,
+}
+
+pub const EVENTS: usize = 5;
+
+/// By [`Event`].
+pub static OF_EVENT: [Metric; EVENTS] = [
+    Metric::counter(
+        "ctrace_target_starts_total",
+        TARGET,
+        "Processes of the target that were attached to.",
+    ),
+    Metric::counter(
+        "ctrace_target_ends_total",
+        TARGET,
+        "Processes of the target that are no longer traced, because they ended or otherwise.",
+    ),
+    Metric::counter(
+        "ctrace_target_intervals_total",
+        TARGET,
+        "Intervals that are complete, each process for itself.",
+    ),
+    Metric::counter(
+        "ctrace_target_attach_failures_total",
+        TARGET,
+        "Processes of the target that could not be traced.",
+    ),
+    Metric::counter(
+        "ctrace_target_report_write_failures_total",
+        TARGET,
+        "Reports that could not be written.",
+    ),
+];
+
+pub static PROCESSES: Metric = Metric::gauge(
+    "ctrace_target_processes",
+    TARGET,
+    "Processes of the target that are traced now.",
+);
+
+pub static FUNCTIONS: Metric = Metric::gauge(
+    "ctrace_target_functions",
+    TARGET,
+    "Functions of the target that have been called and have series of their own.",
+);
+
+pub static IN_OTHER: Metric = Metric::gauge(
+    "ctrace_target_functions_in_other",
+    TARGET,
+    "Functions beyond the bound on series, told together with function=\"other\", kind=\"other\".",
+);
+
+pub static BUILD: Metric =
+    Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
+
+/// What ctrace counts of its own work, by [`Own`].
+pub static OF_OWN: [Metric; 7] = [
+    Metric::counter("ctrace_scrapes_total", &[], "Requests for metrics that were answered."),
+    Metric::counter(
+        "ctrace_http_refused_total",
+        &[],
+        "Connections that were closed because there were too many.",
+    ),
+    Metric::counter(
+        "ctrace_http_errors_total",
+        &[],
+        "Connections that ended in an error or took too long.",
+    ),
+    Metric::counter(
+        "ctrace_looks_unanswered_total",
+        &[],
+        "Sessions that did not tell in time what they had, so that a scrape shows their last state.",
+    ),
+    Metric::counter("ctrace_otlp_exports_total", &[], "Exports that a receiver took."),
+    Metric::counter("ctrace_otlp_failures_total", &[], "Attempts to export that failed."),
+    Metric::counter(
+        "ctrace_otlp_given_up_total",
+        &[],
+        "Exports that were given up; the next one has their numbers in it.",
+    ),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    Scrapes,
+    Refused,
+    HttpErrors,
+    Unanswered,
+    OtlpExports,
+    OtlpFailures,
+    OtlpGivenUp,
+}
+
+pub static SCRAPE_DURATION: Metric = Metric::gauge(
+    "ctrace_scrape_duration_seconds",
+    &[],
+    "How long it took to answer the last scrape, the looks into sessions included.",
+);
+
+/// Of ctrace's process, under the names that every exporter has.
+pub static PROCESS: [Metric; 7] = [
+    Metric::counter("process_cpu_seconds_total", &[], "Processor time of ctrace."),
+    Metric::gauge("process_resident_memory_bytes", &[], "Memory of ctrace that is resident."),
+    Metric::gauge("process_virtual_memory_bytes", &[], "Address space of ctrace."),
+    Metric::gauge("process_open_fds", &[], "Open file descriptors of ctrace."),
+    Metric::gauge("process_max_fds", &[], "The limit on open file descriptors."),
+    Metric::gauge("process_threads", &[], "Threads of ctrace."),
+    Metric::gauge("process_start_time_seconds", &[], "When ctrace started, in seconds since 1970."),
+];
+
+/// All of them, in the order in which they are told.
+pub fn all() -> impl Iterator<Item = &'static Metric> {
+    let functions = OF_FUNCTION.iter().map(|sum| &sum.metric).chain([&OPEN_CALLS, &DURATION]);
+    let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES]);
+    let targets = targets.chain(&OF_EVENT).chain([&PROCESSES, &FUNCTIONS, &IN_OTHER]);
+    let own = [&BUILD].into_iter().chain(&OF_OWN).chain([&SCRAPE_DURATION]).chain(&PROCESS);
+    functions.chain(targets).chain(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions() {
+        let mut names: Vec<&str> = all().map(|metric| metric.name).collect();
+        for metric in all() {
+            let total = metric.name.ends_with("_total");
+            assert_eq!(total, metric.kind == Kind::Counter, "{}", metric.name);
+            assert!(metric.help.ends_with('.') && !metric.help.contains('\n'), "{}", metric.name);
+        }
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn the_numbers_of_events_fit_their_names() {
+        assert!(OF_EVENT[Event::WriteFailed as usize].name.contains("write"));
+        assert!(OF_EVENT[Event::Ended as usize].name.contains("ends"));
+        assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
+        assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));
+    }
+}

@@ -1,0 +1,55 @@
+//! What there is to tell at one moment, whatever the format.
+
+use super::{catalog, latency::Latency, metric::Metric};
+use std::sync::Arc;
+
+/// Names and values, in the order of the metric's labels.
+pub type Labels = Vec<(&'static str, Arc<str>)>;
+
+/// A metric and all its series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    pub metric: &'static Metric,
+    pub points: Vec<Point>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub labels: Labels,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Number(f64),
+    Histogram(Latency),
+}
+
+/// In the order of the catalogue.
+#[derive(Debug)]
+pub struct Families(Vec<Family>);
+
+impl Families {
+    pub fn new() -> Self {
+        Self(catalog::all().map(|metric| Family { metric, points: Vec::new() }).collect())
+    }
+
+    pub fn push(&mut self, metric: &'static Metric, labels: Labels, value: f64) {
+        self.put(metric, Point { labels, value: Value::Number(value) });
+    }
+
+    pub fn push_latency(&mut self, metric: &'static Metric, labels: Labels, latency: Latency) {
+        self.put(metric, Point { labels, value: Value::Histogram(latency) });
+    }
+
+    fn put(&mut self, metric: &'static Metric, point: Point) {
+        let family = self.0.iter_mut().find(|family| family.metric.name == metric.name);
+        family.expect("every metric is in the catalogue").points.push(point);
+    }
+
+    /// Those that there is something to tell of.
+    pub fn finish(mut self) -> Vec<Family> {
+        self.0.retain(|family| !family.points.is_empty());
+        self.0
+    }
+}

@@ -1,0 +1,71 @@
+//! Snapshots for tests, as a session would make them.
+
+use crate::session::live::Snapshot;
+use ctrace_core::{
+    engine::{Engine, EngineConfig, ReportMeta},
+    function::{ExitSeen, FunctionInfo, FunctionKind},
+    report::FunctionLatency,
+    units::Nanos,
+};
+
+/// What one function did in an interval.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Did {
+    pub(super) name: String,
+    pub(super) durations: Vec<u64>,
+    pub(super) untimed: u64,
+    pub(super) open: u64,
+    pub(super) active: u64,
+    pub(super) spent: u64,
+}
+
+impl Did {
+    pub(super) fn called(name: &str, durations: &[u64]) -> Self {
+        Self { name: name.to_owned(), durations: durations.to_vec(), ..Self::default() }
+    }
+}
+
+/// Of functions that did this between two times.
+pub(super) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
+    let mut engine = Engine::new(EngineConfig::default());
+    functions.iter().for_each(|did| {
+        engine.add_function(function(&did.name));
+    });
+    engine.begin(Nanos(from));
+    let mut report = engine.report(Nanos(to), ReportMeta::default());
+    let mut latencies = Vec::new();
+    for (index, (did, row)) in functions.iter().zip(&mut report.functions).enumerate() {
+        let durations: Vec<Nanos> = did.durations.iter().copied().map(Nanos).collect();
+        row.timed = durations.len() as u64;
+        row.untimed = did.untimed;
+        row.open = did.open;
+        row.calls = row.timed + row.untimed + row.open;
+        row.total_ns = Nanos(did.durations.iter().sum());
+        row.active_ns = Nanos(did.active);
+        if !durations.is_empty() {
+            latencies.push(FunctionLatency::of(index, &durations));
+        }
+    }
+    report.loss.calls_untimed = functions.iter().map(|did| did.untimed).sum();
+    report.latencies = Some(latencies);
+    Snapshot {
+        report,
+        spent: functions.iter().map(|did| Nanos(did.spent)).collect(),
+        cpu: Some(Nanos(to)),
+    }
+}
+
+fn function(name: &str) -> FunctionInfo {
+    FunctionInfo {
+        name: name.into(),
+        aliases: Vec::new(),
+        object: "program".into(),
+        file: None,
+        line: None,
+        kind: FunctionKind::Function,
+        group: None,
+        exit: ExitSeen::ByReturnProbe,
+        entry_is_loop_head: false,
+        may_tail_jump: false,
+    }
+}

@@ -1,0 +1,147 @@
+//! `GET /metrics` and `GET /healthz`, and nothing else.
+//!
+//! On hyper rather than axum: two paths need no router, and axum's server knows no limits on the
+//! size of a request's head, on the time it may take, or on connections. A connection is closed
+//! after one answer, so that one limit on its time holds for all of it.
+
+use super::{catalog::Own, hub::Metrics, protobuf, text};
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{ACCEPT, ALLOW, CONTENT_TYPE},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+
+/// At a time; more are closed at once.
+const CONNECTIONS: usize = 32;
+/// For the head of a request.
+const HEAD: Duration = Duration::from_secs(5);
+/// For all of a connection.
+const ALL: Duration = Duration::from_secs(30);
+/// Bytes and lines of a request's head.
+const HEAD_BYTES: usize = 16 << 10;
+const HEAD_LINES: usize = 64;
+
+/// Answers until it is dropped.
+pub async fn serve(listener: TcpListener, metrics: Metrics) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, most likely; that may pass.
+                tracing::warn!("metrics: cannot take a connection: {error}");
+                sleep(Duration::from_secs(1)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            metrics.count_own(Own::Refused);
+            continue;
+        };
+        let metrics = metrics.clone();
+        tokio::spawn(async move {
+            let served = timeout(ALL, connection(stream, &metrics)).await;
+            if !matches!(served, Ok(Ok(()))) {
+                metrics.count_own(Own::HttpErrors);
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn connection(stream: TcpStream, metrics: &Metrics) -> hyper::Result<()> {
+    let service =
+        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics).await) });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+}
+
+async fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    if !["/metrics", "/healthz"].contains(&path) {
+        return plain(StatusCode::NOT_FOUND, "there are /metrics and /healthz\n");
+    }
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+        response.headers_mut().insert(ALLOW, "GET, HEAD".parse().expect("a header's value"));
+        return response;
+    }
+    if path == "/healthz" {
+        return plain(StatusCode::OK, "ok\n");
+    }
+    let families = metrics.scrape().await;
+    metrics.count_own(Own::Scrapes);
+    let accept = request.headers().get_all(ACCEPT);
+    let accept: Vec<&str> = accept.iter().filter_map(|value| value.to_str().ok()).collect();
+    if wants_protobuf(&accept.join(",")) {
+        return with_type(protobuf::CONTENT_TYPE, protobuf::encode(&families, metrics.edges()));
+    }
+    with_type(text::CONTENT_TYPE, text::encode(&families, metrics.edges()))
+}
+
+/// Whether the binary format comes before text in what a scraper accepts.
+fn wants_protobuf(accept: &str) -> bool {
+    let (mut binary, mut text) = (0.0, 0.0);
+    for offer in accept.split(',') {
+        let mut parts = offer.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let parts: Vec<&str> = parts.collect();
+        let quality = parts.iter().find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok());
+        let quality = quality.unwrap_or(1.0);
+        match kind.as_str() {
+            "application/vnd.google.protobuf"
+                if parts.contains(&"proto=io.prometheus.client.MetricFamily")
+                    && parts.contains(&"encoding=delimited") =>
+            {
+                binary = quality;
+            }
+            "text/plain" | "text/*" | "*/*" => text = quality.max(text),
+            _ => {}
+        }
+    }
+    binary > 0.0 && binary >= text
+}
+
+fn with_type(kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    response.headers_mut().insert(CONTENT_TYPE, kind.parse().expect("a header's value"));
+    response
+}
+
+fn plain(status: StatusCode, body: &'static str) -> Response<Full<Bytes>> {
+    let mut response = with_type("text/plain; charset=utf-8", body);
+    *response.status_mut() = status;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_format_is_for_those_who_prefer_it() {
+        let binary = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+                      encoding=delimited";
+        assert!(wants_protobuf(&format!("{binary},text/plain;version=0.0.4;q=0.3,*/*;q=0.1")));
+        assert!(wants_protobuf(&binary.replace(';', "; ")));
+        assert!(!wants_protobuf(&format!("{binary};q=0.2, text/plain;q=0.5")));
+        assert!(!wants_protobuf("application/vnd.google.protobuf;encoding=text"));
+        assert!(!wants_protobuf("") && !wants_protobuf("*/*") && !wants_protobuf(";;,,q=x"));
+    }
+}

@@ -1,0 +1,171 @@
+//! The metrics that all threads of the daemon share.
+//!
+//! A session hands in its intervals as they end, on its own thread. A scrape first asks every
+//! session for its present interval, and waits for the answers only so long: what does not answer
+//! is told as it was last seen. Answers are taken in on the session's thread, too, in order with
+//! its intervals.
+
+use super::{
+    accumulator::{Accumulator, Bounds},
+    catalog::{self, Event, OF_OWN, Own},
+    family::{Families, Family, Labels},
+    health,
+    latency::Edges,
+    target::SessionId,
+};
+use crate::session::live::{Command, Snapshot};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+use tokio::sync::{mpsc::UnboundedSender, oneshot};
+
+/// For the answers of all sessions together.
+const ANSWERS: Duration = Duration::from_secs(2);
+/// A session is not asked again for so many times what its answer took, as it has to make a
+/// report for each.
+const REST: u32 = 20;
+
+#[derive(Clone)]
+pub struct Metrics(Arc<Shared>);
+
+struct Shared {
+    accumulator: Mutex<Accumulator>,
+    sessions: Mutex<HashMap<SessionId, Asked>>,
+    own: [AtomicU64; OF_OWN.len()],
+    last_scrape: Mutex<Option<Duration>>,
+    edges: Edges,
+}
+
+/// How a session can be asked, and when it may be again.
+struct Asked {
+    commands: UnboundedSender<Command>,
+    not_before: Option<Instant>,
+    waits: bool,
+}
+
+/// What a session hands its snapshots to; when it is dropped the session has ended.
+pub struct SessionMetrics {
+    shared: Arc<Shared>,
+    id: SessionId,
+}
+
+impl Metrics {
+    pub fn new(bounds: Bounds) -> Self {
+        Self(Arc::new(Shared {
+            edges: bounds.edges.clone(),
+            accumulator: Mutex::new(Accumulator::new(bounds)),
+            sessions: Mutex::default(),
+            own: Default::default(),
+            last_scrape: Mutex::default(),
+        }))
+    }
+
+    /// Exactly these targets are configured.
+    pub fn configure<'a>(&self, targets: impl Iterator<Item = &'a str> + Clone) {
+        let mut accumulator = lock(&self.0.accumulator);
+        accumulator.keep(|name| targets.clone().any(|target| target == name));
+        targets.for_each(|target| accumulator.add_target(target));
+    }
+
+    /// A process of a target is traced from now on.
+    pub fn start(&self, target: &str, commands: UnboundedSender<Command>) -> SessionMetrics {
+        let id = lock(&self.0.accumulator).start(target);
+        let asked = Asked { commands, not_before: None, waits: false };
+        lock(&self.0.sessions).insert(id, asked);
+        SessionMetrics { shared: Arc::clone(&self.0), id }
+    }
+
+    pub fn count(&self, target: &str, event: Event) {
+        lock(&self.0.accumulator).count(target, event);
+    }
+
+    pub fn count_own(&self, own: Own) {
+        self.0.own[own as usize].fetch_add(1, Relaxed);
+    }
+
+    pub fn edges(&self) -> &Edges {
+        &self.0.edges
+    }
+
+    /// Everything there is to tell now.
+    pub async fn scrape(&self) -> Vec<Family> {
+        let begun = Instant::now();
+        self.ask_sessions().await;
+        let mut families = Families::new();
+        lock(&self.0.accumulator).tell(&mut families);
+        for (metric, count) in OF_OWN.iter().zip(&self.0.own) {
+            families.push(metric, Labels::new(), count.load(Relaxed) as f64);
+        }
+        if let Some(last) = lock(&self.0.last_scrape).replace(begun.elapsed()) {
+            families.push(&catalog::SCRAPE_DURATION, Labels::new(), last.as_secs_f64());
+        }
+        health::tell(&mut families);
+        families.finish()
+    }
+
+    async fn ask_sessions(&self) {
+        let until = tokio::time::Instant::now() + ANSWERS;
+        for answer in self.0.ask() {
+            // A session that ended meanwhile has told everything.
+            if tokio::time::timeout_at(until, answer).await.is_err() {
+                self.count_own(Own::Unanswered);
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Asks all sessions that may be asked now.
+    fn ask(self: &Arc<Self>) -> Vec<oneshot::Receiver<()>> {
+        let now = Instant::now();
+        let mut sessions = lock(&self.sessions);
+        let ready = sessions
+            .iter_mut()
+            .filter(|(_, asked)| !asked.waits && asked.not_before.is_none_or(|then| then <= now));
+        let asked = ready.filter_map(|(&id, asked)| {
+            let (answer, answered) = oneshot::channel();
+            let shared = Arc::clone(self);
+            let take = move |snapshot: Snapshot| {
+                shared.answered(id, &snapshot, now);
+                // The scrape may no longer wait.
+                let _ = answer.send(());
+            };
+            asked.commands.send(Command::Peek(Box::new(take))).ok()?;
+            asked.waits = true;
+            Some(answered)
+        });
+        asked.collect()
+    }
+
+    fn answered(&self, id: SessionId, snapshot: &Snapshot, since: Instant) {
+        lock(&self.accumulator).look(id, snapshot);
+        if let Some(asked) = lock(&self.sessions).get_mut(&id) {
+            asked.waits = false;
+            asked.not_before = Some(Instant::now() + since.elapsed() * REST);
+        }
+    }
+}
+
+impl SessionMetrics {
+    /// An interval is complete.
+    pub fn observe(&self, snapshot: &Snapshot) {
+        lock(&self.shared.accumulator).observe(self.id, snapshot);
+    }
+}
+
+impl Drop for SessionMetrics {
+    fn drop(&mut self) {
+        lock(&self.shared.sessions).remove(&self.id);
+        lock(&self.shared.accumulator).end(self.id);
+    }
+}
+
+/// A thread that panicked has left sums behind that are still sums.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,181 @@
+//! How long calls took, as scrapers want it: in buckets of fixed edges, and in exponential ones.
+//!
+//! Both are counted from durations known within 0.1 %, so a call that close to an edge may be in
+//! the bucket beside it.
+
+use anyhow::ensure;
+use ctrace_core::{report::FunctionLatency, units::Nanos};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// An octave has two to the power of this many exponential buckets, which are 4.4 % wide then.
+/// Prometheus calls it the schema, OTLP the scale.
+pub const SCHEMA: i32 = 4;
+
+/// Upper edges of the fixed buckets; a call exactly as long as an edge is below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edges(Arc<[Nanos]>);
+
+impl Edges {
+    /// More would make a series of each function for each of them.
+    const MOST: usize = 100;
+
+    pub fn new(edges: Vec<Nanos>) -> anyhow::Result<Self> {
+        ensure!(!edges.is_empty(), "a histogram needs at least one edge of a bucket");
+        ensure!(edges.len() <= Self::MOST, "at most {} edges of buckets", Self::MOST);
+        let ascend = edges.windows(2).all(|pair| pair[0] < pair[1]) && edges[0] > Nanos::ZERO;
+        ensure!(ascend, "edges of buckets must be longer than zero and ascend");
+        Ok(Self(edges.into()))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+/// 1, 2 and 5 of each decade from 1 µs to 100 s.
+impl Default for Edges {
+    fn default() -> Self {
+        let decades = (3..11).flat_map(|decade| [1, 2, 5].map(|step| step * 10u64.pow(decade)));
+        Self(decades.chain([10u64.pow(11)]).map(Nanos).collect())
+    }
+}
+
+/// The timed calls of a function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latency {
+    pub sum: Nanos,
+    /// By bucket, one more than there are edges; empty while there are no calls.
+    fixed: Vec<u64>,
+    /// Calls of no length at all.
+    zero: u64,
+    /// By exponential bucket; number `i` ends at 2 to the power of `i` / 2^[`SCHEMA`] seconds.
+    exponential: BTreeMap<i32, u64>,
+}
+
+impl Latency {
+    pub fn new(calls: &FunctionLatency, edges: &Edges) -> Self {
+        let mut latency = Self { sum: calls.sum_ns, ..Self::default() };
+        latency.fixed.resize(edges.0.len() + 1, 0);
+        for (duration, count) in calls.durations() {
+            latency.fixed[edges.0.partition_point(|edge| *edge < duration)] += count;
+            match duration {
+                Nanos::ZERO => latency.zero += count,
+                _ => *latency.exponential.entry(bucket_of(duration)).or_default() += count,
+            }
+        }
+        latency
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.sum = self.sum.saturating_add(other.sum);
+        self.fixed.resize(self.fixed.len().max(other.fixed.len()), 0);
+        self.fixed.iter_mut().zip(&other.fixed).for_each(|(mine, other)| *mine += other);
+        self.zero += other.zero;
+        for (bucket, count) in &other.exponential {
+            *self.exponential.entry(*bucket).or_default() += count;
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.fixed.iter().sum()
+    }
+
+    pub fn zero(&self) -> u64 {
+        self.zero
+    }
+
+    /// Calls up to each edge, as Prometheus counts them.
+    pub fn cumulative<'a>(&'a self, edges: &'a Edges) -> impl Iterator<Item = (Nanos, u64)> + 'a {
+        edges.iter().enumerate().scan(0, |sum, (bucket, edge)| {
+            *sum += self.fixed.get(bucket).copied().unwrap_or(0);
+            Some((edge, *sum))
+        })
+    }
+
+    /// All exponential buckets from the first to the last with a call: the first one's number, and
+    /// their counts.
+    pub fn dense(&self) -> Option<(i32, impl Iterator<Item = u64> + '_)> {
+        let (&first, _) = self.exponential.first_key_value()?;
+        let (&last, _) = self.exponential.last_key_value()?;
+        let count = |bucket| self.exponential.get(&bucket).copied().unwrap_or(0);
+        Some((first, (first..=last).map(count)))
+    }
+
+    /// Exponential buckets that lie side by side: the first one's number, and their counts.
+    pub fn spans(&self) -> Vec<(i32, Vec<u64>)> {
+        /// An empty bucket costs less than a new span.
+        const GAP: i32 = 3;
+        let mut spans: Vec<(i32, Vec<u64>)> = Vec::new();
+        for (&bucket, &count) in &self.exponential {
+            let near = spans
+                .last_mut()
+                .filter(|(first, counts)| bucket - (first + counts.len() as i32) < GAP);
+            match near {
+                Some((first, counts)) => {
+                    counts.resize((bucket - *first) as usize, 0);
+                    counts.push(count);
+                }
+                None => spans.push((bucket, vec![count])),
+            }
+        }
+        spans
+    }
+}
+
+/// Of a duration that is not zero.
+fn bucket_of(duration: Nanos) -> i32 {
+    let buckets = f64::from(1 << SCHEMA);
+    ((duration.0 as f64 / 1e9).log2() * buckets).ceil() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn latency(durations: &[u64], edges: &Edges) -> Latency {
+        let durations: Vec<Nanos> = durations.iter().copied().map(Nanos).collect();
+        Latency::new(&FunctionLatency::of(0, &durations), edges)
+    }
+
+    #[test]
+    fn the_edges_are_three_a_decade() {
+        let edges: Vec<u64> = Edges::default().iter().map(|edge| edge.0).collect();
+        assert_eq!(edges[..4], [1_000, 2_000, 5_000, 10_000]);
+        assert_eq!((edges.len(), edges.last()), (25, Some(&100_000_000_000)));
+        assert_eq!(Edges::new(edges.into_iter().map(Nanos).collect()).ok(), Some(Edges::default()));
+        for wrong in [vec![], vec![0], vec![2, 1], vec![1, 1], (1..102).collect()] {
+            assert!(Edges::new(wrong.into_iter().map(Nanos).collect()).is_err());
+        }
+    }
+
+    #[test]
+    fn a_call_as_long_as_an_edge_is_below_it() {
+        let edges = Edges::new(vec![Nanos(10), Nanos(20)]).expect("good edges");
+        let mut calls = latency(&[0, 10, 11, 20, 21, 500], &edges);
+        let cumulative = |calls: &Latency| calls.cumulative(&edges).collect::<Vec<_>>();
+        assert_eq!(cumulative(&calls), [(Nanos(10), 2), (Nanos(20), 4)]);
+        assert_eq!((calls.count(), calls.zero(), calls.sum), (6, 1, Nanos(562)));
+        calls.add(&Latency::default());
+        calls.add(&latency(&[1], &edges));
+        assert_eq!(cumulative(&calls), [(Nanos(10), 3), (Nanos(20), 5)]);
+        assert_eq!(cumulative(&Latency::default()), [(Nanos(10), 0), (Nanos(20), 0)]);
+    }
+
+    #[test]
+    fn exponential_buckets_hold_what_is_in_their_bounds() {
+        let base = 2f64.powf(1.0 / f64::from(1 << SCHEMA));
+        for nanos in [1u64, 999, 123_456, 1_000_000_000, 77_000_000_000, u64::MAX] {
+            let (seconds, bucket) = (nanos as f64 / 1e9, bucket_of(Nanos(nanos)));
+            let (low, high) = (base.powi(bucket - 1), base.powi(bucket));
+            assert!(seconds > low * 0.999_999 && seconds <= high * 1.000_001, "{nanos}");
+        }
+        assert_eq!(bucket_of(Nanos(1_000_000_000)), 0);
+    }
+
+    #[test]
+    fn near_buckets_share_a_span() {
+        let mut calls = Latency::default();
+        calls.exponential.extend([(-3, 1), (-2, 2), (1, 3), (9, 4)]);
+        assert_eq!(calls.spans(), [(-3, vec![1, 2, 0, 0, 3]), (9, vec![4])]);
+    }
+}

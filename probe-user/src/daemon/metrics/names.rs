@@ -1,0 +1,78 @@
+//! Which series a function has: its labels, made from what the target may choose freely.
+//!
+//! A name can be of any length and hold anything. Labels are harmless for a terminal, as the names
+//! in tables are, and bounded; a long one ends in a checksum of all of it, so that two stay two.
+
+use super::family::Labels;
+use ctrace_core::{export::clean::clean, function::FunctionKind, report::FunctionReport};
+use std::sync::Arc;
+
+/// Bytes of a label's value.
+const LONGEST: usize = 400;
+
+/// What tells functions apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FunctionKey {
+    name: Arc<str>,
+    object: Arc<str>,
+    kind: FunctionKind,
+    group: Option<Arc<str>>,
+}
+
+impl FunctionKey {
+    pub(super) fn new(function: &FunctionReport) -> Self {
+        Self {
+            name: Arc::clone(&function.name),
+            object: Arc::clone(&function.object),
+            kind: function.kind,
+            group: function.group.clone(),
+        }
+    }
+
+    pub(super) fn labels(&self, target: &Arc<str>) -> Labels {
+        let kind = match self.kind {
+            FunctionKind::Function => "function",
+            FunctionKind::Usdt => "usdt",
+            FunctionKind::Marker => "marker",
+        };
+        function_labels(
+            target,
+            [&self.name, &self.object, kind, self.group.as_deref().unwrap_or_default()],
+        )
+    }
+}
+
+/// Of all functions that have no series of their own.
+pub(super) fn other(target: &Arc<str>) -> Labels {
+    function_labels(target, ["other", "", "other", ""])
+}
+
+fn function_labels(target: &Arc<str>, values: [&str; 4]) -> Labels {
+    let names = ["function", "object", "kind", "group"];
+    let labels = names.into_iter().zip(values.map(label));
+    [("target", Arc::clone(target))].into_iter().chain(labels).collect()
+}
+
+/// Harmless and not too long.
+pub(super) fn label(text: &str) -> Arc<str> {
+    let clean = clean(text);
+    if clean.len() <= LONGEST {
+        return clean.into();
+    }
+    let end = (0..LONGEST - 12).rev().find(|end| clean.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…{:08x}", &clean[..end], crc32fast::hash(text.as_bytes())).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_harmless_and_bounded() {
+        assert_eq!(&*label("std::vec<int>::push"), "std::vec<int>::push");
+        assert_eq!(&*label("a\x1b[2J\n\0\"\\"), "a\\u{1b}[2J\\u{a}\\u{0}\"\\");
+        let (one, two) = ("é".repeat(5_000), "é".repeat(5_001));
+        assert!(label(&one).len() <= LONGEST && label(&one).starts_with("éé"));
+        assert_ne!(label(&one), label(&two));
+    }
+}

@@ -1,0 +1,104 @@
+//! Families as OTLP has them: `ExportMetricsServiceRequest`.
+//!
+//! Written by hand rather than with `opentelemetry-otlp`: that one sends what its own SDK has
+//! observed call by call, and its types cannot be made from sums and histograms that are there
+//! already. A test decodes this with the project's own types.
+
+use super::Resource;
+use crate::daemon::metrics::{
+    family::{Family, Point, Value},
+    latency::{Latency, SCHEMA},
+    metric::Kind,
+};
+use ctrace_core::formats::protobuf::Message;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The beginning of what is summed up, and now.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub start: SystemTime,
+    pub now: SystemTime,
+}
+
+/// Sums are since `start`, not since the last export.
+const CUMULATIVE: u64 = 2;
+
+pub fn encode(families: &[Family], resource: &Resource, times: Times) -> Vec<u8> {
+    let mut scope = Message::default();
+    scope.message(1, Message::default().text(1, "ctrace").text(2, env!("CARGO_PKG_VERSION")));
+    for family in families {
+        scope.message(2, &metric(family, times));
+    }
+    let mut attributes = Message::default();
+    for (key, value) in resource.attributes() {
+        attributes.message(1, &attribute(key, &value));
+    }
+    let mut metrics = Message::default();
+    metrics.message(1, &attributes).message(2, &scope);
+    let mut request = Message::default();
+    request.message(1, &metrics);
+    request.0
+}
+
+fn metric(family: &Family, times: Times) -> Message {
+    let metric = family.metric;
+    let mut data = Message::default();
+    for point in &family.points {
+        data.message(1, &data_point(point, times));
+    }
+    let field = match metric.kind {
+        Kind::Gauge => 5,
+        Kind::Counter => {
+            data.number(2, CUMULATIVE).number(3, 1);
+            7
+        }
+        Kind::Histogram => {
+            data.number(2, CUMULATIVE);
+            10
+        }
+    };
+    let mut out = Message::default();
+    out.text(1, &metric.otlp_name()).text(2, metric.help).text(3, metric.unit());
+    out.message(field, &data);
+    out
+}
+
+fn data_point(point: &Point, times: Times) -> Message {
+    let mut out = Message::default();
+    out.fixed(2, nanos(times.start)).fixed(3, nanos(times.now));
+    let attributes = match &point.value {
+        Value::Number(value) => {
+            out.double(4, *value);
+            7
+        }
+        Value::Histogram(latency) => {
+            put_latency(&mut out, latency);
+            1
+        }
+    };
+    for (key, value) in &point.labels {
+        out.message(attributes, &attribute(key, value));
+    }
+    out
+}
+
+fn put_latency(out: &mut Message, latency: &Latency) {
+    out.fixed(4, latency.count()).double(5, latency.sum.0 as f64 / 1e9);
+    out.signed(6, SCHEMA.into()).fixed(7, latency.zero());
+    if let Some((first, counts)) = latency.dense() {
+        let mut buckets = Message::default();
+        // They begin with the bucket's lower bound, where Prometheus counts upper ones.
+        buckets.signed(1, (first - 1).into()).numbers(2, counts);
+        out.message(8, &buckets);
+    }
+}
+
+fn attribute(key: &str, value: &str) -> Message {
+    let mut out = Message::default();
+    out.text(1, key).message(2, Message::default().text(1, value));
+    out
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,185 @@
+//! One entry of the configuration, and the sessions of its processes.
+//!
+//! A session is in one interval at a time. What earlier ones held is summed up here; of the
+//! present one the last look is kept, and replaced by the next look or by the whole interval. So
+//! nothing is counted twice, however often somebody looks.
+
+use super::{
+    amounts::{Amounts, Rising},
+    catalog::{
+        self, EVENTS, Event, LOSS_KINDS, OF_EVENT, OF_FUNCTION, OF_LOSS, OF_TARGET, TARGET_SUMS,
+    },
+    family::{Families, Labels},
+    latency::Edges,
+    names,
+    series::{Functions, Row},
+};
+use crate::session::live::Snapshot;
+use ctrace_core::units::Nanos;
+use std::{collections::HashMap, sync::Arc};
+
+/// A session, among all that there ever were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(pub(super) u64);
+
+/// What a session did in a stretch of time.
+#[derive(Default)]
+struct Stretch {
+    sums: Amounts<TARGET_SUMS>,
+    losses: Amounts<LOSS_KINDS>,
+    rows: Vec<Row>,
+}
+
+#[derive(Default)]
+struct Session {
+    /// Intervals up to then are summed up.
+    ended_to: Nanos,
+    cpu: Option<Nanos>,
+    present: Stretch,
+}
+
+pub(super) struct Target {
+    name: Arc<str>,
+    functions: Functions,
+    sums: Rising<TARGET_SUMS>,
+    losses: Rising<LOSS_KINDS>,
+    cpu: Nanos,
+    events: [u64; EVENTS],
+    sessions: HashMap<SessionId, Session>,
+}
+
+impl Target {
+    pub(super) fn new(name: &str, most_functions: usize) -> Self {
+        let name = names::label(name);
+        Self {
+            functions: Functions::new(Arc::clone(&name), most_functions),
+            name,
+            sums: Rising::default(),
+            losses: Rising::default(),
+            cpu: Nanos::ZERO,
+            events: [0; EVENTS],
+            sessions: HashMap::new(),
+        }
+    }
+
+    pub(super) fn count(&mut self, event: Event) {
+        self.events[event as usize] += 1;
+    }
+
+    pub(super) fn start(&mut self, session: SessionId) {
+        self.count(Event::Started);
+        self.sessions.insert(session, Session::default());
+    }
+
+    /// Takes in an interval that is complete.
+    pub(super) fn observe(&mut self, id: SessionId, snapshot: &Snapshot, edges: &Edges) {
+        let stretch = self.stretch(snapshot, edges);
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if snapshot.report.end_ns <= session.ended_to {
+            return;
+        }
+        session.ended_to = snapshot.report.end_ns;
+        self.events[Event::Interval as usize] += 1;
+        self.cpu = self.cpu.saturating_add(session.used(snapshot.cpu));
+        session.present = Stretch { rows: stretch.open(), ..Stretch::default() };
+        self.add(&stretch);
+    }
+
+    /// Takes in the present interval so far.
+    pub(super) fn look(&mut self, id: SessionId, snapshot: &Snapshot, edges: &Edges) {
+        let stretch = self.stretch(snapshot, edges);
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if snapshot.report.start_ns < session.ended_to {
+            return;
+        }
+        self.cpu = self.cpu.saturating_add(session.used(snapshot.cpu));
+        session.present = stretch;
+    }
+
+    /// What was last seen of an interval that never became complete is all there will be of it.
+    pub(super) fn end(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.remove(&id) {
+            self.count(Event::Ended);
+            self.add(&session.present);
+        }
+    }
+
+    pub(super) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn stretch(&mut self, snapshot: &Snapshot, edges: &Edges) -> Stretch {
+        Stretch {
+            sums: Amounts(OF_TARGET.each_ref().map(|sum| (sum.of)(snapshot))),
+            losses: Amounts(OF_LOSS.map(|(_, of)| of(&snapshot.report.loss))),
+            rows: self.functions.rows(snapshot, edges),
+        }
+    }
+
+    fn add(&mut self, stretch: &Stretch) {
+        self.sums.ended.add(&stretch.sums);
+        self.losses.ended.add(&stretch.losses);
+        stretch.rows.iter().for_each(|row| self.functions.add(row));
+    }
+
+    pub(super) fn tell(&mut self, families: &mut Families) {
+        self.tell_functions(families);
+        let labels = || -> Labels { vec![("target", Arc::clone(&self.name))] };
+        let present = || self.sessions.values().map(|session| &session.present);
+        let sums = self.sums.show(present().map(|present| &present.sums));
+        for (sum, value) in OF_TARGET.iter().zip(sums.0) {
+            families.push(&sum.metric, labels(), sum.metric.value(value));
+        }
+        families.push(&catalog::CPU, labels(), catalog::CPU.value(self.cpu.0));
+        let losses = self.losses.show(present().map(|present| &present.losses));
+        for ((kind, _), lost) in OF_LOSS.iter().zip(losses.0) {
+            let labels = labels().into_iter().chain([("kind", (*kind).into())]).collect();
+            families.push(&catalog::LOSSES, labels, lost as f64);
+        }
+        for (metric, count) in OF_EVENT.iter().zip(self.events) {
+            families.push(metric, labels(), count as f64);
+        }
+        families.push(&catalog::PROCESSES, labels(), self.sessions.len() as f64);
+        families.push(&catalog::FUNCTIONS, labels(), self.functions.len() as f64);
+        families.push(&catalog::IN_OTHER, labels(), self.functions.left_out() as f64);
+    }
+
+    fn tell_functions(&mut self, families: &mut Families) {
+        let present = self.sessions.values().flat_map(|session| &session.present.rows);
+        for (series, rows) in self.functions.with(present) {
+            let labels = &series.labels;
+            let sums = series.sums.show(rows.iter().map(|row| &row.sums));
+            for (sum, value) in OF_FUNCTION.iter().zip(sums.0) {
+                families.push(&sum.metric, labels.clone(), sum.metric.value(value));
+            }
+            let open: u64 = rows.iter().map(|row| row.open).sum();
+            families.push(&catalog::OPEN_CALLS, labels.clone(), open as f64);
+            let mut latency = series.latency.clone();
+            rows.iter().for_each(|row| latency.add(&row.latency));
+            families.push_latency(&catalog::DURATION, labels.clone(), latency);
+        }
+    }
+}
+
+impl Session {
+    /// Processor time since the last look; none before the first, as the target may be old.
+    fn used(&mut self, cpu: Option<Nanos>) -> Nanos {
+        let before = self.cpu;
+        self.cpu = cpu.max(before);
+        cpu.zip(before).map_or(Nanos::ZERO, |(now, before)| now.since(before))
+    }
+}
+
+impl Stretch {
+    /// What stays true when the stretch is past: calls that are open.
+    fn open(&self) -> Vec<Row> {
+        let open = self.rows.iter().filter(|row| row.open > 0);
+        let rows = open.map(|row| Row {
+            place: row.place,
+            open: row.open,
+            sums: Amounts::default(),
+            latency: Default::default(),
+        });
+        rows.collect()
+    }
+}
