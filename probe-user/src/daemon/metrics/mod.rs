@@ -26,6 +26,8 @@ pub mod otlp;
 pub mod protobuf;
 mod series;
 pub mod service;
+#[cfg(test)]
+mod service_tests;
 pub mod target;
 pub mod text;
 #[cfg(test)]

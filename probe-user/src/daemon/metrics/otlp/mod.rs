@@ -4,6 +4,8 @@
 //! numbers in it, too. Nothing here runs on a thread that traces.
 
 pub mod encode;
+#[cfg(test)]
+mod receiver_tests;
 mod send;
 
 use super::{catalog::Own, hub::Metrics};

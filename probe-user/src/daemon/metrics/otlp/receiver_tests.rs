@@ -1,0 +1,160 @@
+//! What is exported, as a receiver reads it with the types that OpenTelemetry makes for that.
+
+use super::{Endpoint, Options, Resource};
+use crate::daemon::metrics::{
+    accumulator::Bounds,
+    fixtures::{Did, snapshot},
+    hub::Metrics,
+    service::{self, Service},
+};
+use opentelemetry_proto::tonic::{
+    collector::metrics::v1::ExportMetricsServiceRequest,
+    common::v1::{KeyValue, any_value},
+    metrics::v1::{AggregationTemporality, Metric, metric::Data, number_data_point},
+};
+use prost::Message as _;
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    thread,
+    time::Duration,
+};
+use tokio::sync::mpsc::unbounded_channel;
+
+/// Head and body of a request, which is answered with this.
+fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
+    let (stream, _) = listener.accept().expect("somebody exports");
+    let mut reader = BufReader::new(&stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).expect("a head"), 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.and_then(|length| length.parse().ok()).expect("a length")];
+    reader.read_exact(&mut body).expect("a body");
+    (&stream).write_all(format!("HTTP/1.1 {answer}\r\n\r\n").as_bytes()).expect("it listens");
+    (head, body)
+}
+
+fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let attribute = attributes.iter().find(|attribute| attribute.key == key)?;
+    match attribute.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn options(listener: &TcpListener, interval: Duration) -> Options {
+    let port = listener.local_addr().expect("it listens").port();
+    Options {
+        endpoint: Endpoint::parse(&format!("http://127.0.0.1:{port}")).expect("an address"),
+        interval,
+        headers: vec![("x-scope-orgid".parse().expect("a name"), "shop".parse().expect("a value"))],
+        resource: Resource { more: vec![("deployment.environment".into(), "test".into())] },
+    }
+}
+
+fn start(metrics: &Metrics, options: Options) -> Service {
+    let options = service::Options { listen: None, otlp: Some(options) };
+    Service::start(options, metrics.clone()).expect("a thread")
+}
+
+#[test]
+fn a_receiver_reads_what_is_exported() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let metrics = Metrics::new(Bounds::default());
+    let (commands, _asked) = unbounded_channel();
+    let session = metrics.start("web", commands);
+    let second = 1_000_000_000;
+    let did = [Did { untimed: 1, ..Did::called("evil\x1b\n", &[0, second, second, 1_500]) }];
+    session.observe(&snapshot(0, second, &did));
+    drop(session);
+    let service = start(&metrics, options(&listener, Duration::from_millis(20)));
+    // It tries again what was refused.
+    receive(
+        &listener,
+        "503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 4\r\n\r\nbusy",
+    );
+    let (head, body) = receive(&listener, "200 OK\r\nContent-Length: 0");
+    assert!(head.starts_with("post /v1/metrics http/1.1\r\n"), "{head}");
+    assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
+    assert!(head.contains("x-scope-orgid: shop\r\n"), "{head}");
+    let last = thread::spawn(move || drop(service));
+    let (_, at_the_end) = receive(&listener, "200 OK\r\nContent-Length: 0");
+    assert!(!at_the_end.is_empty());
+    // There may have been one more between the two.
+    listener.set_nonblocking(true).expect("a socket");
+    while !last.is_finished() {
+        if let Ok((stream, _)) = listener.accept() {
+            refuse(stream);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+
+    let request = ExportMetricsServiceRequest::decode(&*body).expect("a request");
+    let [resource] = &request.resource_metrics[..] else { panic!("{request:?}") };
+    let attributes = &resource.resource.as_ref().expect("a resource").attributes;
+    assert_eq!(text(attributes, "service.name").as_deref(), Some("ctrace"));
+    assert_eq!(text(attributes, "deployment.environment").as_deref(), Some("test"));
+    assert!(text(attributes, "host.name").is_some_and(|host| !host.is_empty()));
+    let [scope] = &resource.scope_metrics[..] else { panic!("{resource:?}") };
+    let find = |name: &str| -> &Metric {
+        scope.metrics.iter().find(|metric| metric.name == name).expect(name)
+    };
+
+    let calls = find("ctrace.function.calls");
+    let Some(Data::Sum(sum)) = &calls.data else { panic!("{calls:?}") };
+    assert!(sum.is_monotonic);
+    assert_eq!(sum.aggregation_temporality, AggregationTemporality::Cumulative as i32);
+    let [point] = &sum.data_points[..] else { panic!("{sum:?}") };
+    assert_eq!(point.value, Some(number_data_point::Value::AsDouble(5.0)));
+    assert_eq!(text(&point.attributes, "function").as_deref(), Some("evil\\u{1b}\\u{a}"));
+    assert!(point.start_time_unix_nano <= point.time_unix_nano && point.start_time_unix_nano > 0);
+
+    let duration = find("ctrace.function.duration");
+    assert_eq!(duration.unit, "s");
+    let Some(Data::ExponentialHistogram(histogram)) = &duration.data else {
+        panic!("{duration:?}")
+    };
+    assert_eq!(histogram.aggregation_temporality, AggregationTemporality::Cumulative as i32);
+    let [point] = &histogram.data_points[..] else { panic!("{histogram:?}") };
+    assert_eq!((point.count, point.zero_count), (4, 1));
+    assert!(point.sum.is_some_and(|sum| (sum - 2.000_001_5).abs() < 1e-9));
+    assert_eq!(text(&point.attributes, "target").as_deref(), Some("web"));
+    let buckets = point.positive.as_ref().expect("there are calls");
+    // Upper ends are inclusive: a second is in the bucket that ends there.
+    assert_eq!(buckets.offset + buckets.bucket_counts.len() as i32, 0);
+    assert_eq!(buckets.bucket_counts.last(), Some(&2));
+    assert_eq!(buckets.bucket_counts.iter().sum::<u64>(), 3);
+    let base = 2f64.powf(2f64.powi(-point.scale));
+    assert!(base.powi(buckets.offset) < 1.5e-6 && base.powi(buckets.offset + 1) >= 1.5e-6);
+
+    let processes = find("ctrace.target.processes");
+    assert!(matches!(processes.data, Some(Data::Gauge(_))), "{processes:?}");
+    assert_eq!(find("process.resident_memory").unit, "By");
+}
+
+fn refuse(stream: TcpStream) {
+    let _ = (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+}
+
+#[test]
+fn failures_are_counted_and_hinder_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let options = options(&listener, Duration::from_millis(10));
+    drop(listener);
+    let metrics = Metrics::new(Bounds::default());
+    let service = start(&metrics, options);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let failed = (0..1_000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        let families = runtime.block_on(metrics.scrape());
+        let given_up = families.iter().find(|f| f.metric.name == "ctrace_otlp_given_up_total");
+        let value = given_up.map(|family| format!("{:?}", family.points[0].value));
+        value.is_some_and(|value| value != "Number(0.0)")
+    });
+    assert!(failed);
+    drop(service);
+}
