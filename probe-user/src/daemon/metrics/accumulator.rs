@@ -2,13 +2,8 @@
 //!
 //! Pure: no clock, no kernel, no sockets.
 
-use super::{
-    catalog::Event,
-    family::Families,
-    latency::Edges,
-    target::{SessionId, Target},
-};
-use crate::session::live::Snapshot;
+use super::{family::Families, latency::Edges, target::Target};
+use crate::{daemon::SessionId, session::live::Snapshot};
 use std::collections::{BTreeMap, HashMap};
 
 /// How much is kept of each target.
@@ -30,12 +25,11 @@ pub struct Accumulator {
     /// By name, so that they are told in the same order each time.
     targets: BTreeMap<String, Target>,
     sessions: HashMap<SessionId, String>,
-    next: u64,
 }
 
 impl Accumulator {
     pub fn new(bounds: Bounds) -> Self {
-        Self { bounds, targets: BTreeMap::new(), sessions: HashMap::new(), next: 0 }
+        Self { bounds, targets: BTreeMap::new(), sessions: HashMap::new() }
     }
 
     /// Makes a target known, so that it is told before anything happens to it.
@@ -56,37 +50,45 @@ impl Accumulator {
         self.targets.retain(|name, target| is_configured(name) || target.sessions() > 0);
     }
 
-    pub fn count(&mut self, target: &str, event: Event) {
-        self.target(target).count(event);
+    /// A session is about to begin.
+    pub fn begin(&mut self, id: SessionId, target: &str) {
+        self.target(target).begin(id);
+        self.sessions.insert(id, target.to_owned());
     }
 
-    pub fn start(&mut self, target: &str) -> SessionId {
-        let id = SessionId(self.next);
-        self.next += 1;
-        self.target(target).start(id);
-        self.sessions.insert(id, target.to_owned());
-        id
+    /// Its probes are in place.
+    pub fn armed(&mut self, id: SessionId) {
+        if let Some(target) = self.target_of(id) {
+            target.armed(id);
+        }
     }
 
     /// An interval of a session is complete.
     pub fn observe(&mut self, id: SessionId, snapshot: &Snapshot) {
-        if let Some(target) = self.sessions.get(&id).and_then(|name| self.targets.get_mut(name)) {
-            target.observe(id, snapshot, &self.bounds.edges);
+        let edges = self.bounds.edges.clone();
+        if let Some(target) = self.target_of(id) {
+            target.observe(id, snapshot, &edges);
         }
     }
 
     /// Somebody looked at the present interval of a session.
     pub fn look(&mut self, id: SessionId, snapshot: &Snapshot) {
-        if let Some(target) = self.sessions.get(&id).and_then(|name| self.targets.get_mut(name)) {
-            target.look(id, snapshot, &self.bounds.edges);
+        let edges = self.bounds.edges.clone();
+        if let Some(target) = self.target_of(id) {
+            target.look(id, snapshot, &edges);
         }
     }
 
+    /// A session is over. One that was never armed has failed.
     pub fn end(&mut self, id: SessionId) {
-        if let Some(target) = self.sessions.remove(&id).and_then(|name| self.targets.get_mut(&name))
-        {
+        if let Some(target) = self.target_of(id) {
             target.end(id);
         }
+        self.sessions.remove(&id);
+    }
+
+    fn target_of(&mut self, id: SessionId) -> Option<&mut Target> {
+        self.targets.get_mut(self.sessions.get(&id)?)
     }
 
     pub fn tell(&mut self, families: &mut Families) {

@@ -1,14 +1,21 @@
 use super::{
     accumulator::{Accumulator, Bounds},
-    catalog::{self, Event},
+    catalog,
     family::{Families, Family, Value},
     fixtures::{Did, snapshot},
     latency::{Edges, Latency},
     metric::{Kind, Metric},
 };
+use crate::daemon::SessionId;
 use ctrace_core::units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+
+fn start(all: &mut Accumulator, id: u64, target: &str) -> SessionId {
+    all.begin(SessionId(id), target);
+    all.armed(SessionId(id));
+    SessionId(id)
+}
 
 fn told(accumulator: &mut Accumulator) -> Vec<Family> {
     let mut families = Families::new();
@@ -41,7 +48,7 @@ const OPEN: &str = "ctrace_function_open_calls";
 #[test]
 fn looks_count_nothing_twice() {
     let mut all = Accumulator::new(Bounds::default());
-    let id = all.start("web");
+    let id = start(&mut all, 1, "web");
     let two = [Did { open: 1, ..Did::called("f", &[10, 20]) }];
     for _ in 0..3 {
         all.look(id, &snapshot(0, 50, &two));
@@ -63,7 +70,7 @@ fn looks_count_nothing_twice() {
 fn counters_go_on_when_the_target_is_started_again() {
     let mut all = Accumulator::new(Bounds::default());
     for round in 1..4 {
-        let id = all.start("web");
+        let id = start(&mut all, 1, "web");
         all.observe(id, &snapshot(0, 10, &[Did::called("f", &[1, 2])]));
         // Of its last interval only a look is known: it was killed.
         all.look(id, &snapshot(10, 20, &[Did { open: 3, ..Did::called("f", &[1]) }]));
@@ -80,7 +87,8 @@ fn counters_go_on_when_the_target_is_started_again() {
 #[test]
 fn processes_of_a_target_are_told_together() {
     let mut all = Accumulator::new(Bounds::default());
-    let [one, two, other] = ["web", "web", "db"].map(|name| all.start(name));
+    let names = [(1, "web"), (2, "web"), (3, "db")];
+    let [one, two, other] = names.map(|(id, name)| start(&mut all, id, name));
     all.observe(one, &snapshot(0, 10, &[Did::called("f", &[1])]));
     all.look(two, &snapshot(0, 10, &[Did::called("f", &[1, 2])]));
     all.observe(other, &snapshot(0, 10, &[Did::called("f", &[1, 2, 3, 4])]));
@@ -97,7 +105,7 @@ fn processes_of_a_target_are_told_together() {
 fn functions_beyond_the_bound_are_told_together() {
     let bounds = Bounds { functions: 2, ..Bounds::default() };
     let mut all = Accumulator::new(bounds);
-    let id = all.start("web");
+    let id = start(&mut all, 1, "web");
     let names = ["a", "b", "c", "d", "never"];
     let calls = |name: &&str| Did::called(name, if *name == "never" { &[] } else { &[5] });
     for interval in 0..3 {
@@ -115,7 +123,7 @@ fn functions_beyond_the_bound_are_told_together() {
 #[test]
 fn the_age_of_a_target_is_not_its_processor_time() {
     let mut all = Accumulator::new(Bounds::default());
-    let id = all.start("old");
+    let id = start(&mut all, 1, "old");
     let cpu = "ctrace_target_cpu_seconds_total";
     let second = 1_000_000_000;
     all.observe(id, &snapshot(0, 1_000 * second, &[]));
@@ -129,7 +137,8 @@ fn the_age_of_a_target_is_not_its_processor_time() {
 fn a_known_target_is_told_before_it_runs() {
     let mut all = Accumulator::new(Bounds::default());
     all.add_target("web");
-    all.count("web", Event::AttachFailed);
+    all.begin(SessionId(1), "web");
+    all.end(SessionId(1));
     assert_eq!(number(&mut all, "ctrace_target_starts_total", &["web"]), Some(0.0));
     assert_eq!(number(&mut all, "ctrace_target_attach_failures_total", &["web"]), Some(1.0));
     assert_eq!(number(&mut all, "ctrace_target_losses_total", &["event"]), Some(0.0));
@@ -138,7 +147,7 @@ fn a_known_target_is_told_before_it_runs() {
 #[test]
 fn series_have_the_labels_that_the_catalogue_says() {
     let mut all = Accumulator::new(Bounds::default());
-    let id = all.start("web");
+    let id = start(&mut all, 1, "web");
     all.observe(id, &snapshot(0, 10, &[Did::called("f", &[5])]));
     let families = told(&mut all);
     for Family { metric, points } in &families {
@@ -192,7 +201,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct Process {
-    id: super::target::SessionId,
+    id: SessionId,
     from: u64,
     looked: bool,
     did: Vec<Did>,
@@ -240,7 +249,7 @@ proptest! {
             let of = |session: usize| (count > 0).then(|| session % count);
             match step {
                 Step::Start => {
-                    let id = all.start("web");
+                    let id = start(&mut all, now, "web");
                     processes.push(Process { id, from: now, looked: false, did: nothing() });
                 }
                 Step::Calls { session, function, durations, untimed } => {

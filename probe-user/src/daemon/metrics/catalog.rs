@@ -174,10 +174,9 @@ pub enum Event {
     Ended,
     Interval,
     AttachFailed,
-    WriteFailed,
 }
 
-pub const EVENTS: usize = 5;
+pub const EVENTS: usize = 4;
 
 /// By [`Event`].
 pub static OF_EVENT: [Metric; EVENTS] = [
@@ -200,11 +199,6 @@ pub static OF_EVENT: [Metric; EVENTS] = [
         "ctrace_target_attach_failures_total",
         TARGET,
         "Processes of the target that could not be traced.",
-    ),
-    Metric::counter(
-        "ctrace_target_report_write_failures_total",
-        TARGET,
-        "Reports that could not be written.",
     ),
 ];
 
@@ -229,8 +223,15 @@ pub static IN_OTHER: Metric = Metric::gauge(
 pub static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
 
+pub const OWN: usize = 8;
+
 /// What ctrace counts of its own work, by [`Own`].
-pub static OF_OWN: [Metric; 7] = [
+pub static OF_OWN: [Metric; OWN] = [
+    Metric::counter(
+        "ctrace_report_write_failures_total",
+        &[],
+        "Reports that could not be written.",
+    ),
     Metric::counter("ctrace_scrapes_total", &[], "Requests for metrics that were answered."),
     Metric::counter(
         "ctrace_http_refused_total",
@@ -258,6 +259,7 @@ pub static OF_OWN: [Metric; 7] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
+    ReportsLost,
     Scrapes,
     Refused,
     HttpErrors,
@@ -311,7 +313,7 @@ mod tests {
 
     #[test]
     fn the_numbers_of_events_fit_their_names() {
-        assert!(OF_EVENT[Event::WriteFailed as usize].name.contains("write"));
+        assert!(OF_EVENT[Event::AttachFailed as usize].name.contains("attach"));
         assert!(OF_EVENT[Event::Ended as usize].name.contains("ends"));
         assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
         assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));

@@ -7,13 +7,15 @@
 
 use super::{
     accumulator::{Accumulator, Bounds},
-    catalog::{self, Event, OF_OWN, Own},
+    catalog::{self, OF_OWN, OWN, Own},
     family::{Families, Family, Labels},
     health,
     latency::Edges,
-    target::SessionId,
 };
-use crate::session::live::{Command, Snapshot};
+use crate::{
+    daemon::SessionId,
+    session::live::{Command, Snapshot},
+};
 use std::{
     collections::HashMap,
     sync::{
@@ -36,7 +38,7 @@ pub struct Metrics(Arc<Shared>);
 struct Shared {
     accumulator: Mutex<Accumulator>,
     sessions: Mutex<HashMap<SessionId, Asked>>,
-    own: [AtomicU64; OF_OWN.len()],
+    own: [AtomicU64; OWN],
     last_scrape: Mutex<Option<Duration>>,
     edges: Edges,
 }
@@ -46,12 +48,6 @@ struct Asked {
     commands: UnboundedSender<Command>,
     not_before: Option<Instant>,
     waits: bool,
-}
-
-/// What a session hands its snapshots to; when it is dropped the session has ended.
-pub struct SessionMetrics {
-    shared: Arc<Shared>,
-    id: SessionId,
 }
 
 impl Metrics {
@@ -72,16 +68,27 @@ impl Metrics {
         targets.for_each(|target| accumulator.add_target(target));
     }
 
-    /// A process of a target is traced from now on.
-    pub fn start(&self, target: &str, commands: UnboundedSender<Command>) -> SessionMetrics {
-        let id = lock(&self.0.accumulator).start(target);
-        let asked = Asked { commands, not_before: None, waits: false };
-        lock(&self.0.sessions).insert(id, asked);
-        SessionMetrics { shared: Arc::clone(&self.0), id }
+    /// A session of a target is about to begin.
+    pub fn begin(&self, id: SessionId, target: &str) {
+        lock(&self.0.accumulator).begin(id, target);
     }
 
-    pub fn count(&self, target: &str, event: Event) {
-        lock(&self.0.accumulator).count(target, event);
+    /// Its probes are in place, and it can be asked.
+    pub fn armed(&self, id: SessionId, commands: UnboundedSender<Command>) {
+        lock(&self.0.accumulator).armed(id);
+        let asked = Asked { commands, not_before: None, waits: false };
+        lock(&self.0.sessions).insert(id, asked);
+    }
+
+    /// An interval of a session is complete; on the session's thread.
+    pub fn observe(&self, id: SessionId, snapshot: &Snapshot) {
+        lock(&self.0.accumulator).observe(id, snapshot);
+    }
+
+    /// A session is over, or could not begin.
+    pub fn end(&self, id: SessionId) {
+        lock(&self.0.sessions).remove(&id);
+        lock(&self.0.accumulator).end(id);
     }
 
     pub fn count_own(&self, own: Own) {
@@ -148,20 +155,6 @@ impl Shared {
             asked.waits = false;
             asked.not_before = Some(Instant::now() + since.elapsed() * REST);
         }
-    }
-}
-
-impl SessionMetrics {
-    /// An interval is complete.
-    pub fn observe(&self, snapshot: &Snapshot) {
-        lock(&self.shared.accumulator).observe(self.id, snapshot);
-    }
-}
-
-impl Drop for SessionMetrics {
-    fn drop(&mut self) {
-        lock(&self.shared.sessions).remove(&self.id);
-        lock(&self.shared.accumulator).end(self.id);
     }
 }
 

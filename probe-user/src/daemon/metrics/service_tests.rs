@@ -1,11 +1,11 @@
 use super::{
     accumulator::Bounds,
-    catalog::Event,
+    catalog::Own,
     fixtures::{Did, snapshot},
     hub::Metrics,
     service::{Options, Service},
 };
-use crate::session::live::Command;
+use crate::{daemon::SessionId, session::live::Command};
 use std::{
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
@@ -92,9 +92,11 @@ fn a_scrape_shows_the_present_interval() {
     let (_service, address) = service(&metrics);
     metrics.configure(["web", "db"].into_iter());
     let (commands, mut asked) = unbounded_channel();
-    let session = metrics.start("web", commands.clone());
+    let (id, session) = (SessionId(1), metrics.clone());
+    metrics.begin(id, "web");
+    metrics.armed(id, commands.clone());
     let thread = thread::spawn(move || {
-        session.observe(&snapshot(0, 10, &[Did::called("f", &[5, 6])]));
+        session.observe(id, &snapshot(0, 10, &[Did::called("f", &[5, 6])]));
         while let Some(command) = asked.blocking_recv() {
             match command {
                 Command::Peek(take) => take(snapshot(10, 20, &[Did::called("f", &[7])])),
@@ -102,18 +104,19 @@ fn a_scrape_shows_the_present_interval() {
             }
         }
         // What a session that ends tells last.
-        session.observe(&snapshot(10, 30, &[Did::called("f", &[7, 8])]));
+        session.observe(id, &snapshot(10, 30, &[Did::called("f", &[7, 8])]));
+        session.end(id);
     });
     let calls = r#"ctrace_function_calls_total{target="web",function="f",object="program",kind="function",group=""}"#;
     let seen = (0..500).any(|_| get(address, "/metrics").contains(&format!("{calls} 3\n")));
     assert!(seen, "{}", get(address, "/metrics"));
     commands.send(Command::Stop).ok().expect("it runs");
     thread.join().expect("it ends well");
-    metrics.count("db", Event::WriteFailed);
+    metrics.count_own(Own::ReportsLost);
     let text = get(address, "/metrics");
     assert!(text.contains(&format!("{calls} 4\n")), "{text}");
     assert!(text.contains("ctrace_target_ends_total{target=\"web\"} 1\n"), "{text}");
-    assert!(text.contains("_write_failures_total{target=\"db\"} 1\n"), "{text}");
+    assert!(text.contains("ctrace_report_write_failures_total 1\n"), "{text}");
     metrics.configure([].into_iter());
     assert!(!get(address, "/metrics").contains("web"));
 }
@@ -123,14 +126,16 @@ fn a_session_that_does_not_answer_is_not_waited_for() {
     let metrics = Metrics::new(Bounds::default());
     let (_service, address) = service(&metrics);
     let (commands, asked) = unbounded_channel();
-    let session = metrics.start("web", commands);
-    session.observe(&snapshot(0, 10, &[Did::called("f", &[5])]));
+    let id = SessionId(1);
+    metrics.begin(id, "web");
+    metrics.armed(id, commands);
+    metrics.observe(id, &snapshot(0, 10, &[Did::called("f", &[5])]));
     for unanswered in [1, 1] {
         let text = get(address, "/metrics");
         assert!(text.contains(&format!("ctrace_looks_unanswered_total {unanswered}\n")), "{text}");
         assert!(text.contains("ctrace_target_processes{target=\"web\"} 1\n"), "{text}");
     }
-    drop((session, asked));
+    drop(asked);
 }
 
 #[test]

@@ -14,13 +14,9 @@ use super::{
     names,
     series::{Functions, Row},
 };
-use crate::session::live::Snapshot;
+use crate::{daemon::SessionId, session::live::Snapshot};
 use ctrace_core::units::Nanos;
 use std::{collections::HashMap, sync::Arc};
-
-/// A session, among all that there ever were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(pub(super) u64);
 
 /// What a session did in a stretch of time.
 #[derive(Default)]
@@ -32,6 +28,7 @@ struct Stretch {
 
 #[derive(Default)]
 struct Session {
+    is_armed: bool,
     /// Intervals up to then are summed up.
     ended_to: Nanos,
     cpu: Option<Nanos>,
@@ -62,13 +59,19 @@ impl Target {
         }
     }
 
-    pub(super) fn count(&mut self, event: Event) {
+    fn count(&mut self, event: Event) {
         self.events[event as usize] += 1;
     }
 
-    pub(super) fn start(&mut self, session: SessionId) {
-        self.count(Event::Started);
-        self.sessions.insert(session, Session::default());
+    pub(super) fn begin(&mut self, id: SessionId) {
+        self.sessions.insert(id, Session::default());
+    }
+
+    pub(super) fn armed(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.is_armed = true;
+            self.count(Event::Started);
+        }
     }
 
     /// Takes in an interval that is complete.
@@ -99,7 +102,7 @@ impl Target {
     /// What was last seen of an interval that never became complete is all there will be of it.
     pub(super) fn end(&mut self, id: SessionId) {
         if let Some(session) = self.sessions.remove(&id) {
-            self.count(Event::Ended);
+            self.count(if session.is_armed { Event::Ended } else { Event::AttachFailed });
             self.add(&session.present);
         }
     }
@@ -139,7 +142,8 @@ impl Target {
         for (metric, count) in OF_EVENT.iter().zip(self.events) {
             families.push(metric, labels(), count as f64);
         }
-        families.push(&catalog::PROCESSES, labels(), self.sessions.len() as f64);
+        let armed = self.sessions.values().filter(|session| session.is_armed).count();
+        families.push(&catalog::PROCESSES, labels(), armed as f64);
         families.push(&catalog::FUNCTIONS, labels(), self.functions.len() as f64);
         families.push(&catalog::IN_OTHER, labels(), self.functions.left_out() as f64);
     }

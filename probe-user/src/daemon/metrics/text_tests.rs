@@ -6,7 +6,10 @@ use super::{
     names,
     text::encode,
 };
-use crate::daemon::metrics::accumulator::{Accumulator, Bounds};
+use crate::daemon::{
+    SessionId,
+    metrics::accumulator::{Accumulator, Bounds},
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -55,7 +58,8 @@ fn a_histogram_is_written_as_prometheus_wants_it() {
         .expect("good edges"),
         ..Bounds::default()
     });
-    let id = all.start("web");
+    let id = SessionId(1);
+    all.begin(id, "web");
     all.observe(id, &snapshot(0, 10, &[Did::called("f(int)", &[1_000, 1_500_000, 1_500_000])]));
     let mut families = Families::new();
     all.tell(&mut families);
@@ -78,7 +82,8 @@ proptest! {
     #[test]
     fn what_is_written_parses_back(names in prop::collection::vec(".*", 1..5), calls in 0..9usize) {
         let mut all = Accumulator::new(Bounds::default());
-        let id = all.start(&names[0]);
+        let id = SessionId(1);
+        all.begin(id, &names[0]);
         let did: Vec<Did> =
             names.iter().map(|name| Did { spent: 7, ..Did::called(name, &vec![123_456; calls]) }).collect();
         all.observe(id, &snapshot(0, 10, &did));
@@ -113,7 +118,8 @@ proptest! {
 #[test]
 fn names_that_look_the_same_share_a_series() {
     let mut all = Accumulator::new(Bounds::default());
-    let id = all.start("web");
+    let id = SessionId(1);
+    all.begin(id, "web");
     let did = ["x\n", "x\\u{a}"].map(|name| Did::called(name, &[5]));
     all.observe(id, &snapshot(0, 10, &did));
     let mut families = Families::new();

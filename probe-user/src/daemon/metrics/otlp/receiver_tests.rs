@@ -1,11 +1,14 @@
 //! What is exported, as a receiver reads it with the types that OpenTelemetry makes for that.
 
 use super::{Endpoint, Options, Resource};
-use crate::daemon::metrics::{
-    accumulator::Bounds,
-    fixtures::{Did, snapshot},
-    hub::Metrics,
-    service::{self, Service},
+use crate::daemon::{
+    SessionId,
+    metrics::{
+        accumulator::Bounds,
+        fixtures::{Did, snapshot},
+        hub::Metrics,
+        service::{self, Service},
+    },
 };
 use opentelemetry_proto::tonic::{
     collector::metrics::v1::ExportMetricsServiceRequest,
@@ -19,7 +22,6 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::sync::mpsc::unbounded_channel;
 
 /// Head and body of a request, which is answered with this.
 fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
@@ -64,12 +66,11 @@ fn start(metrics: &Metrics, options: Options) -> Service {
 fn a_receiver_reads_what_is_exported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let metrics = Metrics::new(Bounds::default());
-    let (commands, _asked) = unbounded_channel();
-    let session = metrics.start("web", commands);
+    metrics.begin(SessionId(1), "web");
     let second = 1_000_000_000;
     let did = [Did { untimed: 1, ..Did::called("evil\x1b\n", &[0, second, second, 1_500]) }];
-    session.observe(&snapshot(0, second, &did));
-    drop(session);
+    metrics.observe(SessionId(1), &snapshot(0, second, &did));
+    metrics.end(SessionId(1));
     let service = start(&metrics, options(&listener, Duration::from_millis(20)));
     // It tries again what was refused.
     receive(
