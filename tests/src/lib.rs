@@ -15,6 +15,7 @@ pub mod install;
 pub mod look;
 pub mod probes;
 pub mod process;
+pub mod prometheus;
 pub mod recorded;
 pub mod report;
 pub mod serve;

@@ -35,6 +35,16 @@ impl Step {
         Step { why, program: "apt-get", arguments, optional: false }
     }
 
+    /// A package whose programs are wanted, and not the service that installing it would start.
+    pub(crate) fn unpacked(why: String, package: &str, to: &Path) -> Step {
+        let to = to.display();
+        let script = format!(
+            "mkdir -p '{to}' && cd '{to}' && apt-get download {package} && dpkg-deb -x {package}_*.deb . \
+             && rm {package}_*.deb"
+        );
+        Step { why, program: "sh", arguments: vec!["-c".into(), script], optional: false }
+    }
+
     pub(crate) fn bpf_linker() -> Step {
         Step {
             why: "bpf-linker, which links eBPF programs (builds for about a minute)".into(),
@@ -99,7 +109,7 @@ pub(crate) fn carry_out(mut steps: Vec<Step>, dry: bool) -> Result<()> {
     if steps.is_empty() {
         return Ok(());
     }
-    let uses_apt = steps.iter().any(|step| step.program == "apt-get");
+    let uses_apt = steps.iter().any(|step| step.program != "cargo");
     if uses_apt && lists_are_old() {
         steps.insert(0, update_step());
     }

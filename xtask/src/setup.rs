@@ -3,6 +3,7 @@
 
 use crate::machine::{self, BpfCompiler, which};
 use crate::packages::{self, Step};
+use crate::paths;
 use anyhow::Result;
 use clap::Args;
 use std::path::Path;
@@ -120,6 +121,12 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     }
     if !packages.is_empty() {
         steps.push(Step::apt(why.join("; "), &packages));
+    }
+    let prometheus = paths::target().join("peers/prometheus");
+    let there = which("promtool").is_some() || prometheus.join("usr/bin/promtool").exists();
+    if needs.contains(&Need::Peers) && !there {
+        let why = "prometheus: scrapes the daemon in a test".into();
+        steps.push(Step::unpacked(why, "prometheus", &prometheus));
     }
     if linker {
         steps.push(Step::bpf_linker());

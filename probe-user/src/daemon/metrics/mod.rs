@@ -13,6 +13,8 @@ pub mod accumulator;
 mod accumulator_tests;
 mod amounts;
 pub mod catalog;
+#[cfg(test)]
+mod docs_tests;
 pub mod family;
 #[cfg(test)]
 mod fixtures;

@@ -1,0 +1,195 @@
+//! The daemon's metrics, as the real Prometheus scrapes them, against the daemon's own reports.
+
+use anyhow::{Context, Result, ensure};
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::look::wait_until;
+use ctrace_tests::process::Running;
+use ctrace_tests::prometheus::{Programs, Prometheus, free_address};
+use ctrace_tests::report::Report;
+use ctrace_tests::targets::program;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const FUNCTIONS: [&str; 3] = ["read_from_disk", "write_log", "parse_request"];
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A daemon with one target, whose intervals are as long as its processes live.
+struct Daemon {
+    running: Running,
+    address: SocketAddr,
+    reports: PathBuf,
+    folder: TempDir,
+}
+
+impl Daemon {
+    fn start(env: &Env, target: &Path) -> Result<Daemon> {
+        let (folder, address) = (tempfile::tempdir()?, free_address()?);
+        let config = folder.path().join("ctrace.toml");
+        let reports = folder.path().join("reports.jsonl");
+        let text = format!(
+            "[daemon]\nsocket = '{}'\n[metrics]\nlisten = '{address}'\n[[target]]\nid = 'demo'\n\
+             exe = '{}'\nfunctions = {FUNCTIONS:?}\ninterval = '3600s'\noutput = '{}'\n",
+            folder.path().join("socket").display(),
+            target.display(),
+            reports.display(),
+        );
+        fs::write(&config, text)?;
+        let mut command = Command::new(&env.ctrace);
+        let running = Running::start(command.arg("daemon").arg("--config").arg(config))?;
+        let daemon = Daemon { running, address, reports, folder };
+        wait_until("the daemon answers", || daemon.get("/healthz").is_ok())?;
+        Ok(daemon)
+    }
+
+    /// The body of an answer.
+    fn get(&self, path: &str) -> Result<String> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+        ensure!(head.contains(" 200 "), "{head}");
+        Ok(body.to_owned())
+    }
+
+    /// Of the processes that have ended.
+    fn reports(&self) -> Result<Vec<Report>> {
+        let text = fs::read_to_string(&self.reports).unwrap_or_default();
+        text.lines().map(Report::parse).collect()
+    }
+
+    fn end(self) -> Result<()> {
+        self.running.signal(Signal::TERM)?;
+        let finished = self.running.wait(LIMIT)?;
+        ensure!(finished.shell_code() == 0, "the daemon ended badly: {}", finished.stderr);
+        Ok(())
+    }
+}
+
+fn of(metric: &str, function: &str) -> String {
+    format!("{metric}{{target=\"demo\",function=\"{function}\"}}")
+}
+
+/// Traced processes of the target, as Prometheus last saw them.
+fn has_processes(prometheus: &Prometheus, count: f64) -> bool {
+    prometheus.number("ctrace_target_processes").is_ok_and(|now| now == count)
+}
+
+/// Runs the target until Prometheus has seen calls, then kills it; returns when that is seen.
+fn run_target(target: &Path, daemon: &Daemon, all: &[&Prometheus], processes: usize) -> Result<()> {
+    let running = Running::start(Command::new(target).arg("600"))?;
+    for prometheus in all {
+        wait_until("prometheus sees the process", || has_processes(prometheus, 1.0))?;
+        let before = daemon.reports()?.iter().map(|report| calls(report, "write_log")).sum::<u64>();
+        wait_until("calls are seen before their interval is over", || {
+            let calls = prometheus.number(&of("ctrace_function_calls_total", "write_log"));
+            calls.is_ok_and(|calls| calls >= before as f64 + 20.0)
+        })?;
+    }
+    running.signal(Signal::KILL)?;
+    wait_until("the last report is there", || {
+        daemon.reports().is_ok_and(|reports| reports.len() == processes)
+    })?;
+    for prometheus in all {
+        wait_until("prometheus sees the end", || has_processes(prometheus, 0.0))?;
+    }
+    Ok(())
+}
+
+/// That have ended.
+fn calls(report: &Report, function: &str) -> u64 {
+    report.function(function).map_or(0, |function| {
+        let of = |key| function.integer(key).unwrap_or(0);
+        of("timed") + of("untimed")
+    })
+}
+
+fn near(what: &str, value: f64, expected: f64, factor: f64) -> Result<()> {
+    let fits = value <= expected * factor && value >= expected / factor;
+    ensure!(fits, "{what} is {value}, the report has {expected}");
+    Ok(())
+}
+
+fn check_quantiles(classic: &Prometheus, native: &Prometheus, report: &Report) -> Result<()> {
+    for function in FUNCTIONS {
+        let row = report.expect(function)?;
+        for (quantile, key) in [(0.5, "p50_ns"), (0.9, "p90_ns")] {
+            let expected = row.integer(key)? as f64 / 1e9;
+            let what = format!("quantile {quantile} of {function}");
+            let buckets = of("ctrace_function_duration_seconds_bucket", function);
+            let query = format!("histogram_quantile({quantile}, {buckets})");
+            // Within the bucket: the edges are 1, 2 and 5 of a decade.
+            near(&what, classic.number(&query)?, expected, 2.51)?;
+            let exponential = of("ctrace_function_duration_seconds", function);
+            let query = format!("histogram_quantile({quantile}, {exponential})");
+            // One bucket, and the calls beside the rank where it is between two.
+            near(&what, native.number(&query)?, expected, 1.1)?;
+        }
+    }
+    Ok(())
+}
+
+fn scraped(env: &Env, programs: &Programs) -> Result<()> {
+    let target = fs::canonicalize(env.targets.get(&program("demo.c"))?)?;
+    let daemon = Daemon::start(env, &target)?;
+    let classic = Prometheus::start(programs, daemon.address, false)?;
+    let native = Prometheus::start(programs, daemon.address, true)?;
+    run_target(&target, &daemon, &[&classic, &native], 1)?;
+    let reports = daemon.reports()?;
+    check_quantiles(&classic, &native, &reports[0])?;
+    for function in FUNCTIONS {
+        let calls = calls(&reports[0], function) as f64;
+        let seconds = reports[0].0["duration_ns"].as_u64().context("a time")? as f64 / 1e9;
+        let query = of("ctrace_function_calls_total", function);
+        // While it ran: the fastest of the steps between scrapes.
+        let rate = format!("max_over_time(rate({query}[5s])[5m:1s])");
+        near(&rate, classic.number(&rate)?, calls / seconds, 3.0)?;
+    }
+
+    // Counters go on when the target is started again.
+    run_target(&target, &daemon, &[&classic, &native], 2)?;
+    let reports = daemon.reports()?;
+    for prometheus in [&classic, &native] {
+        for function in FUNCTIONS {
+            let sum = reports.iter().map(|report| calls(report, function)).sum::<u64>() as f64;
+            let query = of("ctrace_function_calls_total", function);
+            wait_until("the calls are those of the reports", || {
+                prometheus.number(&query).is_ok_and(|calls| calls == sum)
+            })
+            .with_context(|| format!("{function}: {:?}, not {sum}", prometheus.number(&query)))?;
+            ensure!(prometheus.number(&format!("resets({query}[10m])"))? == 0.0);
+        }
+        ensure!(prometheus.number("min_over_time(up[10m])")? == 1.0, "a scrape failed");
+        ensure!(prometheus.number("ctrace_target_starts_total")? == 2.0);
+    }
+    let timed = reports.iter().map(|r| r.expect("parse_request")?.integer("timed"));
+    let timed: u64 = timed.collect::<Result<Vec<_>>>()?.iter().sum();
+    let count = of("ctrace_function_duration_seconds_count", "parse_request");
+    ensure!(classic.number(&count)? == timed as f64);
+    let count = of("ctrace_function_duration_seconds", "parse_request");
+    ensure!(native.number(&format!("histogram_count({count})"))? == timed as f64);
+
+    let text = daemon.folder.path().join("metrics.txt");
+    fs::write(&text, daemon.get("/metrics")?)?;
+    let said = programs.check(&text)?;
+    ensure!(said.is_empty(), "{said}");
+    [classic, native].into_iter().try_for_each(Prometheus::end)?;
+    daemon.end()
+}
+
+#[test]
+fn prometheus_agrees_with_the_reports() {
+    let env = or_skip!(gate::live(Link::Session));
+    let programs = or_skip!(Programs::find());
+    if let Err(error) = scraped(&env, &programs) {
+        panic!("{error:#}");
+    }
+}
