@@ -6,6 +6,7 @@
 use super::{
     SessionId,
     config::{Config, Target, TargetName},
+    metrics::{catalog::Own, hub::Metrics},
     reports::{Header, Style, Writer},
     totals::Totals,
 };
@@ -20,6 +21,9 @@ use std::{
 /// What is known of all targets.
 pub struct Hub {
     writer: Writer,
+    metrics: Metrics,
+    /// Metrics need to know how long calls took.
+    latencies: bool,
     targets: Mutex<BTreeMap<TargetName, Known>>,
 }
 
@@ -44,17 +48,32 @@ pub struct Seen {
 }
 
 impl Hub {
-    pub(super) fn start() -> std::io::Result<Self> {
-        Ok(Self { writer: Writer::start()?, targets: Mutex::default() })
+    pub(super) fn start(config: &Config) -> std::io::Result<Self> {
+        let metrics = Metrics::new(config.metrics.bounds());
+        let hub = Self {
+            writer: Writer::start(metrics.counter(Own::ReportsLost))?,
+            metrics,
+            latencies: config.metrics.is_wanted(),
+            targets: Mutex::default(),
+        };
+        hub.forget_all_but(config);
+        Ok(hub)
+    }
+
+    /// What scrapers are told.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// What the reports of a target must hold.
     pub fn extras(&self, target: &Target) -> Extras {
-        Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default()
+        let extras = Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default();
+        Extras { latencies: self.latencies, ..extras }
     }
 
     /// A session saw an interval of its process.
     pub fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
+        self.metrics.observe(session, snapshot);
         let totals = {
             let mut targets = self.lock();
             let known = targets.entry(target.id.clone()).or_default();
@@ -82,6 +101,7 @@ impl Hub {
 
     /// A session is over; what it saw stays in the totals.
     pub(super) fn ended(&self, target: &TargetName, session: SessionId) {
+        self.metrics.end(session);
         if let Some(known) = self.lock().get_mut(target) {
             known.sessions.remove(&session);
         }
@@ -89,6 +109,7 @@ impl Hub {
 
     /// Targets that are not in the configuration any more, and have no sessions, are forgotten.
     pub(super) fn forget_all_but(&self, config: &Config) {
+        self.metrics.configure(config.targets.iter().map(|target| &*target.id.0));
         self.lock().retain(|id, known| {
             !known.sessions.is_empty() || config.targets.iter().any(|target| target.id == *id)
         });

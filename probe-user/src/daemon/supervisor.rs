@@ -8,6 +8,7 @@ use super::{
     finder::Finder,
     hub::Hub,
     limits,
+    metrics::service::Service,
     notify::Manager,
     recordings::Recordings,
     session::{self, Running, Shared},
@@ -38,7 +39,9 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
     let (events, arriving) = channel();
     signals::listen(events.clone()).context("cannot listen for signals")?;
     limits::allow_many_files();
-    let hub = Arc::new(Hub::start().context("cannot start a thread")?);
+    let hub = Arc::new(Hub::start(&config).context("cannot start a thread")?);
+    // Ends, with a last export, when all sessions have.
+    let _service = Service::start(config.metrics.service(), hub.metrics().clone())?;
     let recordings = Arc::new(Mutex::new(Recordings::new(config.daemon.recordings.clone())));
     let mut supervisor = Supervisor {
         listener: control::Listener::start(
@@ -235,6 +238,7 @@ impl Supervisor {
     ) -> Option<SessionId> {
         let id = SessionId(self.last_session.0 + 1);
         self.last_session = id;
+        self.hub.metrics().begin(id, &target.id.0);
         let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
         match started {
             Ok(running) => {
@@ -242,6 +246,7 @@ impl Supervisor {
                 Some(id)
             }
             Err(error) => {
+                self.hub.metrics().end(id);
                 ui::say(&format!("cannot start a thread for process {}: {error}", facts.pid.0));
                 self.try_later(&facts);
                 None
@@ -270,6 +275,7 @@ impl Supervisor {
             return;
         };
         running.is_armed = true;
+        self.hub.metrics().armed(id, running.commands.clone());
         let (pid, target) = (running.pid(), running.target.id.clone());
         self.hub.began(&target, id);
         self.finder.tell_children_of(pid);
@@ -327,6 +333,9 @@ impl Supervisor {
         if config.daemon.socket != self.config.daemon.socket {
             ui::say("another socket needs a restart of the daemon");
         }
+        if config.metrics != self.config.metrics {
+            ui::say("other [metrics] need a restart of the daemon");
+        }
         self.targets = config.targets.iter().cloned().map(Arc::new).collect();
         self.listener.set_group(config.daemon.group);
         *self.recordings.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -353,6 +362,7 @@ impl Supervisor {
             let left = patience.saturating_duration_since(Instant::now());
             match arriving.recv_timeout(left) {
                 Ok(Event::Session(id, Progress::Ended(_))) => {
+                    self.hub.metrics().end(id);
                     self.sessions.retain(|_, running| running.id != id);
                 }
                 Ok(_) => {}

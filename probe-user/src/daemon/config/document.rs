@@ -1,7 +1,7 @@
 //! From the text of the file to a [`Config`], by the registry of keys; a mistake knows its place.
 
 use super::{
-    Config, Daemon, Mistake, Target,
+    Config, Daemon, METRICS, Metrics, Mistake, Target,
     keys::{DAEMON, Key, TARGET},
     value::Value,
 };
@@ -14,7 +14,7 @@ use toml::{
 /// A mistake by its offsets.
 type Fault = (Range<usize>, String);
 
-const TABLES: [&str; 3] = ["daemon", "defaults", "target"];
+const TABLES: [&str; 4] = ["daemon", "metrics", "defaults", "target"];
 
 pub(super) fn parse(text: &str) -> Result<Config, Mistake> {
     let place = |(span, what): Fault| {
@@ -41,9 +41,13 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
         Some(value) => as_table(value).map(Some),
         None => Ok(None),
     };
-    let mut config = Config { daemon: defaults::<Daemon>(&DAEMON), ..Config::default() };
+    let (daemon, metrics) = (defaults::<Daemon>(&DAEMON), defaults::<Metrics>(&METRICS));
+    let mut config = Config { daemon, metrics, ..Config::default() };
     if let Some(daemon) = table("daemon")? {
         set_all(&mut config.daemon, &DAEMON, daemon)?;
+    }
+    if let Some(metrics) = table("metrics")? {
+        set_all(&mut config.metrics, &METRICS, metrics)?;
     }
     let mut common = defaults::<Target>(&TARGET);
     if let Some(given) = table("defaults")? {

@@ -52,7 +52,7 @@ fn unless_zero(value: Value<'_>) -> Result<Option<u32>, String> {
     value.count().map(|number| Some(number).filter(|number| *number > 0))
 }
 
-fn at_least_one(value: Value<'_>) -> Result<u32, String> {
+pub(super) fn at_least_one(value: Value<'_>) -> Result<u32, String> {
     unless_zero(value)?.ok_or_else(|| "at least 1".to_owned())
 }
 

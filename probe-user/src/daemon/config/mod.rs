@@ -6,9 +6,11 @@
 pub mod docs;
 mod document;
 pub mod keys;
+mod metrics;
 mod target;
 mod value;
 
+pub use metrics::{METRICS, Metrics};
 pub use target::{Budget, Flight, Matching, Output, ReportKind, Reports, Target, TargetName};
 
 use anyhow::Context;
@@ -21,6 +23,7 @@ use std::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     pub daemon: Daemon,
+    pub metrics: Metrics,
     /// In the order of the file: the first one that matches a process has it.
     pub targets: Vec<Target>,
     /// What they have in common, for processes that are attached to by hand.

@@ -198,7 +198,7 @@ pub static OF_EVENT: [Metric; EVENTS] = [
     Metric::counter(
         "ctrace_target_attach_failures_total",
         TARGET,
-        "Processes of the target that could not be traced.",
+        "Attempts to trace a process that failed, as when it ended first.",
     ),
 ];
 

@@ -38,7 +38,7 @@ pub struct Metrics(Arc<Shared>);
 struct Shared {
     accumulator: Mutex<Accumulator>,
     sessions: Mutex<HashMap<SessionId, Asked>>,
-    own: [AtomicU64; OWN],
+    own: [Arc<AtomicU64>; OWN],
     last_scrape: Mutex<Option<Duration>>,
     edges: Edges,
 }
@@ -93,6 +93,11 @@ impl Metrics {
 
     pub fn count_own(&self, own: Own) {
         self.0.own[own as usize].fetch_add(1, Relaxed);
+    }
+
+    /// For those who count themselves.
+    pub fn counter(&self, own: Own) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.own[own as usize])
     }
 
     pub fn edges(&self) -> &Edges {

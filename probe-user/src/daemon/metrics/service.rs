@@ -45,6 +45,9 @@ impl Service {
         let main = move || runtime.block_on(main(listener, options.otlp, metrics, stopped));
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(main);
         let thread = thread.context("cannot start the thread of the metrics")?;
+        if let Some(address) = address {
+            tracing::info!("metrics: http://{address}/metrics");
+        }
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 

@@ -34,9 +34,9 @@ struct Job {
 }
 
 impl Writer {
-    pub fn start() -> io::Result<Self> {
+    /// `lost` counts reports that cannot be written.
+    pub fn start(lost: Arc<AtomicU64>) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
         let mut outputs =
             Outputs { files: HashMap::new(), failing: HashMap::new(), lost: Arc::clone(&lost) };
         let thread = std::thread::Builder::new()

@@ -62,7 +62,7 @@ impl Endpoint {
 }
 
 /// Who exports; more attributes may be given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resource {
     pub more: Vec<(String, String)>,
 }

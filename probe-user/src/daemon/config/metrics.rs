@@ -1,0 +1,187 @@
+//! `[metrics]`: who may ask what was seen, and who is told.
+
+use super::{
+    keys::{Key, at_least_one},
+    value::Value,
+};
+use crate::{
+    cli::values,
+    daemon::metrics::{
+        accumulator::Bounds,
+        latency::Edges,
+        otlp::{self, Endpoint, Resource},
+        service::Options,
+    },
+};
+use hyper::header::{HeaderName, HeaderValue};
+use std::{net::SocketAddr, time::Duration};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics {
+    pub listen: Option<SocketAddr>,
+    /// Of each target, with series of their own.
+    pub functions: u32,
+    pub edges: Edges,
+    pub otlp: Option<Endpoint>,
+    pub otlp_interval: Duration,
+    pub otlp_headers: Vec<(HeaderName, HeaderValue)>,
+    pub otlp_attributes: Vec<(String, String)>,
+}
+
+impl Metrics {
+    pub fn is_wanted(&self) -> bool {
+        self.listen.is_some() || self.otlp.is_some()
+    }
+
+    pub fn bounds(&self) -> Bounds {
+        Bounds { functions: self.functions as usize, edges: self.edges.clone() }
+    }
+
+    pub fn service(&self) -> Options {
+        let otlp = self.otlp.as_ref().map(|endpoint| otlp::Options {
+            endpoint: endpoint.clone(),
+            interval: self.otlp_interval,
+            headers: self.otlp_headers.clone(),
+            resource: Resource { more: self.otlp_attributes.clone() },
+        });
+        Options { listen: self.listen, otlp }
+    }
+}
+
+type Set = fn(&mut Metrics, Value<'_>) -> Result<(), String>;
+
+const fn key(
+    name: &'static str,
+    default: &'static str,
+    example: Option<&'static str>,
+    help: &'static str,
+    set: Set,
+) -> Key<Metrics> {
+    Key { name, default, example, help, set }
+}
+
+/// What `docs/metrics.md` explains.
+pub const METRICS: [Key<Metrics>; 7] = [
+    key(
+        "listen",
+        r#""127.0.0.1:9779""#,
+        Some(r#""off""#),
+        "Where Prometheus scrapes /metrics: an address with its port, or off.",
+        |c, v| Ok(c.listen = v.unless_off(address)?),
+    ),
+    key(
+        "functions",
+        "300",
+        None,
+        "Functions of each target with series of their own; further ones are told as one.",
+        |c, v| Ok(c.functions = at_least_one(v)?),
+    ),
+    key(
+        "buckets",
+        "[]",
+        Some(r#"["100us", "1ms", "10ms", "100ms", "1s"]"#),
+        "Upper edges of the buckets of histograms; none: 1, 2 and 5 of each decade, 1us to 100s.",
+        |c, v| {
+            let edges: Vec<_> =
+                v.texts()?.iter().map(|text| values::nanos(text)).collect::<Result<_, _>>()?;
+            let made = if edges.is_empty() { Ok(Edges::default()) } else { Edges::new(edges) };
+            Ok(c.edges = made.map_err(|error| error.to_string())?)
+        },
+    ),
+    key(
+        "otlp",
+        r#""off""#,
+        Some(r#""http://localhost:4318""#),
+        "Export by OTLP to this address as well.",
+        |c, v| {
+            let parse = |text: &str| Endpoint::parse(text).map_err(|error| format!("{error:#}"));
+            Ok(c.otlp = v.unless_off(parse)?)
+        },
+    ),
+    key("otlp_interval", r#""60s""#, None, "Between exports.", |c, v| {
+        Ok(c.otlp_interval = v.parsed(values::seconds)?)
+    }),
+    key(
+        "otlp_headers",
+        "[]",
+        Some(r#"["X-Scope-OrgID: shop"]"#),
+        "Sent with each export.",
+        |c, v| Ok(c.otlp_headers = v.texts()?.iter().map(|t| header(t)).collect::<Result<_, _>>()?),
+    ),
+    key(
+        "otlp_attributes",
+        "[]",
+        Some(r#"["deployment.environment=production"]"#),
+        "Attributes of the exporting resource, besides those of the process and its host.",
+        |c, v| {
+            let attributes = v.texts()?;
+            Ok(c.otlp_attributes =
+                attributes.iter().map(|text| attribute(text)).collect::<Result<_, _>>()?)
+        },
+    ),
+];
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "an address with a port is needed, as 127.0.0.1:9779".to_owned())
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let parts = text
+        .split_once(':')
+        .and_then(|(name, value)| Some((name.trim().parse().ok()?, value.trim().parse().ok()?)));
+    parts.ok_or_else(|| format!("`{text}`: a header is needed, as `Name: value`"))
+}
+
+fn attribute(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let parts = parts.ok_or_else(|| format!("`{text}`: key=value is needed"))?;
+    Ok((parts.0.to_owned(), parts.1.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::daemon::config::Config;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(&format!("[metrics]\n{text}\n")).map_err(|mistake| mistake.to_string())
+    }
+
+    #[test]
+    fn only_this_machine_can_ask_unless_told_otherwise() {
+        let metrics = parse("").expect("nothing is wrong").metrics;
+        assert!(metrics.listen.is_some_and(|address| address.ip().is_loopback()));
+        assert_eq!(metrics, Config::parse("").expect("nothing is wrong").metrics);
+        assert!(metrics.service().otlp.is_none());
+        assert_eq!(metrics.bounds().edges, Default::default());
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let metrics = parse(
+            "listen = 'off'\nbuckets = ['1ms', '1s']\nfunctions = 5\notlp = 'http://[::1]:9'\n\
+             otlp_headers = ['A: b: c']\notlp_attributes = ['k=v=w', 'e=']\notlp_interval = '5s'",
+        );
+        let metrics = metrics.expect("nothing is wrong").metrics;
+        assert!(metrics.is_wanted() && metrics.listen.is_none());
+        assert_eq!((metrics.edges.iter().count(), metrics.bounds().functions), (2, 5));
+        assert_eq!(metrics.otlp_headers[0].1, "b: c");
+        assert_eq!(metrics.otlp_attributes[0].1, "v=w");
+        assert!(!parse("listen = 'off'").expect("nothing is wrong").metrics.is_wanted());
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place() {
+        for (text, why) in [
+            ("listen = '9779'", "2:10: listen: `9779`: an address"),
+            ("otlp = 'https://a'", "TLS"),
+            ("buckets = ['1s', '1ms']", "ascend"),
+            ("functions = 0", "at least 1"),
+            ("otlp_headers = ['a b: c']", "header"),
+            ("otlp_attributes = '=c'", "key=value"),
+            ("listn = 'off'", "the nearest is `listen`"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
