@@ -67,14 +67,14 @@ pub const METRICS: [Key<Metrics>; 7] = [
         r#""127.0.0.1:9779""#,
         Some(r#""off""#),
         "Where Prometheus scrapes /metrics: an address with its port, or off.",
-        |c, v| Ok(c.listen = v.unless_off(address)?),
+        |c, v| v.unless_off(address).map(|listen| c.listen = listen),
     ),
     key(
         "functions",
         "300",
         None,
         "Functions of each target with series of their own; further ones are told as one.",
-        |c, v| Ok(c.functions = at_least_one(v)?),
+        |c, v| at_least_one(v).map(|functions| c.functions = functions),
     ),
     key(
         "buckets",
@@ -85,7 +85,8 @@ pub const METRICS: [Key<Metrics>; 7] = [
             let edges: Vec<_> =
                 v.texts()?.iter().map(|text| values::nanos(text)).collect::<Result<_, _>>()?;
             let made = if edges.is_empty() { Ok(Edges::default()) } else { Edges::new(edges) };
-            Ok(c.edges = made.map_err(|error| error.to_string())?)
+            c.edges = made.map_err(|error| error.to_string())?;
+            Ok(())
         },
     ),
     key(
@@ -95,18 +96,21 @@ pub const METRICS: [Key<Metrics>; 7] = [
         "Export by OTLP to this address as well.",
         |c, v| {
             let parse = |text: &str| Endpoint::parse(text).map_err(|error| format!("{error:#}"));
-            Ok(c.otlp = v.unless_off(parse)?)
+            v.unless_off(parse).map(|endpoint| c.otlp = endpoint)
         },
     ),
     key("otlp_interval", r#""60s""#, None, "Between exports.", |c, v| {
-        Ok(c.otlp_interval = v.parsed(values::seconds)?)
+        v.parsed(values::seconds).map(|interval| c.otlp_interval = interval)
     }),
     key(
         "otlp_headers",
         "[]",
         Some(r#"["X-Scope-OrgID: shop"]"#),
         "Sent with each export.",
-        |c, v| Ok(c.otlp_headers = v.texts()?.iter().map(|t| header(t)).collect::<Result<_, _>>()?),
+        |c, v| {
+            let headers = v.texts()?.iter().map(|text| header(text)).collect::<Result<_, _>>();
+            headers.map(|headers| c.otlp_headers = headers)
+        },
     ),
     key(
         "otlp_attributes",
@@ -114,9 +118,8 @@ pub const METRICS: [Key<Metrics>; 7] = [
         Some(r#"["deployment.environment=production"]"#),
         "Attributes of the exporting resource, besides those of the process and its host.",
         |c, v| {
-            let attributes = v.texts()?;
-            Ok(c.otlp_attributes =
-                attributes.iter().map(|text| attribute(text)).collect::<Result<_, _>>()?)
+            let all = v.texts()?.iter().map(|text| attribute(text)).collect::<Result<_, _>>();
+            all.map(|attributes| c.otlp_attributes = attributes)
         },
     ),
 ];

@@ -18,7 +18,7 @@ fn start(all: &mut Accumulator, id: u64, target: &str) -> SessionId {
 }
 
 fn told(accumulator: &mut Accumulator) -> Vec<Family> {
-    let mut families = Families::new();
+    let mut families = Families::default();
     accumulator.tell(&mut families);
     families.finish()
 }

@@ -22,6 +22,7 @@ pub struct FunctionRow<'a> {
 }
 
 pub type OfFunction = Sum<fn(&FunctionRow<'_>) -> u64>;
+pub type OfLoss = fn(&LossReport) -> u64;
 pub type OfTarget = Sum<fn(&Snapshot) -> u64>;
 
 const FUNCTION: &[&str] = &["target", "function", "object", "kind", "group"];
@@ -159,7 +160,7 @@ pub static LOSSES: Metric = Metric::counter(
 pub const LOSS_KINDS: usize = 5;
 
 /// Values of the label `kind` of [`LOSSES`].
-pub static OF_LOSS: [(&str, fn(&LossReport) -> u64); LOSS_KINDS] = [
+pub static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
     ("event", |loss| loss.events),
     ("late_event", |loss| loss.late),
     ("decode_error", |loss| loss.decode_errors),

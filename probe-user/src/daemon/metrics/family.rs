@@ -29,11 +29,13 @@ pub enum Value {
 #[derive(Debug)]
 pub struct Families(Vec<Family>);
 
-impl Families {
-    pub fn new() -> Self {
+impl Default for Families {
+    fn default() -> Self {
         Self(catalog::all().map(|metric| Family { metric, points: Vec::new() }).collect())
     }
+}
 
+impl Families {
     pub fn push(&mut self, metric: &'static Metric, labels: Labels, value: f64) {
         self.put(metric, Point { labels, value: Value::Number(value) });
     }

@@ -108,7 +108,7 @@ impl Metrics {
     pub async fn scrape(&self) -> Vec<Family> {
         let begun = Instant::now();
         self.ask_sessions().await;
-        let mut families = Families::new();
+        let mut families = Families::default();
         lock(&self.0.accumulator).tell(&mut families);
         for (metric, count) in OF_OWN.iter().zip(&self.0.own) {
             families.push(metric, Labels::new(), count.load(Relaxed) as f64);

@@ -110,7 +110,7 @@ fn a_scrape_shows_the_present_interval() {
     let calls = r#"ctrace_function_calls_total{target="web",function="f",object="program",kind="function",group=""}"#;
     let seen = (0..500).any(|_| get(address, "/metrics").contains(&format!("{calls} 3\n")));
     assert!(seen, "{}", get(address, "/metrics"));
-    commands.send(Command::Stop).ok().expect("it runs");
+    assert!(commands.send(Command::Stop).is_ok());
     thread.join().expect("it ends well");
     metrics.count_own(Own::ReportsLost);
     let text = get(address, "/metrics");

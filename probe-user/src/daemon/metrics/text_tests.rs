@@ -61,7 +61,7 @@ fn a_histogram_is_written_as_prometheus_wants_it() {
     let id = SessionId(1);
     all.begin(id, "web");
     all.observe(id, &snapshot(0, 10, &[Did::called("f(int)", &[1_000, 1_500_000, 1_500_000])]));
-    let mut families = Families::new();
+    let mut families = Families::default();
     all.tell(&mut families);
     let text = encode(&families.finish(), all.edges());
     let (_, from) =
@@ -87,7 +87,7 @@ proptest! {
         let did: Vec<Did> =
             names.iter().map(|name| Did { spent: 7, ..Did::called(name, &vec![123_456; calls]) }).collect();
         all.observe(id, &snapshot(0, 10, &did));
-        let mut families = Families::new();
+        let mut families = Families::default();
         all.tell(&mut families);
         let families = families.finish();
         let text = encode(&families, all.edges());
@@ -122,7 +122,7 @@ fn names_that_look_the_same_share_a_series() {
     all.begin(id, "web");
     let did = ["x\n", "x\\u{a}"].map(|name| Did::called(name, &[5]));
     all.observe(id, &snapshot(0, 10, &did));
-    let mut families = Families::new();
+    let mut families = Families::default();
     all.tell(&mut families);
     let samples = samples(&encode(&families.finish(), all.edges()));
     let calls: Vec<f64> = samples
@@ -138,7 +138,7 @@ fn hostile_names_stay_in_their_line() {
     let name = "a\"} 1\nevil{x=\"\\ \x1b]0;owned\x07 \u{202e}";
     let label = names::label(name);
     assert!(!label.contains(['\n', '\x1b', '\u{202e}']));
-    let mut families = Families::new();
+    let mut families = Families::default();
     families.push(&catalog::OF_FUNCTION[0].metric, vec![("function", label.clone())], 1.0);
     let text = encode(&families.finish(), &Edges::default());
     assert_eq!(text.lines().count(), 3);
