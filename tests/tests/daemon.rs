@@ -73,7 +73,7 @@ fn reloads() {
     daemon.configure(&format!("{SPIN}intervall = \"1s\"\n")).expect("written");
     let refused = daemon.ctl(&["reload"]).expect("runs");
     assert_eq!(refused.shell_code(), 125, "{}", refused.stdout);
-    assert!(refused.stderr.contains("ctrace.toml:9:1:"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("ctrace.toml:11:1:"), "{}", refused.stderr);
     assert!(refused.stderr.contains("nearest is `interval`"), "{}", refused.stderr);
     assert_eq!(daemon.traced(), [i64::from(spin.pid())]);
     let more = "[[target]]\nid = \"hiccup\"\nexe = \"DIR/hiccup\"\nfunctions = \"quick\"\n";

@@ -1,7 +1,10 @@
 //! The registry of keys as documentation: the tables in `docs/daemon.md`, and the example file
 //! `docs/ctrace.toml`, which a test holds against what is made here.
 
-use super::keys::{DAEMON, Key, TARGET};
+use super::{
+    METRICS,
+    keys::{DAEMON, Key, TARGET},
+};
 use std::fmt::Write as _;
 
 /// Keys of a table, in Markdown.
@@ -9,6 +12,8 @@ pub fn tables() -> String {
     let mut out = String::new();
     out += "### `[daemon]`\n\n";
     table(&mut out, &DAEMON);
+    out += "\n### `[metrics]`\n\n";
+    table(&mut out, &METRICS);
     out += "\n### `[defaults]` and `[[target]]`\n\n";
     table(&mut out, &TARGET);
     out
@@ -32,6 +37,8 @@ pub fn example() -> String {
          [daemon]\n",
     );
     keys(&mut out, &DAEMON, |_| true);
+    out += "\n# docs/metrics.md tells about these.\n[metrics]\n";
+    keys(&mut out, &METRICS, |_| true);
     out += "\n# What all targets have in common: every key of a target but `id`.\n[defaults]\n";
     keys(&mut out, &TARGET, |key| key.name != "id");
     out += "\n# One for each kind of process. The first that matches has it.\n\
