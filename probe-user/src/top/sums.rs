@@ -39,8 +39,13 @@ impl Sums {
         report.histograms = Some(HistogramsReport::default());
         (report.tracked_ns, report.filtered_calls) = (Nanos::ZERO, 0);
         (report.paths_other_calls, report.loss) = (0, LossReport::default());
-        let figures =
-            Figures { report, ids: Vec::new(), spent: Vec::new(), cpu: Some(Nanos::ZERO) };
+        let figures = Figures {
+            report,
+            ids: Vec::new(),
+            spent: Vec::new(),
+            cost: Nanos::ZERO,
+            cpu: Some(Nanos::ZERO),
+        };
         let mut sums = Self { figures, paths: HashMap::new(), threads: HashMap::new() };
         sums.add(first);
         sums
@@ -67,6 +72,7 @@ impl Sums {
             (Some(sum), Some(cpu)) => Some(sum.saturating_add(cpu)),
             _ => None,
         };
+        self.figures.cost = self.figures.cost.saturating_add(interval.cost);
         self.add_functions(interval);
         self.add_histograms(interval);
         self.add_paths(interval);
