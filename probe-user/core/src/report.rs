@@ -137,12 +137,12 @@ pub struct FunctionReport {
     pub center: CenterReport,
     pub slowest: SlowTailReport,
     /// Where it was armed for a part of the time only, to keep within a budget.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sampled: Option<SampledReport>,
 }
 
 /// What a function did in all of the time, estimated from what was seen of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledReport {
     /// Time in which it was armed.
     pub armed_ns: Nanos,
