@@ -15,7 +15,7 @@ use super::{
 use crate::session::live::Snapshot;
 use ctrace_core::{
     export::clean::is_harmful,
-    report::{Report, TargetExit},
+    report::{Report, SampledReport, TargetExit},
     units::Nanos,
 };
 use fixture::{MICRO, MILLI, SECOND};
@@ -295,6 +295,31 @@ fn sums_are_those_of_all_intervals() {
     let counts =
         |report: &Report| report.histogram_of(3).map(|of| of.durations.counts.iter().sum::<u64>());
     assert_eq!(counts(sum), counts(&one).map(|count| 2 * count));
+}
+
+/// Of what was armed for a part of the time only, the estimates are shown and add up.
+#[test]
+fn estimates_are_marked_and_add_up() {
+    let mut report = fixture::typical();
+    report.functions[0].sampled = Some(SampledReport {
+        armed_ns: Nanos(report.duration_ns.0 / 10),
+        armed_percent: 10.0,
+        windows: 4,
+        calls: Some(10_000),
+        calls_error: Some(300),
+        total_ns: None,
+        active_ns: None,
+    });
+    let mut model = model_of(&report);
+    let shown = screen(&mut model, 120, 12);
+    let row = shown.lines().find(|line| line.contains("micro_operation")).expect("a row");
+    assert!(row.contains("armed 10.0 %") && row.contains("~4,607"), "{shown}");
+    press(&mut model, KeyCode::Char('c'));
+    let sampled = model.figures().expect("numbers").report.functions[0].sampled;
+    let sampled = sampled.expect("it was armed for a part");
+    assert_eq!((sampled.calls, sampled.calls_error), (Some(20_000), Some(424)));
+    assert_eq!((sampled.windows, sampled.total_ns), (8, None));
+    assert!((sampled.armed_percent - 10.0).abs() < 1e-6, "{sampled:?}");
 }
 
 #[test]
