@@ -64,10 +64,6 @@ fn schema() -> &'static str {
     SCHEMA
 }
 
-fn schema() -> &'static str {
-    SCHEMA
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetReport {
     pub pid: Option<Pid>,

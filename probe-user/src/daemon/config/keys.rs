@@ -1,6 +1,11 @@
 //! The registry of keys: name, default, help and meaning of each in one place. Reading the file, the
 //! defaults, the documentation and the example file all derive from it.
 
+#![expect(
+    clippy::unit_arg,
+    reason = "a key's setter is an assignment that may fail: Ok(c.key = value?)"
+)]
+
 use super::{Daemon, Output, ReportKind, Target, TargetName, value::Value};
 use crate::{
     cli::{LinkArg, ReturnsArg, values},
