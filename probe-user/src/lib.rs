@@ -10,4 +10,5 @@ pub mod cmd;
 pub mod inherited;
 pub mod session;
 pub mod target;
+pub mod top;
 pub mod ui;

@@ -218,6 +218,7 @@ impl Facts<'_> {
                 parent,
                 function,
                 calls: calls(node),
+                open: self.open.calls[node],
                 total_ns: Nanos(tally.total_ns()),
                 self_ns: Nanos(tally.self_ns),
                 p50_ns,

@@ -202,6 +202,9 @@ pub struct PathReport {
     /// Index in `functions` of the leaf.
     pub function: usize,
     pub calls: u64,
+    /// Of those, the ones that had not ended.
+    #[serde(skip)]
+    pub open: u64,
     pub total_ns: Nanos,
     pub self_ns: Nanos,
     pub p50_ns: Option<Nanos>,

@@ -2,6 +2,7 @@
 
 mod diff;
 mod options;
+mod top;
 pub mod values;
 
 pub use diff::{DiffArgs, DiffFormat};
@@ -9,6 +10,7 @@ pub use options::{
     FilterArgs, LensArgs, LinkArg, OutputArgs, ProbeArgs, RecordingArgs, ReportFormat, ReturnsArg,
     SelectArgs, SlowdownArg,
 };
+pub use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -26,6 +28,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace attach 4711 -f 'handle_*' -d 10          ten seconds of a live process\n  \
         sudo ctrace run -f '*' --view tree -- ./server       a program from its first function\n  \
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
+        sudo ctrace top 4711 -f 'handle_*'                   a screen of it that changes\n  \
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       the same into a file, to look at later\n  \
         ctrace report trace.ctrace --view tree\n  \
         ctrace diff old.ctrace new.ctrace                    what changed, and what is noise\n  \
@@ -46,6 +49,7 @@ pub enum Command {
     List(ListArgs),
     Run(Box<RunArgs>),
     Attach(Box<AttachArgs>),
+    Top(Box<TopArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
     Diff(Box<DiffArgs>),

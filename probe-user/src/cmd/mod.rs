@@ -13,6 +13,7 @@ mod query;
 mod record;
 mod report;
 mod run;
+mod top;
 
 use crate::{
     cli::{Cli, Command},
@@ -29,6 +30,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::List(args) => list::main(&args, verbose),
         Command::Run(args) => run::main(&args, verbose),
         Command::Attach(args) => attach::main(&args, verbose),
+        Command::Top(args) => top::main(*args),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
         Command::Diff(args) => diff::main(&args),

@@ -106,6 +106,7 @@ impl<'a> Setup<'a> {
             pid: (!probes.follow).then_some(pid),
         };
         let launched = origin == Origin::Launched;
+        let terminal_is_taken = launched || matches!(output, Output::Live(_));
         Ok(Tracer::new(Parts {
             launched,
             kernel,
@@ -119,10 +120,7 @@ impl<'a> Setup<'a> {
                 None => HitCosts::default(),
             },
             watch: Watch::new(probes.max_slowdown),
-            status: match origin {
-                Origin::Running => Status::visible(),
-                Origin::Launched => Status::hidden(),
-            },
+            status: if terminal_is_taken { Status::hidden() } else { Status::visible() },
             pid,
             target,
         }))

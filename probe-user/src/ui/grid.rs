@@ -14,11 +14,11 @@ const GAP: usize = 2;
 const BAR: usize = 3;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) tone: Tone,
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
     /// What to show for `text`, when it has more than one tone.
-    pub(super) marked: Option<String>,
+    pub(crate) marked: Option<String>,
 }
 
 impl From<String> for Cell {
@@ -28,30 +28,30 @@ impl From<String> for Cell {
 }
 
 impl Cell {
-    pub(super) fn toned(text: String, tone: Tone) -> Self {
+    pub(crate) fn toned(text: String, tone: Tone) -> Self {
         Self { text, tone, marked: None }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Column {
-    pub(super) heading: String,
-    pub(super) align: Align,
-    pub(super) cells: Vec<Cell>,
+pub(crate) struct Column {
+    pub(crate) heading: String,
+    pub(crate) align: Align,
+    pub(crate) cells: Vec<Cell>,
 }
 
 impl Column {
-    pub(super) fn right<T: Into<Cell>>(heading: &str, cells: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn right<T: Into<Cell>>(heading: &str, cells: impl IntoIterator<Item = T>) -> Self {
         Self::new(heading, Align::Right, cells)
     }
 
-    pub(super) fn left<T: Into<Cell>>(heading: &str, cells: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn left<T: Into<Cell>>(heading: &str, cells: impl IntoIterator<Item = T>) -> Self {
         Self::new(heading, Align::Left, cells)
     }
 
@@ -60,7 +60,7 @@ impl Column {
         Self { heading: heading.to_owned(), align, cells }
     }
 
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| width(&cell.text)).max().unwrap_or(0);
         cells.max(width(&self.heading))
     }
@@ -68,17 +68,17 @@ impl Column {
 
 /// Columns that stay together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Group {
-    pub(super) title: Option<String>,
-    pub(super) columns: Vec<Column>,
+pub(crate) struct Group {
+    pub(crate) title: Option<String>,
+    pub(crate) columns: Vec<Column>,
 }
 
 impl Group {
-    pub(super) fn untitled(columns: Vec<Column>) -> Self {
+    pub(crate) fn untitled(columns: Vec<Column>) -> Self {
         Self { title: None, columns }
     }
 
-    pub(super) fn titled(title: String, columns: Vec<Column>) -> Self {
+    pub(crate) fn titled(title: String, columns: Vec<Column>) -> Self {
         Self { title: Some(title), columns }
     }
 
@@ -98,7 +98,7 @@ impl Group {
 }
 
 /// Columns that the groups take side by side.
-pub(super) fn total_width(groups: &[&Group]) -> usize {
+pub(crate) fn total_width(groups: &[&Group]) -> usize {
     let between: usize = groups.windows(2).map(|pair| joint_width(pair[0], pair[1])).sum();
     between + groups.iter().flat_map(|group| group.widths()).sum::<usize>()
 }
@@ -108,7 +108,7 @@ fn joint_width(left: &Group, right: &Group) -> usize {
 }
 
 /// The lines of the table, each ended.
-pub(super) fn draw(groups: &[&Group]) -> String {
+pub(crate) fn draw(groups: &[&Group]) -> String {
     let groups: Vec<(&Group, Vec<usize>)> = groups.iter().map(|&g| (g, g.widths())).collect();
     let columns = groups.iter().flat_map(|(group, _)| &group.columns);
     let rows = columns.map(|column| column.cells.len()).max().unwrap_or(0);

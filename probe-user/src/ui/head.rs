@@ -10,7 +10,7 @@ use ctrace_core::export::clean::clean;
 use ctrace_core::report::{Report, TargetExit};
 
 /// The line that names the target; nothing when nothing is known of it.
-pub(super) fn target(report: &Report, style: &Style) -> String {
+pub(crate) fn target(report: &Report, style: &Style) -> String {
     let target = &report.target;
     let mut parts = Vec::new();
     if !target.command.is_empty() {
@@ -22,16 +22,20 @@ pub(super) fn target(report: &Report, style: &Style) -> String {
     if let Some(pid) = target.pid {
         parts.push(format!("pid {}", pid.0));
     }
-    match target.exit {
-        Some(TargetExit::Code(code)) => parts.push(format!("exited with {code}")),
-        Some(TargetExit::Signal(signal)) => parts.push(format!("killed by {}", name_of(signal))),
-        Some(TargetExit::Unknown) => parts.push("ended".to_owned()),
-        None => {}
-    }
+    parts.extend(target.exit.map(ending));
     if parts.is_empty() {
         return String::new();
     }
     text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
+}
+
+/// How it ended.
+pub(crate) fn ending(exit: TargetExit) -> String {
+    match exit {
+        TargetExit::Code(code) => format!("exited with {code}"),
+        TargetExit::Signal(signal) => format!("killed by {}", name_of(signal)),
+        TargetExit::Unknown => "ended".to_owned(),
+    }
 }
 
 fn name_of(signal: i32) -> String {
@@ -56,7 +60,7 @@ const SIGNALS: [(i32, &str); 12] = [
 ];
 
 /// Start, end, total and tracked time, as one row.
-pub(super) fn times(context: &Context<'_>) -> String {
+pub(crate) fn times(context: &Context<'_>) -> String {
     let report = context.report;
     let numbers = Group::untitled(vec![
         Column::right("time total", [time(report.duration_ns, Digits::Full)]),

@@ -64,7 +64,7 @@ pub fn loss_line(loss: &LossReport) -> String {
 }
 
 /// Whether something that happened is not in the numbers.
-pub(super) fn is_damaged(report: &Report) -> bool {
+pub(crate) fn is_damaged(report: &Report) -> bool {
     let loss = &report.loss;
     loss.events > 0 || loss.late > 0 || loss.decode_errors > 0
 }

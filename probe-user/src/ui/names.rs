@@ -12,7 +12,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A function as tables name it: a marker with its group, a USDT probe with its provider; how much
 /// of the time it was armed, where that is not all.
-pub(super) fn label(function: &FunctionReport) -> String {
+pub(crate) fn label(function: &FunctionReport) -> String {
     let name = label_of(function.kind, function.group.as_deref(), &function.name);
     match function.sampled {
         Some(sampled) => format!("{name} (armed {:.1} %)", sampled.armed_percent),
@@ -21,17 +21,17 @@ pub(super) fn label(function: &FunctionReport) -> String {
 }
 
 /// The same, from its parts.
-pub(super) fn label_of(kind: FunctionKind, group: Option<&str>, name: &str) -> String {
+pub(crate) fn label_of(kind: FunctionKind, group: Option<&str>, name: &str) -> String {
     clean(&qualified(kind, group, name)).into_owned()
 }
 
 /// Columns that `text` takes on a terminal.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// `name` in at most `room` columns.
-pub(super) fn shorten(name: &str, room: usize) -> String {
+pub(crate) fn shorten(name: &str, room: usize) -> String {
     if width(name) <= room {
         return name.to_owned();
     }
@@ -47,7 +47,7 @@ pub(super) fn shorten(name: &str, room: usize) -> String {
 }
 
 /// The end of a file's path in at most `room` columns.
-pub(super) fn cut_start(text: &str, room: usize) -> String {
+pub(crate) fn cut_start(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -55,7 +55,7 @@ pub(super) fn cut_start(text: &str, room: usize) -> String {
 }
 
 /// `text` with `…` in its middle, in at most `room` columns.
-pub(super) fn cut_middle(text: &str, room: usize) -> String {
+pub(crate) fn cut_middle(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -64,7 +64,7 @@ pub(super) fn cut_middle(text: &str, room: usize) -> String {
     format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
-fn head(text: &str, room: usize) -> &str {
+pub(crate) fn head(text: &str, room: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);

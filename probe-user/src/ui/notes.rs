@@ -6,7 +6,7 @@ use ctrace_core::export::rows::is_never_called;
 use ctrace_core::report::Report;
 
 /// A sentence for each fact.
-pub(super) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
+pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
     let idle = report.functions.iter().filter(|f| is_never_called(f)).count();
     if idle > 0 && idle < report.functions.len() && !show_zero {
@@ -40,7 +40,7 @@ pub(super) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
 }
 
 /// What to say instead of tables when no call was seen.
-pub(super) fn nothing_called(report: &Report) -> Vec<String> {
+pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
     let seconds = super::units::time(report.duration_ns, super::units::Digits::Full);
     let mut out = Vec::new();
     if report.filtered_calls > 0 {

@@ -8,7 +8,7 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
 /// `part` of `whole`, which is as long as the room.
-pub(super) fn bar(part: u64, whole: u64, room: usize) -> String {
+pub(crate) fn bar(part: u64, whole: u64, room: usize) -> String {
     let eighths = scaled(part, whole, room * 8);
     let mut out = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {
@@ -27,7 +27,7 @@ fn scaled(part: u64, whole: u64, most: usize) -> usize {
 }
 
 /// One mark a number, the highest for the largest.
-pub(super) fn sparkline(numbers: &[u64]) -> String {
+pub(crate) fn sparkline(numbers: &[u64]) -> String {
     let largest = numbers.iter().copied().max().unwrap_or(0);
     let mark = |&number: &u64| match scaled(number, largest, HEIGHTS.len()) {
         0 => ' ',
@@ -38,7 +38,7 @@ pub(super) fn sparkline(numbers: &[u64]) -> String {
 
 /// How dark `count` is where `most` is the darkest, on a logarithmic scale: rare calls are what one
 /// looks for.
-pub(super) fn shade(count: u64, most: u64) -> (char, Tone) {
+pub(crate) fn shade(count: u64, most: u64) -> (char, Tone) {
     if count == 0 {
         return (' ', Tone::Plain);
     }
@@ -55,24 +55,24 @@ pub(super) fn shade(count: u64, most: u64) -> (char, Tone) {
 }
 
 /// How dark a share is, from 0 to 1.
-pub(super) fn shade_of_share(share: f64) -> char {
+pub(crate) fn shade_of_share(share: f64) -> char {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
 /// Marks one after the other, those of one tone together.
-pub(super) fn marked(marks: impl IntoIterator<Item = (char, Tone)>) -> String {
+pub(crate) fn marked(marks: impl IntoIterator<Item = (char, Tone)>) -> String {
     let marks: Vec<(char, Tone)> = marks.into_iter().collect();
     let runs = marks.chunk_by(|a, b| a.1 == b.1);
     runs.map(|run| run[0].1.mark(&run.iter().map(|mark| mark.0).collect::<String>())).collect()
 }
 
 /// How many slices are one column, so that all of them fit into the room.
-pub(super) fn slices_per_column(slices: usize, room: usize) -> usize {
+pub(crate) fn slices_per_column(slices: usize, room: usize) -> usize {
     slices.div_ceil(room.max(1)).max(1)
 }
 
 /// A scale of times below `columns` columns: the first at its start, the last at its end.
-pub(super) fn scale(first: &str, last: &str, columns: usize) -> String {
+pub(crate) fn scale(first: &str, last: &str, columns: usize) -> String {
     let taken = super::names::width(first) + super::names::width(last);
     format!("{first}{}{last}", " ".repeat(columns.saturating_sub(taken).max(1)))
 }

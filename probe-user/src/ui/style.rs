@@ -14,7 +14,7 @@ pub struct Style {
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     #[default]
     Plain,
     Title,
@@ -31,7 +31,7 @@ pub(super) enum Tone {
 
 impl Tone {
     /// The tone of a share of time.
-    pub(super) fn of_percent(percent: f64) -> Self {
+    pub(crate) fn of_percent(percent: f64) -> Self {
         if percent >= 20.0 {
             Self::Hot
         } else if percent >= 5.0 {
@@ -45,7 +45,7 @@ impl Tone {
 
     /// `text` marked as being of this tone. Marks take no room, and no text of the target has
     /// them, since [`ctrace_core::export::clean`] replaces such characters.
-    pub(super) fn mark(self, text: &str) -> String {
+    pub(crate) fn mark(self, text: &str) -> String {
         match TONES.iter().position(|&tone| tone == self) {
             Some(index) if !text.is_empty() => {
                 let start = char::from_u32(FIRST_MARK + index as u32).unwrap_or(END_MARK);
@@ -83,9 +83,28 @@ const TONES: [Tone; 8] = [
 const FIRST_MARK: u32 = 0x2060;
 const END_MARK: char = '\u{206f}';
 
+/// A line's pieces, each with its tone, where marks cannot become escape sequences.
+pub(crate) fn pieces(line: &str) -> Vec<(Tone, String)> {
+    let (mut pieces, mut tone, mut text) = (Vec::new(), Tone::Plain, String::new());
+    for c in line.chars() {
+        let marked = u32::from(c).checked_sub(FIRST_MARK).and_then(|i| TONES.get(i as usize));
+        let next = if c == END_MARK { Some(Tone::Plain) } else { marked.copied() };
+        match next {
+            Some(next) => {
+                pieces.push((tone, std::mem::take(&mut text)));
+                tone = next;
+            }
+            None => text.push(c),
+        }
+    }
+    pieces.push((tone, text));
+    pieces.retain(|(_, text)| !text.is_empty());
+    pieces
+}
+
 impl Style {
     /// `text` with its marks turned into colour, or taken away.
-    pub(super) fn resolve(&self, text: &str) -> String {
+    pub(crate) fn resolve(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
             let tone = u32::from(c).checked_sub(FIRST_MARK).and_then(|i| TONES.get(i as usize));

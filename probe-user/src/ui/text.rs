@@ -4,7 +4,7 @@ use super::names::width;
 use super::style::{Style, Tone};
 
 /// `text` in lines that fit, each ended.
-pub(super) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
+pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
     let room = style.width.unwrap_or(usize::MAX);
     let mut out = String::new();
     let mut line = String::new();
@@ -26,12 +26,12 @@ pub(super) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
 }
 
 /// The title of a view.
-pub(super) fn title(text: &str) -> String {
+pub(crate) fn title(text: &str) -> String {
     format!("{}\n", Tone::Title.mark(text))
 }
 
 /// What stands below a table that does not show all its rows.
-pub(super) fn left_out(count: usize, one: &str, many: &str, style: &Style) -> String {
+pub(crate) fn left_out(count: usize, one: &str, many: &str, style: &Style) -> String {
     if count == 0 {
         return String::new();
     }

@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::histogram::{log_bounds, log_bucket};
+use crate::rank::nearest_rank;
 use crate::units::Nanos;
 use serde::Serialize;
 
@@ -14,6 +15,46 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// Adds the calls of another one with as many buckets an octave.
+    pub fn add(&mut self, other: &Self) {
+        let (Some(first), Some(from)) = (self.edges_ns.first(), other.edges_ns.first()) else {
+            if self.edges_ns.is_empty() {
+                *self = other.clone();
+            }
+            return;
+        };
+        let sub_bits = self.sub_bits().max(other.sub_bits());
+        let bucket = |edge: &Nanos| log_bucket(edge.0, sub_bits);
+        let start = bucket(first).min(bucket(from));
+        let end = (bucket(first) + self.counts.len()).max(bucket(from) + other.counts.len());
+        let mut counts = vec![0_u64; end - start];
+        for (at, summand) in [(bucket(first), &*self), (bucket(from), other)] {
+            let places = counts.iter_mut().skip(at - start);
+            places.zip(&summand.counts).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+        }
+        let edges = (start..=end).map(|bucket| Nanos(log_bounds(bucket, sub_bits).0));
+        *self = Self { edges_ns: edges.collect(), counts };
+    }
+
+    /// How fine the buckets are: the last one's width tells, where it is not as short as can be.
+    fn sub_bits(&self) -> u32 {
+        let [.., from, to] = self.edges_ns.as_slice() else { return 0 };
+        let width = to.since(*from).0.max(1);
+        from.0.checked_ilog2().unwrap_or(0).saturating_sub(width.ilog2())
+    }
+
+    /// The duration that so many thousandths of the calls do not exceed, as the middle of its bucket.
+    pub fn percentile(&self, permille: u64) -> Option<Nanos> {
+        let calls = self.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        let rank = nearest_rank(calls, permille);
+        let mut seen = 0_u64;
+        let mut buckets = self.counts.iter().zip(self.edges_ns.windows(2));
+        buckets.find_map(|(count, edges)| {
+            seen = seen.saturating_add(*count);
+            (seen > rank).then(|| edges[0].saturating_add(Nanos(edges[1].since(edges[0]).0 / 2)))
+        })
+    }
+
     /// The same calls in two to the power of `sub_bits` buckets an octave, where it has more.
     pub fn coarser(&self, sub_bits: u32) -> Self {
         let mut coarse = Self::default();
@@ -75,6 +116,34 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::{Histogram, HistogramCounter};
+
+    fn of(durations: &[u64]) -> Distribution {
+        let mut histogram = [Histogram::default()];
+        let all = durations.iter().map(|&duration| (0, duration));
+        HistogramCounter::default().count(&mut histogram, all);
+        histogram[0].distribution(3)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_sum_is_that_of_all_calls(
+            a in proptest::collection::vec(0_u64..1 << 40, 0..20),
+            b in proptest::collection::vec(0_u64..100, 0..20),
+        ) {
+            let mut sum = of(&a);
+            sum.add(&of(&b));
+            assert_eq!(sum, of(&[a, b].concat()));
+        }
+    }
+
+    #[test]
+    fn percentiles_are_within_a_bucket() {
+        let all: Vec<u64> = (1_000..2_000).collect();
+        let median = of(&all).percentile(500).expect("there are calls").0;
+        assert!((1_400..1_600).contains(&median), "{median}");
+        assert_eq!(Distribution::default().percentile(500), None);
+    }
 
     #[test]
     fn coarser_buckets_hold_the_same_calls() {

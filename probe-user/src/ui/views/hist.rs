@@ -2,7 +2,7 @@
 //! logarithmic scale with the percentiles beside it, and a map of octaves over time.
 
 use super::super::names::{self, label};
-use super::super::style::Tone;
+use super::super::style::{Style, Tone};
 use super::super::units::{ABSENT, Digits, count, counted, maybe_time, time};
 use super::super::{plot, text};
 use super::Context;
@@ -54,10 +54,8 @@ fn of_function(
     function: &FunctionReport,
     histogram: &FunctionHistogram,
 ) -> String {
-    let fits = |bits: &u32| histogram.durations.coarser(*bits).counts.len() <= ROWS;
-    let bits = SUB_BITS.into_iter().find(fits).unwrap_or(0);
     let mut out = heading(context, function);
-    out += &bars(context, &histogram.durations.coarser(bits), &function.durations);
+    out += &bars(context.style, &histogram.durations, &function.durations, ROWS);
     if !histogram.over_time.is_empty() {
         out.push('\n');
         out += &heat(context, &histogram.over_time);
@@ -75,7 +73,15 @@ fn percentiles(durations: &DurationReport) -> [(&'static str, Option<Nanos>); 4]
     ]
 }
 
-fn bars(context: &Context<'_>, durations: &Distribution, of: &DurationReport) -> String {
+/// In at most so many rows, unless there are more octaves, below a row of headings.
+pub(crate) fn bars(
+    style: &Style,
+    durations: &Distribution,
+    of: &DurationReport,
+    most: usize,
+) -> String {
+    let fits = |bits: &u32| durations.coarser(*bits).counts.len() <= most;
+    let durations = durations.coarser(SUB_BITS.into_iter().find(fits).unwrap_or(0));
     let largest = durations.counts.iter().copied().max().unwrap_or(0);
     let rows: Vec<(Nanos, u64, String)> = durations
         .edges_ns
@@ -85,7 +91,7 @@ fn bars(context: &Context<'_>, durations: &Distribution, of: &DurationReport) ->
         .collect();
     let counts = rows.iter().map(|row| count(row.1).len()).max().unwrap_or(0).max("calls".len());
     let marks = rows.iter().map(|row| names::width(&row.2)).max().unwrap_or(0);
-    let bar = context.style.width.map_or(BAR, |width| {
+    let bar = style.width.map_or(BAR, |width| {
         let taken = EDGE + LINE.len() + counts + 2 + marks + 2;
         width.saturating_sub(taken).clamp(LEAST_BAR, BAR)
     });

@@ -4,7 +4,7 @@
 mod calls;
 mod counts;
 mod detail;
-mod hist;
+pub(crate) mod hist;
 mod needs;
 mod paths;
 mod summary;

@@ -1,0 +1,30 @@
+//! `ctrace top`.
+
+use super::{WhatArgs, values};
+use clap::Args;
+use std::time::Duration;
+
+/// Watch a running process on a screen that changes while it runs
+#[derive(Debug, Args)]
+#[command(after_help = "Keys are told by ? on the screen. Losses and what the probes cost are always \
+    shown; ~ marks what is not exact. With NO_COLOR set there is no colour.\n\nExamples:\n  \
+    sudo ctrace top 4711 -f 'handle_*'\n  \
+    sudo ctrace top 4711                         the marker scopes of a program that has some\n  \
+    sudo ctrace top $(pidof redis-server) -f '/^(read|write).*/' --interval 2\n  \
+    sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%")]
+pub struct TopArgs {
+    /// The process to watch: all its threads
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    #[command(flatten)]
+    pub what: WhatArgs,
+    /// New numbers every so many seconds (also 500ms, 2m)
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "1",
+        value_parser = values::seconds,
+        help_heading = "Output"
+    )]
+    pub interval: Duration,
+}

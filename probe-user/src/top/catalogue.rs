@@ -1,0 +1,54 @@
+//! Which function of one report is which of another: their places change when functions are armed
+//! late or turn out not to be armed at all.
+
+use ctrace_core::{
+    function::FunctionKind,
+    report::{FunctionReport, Report},
+};
+use std::{collections::HashMap, sync::Arc};
+
+/// A function, for as long as the screen is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct RowId(pub(super) usize);
+
+/// What a function is known by. Several may have all of this in common; their order tells them
+/// apart.
+type Key = (Arc<str>, Arc<str>, FunctionKind, Option<Arc<str>>, usize);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Catalogue {
+    ids: HashMap<Key, RowId>,
+    /// By id: an event of it was seen.
+    seen: Vec<bool>,
+}
+
+impl Catalogue {
+    /// The ids of a report's functions, in their order.
+    pub(super) fn ids_of(&mut self, report: &Report) -> Vec<RowId> {
+        let mut namesakes = HashMap::<(&str, &str), usize>::new();
+        let ids = report.functions.iter().map(|function| {
+            let namesake = namesakes.entry((&function.name, &function.object)).or_default();
+            *namesake += 1;
+            let id = self.id(function, *namesake);
+            self.seen[id.0] |= function.calls + function.headless > 0;
+            id
+        });
+        ids.collect()
+    }
+
+    fn id(&mut self, function: &FunctionReport, namesake: usize) -> RowId {
+        let FunctionReport { name, object, kind, group, .. } = function;
+        let key = (Arc::clone(name), Arc::clone(object), *kind, group.clone(), namesake);
+        let next = RowId(self.seen.len());
+        let id = *self.ids.entry(key).or_insert(next);
+        if id == next {
+            self.seen.push(false);
+        }
+        id
+    }
+
+    /// Whether the function was ever entered.
+    pub(super) fn is_seen(&self, id: RowId) -> bool {
+        self.seen.get(id.0).copied().unwrap_or(false)
+    }
+}

@@ -1,0 +1,97 @@
+//! What has changed since the numbers were frozen, in words and signs.
+
+use super::{catalogue::RowId, columns::Column, figures::Figures};
+use crate::ui::units::ABSENT;
+use ctrace_core::units::Nanos;
+
+/// The frozen numbers: of the last interval, and since the start.
+#[derive(Clone, Debug)]
+pub(super) struct Baseline {
+    pub(super) interval: Figures,
+    pub(super) sums: Figures,
+    /// When they were frozen.
+    pub(super) at: Nanos,
+}
+
+/// A number now, and as it was; sums for each second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Change {
+    now: Option<f64>,
+    before: Option<f64>,
+}
+
+/// Relative changes smaller than this are none.
+const LEAST: f64 = 0.005;
+/// The same for shares, in points.
+const LEAST_POINTS: f64 = 0.05;
+
+impl Change {
+    pub(super) fn of(column: Column, now: &Figures, before: &Figures, id: RowId) -> Self {
+        let value = |figures: &Figures| {
+            let place = figures.place(id)?;
+            let called = figures.report.functions[place].calls > 0;
+            let value = column.value(figures, place).filter(|_| called)?;
+            Some(if column.is_sum() { value / figures.seconds() } else { value })
+        };
+        Self { now: value(now), before: value(before) }
+    }
+
+    /// By how much it grew, to sort by.
+    pub(super) fn growth(self) -> Option<f64> {
+        match (self.now, self.before) {
+            (None, None) => None,
+            (now, before) => Some(now.unwrap_or(0.0) - before.unwrap_or(0.0)),
+        }
+    }
+
+    pub(super) fn text(self, column: Column) -> String {
+        let (now, before) = match (self.now, self.before) {
+            (None, None) => return ABSENT.to_owned(),
+            (Some(_), None) => return "new".to_owned(),
+            (None, Some(_)) => return "gone".to_owned(),
+            (Some(now), Some(before)) => (now, before),
+        };
+        let change = now - before;
+        if column.is_percent() {
+            return match change.abs() < LEAST_POINTS {
+                true => "=".to_owned(),
+                false => format!("{change:+.1} pp"),
+            };
+        }
+        if change == 0.0 || change.abs() < before * LEAST {
+            return "=".to_owned();
+        }
+        if before <= 0.0 {
+            return "new".to_owned();
+        }
+        match now / before {
+            times if times >= 99.5 => format!("×{times:.0}"),
+            times if times >= 9.95 => format!("×{times:.1}"),
+            times => format!("{:+.0}%", (times - 1.0) * 100.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_words_and_signs() {
+        let cases = [
+            (Column::P50, None, None, "–"),
+            (Column::P50, Some(1.0), None, "new"),
+            (Column::P50, None, Some(1.0), "gone"),
+            (Column::P50, Some(1_000.0), Some(1_001.0), "="),
+            (Column::P50, Some(1_100.0), Some(1_000.0), "+10%"),
+            (Column::P50, Some(250.0), Some(1_000.0), "-75%"),
+            (Column::P50, Some(12_000.0), Some(1_000.0), "×12.0"),
+            (Column::P50, Some(5e6), Some(1_000.0), "×5000"),
+            (Column::Exclusive, Some(12.0), Some(10.5), "+1.5 pp"),
+            (Column::Exclusive, Some(10.51), Some(10.5), "="),
+        ];
+        for (column, now, before, text) in cases {
+            assert_eq!(Change { now, before }.text(column), text);
+        }
+    }
+}

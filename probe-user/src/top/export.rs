@@ -1,0 +1,131 @@
+//! What is shown, into a file: as text, JSON or CSV. Every row and every column that there is, with
+//! the filter and in the order of the screen.
+
+use super::{
+    columns::Column,
+    compare::Change,
+    figures::Figures,
+    model::{Basis, Model, View},
+    narrow::narrow,
+    sums::WITHIN_PERCENT,
+    view::status,
+};
+use crate::ui::{
+    self, Style, ViewOptions,
+    grid::{self, Group},
+    names, views,
+};
+use anyhow::Context;
+use ctrace_core::export::{csv, json, rows::Selection};
+use std::{
+    fs::File,
+    io::{ErrorKind, Write},
+    path::{Path, PathBuf},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+impl Format {
+    pub(super) fn of_key(c: char) -> Option<Self> {
+        match c {
+            't' => Some(Self::Text),
+            'j' => Some(Self::Json),
+            'c' => Some(Self::Csv),
+            _ => None,
+        }
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+/// Writes a new file into the folder, and gives its path.
+pub(super) fn write(model: &Model, format: Format, folder: &Path) -> anyhow::Result<PathBuf> {
+    const MOST: u32 = 10_000;
+    let figures = model.figures().context("there is nothing to write yet")?;
+    let text = content(model, figures, format)?;
+    let pid = figures.report.target.pid.map_or(0, |pid| pid.0);
+    for number in 1..=MOST {
+        let path = folder.join(format!("ctrace-top-{pid}-{number}.{}", format.extension()));
+        // Never over a file, nor through a link, that somebody has put there.
+        match File::options().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            opened => {
+                let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+                return written
+                    .map(|()| path.clone())
+                    .with_context(|| format!("cannot write {}", path.display()));
+            }
+        }
+    }
+    anyhow::bail!("there are {MOST} exports in {} already", folder.display())
+}
+
+fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<String> {
+    let report = narrow(&figures.report, &model.filter, model.view == View::Threads);
+    let view = match model.view {
+        View::Functions => &views::SUMMARY,
+        View::Histogram => &views::HIST,
+        View::Tree => &views::TREE,
+        View::Paths => &views::PATHS,
+        View::Threads => &views::THREADS,
+    };
+    let sort = match model.view {
+        View::Functions | View::Histogram => Some(model.sort.column.sort_name().to_owned()),
+        _ => None,
+    };
+    Ok(match format {
+        Format::Json => json::to_pretty(&report),
+        Format::Csv => {
+            csv::render(&report, view.table, &Selection { sort, ..Selection::default() })?
+        }
+        Format::Text if model.view == View::Functions => table(model, figures),
+        Format::Text => {
+            let options = ViewOptions { views: vec![view.into()], sort, ..ViewOptions::default() };
+            ui::render_table(&report, &options, &Style::default())?
+        }
+    })
+}
+
+/// The table of functions with all its columns.
+fn table(model: &Model, figures: &Figures) -> String {
+    let rows = model.rows();
+    let report = &figures.report;
+    let mut columns: Vec<grid::Column> = Column::ALL[1..]
+        .iter()
+        .map(|&column| {
+            let cells = rows.iter().map(|&place| cell(model, figures, column, place));
+            grid::Column::right(column.heading(), cells)
+        })
+        .collect();
+    let names = rows.iter().map(|&place| names::label(&report.functions[place]));
+    columns.push(grid::Column::left(Column::Name.heading(), names));
+    let mut out = format!("{}\n{}\n", status::title(model), status::stretch(model));
+    if model.before().is_some() {
+        out += "The columns show changes since the numbers were frozen.\n";
+    }
+    if report.approximate && model.basis == Basis::Start {
+        out += &format!("~: percentiles within {WITHIN_PERCENT} %, costs of probes estimated\n");
+    }
+    let table = grid::draw(&[&Group::untitled(columns)]);
+    out += &Style::default().resolve(&format!("\n{table}\n"));
+    out + &status::losses(model) + "\n"
+}
+
+/// A number of the table: itself, or how it has changed.
+pub(super) fn cell(model: &Model, figures: &Figures, column: Column, place: usize) -> String {
+    match model.before() {
+        Some(before) => Change::of(column, figures, before, figures.ids[place]).text(column),
+        None => column.text(column.value(figures, place), figures.report.approximate),
+    }
+}

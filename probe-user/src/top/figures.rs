@@ -1,0 +1,42 @@
+//! The numbers of one stretch of time: a report, and what the probes cost in it.
+
+use super::catalogue::RowId;
+use ctrace_core::{report::Report, units::Nanos};
+
+#[derive(Clone, Debug)]
+pub(super) struct Figures {
+    pub(super) report: Report,
+    /// Of each of the report's functions.
+    pub(super) ids: Vec<RowId>,
+    /// What the probes of each of them cost, about.
+    pub(super) spent: Vec<Nanos>,
+    /// Processor time of the target in this stretch, if it is known.
+    pub(super) cpu: Option<Nanos>,
+}
+
+impl Figures {
+    /// How long the stretch is; never nothing, so that one can divide by it.
+    pub(super) fn seconds(&self) -> f64 {
+        self.report.duration_ns.0.max(1) as f64 / 1e9
+    }
+
+    /// A cost in percent of the target's processor time.
+    pub(super) fn percent_of_cpu(&self, cost: Nanos) -> Option<f64> {
+        let cpu = self.cpu.filter(|cpu| cpu.0 > 0)?;
+        Some(cost.0 as f64 * 100.0 / cpu.0 as f64)
+    }
+
+    /// What all probes cost.
+    pub(super) fn cost(&self) -> Nanos {
+        self.spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost))
+    }
+
+    /// The place of a function in the report.
+    pub(super) fn place(&self, id: RowId) -> Option<usize> {
+        // Mostly its id is its place.
+        match self.ids.get(id.0) {
+            Some(found) if *found == id => Some(id.0),
+            _ => self.ids.iter().position(|other| *other == id),
+        }
+    }
+}

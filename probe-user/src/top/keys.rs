@@ -1,0 +1,137 @@
+//! What each key does: one table, from which the help screen derives.
+
+use super::model::{Mode, View};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// Something to do to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Quit,
+    Help,
+    /// So many rows down, or up where it is negative.
+    Move(isize),
+    /// So many screenfuls.
+    Page(isize),
+    First,
+    Last,
+    /// The column to the right, or to the left.
+    SortBeside(isize),
+    /// The column of numbers at this place on the screen, from 1.
+    SortAt(usize),
+    SortByName,
+    Reverse,
+    View(View),
+    ViewBeside(isize),
+    Detail,
+    Pause,
+    Basis,
+    Freeze,
+    Filter,
+    Export,
+    /// Leaves what is open: help, a question, the filter.
+    Cancel,
+    Accept,
+    Type(char),
+    Erase,
+}
+
+/// Keys that do the same.
+pub(super) struct Binding {
+    keys: &'static [KeyCode],
+    /// As the help shows them.
+    pub(super) shown: &'static str,
+    action: Action,
+    pub(super) help: &'static str,
+}
+
+const fn key(
+    keys: &'static [KeyCode],
+    shown: &'static str,
+    action: Action,
+    help: &'static str,
+) -> Binding {
+    Binding { keys, shown, action, help }
+}
+
+use KeyCode::Char;
+
+/// While one looks.
+pub(super) static BINDINGS: &[Binding] = &[
+    key(&[Char('q')], "q", Action::Quit, "quit (also Ctrl-C)"),
+    key(&[Char('?'), KeyCode::F(1)], "?", Action::Help, "this help"),
+    key(&[KeyCode::Down, Char('j')], "↓ j", Action::Move(1), "next row"),
+    key(&[KeyCode::Up, Char('k')], "↑ k", Action::Move(-1), "row above"),
+    key(&[KeyCode::PageDown], "PgDn", Action::Page(1), "a screen further"),
+    key(&[KeyCode::PageUp], "PgUp", Action::Page(-1), "a screen back"),
+    key(&[KeyCode::Home, Char('g')], "Home g", Action::First, "first row"),
+    key(&[KeyCode::End, Char('G')], "End G", Action::Last, "last row"),
+    key(&[KeyCode::Right, Char('>')], "→ >", Action::SortBeside(1), "sort by the column on the right"),
+    key(&[KeyCode::Left, Char('<')], "← <", Action::SortBeside(-1), "sort by the column on the left"),
+    key(&[Char('1')], "1 … 9", Action::SortAt(1), "sort by this column of numbers"),
+    key(&[Char('n')], "n", Action::SortByName, "sort by name"),
+    key(&[Char('r')], "r", Action::Reverse, "the other way round"),
+    key(&[Char('/')], "/", Action::Filter, "filter as you type; Esc takes it away"),
+    key(&[KeyCode::Tab], "Tab", Action::ViewBeside(1), "next view"),
+    key(&[KeyCode::BackTab], "Shift-Tab", Action::ViewBeside(-1), "view before"),
+    key(&[Char('f')], "f", Action::View(View::Functions), "functions"),
+    key(&[Char('h')], "h", Action::View(View::Histogram), "histogram of the chosen function"),
+    key(&[Char('t')], "t", Action::View(View::Tree), "call tree"),
+    key(&[Char('p')], "p", Action::View(View::Paths), "call paths"),
+    key(&[Char('T')], "T", Action::View(View::Threads), "threads"),
+    key(&[KeyCode::Enter, Char('d')], "Enter d", Action::Detail, "more about the chosen function"),
+    key(&[Char(' ')], "Space", Action::Pause, "pause: the screen stands still, counting goes on"),
+    key(&[Char('c')], "c", Action::Basis, "the last interval, or all since the start"),
+    key(&[Char('b')], "b", Action::Freeze, "freeze the numbers and compare with them; again: no more"),
+    key(&[Char('e')], "e", Action::Export, "write what is shown into a file"),
+    key(&[KeyCode::Esc], "Esc", Action::Cancel, "leave help, question or filter"),
+];
+
+/// What a key does in a mode.
+pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == Char('c')).then_some(Action::Quit);
+    }
+    match (mode, key.code) {
+        (Mode::Look, Char(digit @ '1'..='9')) => Some(Action::SortAt(digit as usize - '0' as usize)),
+        (Mode::Look, code) => {
+            BINDINGS.iter().find(|binding| binding.keys.contains(&code)).map(|found| found.action)
+        }
+        (Mode::Filter | Mode::Export, KeyCode::Esc) => Some(Action::Cancel),
+        (Mode::Filter, KeyCode::Enter) => Some(Action::Accept),
+        (Mode::Filter, KeyCode::Backspace) => Some(Action::Erase),
+        (Mode::Filter | Mode::Export, Char(c)) => Some(Action::Type(c)),
+        (Mode::Filter, KeyCode::Down) => Some(Action::Move(1)),
+        (Mode::Filter, KeyCode::Up) => Some(Action::Move(-1)),
+        (Mode::Help, KeyCode::Down | Char('j')) => Some(Action::Move(1)),
+        (Mode::Help, KeyCode::Up | Char('k')) => Some(Action::Move(-1)),
+        (Mode::Help, KeyCode::PageDown | Char(' ')) => Some(Action::Page(1)),
+        (Mode::Help, KeyCode::PageUp) => Some(Action::Page(-1)),
+        (Mode::Help, KeyCode::Esc | Char('?' | 'q') | KeyCode::Enter) => Some(Action::Cancel),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_does_two_things() {
+        let keys: Vec<&KeyCode> = BINDINGS.iter().flat_map(|binding| binding.keys).collect();
+        for (at, key) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(key), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn typed_letters_are_no_commands() {
+        let q = KeyEvent::new(Char('q'), KeyModifiers::NONE);
+        assert_eq!(action(Mode::Look, q), Some(Action::Quit));
+        assert_eq!(action(Mode::Filter, q), Some(Action::Type('q')));
+        let c = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(action(Mode::Filter, c), Some(Action::Quit));
+    }
+}

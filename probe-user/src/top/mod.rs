@@ -1,0 +1,29 @@
+//! `ctrace top`: a screen that shows what a session finds out while it goes on.
+//!
+//! [`source`] runs the session on a thread of its own and delivers snapshots; [`model`] is what the
+//! user sees of them, a value that changes with each snapshot and each key; [`view`] turns the model
+//! into lines; [`run`] is the one loop. Nothing but the loop, the screen and the source does
+//! anything: the rest are functions from values to values, tested without a terminal.
+
+mod catalogue;
+mod columns;
+mod compare;
+mod data;
+mod export;
+mod figures;
+mod held;
+mod keys;
+mod model;
+mod narrow;
+mod rows;
+mod run;
+mod screen;
+mod source;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod trend;
+mod view;
+
+pub use run::run;
+pub use screen::check;

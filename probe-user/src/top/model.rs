@@ -1,0 +1,289 @@
+//! What the user sees, as a value: it changes with each snapshot and each key.
+
+use super::{
+    catalogue::RowId,
+    columns::{Column, shown},
+    compare::Baseline,
+    data::Data,
+    export::Format,
+    figures::Figures,
+    keys::Action,
+    rows::{Sort, rows},
+};
+use crate::session::live::Snapshot;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    Functions,
+    Histogram,
+    Tree,
+    Paths,
+    Threads,
+}
+
+impl View {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Functions, Self::Histogram, Self::Tree, Self::Paths, Self::Threads];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Functions => "functions",
+            Self::Histogram => "histogram",
+            Self::Tree => "tree",
+            Self::Paths => "paths",
+            Self::Threads => "threads",
+        }
+    }
+}
+
+/// What keys are for at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Look,
+    Filter,
+    Export,
+    Help,
+}
+
+/// The stretch of time that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Basis {
+    Interval,
+    Start,
+}
+
+/// What the loop has to do about a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    Quit,
+    Export(Format),
+}
+
+pub(super) struct Model {
+    live: Data,
+    /// What is shown instead while it is paused.
+    paused: Option<Box<Data>>,
+    pub(super) baseline: Option<Box<Baseline>>,
+    pub(super) view: View,
+    pub(super) mode: Mode,
+    pub(super) basis: Basis,
+    pub(super) sort: Sort,
+    pub(super) filter: String,
+    /// The chosen function; the first row when there is none.
+    selected: Option<RowId>,
+    /// The first line that is shown of a text.
+    pub(super) scroll: usize,
+    pub(super) detail: bool,
+    /// For the user, until the next key.
+    pub(super) message: Option<String>,
+    /// Nothing more will come.
+    pub(super) ended: bool,
+    pub(super) interval: Duration,
+    pub(super) colour: bool,
+    /// Columns and rows of the window.
+    pub(super) size: (usize, usize),
+}
+
+impl Model {
+    pub(super) fn new(data: Data, interval: Duration, colour: bool) -> Self {
+        Self {
+            live: data,
+            paused: None,
+            baseline: None,
+            view: View::Functions,
+            mode: Mode::Look,
+            basis: Basis::Interval,
+            sort: Sort { column: Column::Exclusive, reversed: false },
+            filter: String::new(),
+            selected: None,
+            scroll: 0,
+            detail: false,
+            message: None,
+            ended: false,
+            interval,
+            colour,
+            size: (80, 24),
+        }
+    }
+
+    pub(super) fn add(&mut self, snapshot: Snapshot, missed: u64) {
+        self.live.add(snapshot, missed);
+    }
+
+    /// What is shown.
+    pub(super) fn data(&self) -> &Data {
+        self.paused.as_deref().unwrap_or(&self.live)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// The numbers of the stretch that is shown.
+    pub(super) fn figures(&self) -> Option<&Figures> {
+        match self.basis {
+            Basis::Interval => self.data().interval.as_ref(),
+            Basis::Start => self.data().sums.as_ref().map(|sums| &sums.figures),
+        }
+    }
+
+    /// The numbers to compare with.
+    pub(super) fn before(&self) -> Option<&Figures> {
+        let baseline = self.baseline.as_ref()?;
+        Some(match self.basis {
+            Basis::Interval => &baseline.interval,
+            Basis::Start => &baseline.sums,
+        })
+    }
+
+    /// Places of the functions that are shown, in order.
+    pub(super) fn rows(&self) -> Vec<usize> {
+        let Some(figures) = self.figures() else { return Vec::new() };
+        rows(self.data(), figures, self.before(), &self.filter, self.sort)
+    }
+
+    /// Which of the rows is the chosen one.
+    pub(super) fn selected_row(&self, rows: &[usize]) -> usize {
+        let Some((figures, selected)) = self.figures().zip(self.selected) else { return 0 };
+        rows.iter().position(|&place| figures.ids[place] == selected).unwrap_or(0)
+    }
+
+    /// The place of the chosen function.
+    pub(super) fn selected_place(&self) -> Option<usize> {
+        let rows = self.rows();
+        rows.get(self.selected_row(&rows)).copied()
+    }
+
+    /// The text that was drawn can be scrolled so far.
+    pub(super) fn limit_scroll(&mut self, last: usize) {
+        self.scroll = self.scroll.min(last);
+    }
+
+    pub(super) fn act(&mut self, action: Action) -> Option<Effect> {
+        self.message = None;
+        match action {
+            Action::Quit => return Some(Effect::Quit),
+            Action::Help => self.enter(Mode::Help),
+            Action::Move(by) => self.go(by),
+            Action::Page(by) => self.go(by.saturating_mul(self.page())),
+            Action::First => self.go(isize::MIN),
+            Action::Last => self.go(isize::MAX),
+            Action::SortBeside(by) => {
+                let at = Column::ALL.iter().position(|c| *c == self.sort.column).unwrap_or(0);
+                let at = at.saturating_add_signed(by).min(Column::ALL.len() - 1);
+                self.sort_by(Column::ALL[at]);
+            }
+            Action::SortAt(number) => {
+                let columns = shown(self.size.0, self.sort.column);
+                columns.get(number - 1).copied().into_iter().for_each(|column| self.sort_by(column));
+            }
+            Action::SortByName => self.sort_by(Column::Name),
+            Action::Reverse => self.sort.reversed = !self.sort.reversed,
+            Action::View(view) => self.look_at(view),
+            Action::ViewBeside(by) => {
+                let (views, count) = (View::ALL, View::ALL.len() as isize);
+                let at = views.iter().position(|view| *view == self.view).unwrap_or(0) as isize;
+                self.look_at(views[(at + by).rem_euclid(count) as usize]);
+            }
+            Action::Detail => self.detail = !self.detail,
+            Action::Pause => self.pause(),
+            Action::Basis => {
+                self.basis = match self.basis {
+                    Basis::Interval => Basis::Start,
+                    Basis::Start => Basis::Interval,
+                }
+            }
+            Action::Freeze => self.freeze(),
+            Action::Filter => self.enter(Mode::Filter),
+            Action::Export if self.figures().is_some() => self.enter(Mode::Export),
+            Action::Export => self.message = Some("there is nothing to write yet".to_owned()),
+            Action::Cancel => {
+                if matches!(self.mode, Mode::Look | Mode::Filter) {
+                    self.filter.clear();
+                }
+                self.enter(Mode::Look);
+            }
+            Action::Accept => self.enter(Mode::Look),
+            Action::Type(c) => return self.typed(c),
+            Action::Erase => {
+                self.filter.pop();
+            }
+        }
+        None
+    }
+
+    fn enter(&mut self, mode: Mode) {
+        if (mode == Mode::Help) != (self.mode == Mode::Help) {
+            self.scroll = 0;
+        }
+        self.mode = mode;
+    }
+
+    fn typed(&mut self, c: char) -> Option<Effect> {
+        /// No name is longer than makes sense to type.
+        const MOST: usize = 200;
+        if self.mode == Mode::Filter {
+            if self.filter.len() < MOST && !ctrace_core::export::clean::is_harmful(c) {
+                self.filter.push(c);
+            }
+            return None;
+        }
+        let format = Format::of_key(c)?;
+        self.enter(Mode::Look);
+        Some(Effect::Export(format))
+    }
+
+    fn look_at(&mut self, view: View) {
+        (self.view, self.scroll) = (view, 0);
+    }
+
+    fn sort_by(&mut self, column: Column) {
+        // The same again turns it round.
+        let reversed = self.sort.column == column && !self.sort.reversed;
+        self.sort = Sort { column, reversed };
+    }
+
+    fn pause(&mut self) {
+        self.paused = match self.paused.take() {
+            Some(_) => None,
+            None => Some(Box::new(self.live.clone())),
+        };
+    }
+
+    fn freeze(&mut self) {
+        if self.baseline.take().is_some() {
+            return;
+        }
+        let data = self.data();
+        let (Some(interval), Some(sums)) = (&data.interval, &data.sums) else {
+            self.message = Some("there is nothing to compare with yet".to_owned());
+            return;
+        };
+        let at = interval.report.end_ns;
+        let (interval, sums) = (interval.clone(), sums.figures.clone());
+        self.baseline = Some(Box::new(Baseline { interval, sums, at }));
+        // What comes is compared with what was, and not with a part of itself.
+        self.live.begin_anew();
+        self.paused = None;
+        self.message = Some("frozen: columns show the change since now; b ends it".to_owned());
+    }
+
+    /// Lines of a screenful.
+    fn page(&self) -> isize {
+        self.size.1.saturating_sub(6).max(1) as isize
+    }
+
+    fn go(&mut self, by: isize) {
+        let of_functions = matches!(self.view, View::Functions | View::Histogram);
+        if self.mode == Mode::Help || !of_functions {
+            self.scroll = self.scroll.saturating_add_signed(by);
+            return;
+        }
+        let rows = self.rows();
+        let now = self.selected_row(&rows);
+        let next = now.saturating_add_signed(by).min(rows.len().saturating_sub(1));
+        let place = rows.get(next).copied();
+        self.selected = place.and_then(|place| self.figures()?.ids.get(place).copied());
+    }
+}

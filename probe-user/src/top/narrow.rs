@@ -1,0 +1,61 @@
+//! A report with what the filter leaves: functions that match, and the paths that lead to and from
+//! them; threads by their names.
+
+use super::rows::matches;
+use crate::ui::names;
+use ctrace_core::report::Report;
+
+/// `by_thread`: the filter is for threads, and functions stay.
+pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
+    let mut report = report.clone();
+    if by_thread {
+        report.threads.retain(|thread| matches(filter, &thread.name));
+        return report;
+    }
+    let matching: Vec<bool> =
+        report.functions.iter().map(|f| matches(filter, &names::label(f))).collect();
+    let kept = keep_paths(&mut report, &matching);
+    let mut places = Vec::with_capacity(kept.len());
+    let mut next = 0;
+    for kept in &kept {
+        places.push(next);
+        next += usize::from(*kept);
+    }
+    if let Some(histograms) = &mut report.histograms {
+        histograms.functions.retain(|histogram| kept[histogram.function]);
+    }
+    let mut keep = kept.iter();
+    report.functions.retain(|_| keep.next().copied().unwrap_or(false));
+    report.move_functions(&places);
+    report
+}
+
+/// Keeps the paths with a function that matches, and those they are on. Returns which functions
+/// these paths are about.
+fn keep_paths(report: &mut Report, matching: &[bool]) -> Vec<bool> {
+    let mut kept = matching.to_vec();
+    let mut wanted: Vec<bool> = Vec::with_capacity(report.paths.len());
+    for path in &report.paths {
+        let below = path.parent.is_some_and(|parent| wanted[parent]);
+        wanted.push(below || matching[path.function]);
+    }
+    for place in (0..wanted.len()).rev().filter(|&place| wanted[place]).collect::<Vec<_>>() {
+        let mut above = report.paths[place].parent;
+        while let Some(parent) = above.filter(|&parent| !wanted[parent]) {
+            wanted[parent] = true;
+            above = report.paths[parent].parent;
+        }
+    }
+    let (mut places, mut next) = (Vec::with_capacity(wanted.len()), 0);
+    for wanted in &wanted {
+        places.push(next);
+        next += usize::from(*wanted);
+    }
+    let mut keep = wanted.iter();
+    report.paths.retain(|_| keep.next().copied().unwrap_or(false));
+    for path in &mut report.paths {
+        path.parent = path.parent.map(|parent| places[parent]);
+        kept[path.function] = true;
+    }
+    kept
+}

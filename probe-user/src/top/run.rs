@@ -1,0 +1,136 @@
+//! The one loop: snapshots, keys and signals in, screens out.
+
+use super::{
+    data::Data,
+    export, keys,
+    model::{Effect, Model},
+    screen::Screen,
+    source::{Source, Update},
+    view,
+};
+use crate::{cli::TopArgs, session::trace::Watched, target::process::Process, ui};
+use anyhow::Context;
+use ratatui::crossterm::event::KeyEvent;
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
+    iterator::Signals,
+};
+use std::{
+    io,
+    path::Path,
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+};
+
+/// What the loop waits for.
+pub(super) enum Event {
+    Update(Update),
+    Key(KeyEvent),
+    Resized,
+    /// A line on stderr.
+    Said(String),
+    /// There are no keys any more.
+    Deaf(io::Error),
+    /// To end.
+    Signal,
+}
+
+/// Events that wait while the terminal stands still; more intervals than that are not kept.
+const WAITING: usize = 256;
+
+/// Shows a process until somebody quits.
+pub fn run(args: TopArgs, process: Process, watched: Watched) -> anyhow::Result<()> {
+    let (interval, style) = (args.interval, ui::terminal::detect(io::stdout()));
+    let (sender, events) = sync_channel(WAITING);
+    let source = Source::start(args, process, watched, sender.clone())?;
+    // What is wrong with the request is told before there is a screen.
+    let cpu = match events.recv().context("the session is gone")? {
+        Event::Update(Update::Begun { cpu }) => cpu,
+        Event::Update(Update::Ended(result)) => return result,
+        _ => None,
+    };
+    listen_for_signals(sender.clone())?;
+    let mut screen = Screen::open(sender)?;
+    let mut model = Model::new(Data::new(cpu), interval, style.colour);
+    let shown = show(&mut model, &mut screen, &events);
+    drop(screen);
+    source.stop();
+    if !model.ended {
+        wait_for_end(&events)?;
+    }
+    shown
+}
+
+/// Draws and waits, until somebody quits or the session fails.
+fn show(model: &mut Model, screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<()> {
+    loop {
+        model.size = screen.size();
+        let drawn = view::draw(model);
+        model.limit_scroll(drawn.last_scroll);
+        screen.draw(drawn)?;
+        // All that waits, before it is drawn again.
+        let mut next = Some(events.recv().context("the session is gone")?);
+        while let Some(event) = next {
+            if !take(model, event)? {
+                return Ok(());
+            }
+            next = events.try_recv().ok();
+        }
+    }
+}
+
+/// `false` to quit.
+fn take(model: &mut Model, event: Event) -> anyhow::Result<bool> {
+    match event {
+        Event::Update(Update::Begun { .. }) | Event::Resized => {}
+        Event::Update(Update::Snapshot { snapshot, missed }) => model.add(*snapshot, missed),
+        Event::Update(Update::Ended(result)) => {
+            model.ended = true;
+            result?;
+        }
+        Event::Said(line) => model.message = Some(line),
+        Event::Deaf(error) => return Err(error).context("cannot read from the terminal"),
+        Event::Signal => return Ok(false),
+        Event::Key(key) => {
+            let effect = keys::action(model.mode, key).and_then(|action| model.act(action));
+            match effect {
+                Some(Effect::Quit) => return Ok(false),
+                Some(Effect::Export(format)) => {
+                    let written = export::write(model, format, Path::new("."));
+                    model.message = Some(match written {
+                        Ok(path) => format!("written: {}", path.display()),
+                        Err(error) => format!("{error:#}"),
+                    });
+                }
+                None => {}
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The probes are taken away meanwhile; another signal ends the waiting.
+fn wait_for_end(events: &Receiver<Event>) -> anyhow::Result<()> {
+    while let Ok(event) = events.recv() {
+        match event {
+            Event::Update(Update::Ended(result)) => return result,
+            Event::Signal => return Ok(()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn listen_for_signals(events: SyncSender<Event>) -> anyhow::Result<()> {
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
+    let mut signals = signals.context("cannot listen for signals")?;
+    let wait = move || {
+        for _ in signals.forever() {
+            if events.send(Event::Signal).is_err() {
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(wait).context("cannot start a thread")?;
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! The terminal: taken when the screen comes up and given back however it ends.
+
+use super::{held::Held, run::Event, view::Drawn};
+use anyhow::{Context, bail};
+use ratatui::{
+    Terminal,
+    backend::CrosstermBackend,
+    crossterm::{
+        cursor::{Hide, Show},
+        event, execute,
+        terminal::{
+            EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+        },
+    },
+    text::Text,
+};
+use std::{
+    io::{self, Stdout},
+    panic,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+        mpsc::SyncSender,
+    },
+};
+
+/// Fails where there is no terminal that can show a screen.
+pub fn check() -> anyhow::Result<()> {
+    const INSTEAD: &str = "`ctrace attach PID --interval 1` reports without one";
+    if !rustix::termios::isatty(io::stdin()) || !rustix::termios::isatty(io::stdout()) {
+        bail!("top needs a terminal for input and output; {INSTEAD}");
+    }
+    let term = std::env::var("TERM").unwrap_or_default();
+    if term.is_empty() || term == "dumb" {
+        bail!("top needs a terminal that can move its cursor, and TERM is '{term}'; {INSTEAD}");
+    }
+    Ok(())
+}
+
+/// The screen is up.
+static IS_UP: AtomicBool = AtomicBool::new(false);
+
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Given back last, so that what was held is written below the screen.
+    _held: Held,
+}
+
+impl Screen {
+    /// Keys, sizes and what is said go to `events`.
+    pub(super) fn open(events: SyncSender<Event>) -> anyhow::Result<Self> {
+        let held = Held::begin(events.clone())?;
+        leave_on_panic(&held)?;
+        enable_raw_mode().context("cannot take the terminal")?;
+        IS_UP.store(true, Ordering::SeqCst);
+        let opened = (|| -> io::Result<_> {
+            execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+            Terminal::new(CrosstermBackend::new(io::stdout()))
+        })();
+        let terminal = opened.inspect_err(|_| leave()).context("cannot take the terminal")?;
+        listen(events)?;
+        Ok(Self { terminal, _held: held })
+    }
+
+    pub(super) fn size(&self) -> (usize, usize) {
+        let size = self.terminal.size().unwrap_or_default();
+        (usize::from(size.width), usize::from(size.height))
+    }
+
+    pub(super) fn draw(&mut self, drawn: Drawn) -> anyhow::Result<()> {
+        let text = Text::from(drawn.lines);
+        let drawn = self.terminal.draw(|frame| frame.render_widget(text, frame.area()));
+        drawn.map(drop).context("cannot write to the terminal")
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Gives the terminal back, once. There is nothing to be done where that fails.
+fn leave() {
+    if IS_UP.swap(false, Ordering::SeqCst) {
+        let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// What a panic says must be seen.
+fn leave_on_panic(held: &Held) -> anyhow::Result<()> {
+    static HOOK: Once = Once::new();
+    let stderr = held.stderr().context("stderr is closed")?;
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            if IS_UP.load(Ordering::SeqCst) {
+                leave();
+                let _ = rustix::stdio::dup2_stderr(&stderr);
+            }
+            before(what);
+        }));
+    });
+    Ok(())
+}
+
+/// A thread waits for keys and new sizes.
+fn listen(events: SyncSender<Event>) -> anyhow::Result<()> {
+    let read = move || {
+        loop {
+            let event = match event::read() {
+                Ok(event::Event::Key(key)) => Event::Key(key),
+                Ok(event::Event::Resize(..)) => Event::Resized,
+                Ok(_) => continue,
+                Err(error) => {
+                    // Nobody is there to tell when the screen is gone.
+                    let _ = events.send(Event::Deaf(error));
+                    return;
+                }
+            };
+            if events.send(event).is_err() {
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("keys".into());
+    thread.spawn(read).context("cannot start a thread")?;
+    Ok(())
+}

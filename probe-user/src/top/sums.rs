@@ -1,0 +1,259 @@
+//! The numbers since the start (or since they were frozen): intervals summed up into a report, so
+//! that everything that shows a report shows this one.
+//!
+//! Sums, unions, extremes, means and spreads come out exactly. Percentiles come from the sum of the
+//! histograms, whose buckets are an eighth of an octave wide: they are marked as approximate.
+
+use super::{catalogue::RowId, figures::Figures};
+use ctrace_core::{
+    report::{
+        DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport,
+        ThreadReport,
+    },
+    units::{Nanos, Pid, Tid},
+};
+use std::collections::HashMap;
+
+/// How far off percentiles may be, in percent: half of a bucket.
+pub(super) const WITHIN_PERCENT: u32 = 6;
+
+/// Threads that are kept: a target may have millions, one after the other.
+const MOST_THREADS: usize = 4_096;
+
+#[derive(Clone, Debug)]
+pub(super) struct Sums {
+    pub(super) figures: Figures,
+    /// Of the report's paths, by parent and function.
+    paths: HashMap<(Option<usize>, RowId), usize>,
+    threads: HashMap<(Pid, Tid), usize>,
+}
+
+impl Sums {
+    /// Of a first interval.
+    pub(super) fn new(first: &Figures) -> Self {
+        let mut report = first.report.clone();
+        report.functions.clear();
+        report.paths.clear();
+        report.threads.clear();
+        report.histograms = Some(HistogramsReport::default());
+        (report.tracked_ns, report.filtered_calls) = (Nanos::ZERO, 0);
+        (report.paths_other_calls, report.loss) = (0, LossReport::default());
+        let figures =
+            Figures { report, ids: Vec::new(), spent: Vec::new(), cpu: Some(Nanos::ZERO) };
+        let mut sums = Self { figures, paths: HashMap::new(), threads: HashMap::new() };
+        sums.add(first);
+        sums
+    }
+
+    pub(super) fn add(&mut self, interval: &Figures) {
+        let new = &interval.report;
+        let report = &mut self.figures.report;
+        report.end_ns = new.end_ns;
+        report.duration_ns = new.end_ns.since(report.start_ns);
+        report.tracked_ns = report.tracked_ns.saturating_add(new.tracked_ns);
+        report.tracked_percent = share(report.tracked_ns, report.duration_ns);
+        report.approximate = true;
+        report.filtered_calls = report.filtered_calls.saturating_add(new.filtered_calls);
+        report.paths_other_calls = report.paths_other_calls.saturating_add(new.paths_other_calls);
+        report.loss.add(&new.loss);
+        report.loss.calls_open = new.loss.calls_open;
+        report.target.clone_from(&new.target);
+        report.notes.clone_from(&new.notes);
+        self.figures.cpu = match (self.figures.cpu, interval.cpu) {
+            (Some(sum), Some(cpu)) => Some(sum.saturating_add(cpu)),
+            _ => None,
+        };
+        self.add_functions(interval);
+        self.add_histograms(interval);
+        self.add_paths(interval);
+        self.add_threads(&new.threads);
+    }
+
+    fn add_functions(&mut self, interval: &Figures) {
+        let Figures { report, ids, spent, .. } = &mut self.figures;
+        let duration = report.duration_ns;
+        // Ids are places here.
+        for (place, id) in interval.ids.iter().enumerate() {
+            let new = &interval.report.functions[place];
+            while report.functions.len() <= id.0 {
+                ids.push(RowId(ids.len()));
+                spent.push(Nanos::ZERO);
+                report.functions.push(emptied(new));
+            }
+            // It may stand in for one that had not come yet.
+            let sum = &mut report.functions[id.0];
+            if sum.calls + sum.headless == 0 {
+                *sum = emptied(new);
+            }
+            add_function(sum, new);
+            let cost = interval.spent.get(place).copied().unwrap_or_default();
+            spent[id.0] = spent[id.0].saturating_add(cost);
+        }
+        for function in &mut report.functions {
+            function.active_exclusive_percent = share(function.active_exclusive_ns, duration);
+        }
+    }
+
+    fn add_histograms(&mut self, interval: &Figures) {
+        let report = &mut self.figures.report;
+        let new = interval.report.histograms.iter().flat_map(|all| &all.functions);
+        let all = &mut report.histograms.get_or_insert_default().functions;
+        for histogram in new {
+            let Some(RowId(function)) = interval.ids.get(histogram.function).copied() else {
+                continue;
+            };
+            let place = match all.binary_search_by_key(&function, |h| h.function) {
+                Ok(place) => place,
+                Err(place) => {
+                    let durations = Default::default();
+                    let empty = FunctionHistogram { function, durations, over_time: Vec::new() };
+                    all.insert(place, empty);
+                    place
+                }
+            };
+            let durations = &mut all[place].durations;
+            durations.add(&histogram.durations);
+            let of = &mut report.functions[function].durations;
+            let at = |permille| {
+                let value = durations.percentile(permille)?;
+                Some(value.clamp(of.min_ns?, of.max_ns?))
+            };
+            (of.p50_ns, of.p90_ns, of.p95_ns) = (at(500), at(900), at(950));
+            (of.p99_ns, of.p999_ns) = (at(990), at(999));
+        }
+    }
+
+    fn add_paths(&mut self, interval: &Figures) {
+        let report = &mut self.figures.report;
+        // Open calls are those of the last interval.
+        for path in &mut report.paths {
+            path.calls -= path.open;
+            path.open = 0;
+        }
+        let mut places = Vec::with_capacity(interval.report.paths.len());
+        for new in &interval.report.paths {
+            let parent = new.parent.and_then(|parent| places.get(parent).copied());
+            let id = interval.ids[new.function];
+            let place = *self.paths.entry((parent, id)).or_insert_with(|| {
+                report.paths.push(PathReport {
+                    parent,
+                    function: id.0,
+                    calls: 0,
+                    open: 0,
+                    total_ns: Nanos::ZERO,
+                    self_ns: Nanos::ZERO,
+                    max_ns: None,
+                    histogram: None,
+                    // Of one interval they say nothing about the whole.
+                    p50_ns: None,
+                    p90_ns: None,
+                    p99_ns: None,
+                    ..new.clone()
+                });
+                report.paths.len() - 1
+            });
+            places.push(place);
+            let sum = &mut report.paths[place];
+            sum.calls = sum.calls.saturating_add(new.calls);
+            sum.open = new.open;
+            sum.total_ns = sum.total_ns.saturating_add(new.total_ns);
+            sum.self_ns = sum.self_ns.saturating_add(new.self_ns);
+            sum.max_ns = sum.max_ns.max(new.max_ns);
+        }
+    }
+
+    fn add_threads(&mut self, threads: &[ThreadReport]) {
+        let rows = &mut self.figures.report.threads;
+        for new in threads {
+            let place = *self.threads.entry((new.pid, new.tid)).or_insert_with(|| {
+                rows.push(ThreadReport { calls: 0, ..new.clone() });
+                rows.len() - 1
+            });
+            let sum = &mut rows[place];
+            sum.calls = sum.calls.saturating_add(new.calls);
+            sum.last_ns = sum.last_ns.max(new.last_ns);
+            sum.name = new.name.clone();
+        }
+        if rows.len() > MOST_THREADS {
+            rows.sort_by_key(|thread| std::cmp::Reverse(thread.last_ns));
+            rows.truncate(MOST_THREADS / 2);
+            let places = rows.iter().enumerate();
+            self.threads = places.map(|(place, row)| ((row.pid, row.tid), place)).collect();
+        }
+    }
+}
+
+/// The function with no calls.
+fn emptied(function: &FunctionReport) -> FunctionReport {
+    FunctionReport {
+        calls: 0,
+        timed: 0,
+        untimed: 0,
+        open: 0,
+        headless: 0,
+        threads: 0,
+        total_ns: Nanos::ZERO,
+        self_ns: Nanos::ZERO,
+        active_ns: Nanos::ZERO,
+        active_exclusive_ns: Nanos::ZERO,
+        active_exclusive_percent: 0.0,
+        durations: DurationReport::default(),
+        fastest: Default::default(),
+        center: Default::default(),
+        slowest: Default::default(),
+        ..function.clone()
+    }
+}
+
+fn add_function(sum: &mut FunctionReport, new: &FunctionReport) {
+    sum.durations = durations(sum, new);
+    // A call that was open at the end of an interval is a call of the next one, too.
+    sum.calls = sum.calls.saturating_sub(sum.open).saturating_add(new.calls);
+    sum.open = new.open;
+    sum.timed = sum.timed.saturating_add(new.timed);
+    sum.untimed = sum.untimed.saturating_add(new.untimed);
+    sum.headless = sum.headless.saturating_add(new.headless);
+    // Which threads they were is not known.
+    sum.threads = sum.threads.max(new.threads);
+    for (sum, new) in [
+        (&mut sum.total_ns, new.total_ns),
+        (&mut sum.self_ns, new.self_ns),
+        (&mut sum.active_ns, new.active_ns),
+        (&mut sum.active_exclusive_ns, new.active_exclusive_ns),
+    ] {
+        *sum = sum.saturating_add(new);
+    }
+}
+
+/// Of both together, but for percentiles.
+fn durations(sum: &FunctionReport, new: &FunctionReport) -> DurationReport {
+    let (a, b) = (&sum.durations, &new.durations);
+    if new.timed == 0 {
+        return *a;
+    }
+    let earliest = |x: Option<Nanos>, y: Option<Nanos>| x.into_iter().chain(y).min();
+    // Weights, means and squares of both.
+    let moments = [(sum.timed, a), (new.timed, b)].map(|(timed, of)| {
+        let mean = of.mean_ns.unwrap_or_default().0 as f64;
+        let sd = of.sd_ns.unwrap_or_default().0 as f64;
+        (timed as f64, mean, sd * sd + mean * mean)
+    });
+    let timed = moments[0].0 + moments[1].0;
+    let weighed = |part: fn(&(f64, f64, f64)) -> f64| {
+        moments.iter().map(|of| of.0 * part(of)).sum::<f64>() / timed
+    };
+    let (mean, square) = (weighed(|of| of.1), weighed(|of| of.2));
+    let sd = (square - mean * mean).max(0.0).sqrt();
+    DurationReport {
+        min_ns: earliest(a.min_ns, b.min_ns),
+        max_ns: a.max_ns.max(b.max_ns),
+        mean_ns: Some(Nanos(mean as u64)),
+        sd_ns: Some(Nanos(sd as u64)),
+        cv: (mean > 0.0).then(|| sd / mean),
+        ..*a
+    }
+}
+
+fn share(part: Nanos, whole: Nanos) -> f64 {
+    ctrace_core::export::rows::percent(part, whole)
+}

@@ -1,0 +1,33 @@
+//! The help screen: the keys from their table, and what the columns are.
+
+use super::paragraph;
+use crate::{
+    top::{columns::Column, keys::BINDINGS},
+    ui::names,
+};
+use ratatui::text::Line;
+
+pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
+    let mut lines = paragraph("Keys", width);
+    lines.extend(list(BINDINGS.iter().map(|binding| (binding.shown, binding.help)), width));
+    lines.push(Line::default());
+    lines.extend(paragraph("Columns", width));
+    lines.extend(list(Column::ALL.iter().map(|column| (column.heading(), column.help())), width));
+    lines.push(Line::default());
+    lines.extend(paragraph(
+        "~ marks what is not exact: what probes cost, and percentiles of long stretches of time. \
+         While numbers are compared, columns show changes: +9%, ×12, pp for points of a percentage, \
+         = for none, new and gone.",
+        width,
+    ));
+    lines
+}
+
+fn list(rows: impl Iterator<Item = (&'static str, &'static str)>, width: usize) -> Vec<Line<'static>> {
+    const ROOM: usize = 10;
+    let row = |(what, help): (&str, &str)| {
+        let fill = " ".repeat(ROOM.saturating_sub(names::width(what)));
+        format!("{what}{fill} {help}")
+    };
+    rows.map(row).flat_map(|text| paragraph(&text, width)).collect()
+}

@@ -1,0 +1,122 @@
+//! The model as lines: pure, for a window of any size.
+
+mod detail;
+mod help;
+pub(super) mod status;
+mod table;
+mod texts;
+
+use super::model::{Mode, Model, View};
+use crate::ui::{
+    Style as TextStyle,
+    style::{Tone, pieces},
+};
+use ratatui::{
+    style::{Color, Modifier, Style},
+    text::{Line, Span},
+};
+
+/// What a window shows.
+pub(super) struct Drawn {
+    /// As many as the window has rows, at most.
+    pub(super) lines: Vec<Line<'static>>,
+    /// A text can be scrolled so far.
+    pub(super) last_scroll: usize,
+}
+
+/// Rows of a window from which on there is a line of views, and one of keys.
+const ROOM_FOR_VIEWS: usize = 8;
+const ROOM_FOR_KEYS: usize = 4;
+
+pub(super) fn draw(model: &Model) -> Drawn {
+    let (width, height) = model.size;
+    let mut top = vec![status::title_line(model, width), status::status_line(model, width)];
+    if height >= ROOM_FOR_VIEWS {
+        top.push(status::views_line(model, width));
+    }
+    let mut bottom = Vec::new();
+    if height >= ROOM_FOR_KEYS || model.mode != Mode::Look {
+        bottom.push(status::keys_line(model, width));
+    }
+    let room = height.saturating_sub(top.len() + bottom.len());
+    let (mut body, last_scroll) = body(model, width, room);
+    body.truncate(room);
+    body.resize(room, Line::default());
+    let mut lines: Vec<Line<'static>> = top.into_iter().chain(body).collect();
+    lines.truncate(height.saturating_sub(bottom.len()));
+    lines.extend(bottom);
+    Drawn { lines, last_scroll }
+}
+
+/// The lines, and how far they can be scrolled.
+fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usize) {
+    if model.mode == Mode::Help {
+        return scrolled(help::lines(width), model.scroll, height);
+    }
+    let Some(figures) = model.figures() else {
+        let text = format!("The first numbers come after {} …", status::seconds(model.interval));
+        return (paragraph(&text, width), 0);
+    };
+    if model.view != View::Threads && model.rows().is_empty() {
+        return (texts::nothing(model, figures, width), 0);
+    }
+    match model.view {
+        View::Functions => (with_detail(model, width, height), 0),
+        View::Histogram => scrolled(texts::histogram(model, figures, width, height), 0, height),
+        View::Tree | View::Paths | View::Threads => {
+            scrolled(texts::listing(model, figures, width), model.scroll, height)
+        }
+    }
+}
+
+/// The table, and below it what is known of the chosen function.
+fn with_detail(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
+    /// Rows of the table, at least.
+    const LEAST: usize = 5;
+    if !model.detail {
+        return table::lines(model, width, height);
+    }
+    let mut detail = detail::lines(model, width);
+    detail.truncate(height.saturating_sub(LEAST));
+    let mut lines = table::lines(model, width, height - detail.len());
+    lines.resize(height - detail.len(), Line::default());
+    lines.extend(detail);
+    lines
+}
+
+fn scrolled(
+    lines: Vec<Line<'static>>,
+    scroll: usize,
+    height: usize,
+) -> (Vec<Line<'static>>, usize) {
+    let last = lines.len().saturating_sub(height);
+    (lines.into_iter().skip(scroll.min(last)).collect(), last)
+}
+
+/// Marked text as lines.
+fn marked(text: &str, colour: bool) -> Vec<Line<'static>> {
+    let span = |(tone, text)| Span::styled(text, look(tone, colour));
+    text.lines().map(|line| Line::from_iter(pieces(line).into_iter().map(span))).collect()
+}
+
+/// Plain text, wrapped.
+fn paragraph(text: &str, width: usize) -> Vec<Line<'static>> {
+    let style = TextStyle { width: Some(width.max(1)), colour: false };
+    marked(&crate::ui::text::paragraph(text, Tone::Plain, &style), false)
+}
+
+/// How a tone looks. What matters is told by words; this only helps the eye.
+fn look(tone: Tone, colour: bool) -> Style {
+    let plain = Style::default();
+    let with = |color| if colour { plain.fg(color) } else { plain };
+    match tone {
+        Tone::Plain => plain,
+        Tone::Title | Tone::Heading => plain.add_modifier(Modifier::BOLD),
+        Tone::Group => with(Color::Cyan),
+        Tone::Name => with(Color::Green),
+        Tone::Dim => plain.add_modifier(Modifier::DIM),
+        Tone::Warm => with(Color::Yellow),
+        Tone::Hot => with(Color::Red).add_modifier(Modifier::BOLD),
+        Tone::Warning => with(Color::Yellow).add_modifier(Modifier::BOLD),
+    }
+}

@@ -1,0 +1,191 @@
+//! The lines around the body: the target, losses and costs, the views, the keys.
+
+use super::look;
+use crate::{
+    top::{
+        keys::BINDINGS,
+        model::{Basis, Mode, Model, View},
+        sums::WITHIN_PERCENT,
+    },
+    ui::{
+        head, names,
+        style::Tone,
+        units::{ABSENT, Digits, count, counted, percent, time},
+    },
+};
+use ctrace_core::{export::clean::clean, units::Nanos};
+use ratatui::text::{Line, Span};
+use std::time::Duration;
+
+/// What is looked at.
+pub(in crate::top) fn title(model: &Model) -> String {
+    let Some(figures) = &model.data().interval else { return "ctrace top".to_owned() };
+    let target = &figures.report.target;
+    let command: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
+    let mut title = command.join(" ");
+    if let (true, Some(exe)) = (title.is_empty(), &target.exe) {
+        title = clean(exe).into_owned();
+    }
+    if let Some(pid) = target.pid {
+        title += &format!(" · pid {}", pid.0);
+    }
+    title
+}
+
+/// The stretch of time that the numbers are from.
+pub(in crate::top) fn stretch(model: &Model) -> String {
+    let duration = model.figures().map(|figures| figures.report.duration_ns);
+    let duration = duration.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, Digits::Short));
+    match (model.basis, &model.baseline) {
+        (Basis::Interval, _) => format!("last {duration}"),
+        (Basis::Start, None) => format!("since start, {duration}"),
+        (Basis::Start, Some(_)) => format!("since freeze, {duration}"),
+    }
+}
+
+pub(super) fn seconds(duration: Duration) -> String {
+    time(crate::session::tracer::nanos(duration), Digits::Short)
+}
+
+/// The target, and at the right what state this is in.
+pub(super) fn title_line(model: &Model, width: usize) -> Line<'static> {
+    let mut states = Vec::new();
+    if model.is_paused() {
+        states.push("PAUSED".to_owned());
+    }
+    if let Some(baseline) = &model.baseline {
+        let since = model.figures().map(|figures| figures.report.end_ns.since(baseline.at));
+        let since = time(since.unwrap_or(Nanos::ZERO), Digits::Short);
+        states.push(format!("COMPARED with {since} ago"));
+    }
+    if model.ended {
+        let exit = model.data().interval.as_ref().and_then(|last| last.report.target.exit);
+        states.push(exit.map_or_else(|| "tracing ended".to_owned(), head::ending));
+    }
+    let state = names::cut_middle(&states.join(" · "), width);
+    let room = width.saturating_sub(names::width(&state) + 1);
+    let title = if room == 0 { String::new() } else { names::cut_middle(&title(model), room) };
+    let fill = width.saturating_sub(names::width(&title) + names::width(&state));
+    Line::from_iter([
+        Span::styled(title, look(Tone::Title, model.colour)),
+        Span::raw(" ".repeat(fill)),
+        Span::styled(state, look(Tone::Warning, model.colour)),
+    ])
+}
+
+/// Everything that is not in the numbers, since the start.
+pub(in crate::top) fn losses(model: &Model) -> String {
+    let data = model.data();
+    let loss = &data.lost;
+    let mut parts = Vec::new();
+    for (number, one, many) in [
+        (loss.events, "event", "events"),
+        (loss.late, "late event", "late events"),
+        (loss.calls_untimed, "untimed call", "untimed calls"),
+        (loss.decode_errors, "decode error", "decode errors"),
+        (data.missed, "interval", "intervals"),
+    ] {
+        if number > 0 {
+            parts.push(counted(number, one, many));
+        }
+    }
+    if parts.is_empty() { "loss: none".to_owned() } else { format!("loss: {}", parts.join(", ")) }
+}
+
+/// Losses, the cost of the probes, and what is not exact: always visible.
+pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
+    let losses = losses(model);
+    let tone = if model.data().lost.events > 0 { Tone::Warning } else { Tone::Plain };
+    let mut rest = String::new();
+    if let Some(figures) = model.figures() {
+        let report = &figures.report;
+        rest += " · probes ";
+        rest += &match figures.percent_of_cpu(figures.cost()) {
+            Some(share) => format!("~{} of its CPU time", percent(share)),
+            None => format!("~{}", time(figures.cost(), Digits::Short)),
+        };
+        if report.approximate {
+            let within = match model.basis {
+                Basis::Interval => "0.1".to_owned(),
+                Basis::Start => WITHIN_PERCENT.to_string(),
+            };
+            rest += &format!(" · ~ within {within} %");
+        }
+        rest += &format!(" · tracked {}", percent(report.tracked_percent));
+        if report.filtered_calls > 0 {
+            rest += &format!(" · {} calls filtered", count(report.filtered_calls));
+        }
+    }
+    let losses = names::cut_middle(&losses, width);
+    let rest = cut_end(&rest, width.saturating_sub(names::width(&losses)));
+    Line::from_iter([Span::styled(losses, look(tone, model.colour)), Span::raw(rest)])
+}
+
+/// The views, and what of them is shown.
+pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
+    let mut text = String::new();
+    for view in View::ALL {
+        let name = view.name();
+        text += &if view == model.view { format!("[{name}]") } else { format!(" {name} ") };
+    }
+    text += &format!("· {}", stretch(model));
+    if matches!(model.view, View::Functions | View::Histogram) {
+        let arrow = if model.sort.reversed { '▲' } else { '▼' };
+        text += &format!(" · {} {arrow}", model.sort.column.heading());
+    }
+    if !model.filter.is_empty() && model.mode != Mode::Filter {
+        text += &format!(" · /{}", model.filter);
+    }
+    Line::styled(cut_end(&text, width), look(Tone::Group, model.colour))
+}
+
+/// What can be done; what was done; what is being asked.
+pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
+    let text = match (model.mode, &model.message) {
+        (Mode::Filter, _) => {
+            let behind = "▏  Enter: keep  Esc: none";
+            let room = width.saturating_sub(names::width(behind) + 1);
+            format!("/{}{behind}", names::cut_start(&model.filter, room.max(10)))
+        }
+        (Mode::Export, _) => "write as  t text  j JSON  c CSV  Esc: not at all".to_owned(),
+        (Mode::Help, _) => "↑↓ PgUp PgDn: more   Esc: back".to_owned(),
+        (Mode::Look, Some(message)) => clean(message).into_owned(),
+        (Mode::Look, None) => hints(width),
+    };
+    Line::styled(cut_end(&text, width), look(Tone::Dim, model.colour))
+}
+
+/// The keys one needs first, as many as there is room for.
+fn hints(width: usize) -> String {
+    let short = [
+        ("q", "quit"),
+        ("?", "help"),
+        ("←", "→ sort"),
+        ("/", "filter"),
+        ("Tab", "view"),
+        ("Enter", "detail"),
+        ("Space", "pause"),
+        ("c", "since start"),
+        ("b", "compare"),
+        ("e", "export"),
+    ];
+    debug_assert!(short.iter().all(|(key, _)| BINDINGS.iter().any(|b| b.shown.contains(key))));
+    let mut text = String::new();
+    for (key, what) in short {
+        let next = format!("{}{key} {what}", if text.is_empty() { "" } else { "  " });
+        if names::width(&text) + names::width(&next) > width {
+            break;
+        }
+        text += &next;
+    }
+    text
+}
+
+/// Without what does not fit.
+fn cut_end(text: &str, room: usize) -> String {
+    if names::width(text) <= room {
+        return text.to_owned();
+    }
+    let start: String = names::head(text, room.saturating_sub(1)).to_owned();
+    if room == 0 { String::new() } else { format!("{start}…") }
+}

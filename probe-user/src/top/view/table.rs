@@ -1,0 +1,133 @@
+//! The table of functions: names, as many numbers as fit, and how they went of late.
+
+use super::look;
+use crate::{
+    top::{
+        columns::{Column, shown, trend_room},
+        export::cell,
+        figures::Figures,
+        model::Model,
+    },
+    ui::{names, plot, style::Tone},
+};
+use ratatui::{
+    style::{Modifier, Style},
+    text::{Line, Span},
+};
+
+/// What a number takes at least, so that columns stand still.
+const LEAST: usize = 7;
+/// The mark of the chosen row.
+const MARK: char = '›';
+
+pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
+    let Some(figures) = model.figures() else { return Vec::new() };
+    let rows = model.rows();
+    let selected = model.selected_row(&rows);
+    let room = height.saturating_sub(1).max(1);
+    // Whole screenfuls, so that rows stand still while one moves among them.
+    let first = (selected / room * room).min(rows.len().saturating_sub(room));
+    let visible = &rows[first..rows.len().min(first + room)];
+    let layout = Layout::new(model, figures, visible, width);
+    let mut lines = vec![layout.headings(model)];
+    for (at, &place) in visible.iter().enumerate() {
+        let is_selected = first + at == selected;
+        lines.push(layout.row(model, figures, (at, place), is_selected));
+    }
+    lines
+}
+
+/// The texts of the visible cells, and what each column takes.
+struct Layout {
+    columns: Vec<Column>,
+    /// By column, then by row.
+    cells: Vec<Vec<String>>,
+    widths: Vec<usize>,
+    name: usize,
+    trend: usize,
+}
+
+impl Layout {
+    fn new(model: &Model, figures: &Figures, visible: &[usize], width: usize) -> Self {
+        let columns = shown(width, model.sort.column);
+        let texts = |&column: &Column| -> Vec<String> {
+            visible.iter().map(|&place| cell(model, figures, column, place)).collect()
+        };
+        let cells: Vec<Vec<String>> = columns.iter().map(texts).collect();
+        let width_of = |(column, cells): (&Column, &Vec<String>)| {
+            let heading = names::width(&heading(model, *column));
+            cells.iter().map(|cell| names::width(cell)).fold(heading.max(LEAST), usize::max)
+        };
+        let widths: Vec<usize> = columns.iter().zip(&cells).map(width_of).collect();
+        let trend = trend_room(width);
+        let numbers: usize = widths.iter().map(|width| width + 1).sum();
+        // Beside the mark.
+        let name = width.saturating_sub(numbers + trend + 1).max(4);
+        Self { columns, cells, widths, name, trend }
+    }
+
+    fn headings(&self, model: &Model) -> Line<'static> {
+        let mut text = format!(" {}", padded(&heading(model, Column::Name), self.name));
+        for (column, width) in self.columns.iter().zip(&self.widths) {
+            text += &format!(" {:>width$}", heading(model, *column));
+        }
+        if self.trend > 0 {
+            text += &format!(" {}", trend_column(model).heading());
+        }
+        Line::styled(text, look(Tone::Heading, model.colour))
+    }
+
+    fn row(
+        &self,
+        model: &Model,
+        figures: &Figures,
+        (at, place): (usize, usize),
+        is_selected: bool,
+    ) -> Line<'static> {
+        let name = names::shorten(&names::label(&figures.report.functions[place]), self.name);
+        let mark = if is_selected { MARK } else { ' ' };
+        let idle = figures.report.functions[place].calls == 0;
+        let tone = if idle { Tone::Dim } else { Tone::Name };
+        let mut spans = vec![
+            Span::raw(mark.to_string()),
+            Span::styled(padded(&name, self.name), look(tone, model.colour)),
+        ];
+        for ((column, cells), width) in self.columns.iter().zip(&self.cells).zip(&self.widths) {
+            let value = column.value(figures, place);
+            let tone = match (column, value) {
+                (Column::Exclusive, Some(share)) => Tone::of_percent(share),
+                _ => Tone::Plain,
+            };
+            let fill = width.saturating_sub(names::width(&cells[at])) + 1;
+            let text = format!("{}{}", " ".repeat(fill), cells[at]);
+            spans.push(Span::styled(text, look(tone, model.colour)));
+        }
+        if self.trend > 0 {
+            let id = figures.ids[place];
+            let numbers = model.data().trend.of(id, trend_column(model), self.trend - 1);
+            spans.push(Span::raw(format!(" {}", plot::sparkline(&numbers))));
+        }
+        let whole = match is_selected {
+            true => Style::default().add_modifier(Modifier::REVERSED),
+            false => Style::default(),
+        };
+        Line::from(spans).style(whole)
+    }
+}
+
+/// What sparklines are of: the column sorted by.
+fn trend_column(model: &Model) -> Column {
+    if model.sort.column == Column::Name { Column::Rate } else { model.sort.column }
+}
+
+fn heading(model: &Model, column: Column) -> String {
+    match (model.sort.column == column, model.sort.reversed) {
+        (true, false) => format!("{}▼", column.heading()),
+        (true, true) => format!("{}▲", column.heading()),
+        (false, _) => column.heading().to_owned(),
+    }
+}
+
+fn padded(text: &str, room: usize) -> String {
+    format!("{text}{}", " ".repeat(room.saturating_sub(names::width(text))))
+}

@@ -1,0 +1,92 @@
+//! The views that are the same as those of a report: histogram, tree, paths, threads.
+
+use super::{marked, paragraph};
+use crate::{
+    top::{
+        figures::Figures,
+        model::{Model, View},
+        narrow::narrow,
+    },
+    ui::{
+        Style, ViewOptions, names, notes,
+        style::Tone,
+        units::counted,
+        views::{self, Context, hist},
+    },
+};
+use ctrace_core::export::rows::Selection;
+use ratatui::text::Line;
+
+/// Rows that are drawn: one scrolls no further.
+const MOST: usize = 1_000;
+
+/// Why there are no rows.
+pub(super) fn nothing(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
+    if !model.filter.is_empty() {
+        let text = format!("No function that was called matches '{}'.", model.filter);
+        return paragraph(&text, width);
+    }
+    let lines = notes::nothing_called(&figures.report);
+    lines.iter().flat_map(|line| paragraph(line, width)).collect()
+}
+
+/// The durations of the chosen function.
+pub(super) fn histogram(
+    model: &Model,
+    figures: &Figures,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let Some(place) = model.selected_place() else { return Vec::new() };
+    let function = &figures.report.functions[place];
+    let about = format!(" · {}", counted(function.timed, "timed call", "timed calls"));
+    let room = width.saturating_sub(names::width(&about));
+    let name = names::shorten(&names::label(function), room.max(8));
+    let mut text = format!("{}{about}\n", Tone::Title.mark(&name));
+    match figures.report.histogram_of(place) {
+        // Below two headings; a gap between calls takes rows as well.
+        Some(histogram) => {
+            let rows = height.saturating_sub(2).max(4);
+            text += &hist::bars(&style(width), &histogram.durations, &function.durations, rows);
+        }
+        None => text += "No call with a known duration ended in this time.\n",
+    }
+    marked(&text, model.colour)
+}
+
+/// The tree, the paths or the threads.
+pub(super) fn listing(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
+    let view = match model.view {
+        View::Paths => &views::PATHS,
+        View::Threads => &views::THREADS,
+        _ => &views::TREE,
+    };
+    let narrowed = (!model.filter.is_empty())
+        .then(|| narrow(&figures.report, &model.filter, model.view == View::Threads));
+    let report = narrowed.as_ref().unwrap_or(&figures.report);
+    let rows = match model.view {
+        View::Threads => report.threads.len(),
+        _ => report.paths.len(),
+    };
+    if rows == 0 {
+        return paragraph("Nothing to show here.", width);
+    }
+    let options = ViewOptions::default();
+    let selection = Selection { top: Some(MOST), ..Selection::default() };
+    let context =
+        Context { report, options: &options, selection: &selection, style: &style(width) };
+    let text = (view.draw)(&context);
+    // The first line names the view, which the screen does already; the last tells of options.
+    let lines = text.lines().skip(1).take_while(|line| !line.contains("--top"));
+    let mut lines = marked(&lines.collect::<Vec<_>>().join("\n"), model.colour);
+    if rows > MOST {
+        let text = format!("… {} not shown", counted((rows - MOST) as u64, "row", "rows"));
+        lines.extend(paragraph(&text, width));
+    }
+    lines
+}
+
+/// Views need this much to be readable; what is beyond the window is cut off.
+fn style(width: usize) -> Style {
+    Style { width: Some(width.max(40)), colour: false }
+}
