@@ -18,6 +18,7 @@ pub mod recorded;
 pub mod report;
 pub mod serve;
 pub mod targets;
+pub mod tmux;
 pub mod tools;
 pub mod trace;
 pub mod truth;

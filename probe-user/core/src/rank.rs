@@ -16,7 +16,8 @@ pub(crate) const PERMILLE: [u64; 5] = [500, 900, 950, 990, 999];
 
 /// The nearest rank: the least rank such that at least `permille` of the calls are at or below it.
 pub(crate) fn nearest_rank(count: u64, permille: u64) -> u64 {
-    (count * permille).div_ceil(1_000).saturating_sub(1)
+    let calls = u128::from(count) * u128::from(permille);
+    (calls.div_ceil(1_000) as u64).saturating_sub(1)
 }
 
 /// How many calls are cut off at each end.

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 /// Watch a running process on a screen that changes while it runs
 #[derive(Debug, Args)]
-#[command(after_help = "Keys are told by ? on the screen. Losses and what the probes cost are always \
+#[command(
+    after_help = "Keys are told by ? on the screen. Losses and what the probes cost are always \
     shown; ~ marks what is not exact. With NO_COLOR set there is no colour.\n\nExamples:\n  \
     sudo ctrace top 4711 -f 'handle_*'\n  \
     sudo ctrace top 4711                         the marker scopes of a program that has some\n  \
     sudo ctrace top $(pidof redis-server) -f '/^(read|write).*/' --interval 2\n  \
-    sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%")]
+    sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
+)]
 pub struct TopArgs {
     /// The process to watch: all its threads
     #[arg(value_name = "PID")]

@@ -2,6 +2,7 @@
 //! late or turn out not to be armed at all.
 
 use ctrace_core::{
+    export::rows::is_never_called,
     function::FunctionKind,
     report::{FunctionReport, Report},
 };
@@ -30,7 +31,7 @@ impl Catalogue {
             let namesake = namesakes.entry((&function.name, &function.object)).or_default();
             *namesake += 1;
             let id = self.id(function, *namesake);
-            self.seen[id.0] |= function.calls + function.headless > 0;
+            self.seen[id.0] |= !is_never_called(function);
             id
         });
         ids.collect()

@@ -72,9 +72,9 @@ pub(super) fn write(model: &Model, format: Format, folder: &Path) -> anyhow::Res
 }
 
 fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<String> {
-    let report = narrow(&figures.report, &model.filter, model.view == View::Threads);
+    let mut report = narrow(&figures.report, &model.filter, model.view == View::Threads);
     let view = match model.view {
-        View::Functions => &views::SUMMARY,
+        View::Functions | View::Notes => &views::SUMMARY,
         View::Histogram => &views::HIST,
         View::Tree => &views::TREE,
         View::Paths => &views::PATHS,
@@ -91,6 +91,8 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
         }
         Format::Text if model.view == View::Functions => table(model, figures),
         Format::Text => {
+            // Which would say that they are closer than those of sums are; a note tells of these.
+            report.approximate &= model.basis == Basis::Interval;
             let options = ViewOptions { views: vec![view.into()], sort, ..ViewOptions::default() };
             ui::render_table(&report, &options, &Style::default())?
         }

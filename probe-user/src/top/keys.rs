@@ -65,8 +65,18 @@ pub(super) static BINDINGS: &[Binding] = &[
     key(&[KeyCode::PageUp], "PgUp", Action::Page(-1), "a screen back"),
     key(&[KeyCode::Home, Char('g')], "Home g", Action::First, "first row"),
     key(&[KeyCode::End, Char('G')], "End G", Action::Last, "last row"),
-    key(&[KeyCode::Right, Char('>')], "→ >", Action::SortBeside(1), "sort by the column on the right"),
-    key(&[KeyCode::Left, Char('<')], "← <", Action::SortBeside(-1), "sort by the column on the left"),
+    key(
+        &[KeyCode::Right, Char('>')],
+        "→ >",
+        Action::SortBeside(1),
+        "sort by the column on the right",
+    ),
+    key(
+        &[KeyCode::Left, Char('<')],
+        "← <",
+        Action::SortBeside(-1),
+        "sort by the column on the left",
+    ),
     key(&[Char('1')], "1 … 9", Action::SortAt(1), "sort by this column of numbers"),
     key(&[Char('n')], "n", Action::SortByName, "sort by name"),
     key(&[Char('r')], "r", Action::Reverse, "the other way round"),
@@ -78,10 +88,16 @@ pub(super) static BINDINGS: &[Binding] = &[
     key(&[Char('t')], "t", Action::View(View::Tree), "call tree"),
     key(&[Char('p')], "p", Action::View(View::Paths), "call paths"),
     key(&[Char('T')], "T", Action::View(View::Threads), "threads"),
+    key(&[Char('N')], "N", Action::View(View::Notes), "notes: what is missing, and what to know"),
     key(&[KeyCode::Enter, Char('d')], "Enter d", Action::Detail, "more about the chosen function"),
     key(&[Char(' ')], "Space", Action::Pause, "pause: the screen stands still, counting goes on"),
     key(&[Char('c')], "c", Action::Basis, "the last interval, or all since the start"),
-    key(&[Char('b')], "b", Action::Freeze, "freeze the numbers and compare with them; again: no more"),
+    key(
+        &[Char('b')],
+        "b",
+        Action::Freeze,
+        "freeze the numbers and compare with them; again: no more",
+    ),
     key(&[Char('e')], "e", Action::Export, "write what is shown into a file"),
     key(&[KeyCode::Esc], "Esc", Action::Cancel, "leave help, question or filter"),
 ];
@@ -95,7 +111,9 @@ pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
         return (key.code == Char('c')).then_some(Action::Quit);
     }
     match (mode, key.code) {
-        (Mode::Look, Char(digit @ '1'..='9')) => Some(Action::SortAt(digit as usize - '0' as usize)),
+        (Mode::Look, Char(digit @ '1'..='9')) => {
+            Some(Action::SortAt(digit as usize - '0' as usize))
+        }
         (Mode::Look, code) => {
             BINDINGS.iter().find(|binding| binding.keys.contains(&code)).map(|found| found.action)
         }

@@ -20,11 +20,12 @@ pub(super) enum View {
     Tree,
     Paths,
     Threads,
+    Notes,
 }
 
 impl View {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Functions, Self::Histogram, Self::Tree, Self::Paths, Self::Threads];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Functions, Self::Histogram, Self::Tree, Self::Paths, Self::Threads, Self::Notes];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -33,6 +34,7 @@ impl View {
             Self::Tree => "tree",
             Self::Paths => "paths",
             Self::Threads => "threads",
+            Self::Notes => "notes",
         }
     }
 }
@@ -176,7 +178,11 @@ impl Model {
             }
             Action::SortAt(number) => {
                 let columns = shown(self.size.0, self.sort.column);
-                columns.get(number - 1).copied().into_iter().for_each(|column| self.sort_by(column));
+                columns
+                    .get(number - 1)
+                    .copied()
+                    .into_iter()
+                    .for_each(|column| self.sort_by(column));
             }
             Action::SortByName => self.sort_by(Column::Name),
             Action::Reverse => self.sort.reversed = !self.sort.reversed,

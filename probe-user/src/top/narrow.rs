@@ -35,15 +35,15 @@ pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
 fn keep_paths(report: &mut Report, matching: &[bool]) -> Vec<bool> {
     let mut kept = matching.to_vec();
     let mut wanted: Vec<bool> = Vec::with_capacity(report.paths.len());
-    for path in &report.paths {
+    for (place, path) in report.paths.iter_mut().enumerate() {
+        // Parents come first; what claims otherwise has none.
+        path.parent = path.parent.filter(|&parent| parent < place);
         let below = path.parent.is_some_and(|parent| wanted[parent]);
         wanted.push(below || matching[path.function]);
     }
-    for place in (0..wanted.len()).rev().filter(|&place| wanted[place]).collect::<Vec<_>>() {
-        let mut above = report.paths[place].parent;
-        while let Some(parent) = above.filter(|&parent| !wanted[parent]) {
+    for place in (0..wanted.len()).rev() {
+        if let (true, Some(parent)) = (wanted[place], report.paths[place].parent) {
             wanted[parent] = true;
-            above = report.paths[parent].parent;
         }
     }
     let (mut places, mut next) = (Vec::with_capacity(wanted.len()), 0);

@@ -8,9 +8,7 @@ use ratatui::{
     crossterm::{
         cursor::{Hide, Show},
         event, execute,
-        terminal::{
-            EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-        },
+        terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
     },
     text::Text,
 };
@@ -68,6 +66,10 @@ impl Screen {
     }
 
     pub(super) fn draw(&mut self, drawn: Drawn) -> anyhow::Result<()> {
+        if !IS_UP.load(Ordering::SeqCst) {
+            // A thread has panicked, and its end is being told.
+            return Ok(());
+        }
         let text = Text::from(drawn.lines);
         let drawn = self.terminal.draw(|frame| frame.render_widget(text, frame.area()));
         drawn.map(drop).context("cannot write to the terminal")

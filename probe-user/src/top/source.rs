@@ -91,7 +91,9 @@ fn trace(
     drop(plan);
     let ending = Ending { after: None, signals: Signals::Elsewhere, commands: Some(commands) };
     let begun = || {
-        let cpu = Process::cpu_time(pid.0);
+        // With children the clock counts from here on.
+        let follow = args.what.probes.follow;
+        let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(pid.0) };
         events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
     };
     trace::run(&mut tracer, watched, ending, begun)

@@ -6,9 +6,10 @@
 
 use super::{catalogue::RowId, figures::Figures};
 use ctrace_core::{
+    export::rows::{is_never_called, percent},
     report::{
-        DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport,
-        ThreadReport,
+        DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
+        PathReport, ThreadReport,
     },
     units::{Nanos, Pid, Tid},
 };
@@ -51,7 +52,7 @@ impl Sums {
         report.end_ns = new.end_ns;
         report.duration_ns = new.end_ns.since(report.start_ns);
         report.tracked_ns = report.tracked_ns.saturating_add(new.tracked_ns);
-        report.tracked_percent = share(report.tracked_ns, report.duration_ns);
+        report.tracked_percent = percent(report.tracked_ns, report.duration_ns);
         report.approximate = true;
         report.filtered_calls = report.filtered_calls.saturating_add(new.filtered_calls);
         report.paths_other_calls = report.paths_other_calls.saturating_add(new.paths_other_calls);
@@ -59,6 +60,9 @@ impl Sums {
         report.loss.calls_open = new.loss.calls_open;
         report.target.clone_from(&new.target);
         report.notes.clone_from(&new.notes);
+        report.notes.push(format!(
+            "percentiles of more than one interval come from histograms: within {WITHIN_PERCENT} %"
+        ));
         self.figures.cpu = match (self.figures.cpu, interval.cpu) {
             (Some(sum), Some(cpu)) => Some(sum.saturating_add(cpu)),
             _ => None,
@@ -82,7 +86,7 @@ impl Sums {
             }
             // It may stand in for one that had not come yet.
             let sum = &mut report.functions[id.0];
-            if sum.calls + sum.headless == 0 {
+            if is_never_called(sum) {
                 *sum = emptied(new);
             }
             add_function(sum, new);
@@ -90,7 +94,7 @@ impl Sums {
             spent[id.0] = spent[id.0].saturating_add(cost);
         }
         for function in &mut report.functions {
-            function.active_exclusive_percent = share(function.active_exclusive_ns, duration);
+            function.active_exclusive_percent = percent(function.active_exclusive_ns, duration);
         }
     }
 
@@ -127,7 +131,7 @@ impl Sums {
         let report = &mut self.figures.report;
         // Open calls are those of the last interval.
         for path in &mut report.paths {
-            path.calls -= path.open;
+            path.calls = path.calls.saturating_sub(path.open);
             path.open = 0;
         }
         let mut places = Vec::with_capacity(interval.report.paths.len());
@@ -252,8 +256,4 @@ fn durations(sum: &FunctionReport, new: &FunctionReport) -> DurationReport {
         cv: (mean > 0.0).then(|| sd / mean),
         ..*a
     }
-}
-
-fn share(part: Nanos, whole: Nanos) -> f64 {
-    ctrace_core::export::rows::percent(part, whole)
 }

@@ -32,15 +32,20 @@ impl Distribution {
             let places = counts.iter_mut().skip(at - start);
             places.zip(&summand.counts).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
         }
-        let edges = (start..=end).map(|bucket| Nanos(log_bounds(bucket, sub_bits).0));
+        let edges = (start..end).map(|bucket| Nanos(log_bounds(bucket, sub_bits).0));
+        let (last, width) = log_bounds(end - 1, sub_bits);
+        let edges = edges.chain([Nanos(last.saturating_add(width))]);
         *self = Self { edges_ns: edges.collect(), counts };
     }
 
-    /// How fine the buckets are: the last one's width tells, where it is not as short as can be.
+    /// How fine the buckets are, where they are not all as narrow as can be.
     fn sub_bits(&self) -> u32 {
-        let [.., from, to] = self.edges_ns.as_slice() else { return 0 };
-        let width = to.since(*from).0.max(1);
-        from.0.checked_ilog2().unwrap_or(0).saturating_sub(width.ilog2())
+        let whole = self.edges_ns.windows(2).filter(|edges| edges[1] < Nanos::MAX);
+        let bits = whole.map(|edges| {
+            let width = edges[1].since(edges[0]).0.max(1);
+            edges[0].0.checked_ilog2().unwrap_or(0).saturating_sub(width.ilog2())
+        });
+        bits.max().unwrap_or(0)
     }
 
     /// The duration that so many thousandths of the calls do not exceed, as the middle of its bucket.

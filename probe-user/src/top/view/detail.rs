@@ -1,13 +1,8 @@
 //! All that is known of the chosen function, in a few lines.
 
-use super::paragraph;
+use super::{TIED, paragraph};
 use crate::{
-    top::{
-        columns::Column,
-        compare::Change,
-        figures::Figures,
-        model::Model,
-    },
+    top::{columns::Column, compare::Change, figures::Figures, model::Model},
     ui::{
         names,
         units::{Digits, count, maybe_time, percent, ratio, time},
@@ -47,14 +42,14 @@ fn heading(function: &FunctionReport, width: usize) -> String {
 
 fn calls(figures: &Figures, function: &FunctionReport, place: usize) -> String {
     let rate = Column::Rate.text(Column::Rate.value(figures, place), false);
-    format!(
-        "calls {} · {rate}/s · open {} · untimed {} · headless {} · threads {}",
-        count(function.calls),
-        count(function.open),
-        count(function.untimed),
-        count(function.headless),
-        count(function.threads),
-    )
+    joined([
+        format!("calls {}", count(function.calls)),
+        format!("{rate}/s"),
+        format!("open {}", count(function.open)),
+        format!("untimed {}", count(function.untimed)),
+        format!("headless {}", count(function.headless)),
+        format!("threads {}", count(function.threads)),
+    ])
 }
 
 fn durations(function: &FunctionReport, approximate: bool) -> String {
@@ -62,7 +57,7 @@ fn durations(function: &FunctionReport, approximate: bool) -> String {
     let about = if approximate { "~" } else { "" };
     let exact = |name, ns| format!("{name} {}", maybe_time(ns, Digits::Short));
     let near = |name, ns| format!("{name} {about}{}", maybe_time(ns, Digits::Short));
-    [
+    joined([
         exact("min", of.min_ns),
         near("p50", of.p50_ns),
         near("p90", of.p90_ns),
@@ -73,24 +68,27 @@ fn durations(function: &FunctionReport, approximate: bool) -> String {
         exact("mean", of.mean_ns),
         exact("sd", of.sd_ns),
         format!("cv {}", ratio(of.cv)),
-    ]
-    .join(" · ")
+    ])
 }
 
 fn times(figures: &Figures, function: &FunctionReport, place: usize) -> String {
     let short = |ns| time(ns, Digits::Short);
     let cost = figures.spent.get(place).copied().unwrap_or_default();
     let share = figures.percent_of_cpu(cost);
-    let share = share.map_or_else(String::new, |share| format!(" ({} of the CPU time)", percent(share)));
-    format!(
-        "total {} · self {} · a {} · ae {} ({}) · probes ~{}{share}",
-        short(function.total_ns),
-        short(function.self_ns),
-        short(function.active_ns),
-        short(function.active_exclusive_ns),
-        percent(function.active_exclusive_percent),
-        short(cost),
-    )
+    let share =
+        share.map_or_else(String::new, |share| format!(" ({} of the CPU time)", percent(share)));
+    joined([
+        format!("total {}", short(function.total_ns)),
+        format!("self {}", short(function.self_ns)),
+        format!("a {}", short(function.active_ns)),
+        format!("ae {}", short(function.active_exclusive_ns)),
+        format!("probes ~{}{share}", short(cost)),
+    ])
+}
+
+/// In a row that is broken between the parts only.
+fn joined<const N: usize>(parts: [String; N]) -> String {
+    parts.map(|part| part.replace(' ', TIED)).join(" · ")
 }
 
 /// Who calls it, and what it calls, by calls and by time.
@@ -100,22 +98,25 @@ fn neighbours(figures: &Figures, place: usize) -> Vec<String> {
     let mut callers = BTreeMap::<String, u64>::new();
     let mut callees = BTreeMap::<String, Nanos>::new();
     for path in paths {
-        let parent = path.parent.map(|parent| &paths[parent]);
+        let parent = path.parent.and_then(|parent| paths.get(parent));
         if path.function == place {
             let caller = parent.map_or_else(|| "untraced code".to_owned(), name_of);
-            *callers.entry(caller).or_default() += path.calls;
+            let sum = callers.entry(caller).or_default();
+            *sum = u64::saturating_add(*sum, path.calls);
         } else if parent.is_some_and(|parent| parent.function == place) {
             let sum = callees.entry(name_of(path)).or_default();
             *sum = sum.saturating_add(path.total_ns);
         }
     }
     let mut lines = Vec::new();
-    let callers = largest(callers).map(|(name, calls)| format!("{name} ×{}", count(calls)));
+    let callers = largest(callers)
+        .map(|(name, calls)| format!("{name} ×{}", count(calls)).replace(' ', TIED));
     let callers: Vec<String> = callers.collect();
     if !callers.is_empty() {
         lines.push(format!("called by {}", callers.join(", ")));
     }
-    let callees = largest(callees).map(|(name, ns)| format!("{name} {}", time(ns, Digits::Short)));
+    let callees = largest(callees)
+        .map(|(name, ns)| format!("{name} {}", time(ns, Digits::Short)).replace(' ', TIED));
     let callees: Vec<String> = callees.collect();
     if !callees.is_empty() {
         lines.push(format!("time in {}", callees.join(", ")));
@@ -145,5 +146,5 @@ fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
         format!("{} {old} → {new} ({change})", column.heading())
     };
     let columns = [Column::Rate, Column::Exclusive, Column::P50, Column::P99, Column::Max];
-    Some(columns.map(text).join(" · "))
+    Some(joined(columns.map(text)))
 }

@@ -7,12 +7,15 @@ use crate::{
 };
 use ratatui::text::Line;
 
+const TREND: &str = "how the column sorted by went in the last intervals, each against its largest";
+
 pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     let mut lines = paragraph("Keys", width);
     lines.extend(list(BINDINGS.iter().map(|binding| (binding.shown, binding.help)), width));
     lines.push(Line::default());
     lines.extend(paragraph("Columns", width));
     lines.extend(list(Column::ALL.iter().map(|column| (column.heading(), column.help())), width));
+    lines.extend(list([("trend", TREND)].into_iter(), width));
     lines.push(Line::default());
     lines.extend(paragraph(
         "~ marks what is not exact: what probes cost, and percentiles of long stretches of time. \
@@ -23,7 +26,10 @@ pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn list(rows: impl Iterator<Item = (&'static str, &'static str)>, width: usize) -> Vec<Line<'static>> {
+fn list(
+    rows: impl Iterator<Item = (&'static str, &'static str)>,
+    width: usize,
+) -> Vec<Line<'static>> {
     const ROOM: usize = 10;
     let row = |(what, help): (&str, &str)| {
         let fill = " ".repeat(ROOM.saturating_sub(names::width(what)));

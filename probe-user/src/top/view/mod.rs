@@ -57,12 +57,14 @@ fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usiz
         let text = format!("The first numbers come after {} …", status::seconds(model.interval));
         return (paragraph(&text, width), 0);
     };
-    if model.view != View::Threads && model.rows().is_empty() {
+    let is_about_functions = !matches!(model.view, View::Threads | View::Notes);
+    if is_about_functions && model.rows().is_empty() {
         return (texts::nothing(model, figures, width), 0);
     }
     match model.view {
         View::Functions => (with_detail(model, width, height), 0),
         View::Histogram => scrolled(texts::histogram(model, figures, width, height), 0, height),
+        View::Notes => scrolled(texts::notes(model, figures, width), model.scroll, height),
         View::Tree | View::Paths | View::Threads => {
             scrolled(texts::listing(model, figures, width), model.scroll, height)
         }
@@ -99,10 +101,14 @@ fn marked(text: &str, colour: bool) -> Vec<Line<'static>> {
     text.lines().map(|line| Line::from_iter(pieces(line).into_iter().map(span))).collect()
 }
 
+/// A space at which no line is broken.
+const TIED: &str = "\u{a0}";
+
 /// Plain text, wrapped.
 fn paragraph(text: &str, width: usize) -> Vec<Line<'static>> {
     let style = TextStyle { width: Some(width.max(1)), colour: false };
-    marked(&crate::ui::text::paragraph(text, Tone::Plain, &style), false)
+    let text = crate::ui::text::paragraph(text, Tone::Plain, &style).replace(TIED, " ");
+    marked(&text, false)
 }
 
 /// How a tone looks. What matters is told by words; this only helps the eye.

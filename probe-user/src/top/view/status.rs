@@ -1,9 +1,8 @@
 //! The lines around the body: the target, losses and costs, the views, the keys.
 
-use super::look;
+use super::{look, texts};
 use crate::{
     top::{
-        keys::BINDINGS,
         model::{Basis, Mode, Model, View},
         sums::WITHIN_PERCENT,
     },
@@ -92,17 +91,14 @@ pub(in crate::top) fn losses(model: &Model) -> String {
     if parts.is_empty() { "loss: none".to_owned() } else { format!("loss: {}", parts.join(", ")) }
 }
 
-/// Losses, the cost of the probes, and what is not exact: always visible.
+/// The cost of the probes, losses, and what is not exact: always visible.
 pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
-    let losses = losses(model);
-    let tone = if model.data().lost.events > 0 { Tone::Warning } else { Tone::Plain };
-    let mut rest = String::new();
+    let (mut cost, mut rest) = (String::new(), String::new());
     if let Some(figures) = model.figures() {
         let report = &figures.report;
-        rest += " · probes ";
-        rest += &match figures.percent_of_cpu(figures.cost()) {
-            Some(share) => format!("~{} of its CPU time", percent(share)),
-            None => format!("~{}", time(figures.cost(), Digits::Short)),
+        cost += &match figures.percent_of_cpu(figures.cost()) {
+            Some(share) => format!("probes ~{} CPU · ", percent(share)),
+            None => format!("probes ~{} · ", time(figures.cost(), Digits::Short)),
         };
         if report.approximate {
             let within = match model.basis {
@@ -116,16 +112,30 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
             rest += &format!(" · {} calls filtered", count(report.filtered_calls));
         }
     }
-    let losses = names::cut_middle(&losses, width);
-    let rest = cut_end(&rest, width.saturating_sub(names::width(&losses)));
-    Line::from_iter([Span::styled(losses, look(tone, model.colour)), Span::raw(rest)])
+    let tone = if model.data().lost.events > 0 { Tone::Warning } else { Tone::Plain };
+    let mut left = width;
+    let mut part = |text: &str, tone| {
+        let text = cut_end(text, left);
+        left -= names::width(&text);
+        Span::styled(text, look(tone, model.colour))
+    };
+    Line::from_iter([
+        part(&cost, Tone::Plain),
+        part(&losses(model), tone),
+        part(&rest, Tone::Plain),
+    ])
 }
 
 /// The views, and what of them is shown.
 pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
     let mut text = String::new();
     for view in View::ALL {
-        let name = view.name();
+        let facts = model.figures().map_or(0, |figures| texts::facts(model, figures).len());
+        let number = match (view, facts) {
+            (View::Notes, 1..) => format!(" {facts}"),
+            _ => String::new(),
+        };
+        let name = format!("{}{number}", view.name());
         text += &if view == model.view { format!("[{name}]") } else { format!(" {name} ") };
     }
     text += &format!("· {}", stretch(model));
@@ -155,23 +165,24 @@ pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
     Line::styled(cut_end(&text, width), look(Tone::Dim, model.colour))
 }
 
-/// The keys one needs first, as many as there is room for.
+/// The keys one needs first, and what they are for.
+const HINTS: [(&str, &str); 10] = [
+    ("q", "quit"),
+    ("?", "help"),
+    ("←", "→ sort"),
+    ("/", "filter"),
+    ("Tab", "view"),
+    ("Enter", "detail"),
+    ("Space", "pause"),
+    ("c", "since start"),
+    ("b", "compare"),
+    ("e", "export"),
+];
+
+/// As many of them as there is room for.
 fn hints(width: usize) -> String {
-    let short = [
-        ("q", "quit"),
-        ("?", "help"),
-        ("←", "→ sort"),
-        ("/", "filter"),
-        ("Tab", "view"),
-        ("Enter", "detail"),
-        ("Space", "pause"),
-        ("c", "since start"),
-        ("b", "compare"),
-        ("e", "export"),
-    ];
-    debug_assert!(short.iter().all(|(key, _)| BINDINGS.iter().any(|b| b.shown.contains(key))));
     let mut text = String::new();
-    for (key, what) in short {
+    for (key, what) in HINTS {
         let next = format!("{}{key} {what}", if text.is_empty() { "" } else { "  " });
         if names::width(&text) + names::width(&next) > width {
             break;
@@ -188,4 +199,16 @@ fn cut_end(text: &str, room: usize) -> String {
     }
     let start: String = names::head(text, room.saturating_sub(1)).to_owned();
     if room == 0 { String::new() } else { format!("{start}…") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::keys::BINDINGS;
+
+    #[test]
+    fn hints_are_of_keys_that_there_are() {
+        let is_bound = |key: &str| BINDINGS.iter().any(|b| b.shown.split(' ').any(|k| k == key));
+        HINTS.iter().for_each(|(key, _)| assert!(is_bound(key), "{key}"));
+    }
 }

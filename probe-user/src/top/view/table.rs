@@ -72,7 +72,7 @@ impl Layout {
             text += &format!(" {:>width$}", heading(model, *column));
         }
         if self.trend > 0 {
-            text += &format!(" {}", trend_column(model).heading());
+            text += " trend";
         }
         Line::styled(text, look(Tone::Heading, model.colour))
     }

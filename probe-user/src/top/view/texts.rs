@@ -4,14 +4,15 @@ use super::{marked, paragraph};
 use crate::{
     top::{
         figures::Figures,
-        model::{Model, View},
+        model::{Basis, Model, View},
         narrow::narrow,
     },
     ui::{
-        Style, ViewOptions, names, notes,
+        Style, ViewOptions, loss_line, names, notes,
         style::Tone,
         units::counted,
         views::{self, Context, hist},
+        warnings,
     },
 };
 use ctrace_core::export::rows::Selection;
@@ -26,8 +27,25 @@ pub(super) fn nothing(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
         let text = format!("No function that was called matches '{}'.", model.filter);
         return paragraph(&text, width);
     }
-    let lines = notes::nothing_called(&figures.report);
-    lines.iter().flat_map(|line| paragraph(line, width)).collect()
+    let what = notes::nothing_called(&figures.report).into_iter().next();
+    let then = "They are shown once they are called. Those that the compiler inlined never are.";
+    let lines = what.into_iter().chain([then.to_owned()]);
+    lines.flat_map(|line| paragraph(&line, width)).collect()
+}
+
+/// What is missing from the numbers, and what else one should know.
+pub(super) fn notes(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
+    let mut texts = facts(model, figures);
+    texts.push(loss_line(&figures.report.loss));
+    texts.iter().flat_map(|text| paragraph(text, width)).collect()
+}
+
+pub(super) fn facts(model: &Model, figures: &Figures) -> Vec<String> {
+    let mut facts = warnings(&figures.report);
+    // Of sums a note tells how close they are.
+    facts.retain(|text| model.basis == Basis::Interval || !text.starts_with("approximate"));
+    facts.extend(notes::notes(&figures.report, true));
+    facts
 }
 
 /// The durations of the chosen function.

@@ -1,0 +1,242 @@
+//! `ctrace top` in a real terminal: what its screen shows of a live target, and what keys do to it.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::process::{Running, run};
+use ctrace_tests::targets::program;
+use ctrace_tests::tmux::{self, Terminal};
+use ctrace_tests::{gate, look, or_skip};
+use rustix::process::{Signal, kill_process};
+use std::process::Command;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(60);
+const FUNCTIONS: &str = "-f '*_request' -f read_from_disk -f look_up -f render_page -f compress";
+
+fn live() -> Result<Env, String> {
+    tmux::installed()?;
+    gate::live(Link::Session)
+}
+
+/// A small server that runs longer than any test.
+fn server(env: &Env) -> Running {
+    let path = env.targets.get(&program("demo.c")).expect("demo builds");
+    let running = Running::start(Command::new(path).arg("1000")).expect("demo starts");
+    look::wait_until("its threads run", || look::has_thread(running.pid(), "worker-2"))
+        .expect("it runs");
+    running
+}
+
+/// `ctrace top` on it. Afterwards the terminal says how it ended, and whether its settings are
+/// what they were.
+fn top(env: &Env, target: &Running, options: &str, (width, height): (u16, u16)) -> Terminal {
+    let script = format!(
+        "before=$(stty -g)\n'{}' top {} {FUNCTIONS} {options}\necho \"ended with $?\"\n\
+         test \"$before\" = \"$(stty -g)\" && echo settings restored",
+        env.ctrace.display(),
+        target.pid()
+    );
+    Terminal::start(&script, width, height).expect("a terminal")
+}
+
+/// The rows of the table that are about these functions.
+fn rows<'a>(screen: &'a str, names: &[&str]) -> Vec<&'a str> {
+    let is_row = |line: &&str| {
+        names.iter().any(|name| line.trim_start_matches(['›', ' ']).starts_with(name))
+    };
+    screen.lines().filter(is_row).collect()
+}
+
+fn ctrace_in(terminal: &Terminal) -> rustix::process::Pid {
+    let shell = terminal.pid().expect("a shell");
+    let child = look::children(shell).into_iter().next().expect("ctrace runs");
+    rustix::process::Pid::from_raw(child).expect("a process")
+}
+
+#[track_caller]
+fn check_end(terminal: &Terminal) {
+    terminal.shows(&["ended with 0", "settings restored"]);
+    assert!(!terminal.is_taken().expect("tmux"), "the screen or the cursor is not given back");
+}
+
+#[test]
+fn a_table_that_is_sorted_and_filtered() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    let terminal = top(&env, &target, "", (80, 24));
+    let all = ["handle_request", "look_up", "read_from_disk", "compress", "render_page"];
+    let screen = terminal.shows(&["handle_request", "look_up", "compress", "% CPU · loss: none"]);
+    assert!(screen.contains(&format!("pid {}", target.pid())), "{screen}");
+    assert!(screen.contains("[functions]") && screen.contains("ae %▼"), "{screen}");
+    // Waits for the disk take the most time.
+    terminal.when("it is sorted by ae", |s| {
+        rows(s, &all).first().is_some_and(|row| row.contains("read_from_disk"))
+    });
+    terminal.press(&["n"]).expect("keys");
+    terminal.when("it is sorted by name", |s| {
+        let rows = rows(s, &all);
+        rows.len() == all.len() && rows[0].contains("compress")
+    });
+    terminal.press(&["Right"]).expect("keys");
+    terminal.shows(&["calls/s▼"]);
+    terminal.press(&["/", "disk"]).expect("keys");
+    terminal.when("it is filtered", |s| rows(s, &all).len() == 1 && s.contains("read_from_disk"));
+    terminal.press(&["Escape"]).expect("keys");
+    terminal.when("the filter is gone", |s| rows(s, &all).len() == all.len());
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+}
+
+#[test]
+fn every_view() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    let terminal = top(&env, &target, "--interval 500ms", (100, 30));
+    terminal.shows(&["handle_request"]);
+    terminal.press(&["t"]).expect("keys");
+    terminal.shows(&["[tree]", "├─ look_up"]);
+    terminal.press(&["p"]).expect("keys");
+    terminal.shows(&["[paths]", "handle_request → look_up"]);
+    terminal.press(&["T"]).expect("keys");
+    terminal.shows(&["[threads]", "worker-0", "worker-2"]);
+    terminal.press(&["h"]).expect("keys");
+    terminal.shows(&["[histogram]", "timed calls", "◂ p"]);
+    terminal.press(&["f", "Enter"]).expect("keys");
+    terminal.shows(&["[functions]", "called by", "demo.c"]);
+    terminal.press(&["?"]).expect("keys");
+    terminal.shows(&["sort by name", "Esc: back"]);
+    terminal.press(&["Escape"]).expect("keys");
+    terminal.shows(&["[functions]", "handle_request"]);
+    terminal.press(&["c"]).expect("keys");
+    terminal.shows(&["since start", "~ within 6 %"]);
+    terminal.press(&["C-c"]).expect("keys");
+    check_end(&terminal);
+}
+
+#[test]
+fn pause_compare_and_export() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    let terminal = top(&env, &target, "--interval 300ms", (80, 24));
+    terminal.shows(&["handle_request"]);
+    terminal.press(&["Space"]).expect("keys");
+    let paused = terminal.shows(&["PAUSED"]);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(terminal.screen().expect("a screen"), paused);
+    terminal.press(&["Space"]).expect("keys");
+    terminal.when("it goes on", |s| !s.contains("PAUSED"));
+    terminal.press(&["b"]).expect("keys");
+    // The server does the same all the time: its numbers change by some percent, or not at all.
+    terminal.when("changes are shown", |s| {
+        let changed = |row: &&str| row.contains('%') || row.contains(" = ");
+        s.contains("COMPARED") && rows(s, &["look_up"]).iter().any(changed)
+    });
+    terminal.press(&["b"]).expect("keys");
+    terminal.when("they are not any more", |s| !s.contains("COMPARED"));
+    for (key, extension, text) in
+        [("t", "txt", "calls/s"), ("j", "json", "\"ctrace.report.v1\""), ("c", "csv", "p99_ns")]
+    {
+        let name = format!("ctrace-top-{}-1.{extension}", target.pid());
+        terminal.press(&["e"]).expect("keys");
+        terminal.shows(&["write as"]);
+        terminal.press(&[key]).expect("keys");
+        terminal.shows(&[&format!("written: ./{name}")]);
+        let written = std::fs::read_to_string(terminal.folder().join(name)).expect("a file");
+        assert!(written.contains(text) && written.contains("handle_request"), "{written}");
+    }
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+}
+
+#[test]
+fn windows_of_any_size() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    let terminal = top(&env, &target, "", (80, 24));
+    terminal.shows(&["handle_request", "q quit"]);
+    terminal.resize(132, 40).expect("resized");
+    terminal.shows(&["handle_request", "cost %", "mean"]);
+    terminal.resize(40, 10).expect("resized");
+    terminal.when("it has become small", |s| !s.contains("mean") && s.contains("handle_request"));
+    for (width, height) in [(20, 5), (10, 3), (2, 2), (1, 1)] {
+        terminal.resize(width, height).expect("resized");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    terminal.resize(80, 24).expect("resized");
+    terminal.shows(&["handle_request", "loss: none", "q quit"]);
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let terminal = top(&env, &target, "", (80, 24));
+        terminal.shows(&["handle_request"]);
+        assert!(terminal.is_taken().expect("tmux"));
+        kill_process(ctrace_in(&terminal), signal).expect("it runs");
+        check_end(&terminal);
+    }
+}
+
+#[test]
+fn the_last_numbers_stay_when_the_target_ends() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    let terminal = top(&env, &target, "", (80, 24));
+    terminal.shows(&["handle_request"]);
+    target.signal(Signal::TERM).expect("it runs");
+    terminal.shows(&["killed by SIGTERM"]);
+    terminal.press(&["c"]).expect("keys");
+    terminal.shows(&["since start", "handle_request", "killed by SIGTERM"]);
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+}
+
+#[test]
+fn without_colour() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    // script(1) records what a terminal gets.
+    let command = format!("{} top {} {FUNCTIONS}", env.ctrace.display(), target.pid());
+    let recorded =
+        format!("NO_COLOR=1 script -q -e -c \"{command}\" screen.txt\necho \"ended with $?\"");
+    let terminal = Terminal::start(&recorded, 80, 24).expect("a terminal");
+    terminal.shows(&["handle_request"]);
+    terminal.press(&["q"]).expect("keys");
+    terminal.shows(&["ended with 0"]);
+    let bytes = std::fs::read(terminal.folder().join("screen.txt")).expect("a record");
+    let text = String::from_utf8_lossy(&bytes);
+    for colour in 30..38 {
+        assert!(
+            !text.contains(&format!("\x1b[{colour}m")) && !text.contains(&format!(";{colour}m"))
+        );
+    }
+    assert!(!text.contains("\x1b[38;") && !text.contains("\x1b[48;"));
+}
+
+#[test]
+fn mistakes_are_one_line() {
+    let env = or_skip!(live());
+    let target = server(&env);
+    let pid = target.pid().to_string();
+    // Into a pipe.
+    let piped = run(Command::new(&env.ctrace).args(["top", &pid, "-f", "*"]), LIMIT).expect("runs");
+    assert_eq!(piped.shell_code(), 125);
+    assert_eq!(piped.stderr.lines().count(), 1, "{}", piped.stderr);
+    assert!(piped.stderr.contains("ctrace attach PID --interval"), "{}", piped.stderr);
+    for (script, text) in [
+        (format!("TERM=dumb ctrace top {pid} -f '*'"), "TERM is 'dumb'"),
+        (format!("ctrace top {pid} -f no_such_function"), "no_such_function"),
+        ("ctrace top 4194304 -f '*'".to_owned(), "4194304"),
+    ] {
+        let script = script.replace("ctrace top", &format!("'{}' top", env.ctrace.display()));
+        let script = format!("{script} 2> error.txt\necho \"ended with $?\"");
+        let terminal = Terminal::start(&script, 80, 24).expect("a terminal");
+        terminal.shows(&["ended with 125"]);
+        let error = std::fs::read_to_string(terminal.folder().join("error.txt")).expect("a file");
+        assert!(error.starts_with("ctrace: ") && error.contains(text), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
