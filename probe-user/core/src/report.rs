@@ -23,8 +23,9 @@ use std::sync::Arc;
 pub const SCHEMA: &str = "ctrace.report.v1";
 
 /// Everything known about one stretch of tracing.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
+    #[serde(skip_deserializing, default = "schema")]
     pub schema: &'static str,
     pub target: TargetReport,
     pub start_ns: Nanos,
@@ -46,12 +47,16 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// Facts for the reader that are no loss: children not followed, functions armed late, …
     pub notes: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub histograms: Option<HistogramsReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub slowest_calls: Option<Vec<CallReport>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub timeline: Option<TimelineReport>,
+}
+
+fn schema() -> &'static str {
+    SCHEMA
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -105,7 +110,7 @@ impl LossReport {
 }
 
 /// Statistics of one function; terms as in docs/statistics.md.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FunctionReport {
     pub name: Arc<str>,
     pub aliases: Vec<Arc<str>>,
@@ -132,12 +137,12 @@ pub struct FunctionReport {
     pub center: CenterReport,
     pub slowest: SlowTailReport,
     /// Where it was armed for a part of the time only, to keep within a budget.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sampled: Option<SampledReport>,
 }
 
 /// What a function did in all of the time, estimated from what was seen of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledReport {
     /// Time in which it was armed.
     pub armed_ns: Nanos,
@@ -152,7 +157,7 @@ pub struct SampledReport {
 }
 
 /// Distribution of the timed calls; all null when there are none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DurationReport {
     pub min_ns: Option<Nanos>,
     pub mean_ns: Option<Nanos>,
@@ -167,21 +172,21 @@ pub struct DurationReport {
 }
 
 /// The fastest calls, left out of the center.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TailReport {
     pub min_ns: Option<Nanos>,
     pub mean_ns: Option<Nanos>,
 }
 
 /// The slowest calls, left out of the center.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowTailReport {
     pub mean_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
 }
 
 /// The calls between the two tails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CenterReport {
     pub min_ns: Option<Nanos>,
     pub mean_ns: Option<Nanos>,
@@ -193,7 +198,7 @@ pub struct CenterReport {
 }
 
 /// One call path, from a thread's first traced frame to its last.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PathReport {
     /// Root to leaf.
     pub path: Vec<Arc<str>>,
@@ -212,11 +217,11 @@ pub struct PathReport {
     pub p99_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
     /// By octave; only if it was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub histogram: Option<Distribution>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThreadReport {
     pub pid: Pid,
     pub tid: Tid,

@@ -2,7 +2,7 @@
 
 use super::{WhatArgs, values};
 use clap::Args;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Watch a running process on a screen that changes while it runs
 #[derive(Debug, Args)]
@@ -12,12 +12,19 @@ use std::time::Duration;
     sudo ctrace top 4711 -f 'handle_*'\n  \
     sudo ctrace top 4711                         the marker scopes of a program that has some\n  \
     sudo ctrace top $(pidof redis-server) -f '/^(read|write).*/' --interval 2\n  \
+    sudo ctrace top --daemon                     what the daemon traces\n  \
     sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
 )]
 pub struct TopArgs {
     /// The process to watch: all its threads
-    #[arg(value_name = "PID")]
-    pub pid: u32,
+    #[arg(value_name = "PID", required_unless_present = "daemon", conflicts_with = "daemon")]
+    pub pid: Option<u32>,
+    /// Look at what `ctrace daemon` traces: a list of its processes, then the one that is chosen
+    #[arg(long)]
+    pub daemon: bool,
+    /// Where the daemon listens
+    #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock")]
+    pub socket: PathBuf,
     #[command(flatten)]
     pub what: WhatArgs,
     /// New numbers every so many seconds (also 500ms, 2m)

@@ -92,13 +92,19 @@ impl Column {
         let function = figures.report.functions.get(place)?;
         let durations = &function.durations;
         let time = |ns: Option<Nanos>| ns.map(|ns| ns.0 as f64);
+        // What it did in all of the time, where it was armed for a part of it.
+        let estimate = function.sampled.as_ref();
         match self {
             Self::Name => None,
             Self::Rate => {
-                let ended = function.calls.saturating_sub(function.open);
+                let seen = function.calls.saturating_sub(function.open);
+                let ended = estimate.map_or(Some(seen), |estimate| estimate.calls)?;
                 Some(ended as f64 / figures.seconds())
             }
-            Self::Calls => Some(function.calls as f64),
+            Self::Calls => {
+                let calls = estimate.map_or(Some(function.calls), |estimate| estimate.calls)?;
+                Some(calls as f64)
+            }
             Self::Exclusive => Some(function.active_exclusive_percent),
             Self::P50 => time(durations.p50_ns),
             Self::P90 => time(durations.p90_ns),
@@ -106,13 +112,27 @@ impl Column {
             Self::Max => time(durations.max_ns),
             Self::Mean => time(durations.mean_ns),
             Self::Own => time(Some(function.self_ns)),
-            Self::Total => time(Some(function.total_ns)),
+            Self::Total => {
+                time(estimate.map_or(Some(function.total_ns), |estimate| estimate.total_ns))
+            }
             Self::Cost => figures.percent_of_cpu(*figures.spent.get(place)?),
         }
     }
 
-    /// The same as text.
-    pub(super) fn text(self, value: Option<f64>, approximate: bool) -> String {
+    /// Whether that number is not exact.
+    pub(super) fn is_about(self, figures: &Figures, place: usize) -> bool {
+        let functions = &figures.report.functions;
+        let estimated = functions.get(place).is_some_and(|function| function.sampled.is_some());
+        match self {
+            Self::Cost => true,
+            Self::P50 | Self::P90 | Self::P99 => figures.report.approximate,
+            Self::Rate | Self::Calls | Self::Total => estimated,
+            _ => false,
+        }
+    }
+
+    /// The number as text.
+    pub(super) fn text(self, value: Option<f64>, about: bool) -> String {
         let Some(value) = value else { return ABSENT.to_owned() };
         let text = match self {
             Self::Name => String::new(),
@@ -121,12 +141,7 @@ impl Column {
             Self::Exclusive | Self::Cost => percent(value),
             _ => time(Nanos(value as u64), Digits::Short),
         };
-        let about = self == Self::Cost || (approximate && self.is_percentile());
         if about { format!("~{text}") } else { text }
-    }
-
-    fn is_percentile(self) -> bool {
-        matches!(self, Self::P50 | Self::P90 | Self::P99)
     }
 
     /// Whether it grows with the length of the stretch, so that stretches are compared by second.

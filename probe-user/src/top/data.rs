@@ -31,13 +31,26 @@ impl Data {
         self.cpu = cpu;
         self.missed += missed;
         self.lost.add(&report.loss);
+        let cost = spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost));
         let ids = self.catalogue.ids_of(&report);
-        let figures = Figures { report, ids, spent, cpu: used };
-        self.trend.add(&figures);
+        let figures = Figures { report, ids, spent, cost, cpu: used };
         match &mut self.sums {
             Some(sums) => sums.add(&figures),
             None => self.sums = Some(Sums::new(&figures)),
         }
+        self.show(figures);
+    }
+
+    /// Another look at an interval that goes on.
+    pub(super) fn look(&mut self, snapshot: Snapshot, cost: Nanos) {
+        let Snapshot { report, spent, cpu } = snapshot;
+        self.lost = report.loss;
+        let ids = self.catalogue.ids_of(&report);
+        self.show(Figures { report, ids, spent, cost, cpu });
+    }
+
+    fn show(&mut self, figures: Figures) {
+        self.trend.add(&figures);
         self.interval = Some(figures);
     }
 

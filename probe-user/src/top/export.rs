@@ -128,6 +128,6 @@ fn table(model: &Model, figures: &Figures) -> String {
 pub(super) fn cell(model: &Model, figures: &Figures, column: Column, place: usize) -> String {
     match model.before() {
         Some(before) => Change::of(column, figures, before, figures.ids[place]).text(column),
-        None => column.text(column.value(figures, place), figures.report.approximate),
+        None => column.text(column.value(figures, place), column.is_about(figures, place)),
     }
 }

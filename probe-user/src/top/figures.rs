@@ -8,8 +8,10 @@ pub(super) struct Figures {
     pub(super) report: Report,
     /// Of each of the report's functions.
     pub(super) ids: Vec<RowId>,
-    /// What the probes of each of them cost, about.
+    /// What the probes of each of them cost, about, if that is known.
     pub(super) spent: Vec<Nanos>,
+    /// What all probes cost.
+    pub(super) cost: Nanos,
     /// Processor time of the target in this stretch, if it is known.
     pub(super) cpu: Option<Nanos>,
 }
@@ -24,11 +26,6 @@ impl Figures {
     pub(super) fn percent_of_cpu(&self, cost: Nanos) -> Option<f64> {
         let cpu = self.cpu.filter(|cpu| cpu.0 > 0)?;
         Some(cost.0 as f64 * 100.0 / cpu.0 as f64)
-    }
-
-    /// What all probes cost.
-    pub(super) fn cost(&self) -> Nanos {
-        self.spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost))
     }
 
     /// The place of a function in the report.

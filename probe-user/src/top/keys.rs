@@ -28,6 +28,8 @@ pub(super) enum Action {
     Freeze,
     Filter,
     Export,
+    /// Of the daemon's processes.
+    Others,
     /// Leaves what is open: help, a question, the filter.
     Cancel,
     Accept,
@@ -99,6 +101,7 @@ pub(super) static BINDINGS: &[Binding] = &[
         "freeze the numbers and compare with them; again: no more",
     ),
     key(&[Char('e')], "e", Action::Export, "write what is shown into a file"),
+    key(&[Char('o')], "o", Action::Others, "another process, with --daemon"),
     key(&[KeyCode::Esc], "Esc", Action::Cancel, "leave help, question or filter"),
 ];
 
@@ -123,10 +126,12 @@ pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
         (Mode::Filter | Mode::Export, Char(c)) => Some(Action::Type(c)),
         (Mode::Filter, KeyCode::Down) => Some(Action::Move(1)),
         (Mode::Filter, KeyCode::Up) => Some(Action::Move(-1)),
-        (Mode::Help, KeyCode::Down | Char('j')) => Some(Action::Move(1)),
-        (Mode::Help, KeyCode::Up | Char('k')) => Some(Action::Move(-1)),
-        (Mode::Help, KeyCode::PageDown | Char(' ')) => Some(Action::Page(1)),
-        (Mode::Help, KeyCode::PageUp) => Some(Action::Page(-1)),
+        (Mode::Choose, KeyCode::Enter) => Some(Action::Accept),
+        (Mode::Choose, Char('q') | KeyCode::Esc) => Some(Action::Quit),
+        (Mode::Help | Mode::Choose, KeyCode::Down | Char('j')) => Some(Action::Move(1)),
+        (Mode::Help | Mode::Choose, KeyCode::Up | Char('k')) => Some(Action::Move(-1)),
+        (Mode::Help | Mode::Choose, KeyCode::PageDown | Char(' ')) => Some(Action::Page(1)),
+        (Mode::Help | Mode::Choose, KeyCode::PageUp) => Some(Action::Page(-1)),
         (Mode::Help, KeyCode::Esc | Char('?' | 'q') | KeyCode::Enter) => Some(Action::Cancel),
         _ => None,
     }

@@ -8,6 +8,7 @@
 mod catalogue;
 mod columns;
 mod compare;
+mod daemon;
 mod data;
 mod export;
 mod figures;
@@ -25,5 +26,5 @@ mod tests;
 mod trend;
 mod view;
 
-pub use run::run;
+pub use run::{run, run_with_daemon};
 pub use screen::check;

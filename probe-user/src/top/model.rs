@@ -4,6 +4,7 @@ use super::{
     catalogue::RowId,
     columns::{Column, shown},
     compare::Baseline,
+    daemon::Traced,
     data::Data,
     export::Format,
     figures::Figures,
@@ -11,6 +12,7 @@ use super::{
     rows::{Sort, rows},
 };
 use crate::session::live::Snapshot;
+use ctrace_core::units::Nanos;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub(super) enum Mode {
     Filter,
     Export,
     Help,
+    /// Which process of the daemon to look at.
+    Choose,
 }
 
 /// The stretch of time that is shown.
@@ -60,6 +64,8 @@ pub(super) enum Basis {
 pub(super) enum Effect {
     Quit,
     Export(Format),
+    /// Look at this process of the daemon, or at the list of all.
+    Choose(Option<u32>),
 }
 
 pub(super) struct Model {
@@ -67,6 +73,10 @@ pub(super) struct Model {
     /// What is shown instead while it is paused.
     paused: Option<Box<Data>>,
     pub(super) baseline: Option<Box<Baseline>>,
+    /// What the daemon traces, if it is the source.
+    pub(super) processes: Option<Vec<Traced>>,
+    /// The chosen row of them.
+    pub(super) process: usize,
     pub(super) view: View,
     pub(super) mode: Mode,
     pub(super) basis: Basis,
@@ -93,6 +103,8 @@ impl Model {
             live: data,
             paused: None,
             baseline: None,
+            processes: None,
+            process: 0,
             view: View::Functions,
             mode: Mode::Look,
             basis: Basis::Interval,
@@ -111,6 +123,27 @@ impl Model {
 
     pub(super) fn add(&mut self, snapshot: Snapshot, missed: u64) {
         self.live.add(snapshot, missed);
+    }
+
+    /// What the daemon traces; the same process stays chosen.
+    pub(super) fn list(&mut self, processes: Vec<Traced>) {
+        let before = self.processes.as_ref();
+        if before.is_none() {
+            self.mode = Mode::Choose;
+        }
+        let pid = before.and_then(|list| list.get(self.process)).map(|chosen| chosen.process.pid);
+        let same = |traced: &Traced| Some(traced.process.pid) == pid;
+        let last = processes.len().saturating_sub(1);
+        self.process = processes.iter().position(same).unwrap_or(self.process.min(last));
+        self.processes = Some(processes);
+    }
+
+    /// Another look at the daemon's interval.
+    pub(super) fn look(&mut self, snapshot: Snapshot, cost: Nanos) {
+        // One that was on its way when somebody went back to the list is late.
+        if self.mode != Mode::Choose {
+            self.live.look(snapshot, cost);
+        }
     }
 
     /// What is shown.
@@ -194,6 +227,9 @@ impl Model {
             }
             Action::Detail => self.detail = !self.detail,
             Action::Pause => self.pause(),
+            Action::Basis if self.processes.is_some() => {
+                self.message = Some("the daemon's interval so far is all there is".to_owned());
+            }
             Action::Basis => {
                 self.basis = match self.basis {
                     Basis::Interval => Basis::Start,
@@ -210,13 +246,34 @@ impl Model {
                 }
                 self.enter(Mode::Look);
             }
+            Action::Accept if self.mode == Mode::Choose => {
+                let chosen = self.processes.as_ref().and_then(|list| list.get(self.process));
+                let pid = chosen.map(|chosen| chosen.process.pid)?;
+                self.begin(Mode::Look);
+                return Some(Effect::Choose(Some(pid)));
+            }
             Action::Accept => self.enter(Mode::Look),
+            Action::Others if self.processes.is_some() => {
+                self.begin(Mode::Choose);
+                return Some(Effect::Choose(None));
+            }
+            Action::Others => {
+                self.message = Some("there are others with --daemon only".to_owned());
+            }
             Action::Type(c) => return self.typed(c),
             Action::Erase => {
                 self.filter.pop();
             }
         }
         None
+    }
+
+    /// Another process: nothing is known of it yet.
+    fn begin(&mut self, mode: Mode) {
+        self.live = Data::new(None);
+        (self.paused, self.baseline, self.selected) = (None, None, None);
+        self.filter.clear();
+        self.enter(mode);
     }
 
     fn enter(&mut self, mode: Mode) {
@@ -262,12 +319,14 @@ impl Model {
             return;
         }
         let data = self.data();
-        let (Some(interval), Some(sums)) = (&data.interval, &data.sums) else {
+        // Of a daemon there is but the one stretch.
+        let sums = data.sums.as_ref().map(|sums| &sums.figures).or(data.interval.as_ref());
+        let (Some(interval), Some(sums)) = (&data.interval, sums) else {
             self.message = Some("there is nothing to compare with yet".to_owned());
             return;
         };
         let at = interval.report.end_ns;
-        let (interval, sums) = (interval.clone(), sums.figures.clone());
+        let (interval, sums) = (interval.clone(), sums.clone());
         self.baseline = Some(Box::new(Baseline { interval, sums, at }));
         // What comes is compared with what was, and not with a part of itself.
         self.live.begin_anew();
@@ -281,6 +340,11 @@ impl Model {
     }
 
     fn go(&mut self, by: isize) {
+        if self.mode == Mode::Choose {
+            let last = self.processes.as_ref().map_or(0, |list| list.len().saturating_sub(1));
+            self.process = self.process.saturating_add_signed(by).min(last);
+            return;
+        }
         let of_functions = matches!(self.view, View::Functions | View::Histogram);
         if self.mode == Mode::Help || !of_functions {
             self.scroll = self.scroll.saturating_add_signed(by);

@@ -19,6 +19,7 @@ use std::{
     io,
     path::Path,
     sync::mpsc::{Receiver, SyncSender, sync_channel},
+    time::Duration,
 };
 
 /// What the loop waits for.
@@ -39,9 +40,25 @@ const WAITING: usize = 256;
 
 /// Shows a process until somebody quits.
 pub fn run(args: TopArgs, process: Process, watched: Watched) -> anyhow::Result<()> {
-    let (interval, style) = (args.interval, ui::terminal::detect(io::stdout()));
+    let interval = args.interval;
     let (sender, events) = sync_channel(WAITING);
     let source = Source::start(args, process, watched, sender.clone())?;
+    follow(&source, interval, sender, &events)
+}
+
+/// Shows what a daemon traces until somebody quits.
+pub fn run_with_daemon(socket: &Path, interval: Duration) -> anyhow::Result<()> {
+    let (sender, events) = sync_channel(WAITING);
+    let source = Source::ask_daemon(socket, interval, sender.clone())?;
+    follow(&source, interval, sender, &events)
+}
+
+fn follow(
+    source: &Source,
+    interval: Duration,
+    sender: SyncSender<Event>,
+    events: &Receiver<Event>,
+) -> anyhow::Result<()> {
     // What is wrong with the request is told before there is a screen.
     let cpu = match events.recv().context("the session is gone")? {
         Event::Update(Update::Begun { cpu }) => cpu,
@@ -49,19 +66,24 @@ pub fn run(args: TopArgs, process: Process, watched: Watched) -> anyhow::Result<
         _ => None,
     };
     listen_for_signals(sender.clone())?;
+    let style = ui::terminal::detect(io::stdout());
     let mut screen = Screen::open(sender)?;
     let mut model = Model::new(Data::new(cpu), interval, style.colour);
-    let shown = show(&mut model, &mut screen, &events);
+    let shown = show(&mut model, &mut screen, source, events);
     drop(screen);
-    source.stop();
-    if !model.ended {
-        wait_for_end(&events)?;
+    if !model.ended && source.stop() {
+        wait_for_end(events)?;
     }
     shown
 }
 
 /// Draws and waits, until somebody quits or the session fails.
-fn show(model: &mut Model, screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<()> {
+fn show(
+    model: &mut Model,
+    screen: &mut Screen,
+    source: &Source,
+    events: &Receiver<Event>,
+) -> anyhow::Result<()> {
     loop {
         model.size = screen.size();
         let drawn = view::draw(model);
@@ -70,7 +92,7 @@ fn show(model: &mut Model, screen: &mut Screen, events: &Receiver<Event>) -> any
         // All that waits, before it is drawn again.
         let mut next = Some(events.recv().context("the session is gone")?);
         while let Some(event) = next {
-            if !take(model, event)? {
+            if !take(model, source, event)? {
                 return Ok(());
             }
             next = events.try_recv().ok();
@@ -79,10 +101,12 @@ fn show(model: &mut Model, screen: &mut Screen, events: &Receiver<Event>) -> any
 }
 
 /// `false` to quit.
-fn take(model: &mut Model, event: Event) -> anyhow::Result<bool> {
+fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool> {
     match event {
         Event::Update(Update::Begun { .. }) | Event::Resized => {}
         Event::Update(Update::Snapshot { snapshot, missed }) => model.add(*snapshot, missed),
+        Event::Update(Update::Processes(processes)) => model.list(processes),
+        Event::Update(Update::Look { snapshot, cost }) => model.look(*snapshot, cost),
         Event::Update(Update::Ended(result)) => {
             model.ended = true;
             result?;
@@ -101,6 +125,7 @@ fn take(model: &mut Model, event: Event) -> anyhow::Result<bool> {
                         Err(error) => format!("{error:#}"),
                     });
                 }
+                Some(Effect::Choose(pid)) => source.choose(pid),
                 None => {}
             }
         }

@@ -1,6 +1,10 @@
-//! Where snapshots come from: a session on a thread of its own.
+//! Where snapshots come from: a session on a thread of its own, or the daemon, which is asked again
+//! and again.
 
-use super::run::Event;
+use super::{
+    daemon::{self, Traced},
+    run::Event,
+};
 use crate::{
     cli::TopArgs,
     session::{
@@ -19,7 +23,9 @@ use ctrace_core::{
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc::{SyncSender, TrySendError},
+    path::Path,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel},
+    time::Duration,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -29,13 +35,19 @@ pub(super) enum Update {
     Begun { cpu: Option<Nanos> },
     /// Before it, so many were lost because nobody took them.
     Snapshot { snapshot: Box<Snapshot>, missed: u64 },
+    /// What the daemon traces.
+    Processes(Vec<Traced>),
+    /// Another look at the interval of the daemon's session, and what its probes cost.
+    Look { snapshot: Box<Snapshot>, cost: Nanos },
     /// Nothing more comes.
     Ended(anyhow::Result<()>),
 }
 
-/// A session that goes on.
-pub(super) struct Source {
-    commands: UnboundedSender<Command>,
+pub(super) enum Source {
+    /// Takes commands.
+    Session(UnboundedSender<Command>),
+    /// Takes the process to look at, or none for all.
+    Daemon(Sender<Option<u32>>),
 }
 
 impl Source {
@@ -57,13 +69,76 @@ impl Source {
         };
         let thread = std::thread::Builder::new().name("session".into());
         thread.spawn(session).context("cannot start a thread")?;
-        Ok(Self { commands })
+        Ok(Self::Session(commands))
     }
 
-    /// Asks for the end, which is told when it has come.
-    pub(super) fn stop(&self) {
-        // It may have ended by itself.
-        let _ = self.commands.send(Command::Stop);
+    /// Asks a daemon each time an interval is over.
+    pub(super) fn ask_daemon(
+        socket: &Path,
+        interval: Duration,
+        events: SyncSender<Event>,
+    ) -> anyhow::Result<Self> {
+        let (chosen, choices) = channel();
+        let socket = socket.to_owned();
+        let ask = move || {
+            // Nobody listens any more when the screen is gone.
+            let _ = ask_again(&socket, interval, &choices, &events);
+        };
+        let thread = std::thread::Builder::new().name("daemon".into());
+        thread.spawn(ask).context("cannot start a thread")?;
+        Ok(Self::Daemon(chosen))
+    }
+
+    /// Looks at a process of the daemon, or at all of them.
+    pub(super) fn choose(&self, pid: Option<u32>) {
+        if let Self::Daemon(chosen) = self {
+            // It may have ended by itself.
+            let _ = chosen.send(pid);
+        }
+    }
+
+    /// Asks a session for its end, and tells whether that will be told.
+    pub(super) fn stop(&self) -> bool {
+        match self {
+            Self::Session(commands) => commands.send(Command::Stop).is_ok(),
+            Self::Daemon(_) => false,
+        }
+    }
+}
+
+/// Until nobody listens any more.
+fn ask_again(
+    socket: &Path,
+    interval: Duration,
+    choices: &Receiver<Option<u32>>,
+    events: &SyncSender<Event>,
+) -> anyhow::Result<()> {
+    let mut chosen = None;
+    let mut begun = false;
+    loop {
+        let update = match chosen {
+            None => daemon::processes(socket).map(Update::Processes),
+            Some(pid) => daemon::report(socket, pid)
+                .map(|(snapshot, cost)| Update::Look { snapshot: Box::new(snapshot), cost }),
+        };
+        match update {
+            Ok(update) => {
+                if !std::mem::replace(&mut begun, true) {
+                    events.send(Event::Update(Update::Begun { cpu: None }))?;
+                }
+                events.send(Event::Update(update))?;
+            }
+            Err(error) if !begun => {
+                events.send(Event::Update(Update::Ended(Err(error))))?;
+                return Ok(());
+            }
+            Err(error) => events.send(Event::Said(format!("{error:#}")))?,
+        }
+        match choices.recv_timeout(interval) {
+            Ok(choice) => chosen = choice,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
     }
 }
 

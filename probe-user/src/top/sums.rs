@@ -9,7 +9,7 @@ use ctrace_core::{
     export::rows::{is_never_called, percent},
     report::{
         DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
-        PathReport, ThreadReport,
+        PathReport, SampledReport, ThreadReport,
     },
     units::{Nanos, Pid, Tid},
 };
@@ -39,8 +39,13 @@ impl Sums {
         report.histograms = Some(HistogramsReport::default());
         (report.tracked_ns, report.filtered_calls) = (Nanos::ZERO, 0);
         (report.paths_other_calls, report.loss) = (0, LossReport::default());
-        let figures =
-            Figures { report, ids: Vec::new(), spent: Vec::new(), cpu: Some(Nanos::ZERO) };
+        let figures = Figures {
+            report,
+            ids: Vec::new(),
+            spent: Vec::new(),
+            cost: Nanos::ZERO,
+            cpu: Some(Nanos::ZERO),
+        };
         let mut sums = Self { figures, paths: HashMap::new(), threads: HashMap::new() };
         sums.add(first);
         sums
@@ -67,6 +72,7 @@ impl Sums {
             (Some(sum), Some(cpu)) => Some(sum.saturating_add(cpu)),
             _ => None,
         };
+        self.figures.cost = self.figures.cost.saturating_add(interval.cost);
         self.add_functions(interval);
         self.add_histograms(interval);
         self.add_paths(interval);
@@ -89,6 +95,7 @@ impl Sums {
             if is_never_called(sum) {
                 *sum = emptied(new);
             }
+            sum.sampled = sampled(sum, new, duration, interval.report.duration_ns);
             add_function(sum, new);
             let cost = interval.spent.get(place).copied().unwrap_or_default();
             spent[id.0] = spent[id.0].saturating_add(cost);
@@ -205,6 +212,7 @@ fn emptied(function: &FunctionReport) -> FunctionReport {
         fastest: Default::default(),
         center: Default::default(),
         slowest: Default::default(),
+        sampled: None,
         ..function.clone()
     }
 }
@@ -227,6 +235,46 @@ fn add_function(sum: &mut FunctionReport, new: &FunctionReport) {
     ] {
         *sum = sum.saturating_add(new);
     }
+}
+
+/// Where it was armed for a part of the time in either: the estimates add up, their errors as those
+/// of independent ones do. `whole` is the time of both, `last` that of the new interval.
+fn sampled(
+    sum: &FunctionReport,
+    new: &FunctionReport,
+    whole: Nanos,
+    last: Nanos,
+) -> Option<SampledReport> {
+    if sum.sampled.is_none() && new.sampled.is_none() {
+        return None;
+    }
+    let before = whole.since(last);
+    let all = |of: &FunctionReport, time: Nanos| {
+        of.sampled.unwrap_or(SampledReport {
+            armed_ns: time,
+            armed_percent: 100.0,
+            windows: 0,
+            calls: Some(of.calls),
+            calls_error: Some(0),
+            total_ns: Some(of.total_ns),
+            active_ns: Some(of.active_ns),
+        })
+    };
+    let (a, b) = (all(sum, before), all(new, last));
+    let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a?.saturating_add(b?));
+    let armed_ns = a.armed_ns.saturating_add(b.armed_ns);
+    Some(SampledReport {
+        armed_ns,
+        armed_percent: percent(armed_ns, whole),
+        windows: a.windows.saturating_add(b.windows),
+        calls: a.calls.zip(b.calls).map(|(a, b)| a.saturating_add(b)),
+        calls_error: a
+            .calls_error
+            .zip(b.calls_error)
+            .map(|(a, b)| (a as f64).hypot(b as f64) as u64),
+        total_ns: both(a.total_ns, b.total_ns),
+        active_ns: both(a.active_ns, b.active_ns),
+    })
 }
 
 /// Of both together, but for percentiles.

@@ -5,6 +5,7 @@ mod fixture;
 
 use super::{
     columns::Column,
+    daemon,
     data::Data,
     export::{self, Format},
     keys,
@@ -14,7 +15,7 @@ use super::{
 use crate::session::live::Snapshot;
 use ctrace_core::{
     export::clean::is_harmful,
-    report::{Report, TargetExit},
+    report::{Report, SampledReport, TargetExit},
     units::Nanos,
 };
 use fixture::{MICRO, MILLI, SECOND};
@@ -25,7 +26,14 @@ use ratatui::{
     style::Color,
     text::Text,
 };
-use std::time::Duration;
+use serde_json::json;
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::net::UnixListener,
+    path::Path,
+    thread::JoinHandle,
+    time::Duration,
+};
 
 /// The report as that of the nth interval, of a target that runs.
 fn nth(report: &Report, n: u64) -> Report {
@@ -289,6 +297,31 @@ fn sums_are_those_of_all_intervals() {
     assert_eq!(counts(sum), counts(&one).map(|count| 2 * count));
 }
 
+/// Of what was armed for a part of the time only, the estimates are shown and add up.
+#[test]
+fn estimates_are_marked_and_add_up() {
+    let mut report = fixture::typical();
+    report.functions[0].sampled = Some(SampledReport {
+        armed_ns: Nanos(report.duration_ns.0 / 10),
+        armed_percent: 10.0,
+        windows: 4,
+        calls: Some(10_000),
+        calls_error: Some(300),
+        total_ns: None,
+        active_ns: None,
+    });
+    let mut model = model_of(&report);
+    let shown = screen(&mut model, 120, 12);
+    let row = shown.lines().find(|line| line.contains("micro_operation")).expect("a row");
+    assert!(row.contains("armed 10.0 %") && row.contains("~4,607"), "{shown}");
+    press(&mut model, KeyCode::Char('c'));
+    let sampled = model.figures().expect("numbers").report.functions[0].sampled;
+    let sampled = sampled.expect("it was armed for a part");
+    assert_eq!((sampled.calls, sampled.calls_error), (Some(20_000), Some(424)));
+    assert_eq!((sampled.windows, sampled.total_ns), (8, None));
+    assert!((sampled.armed_percent - 10.0).abs() < 1e-6, "{sampled:?}");
+}
+
 #[test]
 fn functions_are_known_by_name_when_places_change() {
     let mut model = model();
@@ -362,4 +395,77 @@ fn every_view_can_be_written() {
             assert!(std::fs::metadata(path).expect("a file").len() > 100, "{view:?} {format:?}");
         }
     }
+}
+
+/// Answers so many questions, each with a line.
+fn fake_daemon(socket: &Path, answers: Vec<String>) -> JoinHandle<Vec<String>> {
+    let listener = UnixListener::bind(socket).expect("a socket");
+    std::thread::spawn(move || {
+        let answer = |answer: String| {
+            let (mut stream, _) = listener.accept().expect("somebody asks");
+            let mut question = String::new();
+            BufReader::new(&stream).read_line(&mut question).expect("a line");
+            writeln!(stream, "{answer}").expect("answered");
+            question
+        };
+        answers.into_iter().map(answer).collect()
+    })
+}
+
+#[test]
+fn a_daemon_is_asked_for_processes_and_reports() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("socket");
+    let report = fixture::typical();
+    let process = json!({ "pid": 4711, "exe": "/srv/bin/server", "since_s": 75, "state": "traced",
+        "last": { "calls": 1234, "lost": 0, "cost_percent": 0.25 } });
+    let mut of_daemon = serde_json::to_value(&report).expect("JSON");
+    of_daemon["daemon"] = json!({ "schema": "x", "cost_ns": 5_000_000 });
+    let asked = fake_daemon(
+        &socket,
+        vec![
+            json!({ "v": 1, "ok": true, "targets": [
+                { "target": "web", "processes": [process] }, { "target": "idle" } ] })
+            .to_string(),
+            json!({ "v": 1, "ok": true, "reports": [of_daemon] }).to_string(),
+            json!({ "v": 1, "ok": false, "error": "process 7 is not\u{1b} traced" }).to_string(),
+            "nonsense".to_owned(),
+        ],
+    );
+    let processes = daemon::processes(&socket).expect("processes");
+    assert_eq!((processes.len(), processes[0].process.pid), (1, 4711));
+    let (snapshot, cost) = daemon::report(&socket, 4711).expect("a report");
+    assert_eq!(cost, Nanos(5_000_000));
+    let again = |report: &Report| {
+        let mut value = serde_json::to_value(report).expect("JSON");
+        // What is not shown is not read.
+        let object = value.as_object_mut().expect("an object");
+        object.retain(|key, _| key != "slowest_calls" && key != "timeline");
+        value
+    };
+    assert_eq!(again(&snapshot.report), again(&report));
+    let refused = daemon::report(&socket, 7).err().expect("an error").to_string();
+    assert!(refused.contains("not\\u{1b} traced"), "{refused}");
+    assert!(daemon::processes(&socket).is_err());
+    let asked = asked.join().expect("it answered");
+    let question: serde_json::Value = serde_json::from_str(&asked[1]).expect("JSON");
+    assert_eq!(question, json!({ "v": 1, "do": "report", "pid": 4711 }));
+    std::fs::remove_file(&socket).expect("removed");
+    let nobody = daemon::processes(&socket).expect_err("nobody is there").to_string();
+    assert!(nobody.contains("`ctrace daemon` starts one"), "{nobody}");
+
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    model.list(processes);
+    insta::assert_snapshot!("processes", screen(&mut model, 80, 10));
+    assert_eq!(press(&mut model, KeyCode::Enter), Some(Effect::Choose(Some(4711))));
+    model.look(snapshot, cost);
+    insta::assert_snapshot!("of_a_daemon", screen(&mut model, 80, 12));
+    press(&mut model, KeyCode::Char('b'));
+    assert!(screen(&mut model, 80, 12).contains("COMPARED"));
+    press(&mut model, KeyCode::Char('c'));
+    assert_eq!(model.basis, Basis::Interval);
+    assert_eq!(press(&mut model, KeyCode::Char('o')), Some(Effect::Choose(None)));
+    model.list(Vec::new());
+    assert!(screen(&mut model, 80, 10).contains("The daemon traces no process now"));
+    assert_eq!(press(&mut model, KeyCode::Char('q')), Some(Effect::Quit));
 }

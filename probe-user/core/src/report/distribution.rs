@@ -4,10 +4,10 @@ use super::Report;
 use crate::histogram::{log_bounds, log_bucket};
 use crate::rank::nearest_rank;
 use crate::units::Nanos;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Timed calls by duration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// One more than there are buckets; a bucket has the durations from its edge on, below the next.
     pub edges_ns: Vec<Nanos>,
@@ -81,7 +81,7 @@ impl Distribution {
 }
 
 /// Distributions of functions, and how they change.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistogramsReport {
     /// Edges of the slices of time: one more than there are slices. Absent where single calls are no
     /// longer known.
@@ -90,7 +90,7 @@ pub struct HistogramsReport {
     pub functions: Vec<FunctionHistogram>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionHistogram {
     /// Index in `functions` of the report.
     pub function: usize,
@@ -101,7 +101,7 @@ pub struct FunctionHistogram {
 }
 
 /// The calls of one octave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatRow {
     pub from_ns: Nanos,
     pub to_ns: Nanos,

@@ -41,7 +41,8 @@ fn heading(function: &FunctionReport, width: usize) -> String {
 }
 
 fn calls(figures: &Figures, function: &FunctionReport, place: usize) -> String {
-    let rate = Column::Rate.text(Column::Rate.value(figures, place), false);
+    let rate = Column::Rate
+        .text(Column::Rate.value(figures, place), Column::Rate.is_about(figures, place));
     joined([
         format!("calls {}", count(function.calls)),
         format!("{rate}/s"),
@@ -139,9 +140,13 @@ fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
     let id = figures.ids[place];
     let was = before.place(id);
     let text = |column: Column| {
-        let old = was.and_then(|was| column.value(before, was));
-        let old = column.text(old, before.report.approximate);
-        let new = column.text(column.value(figures, place), figures.report.approximate);
+        let of = |figures: &Figures, place: Option<usize>| match place {
+            Some(place) => {
+                column.text(column.value(figures, place), column.is_about(figures, place))
+            }
+            None => column.text(None, false),
+        };
+        let (old, new) = (of(before, was), of(figures, Some(place)));
         let change = Change::of(column, figures, before, id).text(column);
         format!("{} {old} → {new} ({change})", column.heading())
     };

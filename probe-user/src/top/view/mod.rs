@@ -2,6 +2,7 @@
 
 mod detail;
 mod help;
+mod processes;
 pub(super) mod status;
 mod table;
 mod texts;
@@ -30,9 +31,12 @@ const ROOM_FOR_KEYS: usize = 4;
 
 pub(super) fn draw(model: &Model) -> Drawn {
     let (width, height) = model.size;
-    let mut top = vec![status::title_line(model, width), status::status_line(model, width)];
-    if height >= ROOM_FOR_VIEWS {
-        top.push(status::views_line(model, width));
+    let mut top = vec![status::title_line(model, width)];
+    if model.mode != Mode::Choose {
+        top.push(status::status_line(model, width));
+        if height >= ROOM_FOR_VIEWS {
+            top.push(status::views_line(model, width));
+        }
     }
     let mut bottom = Vec::new();
     if height >= ROOM_FOR_KEYS || model.mode != Mode::Look {
@@ -52,6 +56,9 @@ pub(super) fn draw(model: &Model) -> Drawn {
 fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usize) {
     if model.mode == Mode::Help {
         return scrolled(help::lines(width), model.scroll, height);
+    }
+    if model.mode == Mode::Choose {
+        return (processes::lines(model, width, height), 0);
     }
     let Some(figures) = model.figures() else {
         let text = format!("The first numbers come after {} …", status::seconds(model.interval));

@@ -18,7 +18,10 @@ use std::time::Duration;
 
 /// What is looked at.
 pub(in crate::top) fn title(model: &Model) -> String {
-    let Some(figures) = &model.data().interval else { return "ctrace top".to_owned() };
+    let of_daemon = model.processes.is_some();
+    let Some(figures) = &model.data().interval else {
+        return if of_daemon { "what the daemon traces" } else { "ctrace top" }.to_owned();
+    };
     let target = &figures.report.target;
     let command: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
     let mut title = command.join(" ");
@@ -36,6 +39,7 @@ pub(in crate::top) fn stretch(model: &Model) -> String {
     let duration = model.figures().map(|figures| figures.report.duration_ns);
     let duration = duration.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, Digits::Short));
     match (model.basis, &model.baseline) {
+        (Basis::Interval, _) if model.processes.is_some() => format!("so far {duration}"),
         (Basis::Interval, _) => format!("last {duration}"),
         (Basis::Start, None) => format!("since start, {duration}"),
         (Basis::Start, Some(_)) => format!("since freeze, {duration}"),
@@ -96,9 +100,9 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
     let (mut cost, mut rest) = (String::new(), String::new());
     if let Some(figures) = model.figures() {
         let report = &figures.report;
-        cost += &match figures.percent_of_cpu(figures.cost()) {
+        cost += &match figures.percent_of_cpu(figures.cost) {
             Some(share) => format!("probes ~{} CPU · ", percent(share)),
-            None => format!("probes ~{} · ", time(figures.cost(), Digits::Short)),
+            None => format!("probes ~{} · ", time(figures.cost, Digits::Short)),
         };
         if report.approximate {
             let within = match model.basis {
@@ -158,6 +162,8 @@ pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
             format!("/{}{behind}", names::cut_start(&model.filter, room.max(10)))
         }
         (Mode::Export, _) => "write as  t text  j JSON  c CSV  Esc: not at all".to_owned(),
+        (Mode::Choose, Some(message)) => clean(message).into_owned(),
+        (Mode::Choose, None) => "↑↓ choose   Enter look at it   q quit".to_owned(),
         (Mode::Help, _) => "↑↓ PgUp PgDn: more   Esc: back".to_owned(),
         (Mode::Look, Some(message)) => clean(message).into_owned(),
         (Mode::Look, None) => hints(width),

@@ -1,0 +1,71 @@
+//! What the daemon traces, to choose from.
+
+use super::{look, paragraph};
+use crate::ui::style::Tone;
+use crate::{
+    top::{daemon::Traced, model::Model},
+    ui::{
+        grid::{self, Column, Group},
+        names,
+        units::{Digits, count, maybe_percent, time},
+    },
+};
+use ctrace_core::{export::clean::clean, units::Nanos};
+use ratatui::{
+    style::{Modifier, Style},
+    text::Line,
+};
+
+pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
+    let list = model.processes.as_deref().unwrap_or_default();
+    if list.is_empty() {
+        return paragraph(
+            "The daemon traces no process now. Those that it begins to trace appear here.",
+            width,
+        );
+    }
+    // The headings and the rule below them.
+    let room = height.saturating_sub(2).max(1);
+    let first = (model.process / room * room).min(list.len().saturating_sub(room));
+    let visible = &list[first..list.len().min(first + room)];
+    let text = table(visible, width);
+    let mut lines: Vec<Line<'static>> =
+        text.lines().map(|line| Line::raw(format!(" {line}"))).collect();
+    if let Some(heading) = lines.first_mut() {
+        *heading = heading.clone().style(look(Tone::Heading, model.colour));
+    }
+    if let Some(chosen) = lines.get_mut(model.process - first + 2) {
+        let text = chosen.to_string();
+        let marked = format!("›{}", text.strip_prefix(' ').unwrap_or(&text));
+        *chosen = Line::styled(marked, Style::default().add_modifier(Modifier::REVERSED));
+    }
+    lines
+}
+
+fn table(list: &[Traced], width: usize) -> String {
+    let last = |of: &Traced| of.process.last.clone();
+    let numbers = vec![
+        Column::right("pid", list.iter().map(|of| of.process.pid.to_string())),
+        Column::right(
+            "since",
+            list.iter().map(|of| {
+                time(Nanos(of.process.since_s.saturating_mul(1_000_000_000)), Digits::Short)
+            }),
+        ),
+        Column::right("calls", list.iter().map(|of| count(last(of).calls))),
+        Column::right("lost", list.iter().map(|of| count(last(of).lost))),
+        Column::right("~cost %", list.iter().map(|of| maybe_percent(last(of).cost_percent))),
+    ];
+    let numbers = Group::untitled(numbers);
+    let name = |text: &str, most: usize| names::cut_middle(&clean(text), most);
+    let targets = list.iter().map(|of| name(&of.target, 24));
+    let target = Group::untitled(vec![Column::left("target", targets)]);
+    let taken = grid::total_width(&[&target, &numbers]) + 3;
+    let room = width.saturating_sub(taken).max(8);
+    let programs = list.iter().map(|of| {
+        let exe = of.process.exe.as_str().unwrap_or(&of.process.state);
+        names::cut_start(&clean(exe), room)
+    });
+    let program = Group::untitled(vec![Column::left("program", programs)]);
+    crate::ui::Style::default().resolve(&grid::draw(&[&target, &numbers, &program]))
+}
