@@ -451,7 +451,7 @@ fn a_daemon_is_asked_for_processes_and_reports() {
     let question: serde_json::Value = serde_json::from_str(&asked[1]).expect("JSON");
     assert_eq!(question, json!({ "v": 1, "do": "report", "pid": 4711 }));
     std::fs::remove_file(&socket).expect("removed");
-    let nobody = daemon::processes(&socket).err().expect("an error").to_string();
+    let nobody = daemon::processes(&socket).expect_err("nobody is there").to_string();
     assert!(nobody.contains("`ctrace daemon` starts one"), "{nobody}");
 
     let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
