@@ -33,7 +33,7 @@ fn definitions(threads: &[Busy], seconds: u64) -> Definitions {
         }
         engine.advance(Nanos(now + SECOND));
         engine.end_chunk(Nanos(now + SECOND));
-        engine.take_blocks().into_iter().for_each(|block| definitions.note(block));
+        engine.take_blocks().into_iter().for_each(|block| definitions.note(&block));
     }
     definitions
 }
