@@ -1,15 +1,11 @@
 //! `ctrace diff` as a user calls it: what it says, and how it ends.
 
-use ctrace_common::{Kind, RECORD_LEN};
-use ctrace_core::engine::{Engine, EngineConfig};
+mod support;
+
+use ctrace_common::Kind;
 use ctrace_core::export::clean::is_harmful;
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
-use ctrace_core::record::{End, Start, Writer};
-use ctrace_core::report::TargetReport;
-use ctrace_core::units::Nanos;
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Output};
+use support::{Event, ctrace, record};
 use tempfile::TempDir;
 
 /// A program of two functions, one in the other, for two seconds.
@@ -28,65 +24,28 @@ const SLOWER: Program = Program { takes: 55_000, ..SAME };
 
 impl Program {
     fn record(&self) -> Vec<u8> {
-        let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
-        let object = self.exe.rsplit('/').next().unwrap();
-        for name in ["handle", self.inner] {
-            engine.add_function(function(name, object));
-        }
-        engine.begin(Nanos(0));
-        let target = TargetReport { exe: Some(self.exe.to_owned()), ..TargetReport::default() };
-        let start = Start { target: target.clone(), ..Start::default() };
-        let mut writer = Writer::new(Vec::new(), &start).unwrap();
         let (mut random, mut now) = (self.seed, 1);
         let mut next = |bound: u64| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) % bound
         };
+        let mut events = Vec::new();
         for call in 0..4_000 {
             let inner = self.takes * (80 + next(40)) / 100;
             let rest = 20_000 + next(20_000);
-            for (kind, function, time) in [
-                (Kind::Enter, 0, now),
-                (Kind::Enter, 1, now + 1_000),
-                (Kind::Return, 1, now + 1_000 + inner),
-                (Kind::Return, 0, now + 2_000 + inner + rest),
-            ] {
-                engine.push(0, &event(kind, function, time));
-            }
+            events.extend(
+                [
+                    (Kind::Enter, 0, now),
+                    (Kind::Enter, 1, now + 1_000),
+                    (Kind::Return, 1, now + 1_000 + inner),
+                    (Kind::Return, 0, now + 2_000 + inner + rest),
+                ]
+                .map(|(kind, function, time)| Event { kind, function, time }),
+            );
             now = (call + 1) * 500_000 + next(100_000);
         }
-        let end = Nanos(2_000_200_000);
-        engine.advance(end);
-        engine.end_chunk(end);
-        engine.take_blocks().iter().for_each(|block| writer.write(block).unwrap());
-        writer.finish(&End { end_ns: end, target, ..End::default() }).unwrap()
+        record(self.exe, &["handle", self.inner], events, 2_000_200_000)
     }
-}
-
-fn function(name: &str, object: &str) -> FunctionInfo {
-    FunctionInfo {
-        name: name.into(),
-        aliases: Vec::new(),
-        object: object.into(),
-        file: None,
-        line: None,
-        kind: FunctionKind::Function,
-        group: None,
-        exit: ExitSeen::ByReturnProbe,
-        entry_is_loop_head: false,
-        may_tail_jump: false,
-    }
-}
-
-fn event(kind: Kind, function: u32, time: u64) -> [u8; RECORD_LEN] {
-    let mut record = [0; RECORD_LEN];
-    record[..8].copy_from_slice(&time.to_le_bytes());
-    record[8..16].copy_from_slice(&(0x7fff_0000_u64 - u64::from(function) * 64).to_le_bytes());
-    record[16..20].copy_from_slice(&7_u32.to_le_bytes());
-    record[20..24].copy_from_slice(&7_u32.to_le_bytes());
-    record[24..28].copy_from_slice(&function.to_le_bytes());
-    record[28] = kind as u8;
-    record
 }
 
 fn folder(files: &[(&str, Program)]) -> TempDir {
@@ -95,11 +54,6 @@ fn folder(files: &[(&str, Program)]) -> TempDir {
         std::fs::write(folder.path().join(name), program.record()).unwrap();
     }
     folder
-}
-
-fn ctrace(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ctrace"));
-    command.args(arguments).current_dir(folder).output().unwrap()
 }
 
 /// The exit status, stdout and stderr.

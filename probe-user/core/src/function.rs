@@ -48,6 +48,24 @@ pub struct FunctionInfo {
     pub may_tail_jump: bool,
 }
 
+impl FunctionInfo {
+    /// A function of which no more than its name and its object is known.
+    pub fn new(name: impl Into<Arc<str>>, object: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            aliases: Vec::new(),
+            object: object.into(),
+            file: None,
+            line: None,
+            kind: FunctionKind::Function,
+            group: None,
+            exit: ExitSeen::ByReturnProbe,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+        }
+    }
+}
+
 /// The name as people are shown it: a marker with its group, a USDT probe with its provider.
 pub fn qualified<'a>(kind: FunctionKind, group: Option<&str>, name: &'a str) -> Cow<'a, str> {
     match (kind, group) {

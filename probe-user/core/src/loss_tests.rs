@@ -2,7 +2,7 @@
 //! are both late, or a loss that is told late, cannot be known in time; `loss.late` tells of them.)
 
 use crate::engine::{Engine, EngineConfig};
-use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
+use crate::function::FunctionInfo;
 use crate::paths::ROOT;
 use crate::units::Nanos;
 use ctrace_common::{Kind, Record};
@@ -23,18 +23,7 @@ fn bytes(record: &Record) -> [u8; 32] {
 }
 
 fn function() -> FunctionInfo {
-    FunctionInfo {
-        name: "f".into(),
-        aliases: Vec::new(),
-        object: "app".into(),
-        file: None,
-        line: None,
-        kind: FunctionKind::Function,
-        group: None,
-        exit: ExitSeen::ByReturnProbe,
-        entry_is_loop_head: false,
-        may_tail_jump: false,
-    }
+    FunctionInfo::new("f", "app")
 }
 
 /// Each step: enter a function (or leave the innermost), and what becomes of the event.

@@ -103,16 +103,12 @@ pub fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Sit
 pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
     Planned {
         info: FunctionInfo {
-            name: Arc::clone(&scope.name),
-            aliases: Vec::new(),
-            object: Arc::clone(object.name()),
             file: scope.file.clone(),
             line: scope.line,
             kind: FunctionKind::Marker,
             group: scope.group.clone(),
             exit: ExitSeen::ByExitSites,
-            entry_is_loop_head: false,
-            may_tail_jump: false,
+            ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
         },
         sites: Sites::Marker(scope.sites.clone()),
     }

@@ -372,16 +372,10 @@ fn place_probe(object: &Object, probe: &UsdtProbe, planned: &mut Vec<Planned>, p
 fn usdt(object: &Object, probe: &UsdtProbe, sites: Vec<UsdtSite>) -> Planned {
     Planned {
         info: FunctionInfo {
-            name: Arc::clone(&probe.name),
-            aliases: Vec::new(),
-            object: Arc::clone(object.name()),
-            file: None,
-            line: None,
             kind: FunctionKind::Usdt,
             group: Some(Arc::clone(&probe.provider)),
             exit: ExitSeen::Never,
-            entry_is_loop_head: false,
-            may_tail_jump: false,
+            ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
         },
         sites: Sites::Usdt(sites),
     }

@@ -3,7 +3,7 @@
 
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::function::FunctionInfo;
 use ctrace_core::record::{End, Start, Writer};
 use ctrace_core::report::Report;
 use ctrace_core::units::Nanos;
@@ -64,18 +64,7 @@ impl Trace {
     pub(crate) fn engine_with(config: EngineConfig) -> Engine {
         let mut engine = Engine::new(EngineConfig { rings: 2, ..config });
         for name in ["handle", "parse", "work", "step"] {
-            engine.add_function(FunctionInfo {
-                name: name.into(),
-                aliases: Vec::new(),
-                object: "server".into(),
-                file: None,
-                line: None,
-                kind: FunctionKind::Function,
-                group: None,
-                exit: ExitSeen::ByReturnProbe,
-                entry_is_loop_head: false,
-                may_tail_jump: false,
-            });
+            engine.add_function(FunctionInfo::new(name, "server"));
         }
         engine
     }

@@ -4,25 +4,15 @@
 #![no_main]
 
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::units::Nanos;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let config = EngineConfig { spool_bytes: 4096, max_paths: 20, ..EngineConfig::default() };
     let mut engine = Engine::new(config);
     for exit in [ExitSeen::ByReturnProbe, ExitSeen::ByExitSites, ExitSeen::Never] {
-        engine.add_function(FunctionInfo {
-            name: "f".into(),
-            aliases: Vec::new(),
-            object: "app".into(),
-            file: None,
-            line: None,
-            kind: FunctionKind::Function,
-            group: None,
-            exit,
-            entry_is_loop_head: false,
-            may_tail_jump: true,
-        });
+        let info = FunctionInfo::new("f", "app");
+        engine.add_function(FunctionInfo { exit, may_tail_jump: true, ..info });
     }
     let mut rest = bytes;
     while let Some((&length, tail)) = rest.split_first() {

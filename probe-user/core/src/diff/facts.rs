@@ -101,16 +101,11 @@ impl ReportFacts {
     /// Its functions as a recording has them, to be selected from.
     pub fn functions(&self) -> Vec<FunctionInfo> {
         let info = |function: &Function| FunctionInfo {
-            name: function.name.clone(),
             aliases: function.aliases.clone(),
-            object: function.object.clone(),
-            file: None,
-            line: None,
             kind: function.kind,
             group: function.group.clone(),
             exit: ExitSeen::Never,
-            entry_is_loop_head: false,
-            may_tail_jump: false,
+            ..FunctionInfo::new(function.name.clone(), function.object.clone())
         };
         self.functions.iter().map(info).collect()
     }

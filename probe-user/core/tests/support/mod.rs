@@ -5,7 +5,7 @@ pub(crate) mod recorded;
 
 use ctrace_common::{CONTROL_LEN, Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::function::FunctionInfo;
 use ctrace_core::report::{FunctionReport, Report};
 use ctrace_core::units::Nanos;
 
@@ -73,18 +73,7 @@ pub(crate) fn control(kind: Kind, ts: u64, tid: u32, name: &str, args: [u64; 2])
 }
 
 pub(crate) fn function(name: &str) -> FunctionInfo {
-    FunctionInfo {
-        name: name.into(),
-        aliases: Vec::new(),
-        object: "app".into(),
-        file: None,
-        line: None,
-        kind: FunctionKind::Function,
-        group: None,
-        exit: ExitSeen::ByReturnProbe,
-        entry_is_loop_head: false,
-        may_tail_jump: false,
-    }
+    FunctionInfo::new(name, "app")
 }
 
 pub(crate) fn tail_caller(name: &str) -> FunctionInfo {
