@@ -10,15 +10,25 @@ use crate::spool::Call;
 use crate::unions::Unions;
 use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// What a chunk has of calls that are as long as the longest or the shortest of their function's
 /// center, of which only some are in it: the latest to end are cut, and kept.
+#[derive(Default)]
 struct AtEdges {
-    /// By function: as long as the longest, and as the shortest.
-    counts: Vec<(u64, u64)>,
+    /// By function, where there are any: as long as the longest, and as the shortest.
+    counts: BTreeMap<usize, (u64, u64)>,
     /// Such calls that began in an earlier chunk: function, and how many come before it.
     crossing: Vec<(CallKey, usize, (u64, u64))>,
+}
+
+impl AtEdges {
+    /// What is left to cut and to keep for the chunks before this one.
+    fn pass(&self, keep: &mut [Keep]) {
+        for (function, (longest, shortest)) in &self.counts {
+            keep[*function].pass(*longest, *shortest);
+        }
+    }
 }
 
 /// In which order `unions` comes by calls: by their ends, the latest first, then by thread and place.
@@ -32,17 +42,18 @@ pub(crate) fn unions_of<R: ReadAt>(
     keep: &[Keep],
 ) -> Unions {
     let edges = at_edges(recording, lens, chunks, counted, keep);
-    let keeps = keep_by_chunk(&edges, keep);
-    let kept = kept_crossing(recording, counted, &edges, &keeps, keep);
-    let numbered: Vec<_> = chunks.iter().zip(&keeps).collect();
-    let parts = rayon::current_num_threads().max(1);
-    let parts: Vec<Unions> = numbered
-        .par_chunks(numbered.len().div_ceil(parts).max(1))
-        .map(|entries| {
+    let size = chunks.len().div_ceil(rayon::current_num_threads().max(1)).max(1);
+    let (kept, keeps) = kept_crossing(recording, counted, &edges, keep, size);
+    let parts: Vec<Unions> = chunks
+        .par_chunks(size)
+        .zip(edges.par_chunks(size))
+        .zip(keeps)
+        .map(|((chunks, edges), mut keep)| {
             let mut all = Unions::default();
             let mut selected = Selected::new(recording, lens, counted);
-            for (entry, keep) in entries {
-                all.add(&of_chunk(&mut selected, lens, entry, keep, &kept));
+            for (entry, edges) in chunks.iter().zip(edges).rev() {
+                all.add(&of_chunk(&mut selected, lens, entry, &keep, &kept));
+                edges.pass(&mut keep);
             }
             all
         })
@@ -64,7 +75,7 @@ fn at_edges<R: ReadAt>(
     let parts = each_part(chunks, |entries| {
         let mut selected = Selected::new(recording, lens, counted);
         let mut of_chunk = |entry: &ChunkEntry| {
-            let mut edges = AtEdges { counts: vec![(0, 0); keep.len()], crossing: Vec::new() };
+            let mut edges = AtEdges::default();
             let Some(chunk) = selected.read(entry) else { return edges };
             let mut each = |see: &mut dyn FnMut(Order, Call, usize, (u64, u64))| {
                 for (number, thread) in chunk.threads().iter().enumerate() {
@@ -82,7 +93,7 @@ fn at_edges<R: ReadAt>(
             };
             let mut crossing = Vec::new();
             each(&mut |order, call, function, (longest, shortest)| {
-                let counts = &mut edges.counts[function];
+                let counts = edges.counts.entry(function).or_default();
                 (counts.0, counts.1) = (counts.0 + longest, counts.1 + shortest);
                 if call.start < chunk.from.0 {
                     crossing.push((order, call, function));
@@ -106,32 +117,15 @@ fn at_edges<R: ReadAt>(
     parts.into_iter().flatten().collect()
 }
 
-/// What is left to cut and to keep for each chunk: the last ones come first.
-fn keep_by_chunk(edges: &[AtEdges], keep: &[Keep]) -> Vec<Vec<Keep>> {
-    let mut left = keep.to_vec();
-    let mut keeps: Vec<_> = edges
-        .iter()
-        .rev()
-        .map(|edges| {
-            let here = left.clone();
-            left.iter_mut().zip(&edges.counts).for_each(|(keep, (longest, shortest))| {
-                keep.pass(*longest, *shortest);
-            });
-            here
-        })
-        .collect();
-    keeps.reverse();
-    keeps
-}
-
-/// The calls that cross the edge of a chunk and are in their function's center.
+/// The calls that cross the edge of a chunk and are in their function's center; and for each part of
+/// so many chunks, what is left to cut and to keep at its end. The last chunks come first.
 fn kept_crossing<R: ReadAt>(
     recording: &Recording<R>,
     counted: &Counted,
     edges: &[AtEdges],
-    keeps: &[Vec<Keep>],
     keep: &[Keep],
-) -> HashSet<CallKey> {
+    size: usize,
+) -> (HashSet<CallKey>, Vec<Vec<Keep>>) {
     let mut kept: HashSet<CallKey> = counted
         .crossing
         .iter()
@@ -141,16 +135,22 @@ fn kept_crossing<R: ReadAt>(
         })
         .map(|(key, _)| *key)
         .collect();
-    for (edges, keeps) in edges.iter().zip(keeps) {
-        for (key, function, (longest, shortest)) in &edges.crossing {
-            let mut keep = keeps[*function];
-            keep.pass(*longest, *shortest);
-            if counted.crossing.get(key).is_some_and(|call| keep.keeps(call.duration)) {
-                kept.insert(*key);
+    let (mut left, mut keeps) = (keep.to_vec(), Vec::new());
+    for part in edges.chunks(size).rev() {
+        keeps.push(left.clone());
+        for edges in part.iter().rev() {
+            for (key, function, (longest, shortest)) in &edges.crossing {
+                let mut keep = left[*function];
+                keep.pass(*longest, *shortest);
+                if counted.crossing.get(key).is_some_and(|call| keep.keeps(call.duration)) {
+                    kept.insert(*key);
+                }
             }
+            edges.pass(&mut left);
         }
     }
-    kept
+    keeps.reverse();
+    (kept, keeps)
 }
 
 fn of_chunk<R: ReadAt>(
