@@ -73,8 +73,9 @@ pub(crate) struct Threads {
     more_rows: u64,
     /// Threads so far.
     begun: u32,
-    /// For a recording: names since they were last taken.
+    /// For a recording: names since they were last taken, and threads that ended.
     names: Option<Vec<ThreadName>>,
+    ended: Vec<ThreadId>,
 }
 
 impl Threads {
@@ -88,6 +89,7 @@ impl Threads {
             more_rows: 0,
             begun: 0,
             names: None,
+            ended: Vec::new(),
         }
     }
 
@@ -99,6 +101,11 @@ impl Threads {
     /// Threads that began or were renamed since the last time; the last name counts.
     pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
         self.names.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Threads that ended since the last time, where names are kept.
+    pub(crate) fn take_ended(&mut self) -> Vec<ThreadId> {
+        std::mem::take(&mut self.ended)
     }
 
     /// The thread, which begins here if it is not known.
@@ -171,6 +178,9 @@ impl Threads {
         self.free.push(slot);
         let Some(mut thread) = self.slots[slot].take() else { return };
         thread.stacks.close(ledger);
+        if self.names.is_some() {
+            self.ended.push(thread.stacks.account.thread());
+        }
         match thread.row() {
             Some(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
             Some(_) => self.more_rows += 1,

@@ -58,13 +58,14 @@ pub struct Block {
     /// Of a chunk: its stretch of time and its calls, for the index.
     pub(crate) window: std::ops::Range<u64>,
     pub(crate) calls: u64,
-    /// Of a chunk: which have something in it.
+    /// Of a chunk: which have something in it, and which have ended and will have nothing later.
     pub(crate) threads: Vec<ThreadId>,
+    pub(crate) ended: Vec<ThreadId>,
 }
 
 impl Block {
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
-        Self { kind, contents, window: 0..0, calls: 0, threads: Vec::new() }
+        Self { kind, contents, window: 0..0, calls: 0, threads: Vec::new(), ended: Vec::new() }
     }
 
     /// As it is in the file.

@@ -2,19 +2,23 @@
 
 use super::RecordError;
 use super::block::{Block, BlockKind};
-use super::names::Names;
+use super::names::{Names, ThreadRecord};
 use super::writer::Writer;
 use crate::units::{Nanos, ThreadId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 /// Everything defined so far.
 #[derive(Debug, Default)]
 pub struct Definitions {
+    /// All but the threads.
     names: Names,
+    threads: BTreeMap<ThreadId, ThreadRecord>,
     paths: Vec<u8>,
     /// Threads, and the end of the last chunk that has something of them.
     last_seen: HashMap<ThreadId, Nanos>,
+    /// Threads of which no later chunk has anything.
+    ended: Vec<ThreadId>,
 }
 
 impl Definitions {
@@ -25,34 +29,37 @@ impl Definitions {
                 if let Ok(names) = serde_json::from_slice::<Names>(&block.contents) {
                     self.names.functions.extend(names.functions);
                     self.names.objects.extend(names.objects);
-                    self.names.threads.extend(names.threads);
+                    self.threads.extend(names.threads.into_iter().map(|t| (t.id, t)));
                 }
             }
             BlockKind::Paths => self.paths.extend(block.contents),
             BlockKind::Calls => {
                 let end = Nanos(block.window.end);
                 self.last_seen.extend(block.threads.into_iter().map(|thread| (thread, end)));
+                self.ended.extend(block.ended);
             }
             BlockKind::Start | BlockKind::End | BlockKind::Index => {}
         }
     }
 
-    /// Threads that no chunk from then on has anything of will not be needed.
+    /// Threads that ended and that no chunk from then on has anything of will not be needed.
     pub fn forget_threads_before(&mut self, from: Nanos) {
-        let newest = self.last_seen.values().max().copied().unwrap_or_default();
-        self.last_seen.retain(|_, seen| *seen > from);
-        let last_seen = &self.last_seen;
-        // What was named after the last chunk is still to come.
-        let newest_id =
-            last_seen.iter().filter(|(_, seen)| **seen == newest).map(|(id, _)| *id).max();
-        self.names.threads.retain(|thread| {
-            last_seen.contains_key(&thread.id) || newest_id.is_none_or(|newest| thread.id > newest)
+        let Self { threads, last_seen, ended, .. } = self;
+        ended.retain(|id| {
+            let is_needed = last_seen.get(id).is_some_and(|seen| *seen > from);
+            if !is_needed {
+                threads.remove(id);
+                last_seen.remove(id);
+            }
+            is_needed
         });
     }
 
     /// Writes all to a file that has just begun.
     pub fn write<W: Write>(&self, writer: &mut Writer<W>) -> Result<(), RecordError> {
-        writer.write_json(BlockKind::Names, &self.names)?;
+        let threads = self.threads.values().cloned().collect();
+        let names = Names { threads, ..self.names.clone() };
+        names.to_blocks()?.iter().try_for_each(|block| writer.write(block))?;
         if !self.paths.is_empty() {
             writer.write(&Block::new(BlockKind::Paths, self.paths.clone()))?;
         }

@@ -1,9 +1,11 @@
 //! The parts of a recording that are JSON: what it is of, and what ids stand for. Keys are only ever
 //! added.
 
+use super::RecordError;
+use super::block::{Block, BlockKind};
 use crate::function::FunctionInfo;
 use crate::report::TargetReport;
-use crate::units::{Nanos, Pid, ThreadId, Tid};
+use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -54,9 +56,29 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.functions.is_empty() && self.threads.is_empty() && self.objects.is_empty()
+    /// As blocks, of which a program with very many functions needs more than one.
+    pub(crate) fn to_blocks(&self) -> Result<Vec<Block>, RecordError> {
+        let Self { functions, threads, objects } = self;
+        let most = functions.len().max(threads.len()).max(objects.len());
+        let firsts = (0..most).step_by(IN_A_BLOCK);
+        let blocks = firsts.map(|first| {
+            let names = Self {
+                functions: part(functions, first),
+                threads: part(threads, first),
+                objects: part(objects, first),
+            };
+            let contents = serde_json::to_vec(&names).map_err(std::io::Error::other)?;
+            Ok(Block::new(BlockKind::Names, contents))
+        });
+        blocks.collect()
     }
+}
+
+/// Names of each kind in a block, whose size is bounded.
+const IN_A_BLOCK: usize = 1_000;
+
+fn part<T: Clone>(names: &[T], first: usize) -> Vec<T> {
+    names.iter().skip(first).take(IN_A_BLOCK).cloned().collect()
 }
 
 /// A thread of the recording.
@@ -93,4 +115,7 @@ pub struct End {
     pub target: TargetReport,
     /// Facts for the reader that are no loss.
     pub notes: Vec<String>,
+    /// Functions whose probes could never be placed: that they have no calls says nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unarmed: Vec<FuncId>,
 }

@@ -70,11 +70,7 @@ impl Tracker {
             objects: std::mem::take(&mut recorder.objects),
         };
         recorder.functions = self.functions.len();
-        if !names.is_empty()
-            && let Ok(contents) = serde_json::to_vec(&names)
-        {
-            recorder.blocks.push(Block::new(BlockKind::Names, contents));
-        }
+        recorder.blocks.extend(names.to_blocks().unwrap_or_default());
     }
 
     fn record_paths(&self, recorder: &mut Recorder) {
@@ -131,6 +127,7 @@ impl Tracker {
             window: chunk.from.0..chunk.to.0,
             calls: chunk.len() as u64,
             threads: chunk.threads().iter().map(|thread| thread.thread).collect(),
+            ended: self.threads.take_ended(),
         });
     }
 

@@ -92,11 +92,13 @@ impl<W: Write> Writer<W> {
         Nanos(self.index.0.iter().map(|entry| entry.window.end).max().unwrap_or(0))
     }
 
-    /// The newest chunks that take up so many bytes together, at most.
+    /// The newest chunks, as many as it takes to have so many bytes.
     pub fn newest_chunks(&self, bytes: u64) -> Vec<ChunkEntry> {
         let from = self.written.saturating_sub(bytes);
         let chunks = self.index.0.iter().filter(|entry| entry.kind == BlockKind::Calls);
-        chunks.filter(|entry| entry.offset >= from).map(ChunkEntry::from).collect()
+        let chunks: Vec<_> = chunks.map(ChunkEntry::from).collect();
+        let newer = chunks.partition_point(|chunk| chunk.offset <= from);
+        chunks[newer.saturating_sub(1)..].to_vec()
     }
 
     /// Bytes so far.

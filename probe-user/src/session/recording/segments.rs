@@ -100,14 +100,17 @@ impl Segments {
     fn rotate(&mut self, keep: Option<u32>) -> anyhow::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let (size, from) = (writer.written(), writer.last_time());
-        let end = End { end_ns: from, ..End::default() };
-        writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
-        self.done.push(size);
         self.number += 1;
         let path = numbered(&self.path, self.number);
+        let goes_on = format!("the recording goes on in {}", path.display());
+        let target = self.start.target.clone();
+        let end = End { end_ns: from, target, notes: vec![goes_on], ..End::default() };
+        writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
+        self.done.push(size);
         let file = open(&path).and_then(|file| Ok((file.set_len(0)?, file).1))?;
         let start = Start { start_ns: from, ..self.start.clone() };
         let mut writer = Writer::new(BufWriter::new(file), &start)?;
+        self.definitions.forget_threads_before(from);
         self.definitions.write(&mut writer)?;
         self.writer = Some(writer);
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
@@ -126,7 +129,9 @@ impl Segments {
         let kept = writer.newest_chunks(limit / 2);
         let from = kept.first().map_or(writer.last_time(), |chunk| chunk.from);
         let old = File::open(&self.path)?;
-        let path = self.path.with_extension("ctrace.part");
+        let mut path = self.path.clone().into_os_string();
+        path.push(".part");
+        let path = PathBuf::from(path);
         let new =
             File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         let start = Start { start_ns: from, ..self.start.clone() };
