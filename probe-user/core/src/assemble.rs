@@ -95,7 +95,9 @@ impl Facts<'_> {
             loss: LossReport {
                 calls_untimed: functions.iter().map(|f| f.untimed).sum(),
                 calls_open: functions.iter().map(|f| f.open).sum(),
-                calls_headless: functions.iter().map(|f| f.headless).sum(),
+                calls_headless: functions
+                    .iter()
+                    .fold(0, |sum: u64, f| sum.saturating_add(f.headless)),
                 ..self.loss
             },
             functions,

@@ -131,6 +131,41 @@ fn damage_is_an_error_and_never_another_call() {
     }
 }
 
+/// Where the blocks of a kind begin; their contents are behind a header of 24 bytes.
+fn blocks(bytes: &[u8], kind: u8) -> Vec<usize> {
+    let head = [b"CTRB".as_slice(), &[kind, 0]].concat();
+    (0..bytes.len()).filter(|&at| bytes[at..].starts_with(&head)).collect()
+}
+
+#[test]
+fn damage_costs_its_own_chunk_where_there_is_no_index_too() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let mut bytes = record(&groups, false);
+    let second = blocks(&bytes, 4)[1];
+    bytes[second + 24] ^= 0x55;
+    let recording = Recording::open(bytes).expect("the rest of it");
+    let kept: Vec<_> = expected().into_iter().filter(|call| call.1 != 40).collect();
+    assert_eq!(calls(&recording), kept);
+    assert!(recording.unreadable() > 0);
+}
+
+#[test]
+fn what_came_before_damaged_names_is_read() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    for ended in [true, false] {
+        let mut bytes = record(&groups, ended);
+        // The thread that comes up last.
+        let names = *blocks(&bytes, 2).last().expect("names");
+        bytes[names + 24] ^= 0x55;
+        let unreadable = (bytes.len() - names) as u64;
+        let recording = Recording::open(bytes).expect("what came before");
+        assert_eq!(calls(&recording), expected()[..3], "up to the second chunk");
+        assert_eq!(recording.unreadable(), unreadable);
+    }
+}
+
 #[test]
 fn others_files_and_newer_ones_are_told() {
     assert!(matches!(Recording::open(Vec::new()), Err(RecordError::NotARecording)));

@@ -57,7 +57,7 @@ impl<R> Read<'_, R> {
             decode_errors: counts.loss.decode_errors,
             calls_untimed: counts.tallies.iter().map(|tally| tally.untimed).sum(),
             calls_open: self.counted.open.len() as u64,
-            calls_headless: counts.headless.iter().sum(),
+            calls_headless: counts.headless.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)),
         }
     }
 }

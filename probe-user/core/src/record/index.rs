@@ -65,10 +65,15 @@ impl Index {
 
     fn parse(mut bytes: &[u8]) -> Result<Self, RecordError> {
         let bytes = &mut bytes;
-        let (mut offset, mut time) = (0_u64, 0_u64);
+        let (mut offset, mut free, mut time) = (0_u64, 0_u64, 0_u64);
         let entries = (0..take_count(bytes, 5)?).map(|_| {
             let kind = u16::try_from(take(bytes)?).ok().and_then(BlockKind::from_wire);
             offset = offset.wrapping_add(take(bytes)?);
+            // Each block once, or a small file could hold any number of names.
+            if offset < free {
+                return Err(RecordError::Malformed("the index has blocks in one another"));
+            }
+            free = offset.saturating_add(block::BLOCK_HEADER as u64);
             let start = time.wrapping_add(take(bytes)?);
             time = start.wrapping_add(take(bytes)?);
             let calls = take(bytes)?;

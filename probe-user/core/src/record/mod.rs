@@ -42,10 +42,13 @@ mod block;
 mod chunk;
 mod definitions;
 mod error;
+#[cfg(test)]
+mod hostile_tests;
 mod index;
 mod names;
 mod recorder;
 mod recording;
+mod room;
 mod varint;
 mod writer;
 

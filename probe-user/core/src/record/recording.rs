@@ -1,9 +1,10 @@
 //! Reads a recording: the names at once, the calls chunk by chunk.
 
-use super::block::{self, BlockKind};
+use super::block::{self, BlockKind, Header};
 use super::chunk::Chunk;
 use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
+use super::room::Room;
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::function::FunctionInfo;
@@ -89,6 +90,7 @@ pub struct Recording<R> {
     nodes: Vec<Node>,
     chunks: Vec<ChunkEntry>,
     unreadable: u64,
+    room: Room,
 }
 
 impl<R: ReadAt> Recording<R> {
@@ -112,11 +114,20 @@ impl<R: ReadAt> Recording<R> {
             nodes: vec![Node::root()],
             chunks: Vec::new(),
             unreadable,
+            room: Room::default(),
         };
         let mut started = false;
         for entry in &index.0 {
-            recording.read_block(entry)?;
-            started |= entry.kind == BlockKind::Start;
+            match recording.read_block(entry) {
+                Ok(()) => started |= entry.kind == BlockKind::Start,
+                // What comes later needs what is damaged.
+                Err(RecordError::Malformed(_)) if started => {
+                    let end = recording.source.len()?;
+                    recording.unreadable = end.saturating_sub(entry.offset);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
         }
         if !started {
             return Err(RecordError::Empty);
@@ -132,31 +143,49 @@ impl<R: ReadAt> Recording<R> {
             self.chunks.push(entry.into());
             return Ok(());
         }
-        let contents = self.contents(entry.offset, entry.kind)?;
+        let header = self.header(entry.offset, entry.kind)?;
+        let contents = block::contents_at(&self.source, entry.offset, &header);
+        if entry.kind == BlockKind::Calls {
+            return self.add_chunk(entry, &header, contents);
+        }
+        let contents = contents?;
+        if matches!(entry.kind, BlockKind::Names | BlockKind::Paths) {
+            self.room.take_block(&header, &contents)?;
+        }
         match entry.kind {
             BlockKind::Start => self.start = json(&contents)?,
             BlockKind::End => self.end = Some(json(&contents)?),
             BlockKind::Names => self.add_names(json(&contents)?),
             BlockKind::Paths => self.add_paths(&contents)?,
-            BlockKind::Calls => {
-                let (nodes, functions) = (self.nodes.len(), self.functions.len());
-                let chunk = Chunk::decode(&contents, nodes, functions)?;
-                let window = chunk.from.0..chunk.to.0;
-                let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
-                self.chunks.push(ChunkEntry::from(&entry));
-            }
-            BlockKind::Index => {}
+            BlockKind::Calls | BlockKind::Index => {}
         }
         Ok(())
     }
 
-    fn contents(&self, offset: u64, kind: BlockKind) -> Result<Vec<u8>, RecordError> {
-        match block::header_at(&self.source, offset)? {
-            Some(header) if header.kind == Some(kind) => {
-                block::contents_at(&self.source, offset, &header)
+    /// A chunk that no index tells of. Damage costs its own calls only.
+    fn add_chunk(
+        &mut self,
+        entry: &Entry,
+        header: &Header,
+        contents: Result<Vec<u8>, RecordError>,
+    ) -> Result<(), RecordError> {
+        let (nodes, functions) = (self.nodes.len(), self.functions.len());
+        match contents.and_then(|contents| Chunk::decode(&contents, nodes, functions)) {
+            Ok(chunk) => {
+                let window = chunk.from.0..chunk.to.0;
+                let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
+                self.chunks.push(ChunkEntry::from(&entry));
             }
-            _ => Err(RecordError::Malformed("a block is not where the index says")),
+            Err(RecordError::Malformed(_)) => self.unreadable += u64::from(header.stored),
+            Err(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    fn header(&self, offset: u64, kind: BlockKind) -> Result<Header, RecordError> {
+        block::header_at(&self.source, offset)?
+            .filter(|header| header.kind == Some(kind))
+            .ok_or(RecordError::Malformed("a block is not where the index says"))
     }
 
     fn add_names(&mut self, names: Names) {
@@ -175,6 +204,7 @@ impl<R: ReadAt> Recording<R> {
                 return Err(RecordError::Malformed("a path leads nowhere"));
             }
             let node = Node::new(func, parent, &self.nodes[parent as usize], tag & 1 == 1);
+            self.room.take_path(&node, self.functions.len())?;
             self.nodes.push(node);
         }
         Ok(())
@@ -211,6 +241,11 @@ impl<R: ReadAt> Recording<R> {
         self.threads.get(&id)
     }
 
+    /// All threads, in no certain order.
+    pub fn threads(&self) -> impl Iterator<Item = &ThreadRecord> {
+        self.threads.values()
+    }
+
     /// A node of the tree of call paths; nothing for the root, 0.
     pub fn path(&self, path: u32) -> Option<PathNode> {
         let node = self.nodes.get(path as usize).filter(|_| path != ROOT_PATH)?;
@@ -228,7 +263,8 @@ impl<R: ReadAt> Recording<R> {
 
     /// Reads a chunk's calls.
     pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
-        let contents = self.contents(entry.offset, BlockKind::Calls)?;
+        let header = self.header(entry.offset, BlockKind::Calls)?;
+        let contents = block::contents_at(&self.source, entry.offset, &header)?;
         let chunk = Chunk::decode(&contents, self.nodes.len(), self.functions.len())?;
         match (chunk.from, chunk.to, chunk.len() as u64) == (entry.from, entry.to, entry.calls) {
             true => Ok(chunk),
@@ -236,7 +272,8 @@ impl<R: ReadAt> Recording<R> {
         }
     }
 
-    /// Bytes at the end of the file that are no whole block: what was being written when ctrace died.
+    /// Bytes of the file that cannot be read: what was being written when ctrace died, and what is
+    /// damaged. Of damaged chunks, only those that the index does not tell of.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }

@@ -190,7 +190,10 @@ pub(crate) fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
     };
     if recording.unreadable() > 0 {
         let bytes = recording.unreadable();
-        notes.push(format!("{bytes} bytes at the end of the recording are no whole chunk"));
+        notes.push(format!(
+            "{bytes} bytes of the recording cannot be read, and the calls in them are missing: they \
+             are damaged, or ctrace was killed while it wrote them"
+        ));
     }
     notes
 }

@@ -1,0 +1,75 @@
+//! Files that are made to take more memory than they have bytes for.
+
+use super::block::{Block, BlockKind};
+use super::index::{Entry, Index};
+use super::varint::put;
+use super::{Recording, Start, Writer};
+
+fn writer() -> Writer<Vec<u8>> {
+    Writer::new(Vec::new(), &Start::default()).expect("memory takes all")
+}
+
+fn names(text: &str) -> Block {
+    Block::new(BlockKind::Names, text.as_bytes().to_vec())
+}
+
+fn one_function() -> Block {
+    names(
+        r#"{"functions":[{"name":"f","aliases":[],"object":"a","kind":"function","exit":"never",
+        "entry_is_loop_head":false,"may_tail_jump":false}]}"#,
+    )
+}
+
+#[test]
+fn names_that_are_little_more_than_zeros_are_not_unpacked_without_end() {
+    let mut writer = writer();
+    let large = " ".repeat(40 << 20) + "{}";
+    for block in [names(&large), names(&large), one_function()] {
+        writer.write(&block).expect("memory takes all");
+    }
+    let bytes = writer.into_inner();
+    assert!(bytes.len() < 100_000, "{}", bytes.len());
+    let recording = Recording::open(bytes).expect("as far as it goes");
+    assert!(recording.functions().is_empty() && recording.unreadable() > 0);
+}
+
+#[test]
+fn an_index_cannot_name_a_block_twice() {
+    let mut writer = writer();
+    let offset = writer.written();
+    writer.write(&one_function()).expect("memory takes all");
+    let mut bytes = writer.into_inner();
+    let at = bytes.len() as u64;
+    let start = Entry { kind: BlockKind::Start, offset: 16, window: 0..0, calls: 0 };
+    let again = Entry { kind: BlockKind::Names, offset, ..start.clone() };
+    let mut index = Index(vec![again; 1_000]);
+    index.0.insert(0, start);
+    bytes.extend(index.to_block().to_bytes(true));
+    bytes.extend(Index::tail(at));
+    let recording = Recording::open(bytes).expect("its blocks are sound");
+    assert_eq!(recording.functions().len(), 1);
+}
+
+#[test]
+fn paths_cannot_be_too_deep_or_too_many() {
+    let paths = |count: u64, deep: bool| {
+        let mut contents = Vec::new();
+        for node in 0..count {
+            put(&mut contents, if deep { node } else { 0 });
+            put(&mut contents, 0);
+        }
+        Block::new(BlockKind::Paths, contents)
+    };
+    let nodes = |block: Block| {
+        let mut writer = writer();
+        writer.write(&one_function()).expect("memory takes all");
+        writer.write(&block).expect("memory takes all");
+        let recording = Recording::open(writer.into_inner()).expect("as far as it goes");
+        (recording.nodes().len(), recording.unreadable() > 0)
+    };
+    assert_eq!(nodes(paths(1_000, true)), (1_001, false));
+    let (read, cut) = nodes(paths(20_000, true));
+    assert!(read < 10_000 && cut, "{read}");
+    let (read, cut) = nodes(paths(1 << 19, false));
+    assert!(read <= (1 << 18) + 2 && cut, "{read}");
+}
