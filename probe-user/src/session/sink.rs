@@ -116,16 +116,25 @@ pub struct Replaced {
     begun: bool,
 }
 
-impl Write for Replaced {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Replaced {
+    fn begin(&mut self) -> io::Result<()> {
         if !self.begun && self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
         }
         self.begun = true;
+        Ok(())
+    }
+}
+
+impl Write for Replaced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin()?;
         self.file.write(bytes)
     }
 
+    /// What is whole may also be nothing.
     fn flush(&mut self) -> io::Result<()> {
+        self.begin()?;
         self.file.flush()
     }
 }
