@@ -1,49 +1,23 @@
 //! `ctrace export` as a user calls it.
 
-use ctrace_common::{Kind, RECORD_LEN};
-use ctrace_core::engine::{Engine, EngineConfig};
+mod support;
+
+use ctrace_common::Kind;
 use ctrace_core::formats::Format;
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
-use ctrace_core::record::{End, Start, Writer};
-use ctrace_core::units::Nanos;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use support::{Event, ctrace, record};
 
 /// A call of 4 µs, recorded.
 fn recording() -> Vec<u8> {
-    let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
-    engine.add_function(FunctionInfo {
-        name: "work".into(),
-        aliases: Vec::new(),
-        object: "app".into(),
-        file: None,
-        line: None,
-        kind: FunctionKind::Function,
-        group: None,
-        exit: ExitSeen::ByReturnProbe,
-        entry_is_loop_head: false,
-        may_tail_jump: false,
-    });
-    for (kind, time) in [(Kind::Enter, 1_000_u64), (Kind::Return, 5_000)] {
-        let mut record = [0; RECORD_LEN];
-        record[..8].copy_from_slice(&time.to_le_bytes());
-        record[8..16].copy_from_slice(&0x7fff_0000_u64.to_le_bytes());
-        record[16..20].copy_from_slice(&7_u32.to_le_bytes());
-        record[20..24].copy_from_slice(&7_u32.to_le_bytes());
-        record[28] = kind as u8;
-        engine.push(0, &record);
-    }
-    engine.advance(Nanos(5_000));
-    engine.end_chunk(Nanos(5_000));
-    let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
-    engine.take_blocks().iter().for_each(|block| writer.write(block).unwrap());
-    writer.finish(&End { end_ns: Nanos(5_000), ..End::default() }).unwrap()
+    let events = [(Kind::Enter, 1_000), (Kind::Return, 5_000)];
+    let events = events.map(|(kind, time)| Event { kind, function: 0, time });
+    record("/bin/app", &["work"], events, 5_000)
 }
 
 fn export(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ctrace"));
-    command.arg("export").args(arguments).current_dir(folder).output().unwrap()
+    ctrace(folder, &[&["export"], arguments].concat())
 }
 
 fn folder() -> tempfile::TempDir {
@@ -109,6 +83,68 @@ fn mistakes_are_one_line() {
     fails(&["run.ctrace", "--format", "csv", "-o", "run.ctrace"], "is the recording itself");
     fails(&["run.ctrace", "--format", "csv", "-o", "no/such"], "cannot write no/such");
     fails(&["run.ctrace", "--format", "csv", "-o", "/dev/full"], "No space left");
+    fails(&["run.ctrace", "--format", "csv", "-f", "wrok"], "near it: work");
+    fails(&["run.ctrace", "--format", "csv", "--time", "1s.."], "it has 5.00 µs");
+    fails(&["run.ctrace", "--format", "csv", "--thread", "8"], "no thread `8` was recorded");
+}
+
+/// `outer` from 1 to 9 µs with `inner` from 3 to 5, and once more from 11 µs on.
+fn nested() -> Vec<u8> {
+    let events = [
+        (Kind::Enter, 0, 1_000),
+        (Kind::Enter, 1, 3_000),
+        (Kind::Return, 1, 5_000),
+        (Kind::Return, 0, 9_000),
+        (Kind::Enter, 0, 11_000),
+        (Kind::Enter, 1, 13_000),
+        (Kind::Return, 1, 14_000),
+        (Kind::Return, 0, 19_000),
+    ];
+    let events = events.map(|(kind, function, time)| Event { kind, function, time });
+    record("/bin/app", &["outer", "inner"], events, 20_000)
+}
+
+/// The folded stacks of what the options leave of [`nested`], and the last line on stderr.
+#[track_caller]
+fn check_part(options: &[&str], stacks: &str, told: &str) {
+    let folder = folder();
+    std::fs::write(folder.path().join("nested.ctrace"), nested()).unwrap();
+    let done = export(folder.path(), &[&["nested.ctrace", "--format", "folded"], options].concat());
+    let said = text(&done.stderr);
+    assert_eq!((text(&done.stdout), done.status.code()), (stacks, Some(0)), "{options:?}: {said}");
+    assert_eq!(said.lines().last().unwrap(), format!("ctrace: {told}; loss: none"), "{options:?}");
+}
+
+#[test]
+fn what_is_exported_can_be_chosen() {
+    check_part(&[], "outer 13000\nouter;inner 3000\n", "4 calls exported");
+    check_part(&["-f", "inner"], "inner 3000\n", "2 calls exported");
+    check_part(&["-x", "inner"], "outer 16000\n", "2 calls exported");
+    check_part(&["--depth", "1"], "outer 16000\n", "2 calls exported");
+    check_part(&["--root", "inner"], "inner 3000\n", "2 calls exported");
+    check_part(&["--caller", "inner"], "inner 3000\n", "2 calls exported");
+    check_part(&["--time", "..10us"], "outer 6000\nouter;inner 2000\n", "2 calls exported");
+    check_part(&["--time", "10us.."], "outer 7000\nouter;inner 1000\n", "2 calls exported");
+    check_part(&["--min-duration", "2us"], "outer 14000\nouter;inner 2000\n", "3 calls exported");
+    check_part(&["--thread", "7", "-f", "inner"], "inner 3000\n", "2 calls exported");
+    check_part(&["--min-duration", "1s"], "", "0 calls exported");
+}
+
+#[test]
+fn what_is_left_out_is_told() {
+    let folder = folder();
+    let done = export(folder.path(), &["run.ctrace", "--format", "csv", "--min-duration", "1s"]);
+    assert_eq!(text(&done.stdout).lines().count(), 1);
+    assert!(text(&done.stderr).contains("1 call was filtered out"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn nothing_replaces_what_was_there() {
+    let folder = folder();
+    std::fs::write(folder.path().join("out"), "of yesterday").unwrap();
+    let nothing = ["run.ctrace", "--format", "folded", "--min-duration", "1s", "-o", "out"];
+    assert!(export(folder.path(), &nothing).status.success());
+    assert_eq!(std::fs::read(folder.path().join("out")).unwrap(), b"");
 }
 
 #[test]

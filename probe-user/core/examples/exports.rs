@@ -7,6 +7,7 @@ mod trace;
 
 use ctrace_core::formats::{Export, Format, Options};
 use ctrace_core::record::Recording;
+use ctrace_core::replay::Query;
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -36,8 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls: u64 = recording.chunks().iter().map(|chunk| chunk.calls).sum();
     println!("recording: {calls} calls, {:.2} bytes a call", size as f64 / calls as f64);
     for format in Format::ALL {
-        let export =
-            Export { recording: &recording, options: Options::default(), progress: &|_| {} };
+        let (query, options) = (&Query::default(), Options::default());
+        let export = Export { recording: &recording, query, options, progress: &|_| {} };
         let (mut out, begin) = (Counted::default(), Instant::now());
         format.write(&export, &mut out)?;
         let seconds = begin.elapsed().as_secs_f64();

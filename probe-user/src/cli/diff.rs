@@ -1,6 +1,6 @@
 //! The command line of `ctrace diff`.
 
-use super::{FilterArgs, LensArgs, SelectArgs, values};
+use super::{QueryArgs, values};
 use crate::ui::DiffView;
 use clap::{Args, ValueEnum};
 use ctrace_core::diff::Metric;
@@ -34,11 +34,7 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub judge: JudgeArgs,
     #[command(flatten)]
-    pub select: SelectArgs,
-    #[command(flatten)]
-    pub filter: FilterArgs,
-    #[command(flatten)]
-    pub lens: LensArgs,
+    pub query: QueryArgs,
     #[command(flatten)]
     pub output: DiffOutputArgs,
 }

@@ -6,8 +6,8 @@ pub mod values;
 
 pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
-    FilterArgs, LensArgs, LinkArg, OutputArgs, ProbeArgs, RecordingArgs, ReportFormat, ReturnsArg,
-    SelectArgs, SlowdownArg,
+    FilterArgs, LensArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, QueryArgs, RecordingArgs,
+    ReportFormat, ReturnsArg, SelectArgs, SlowdownArg,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,7 +49,7 @@ pub enum Command {
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
     Diff(Box<DiffArgs>),
-    Export(ExportArgs),
+    Export(Box<ExportArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
     #[command(hide = true, name = "__exec")]
@@ -86,6 +86,8 @@ pub struct ListArgs {
     pub pid: Option<u32>,
     #[command(flatten)]
     pub select: SelectArgs,
+    #[command(flatten)]
+    pub most: MostArgs,
     /// How the ends of calls would be seen
     #[arg(long, value_enum, default_value_t, help_heading = "Probes")]
     pub returns: ReturnsArg,
@@ -146,6 +148,8 @@ pub struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
+    pub most: MostArgs,
+    #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
     pub probes: ProbeArgs,
@@ -193,11 +197,7 @@ pub struct ReportArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]
-    pub select: SelectArgs,
-    #[command(flatten)]
-    pub filter: FilterArgs,
-    #[command(flatten)]
-    pub lens: LensArgs,
+    pub query: QueryArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -210,6 +210,7 @@ pub struct ReportArgs {
     ctrace export run.ctrace --format perfetto -o run.pftrace    open it at ui.perfetto.dev\n  \
     ctrace export run.ctrace --format flamegraph -o run.svg      open it in a browser\n  \
     ctrace export new.ctrace --format flamegraph --diff old.ctrace -o diff.svg\n  \
+    ctrace export run.ctrace --format chrome --caller handle_get --time 10s..12s -o part.json\n  \
     ctrace export run.ctrace --format jsonl | jq -c 'select(.duration_ns > 1e6)'"
 )]
 pub struct ExportArgs {
@@ -231,6 +232,8 @@ pub struct ExportArgs {
     /// parquet: which table to write [default: calls]
     #[arg(long, value_enum)]
     pub table: Option<TableArg>,
+    #[command(flatten)]
+    pub query: QueryArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -22,6 +22,11 @@ pub struct SelectArgs {
     /// Leave these out; repeatable
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to trace")]
+pub struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub max_functions: usize,
@@ -61,6 +66,17 @@ pub struct LensArgs {
     pub fold_recursion: bool,
 }
 
+/// What of a recording is looked at: SELECT, FILTER and how.
+#[derive(Debug, Args)]
+pub struct QueryArgs {
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    #[command(flatten)]
+    pub lens: LensArgs,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct RecordingArgs {
@@ -96,7 +112,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
     pub center: f64,
     /// Leave out rows with less than this percent of the time
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub min_percent: Option<f64>,
     /// Report every so many seconds (also 500ms, 2m); each report covers its own interval
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]

@@ -1,8 +1,11 @@
 //! `ctrace diff`: two recordings, or several of each side, compared.
 
-use super::{Failure, query::query};
+use super::{
+    Failure,
+    query::{Asked, queries},
+};
 use crate::{
-    cli::{DiffArgs, DiffFormat},
+    cli::{DiffArgs, DiffFormat, QueryArgs},
     session::sink::{Default, Out},
     ui::{self, DiffOptions},
 };
@@ -13,12 +16,10 @@ use ctrace_core::{
     function::FunctionInfo,
     record::{Recording, is_recording},
     replay::Query,
-    units::Nanos,
 };
 use std::{
     fs::File,
     io::Read,
-    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -69,7 +70,8 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
     {
         check_report(args, &report.file)?;
     }
-    let queries = queries(args, old.iter().chain(&new))?;
+    let asked: Vec<Asked<'_>> = old.iter().chain(&new).map(Opened::asked).collect();
+    let queries = queries(&args.query, &asked)?;
     let (of_old, of_new) = queries.split_at(old.len());
     let options = Options {
         metric: args.judge.metric,
@@ -100,12 +102,18 @@ impl Opened {
         };
         Ok(Self { file: shown.to_string(), input, functions })
     }
+
+    fn asked(&self) -> Asked<'_> {
+        match &self.input {
+            Input::Recording(recording) => (&**recording).into(),
+            Input::Report(_) => Asked { functions: &self.functions, recording: None },
+        }
+    }
 }
 
 /// What reports cannot be asked.
 fn check_report(args: &DiffArgs, file: &str) -> anyhow::Result<()> {
-    let filter = &args.filter;
-    let lens = &args.lens;
+    let QueryArgs { filter, lens, .. } = &args.query;
     let filters = filter.min_duration.is_some()
         || filter.depth.is_some()
         || !filter.threads.is_empty()
@@ -122,42 +130,6 @@ fn check_report(args: &DiffArgs, file: &str) -> anyhow::Result<()> {
         return Ok(());
     };
     bail!("{file} is a report, without single calls: {unable}; give recordings of `ctrace record`")
-}
-
-/// What to look at in each file. A pattern may match in any of them.
-fn queries<'a>(
-    args: &DiffArgs,
-    files: impl Iterator<Item = &'a Opened> + Clone,
-) -> anyhow::Result<Vec<Query>> {
-    let all: Vec<FunctionInfo> = files.clone().flat_map(|file| file.functions.clone()).collect();
-    let query = query(&args.select, &args.filter, &args.lens, &all, None)?;
-    let mut first = 0;
-    let of_each = files.map(|file| {
-        let range = first..first + file.functions.len();
-        first = range.end;
-        Query { window: window(args, file), ..part(&query, &range) }
-    });
-    Ok(of_each.collect())
-}
-
-fn part(query: &Query, range: &Range<usize>) -> Query {
-    let of = |list: &Option<Vec<bool>>| list.as_ref().map(|list| list[range.clone()].to_vec());
-    Query {
-        functions: of(&query.functions),
-        callers: of(&query.callers),
-        callees: of(&query.callees),
-        roots: of(&query.roots),
-        ..query.clone()
-    }
-}
-
-/// `--time`, from the file's own start.
-fn window(args: &DiffArgs, file: &Opened) -> Option<Range<Nanos>> {
-    let (time, Input::Recording(recording)) = (args.lens.time.as_ref()?, &file.input) else {
-        return None;
-    };
-    let (start, end) = recording.period();
-    Some(start.saturating_add(time.start)..start.saturating_add(time.end).min(end))
 }
 
 fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<Source<'a, File>> {

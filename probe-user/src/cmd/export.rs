@@ -1,7 +1,11 @@
 //! `ctrace export`: a recording as another tool's file, by one of the formats in
 //! [`ctrace_core::formats`].
 
-use super::{Failure, report::open};
+use super::{
+    Failure,
+    query::{Asked, queries},
+    report::open,
+};
 use crate::{cli::ExportArgs, session::sink, ui};
 use anyhow::{Context, bail};
 use ctrace_core::formats::{Choice, Export, ExportError, Format, Options, Table};
@@ -24,13 +28,17 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let older = args.diff.as_deref().map(open).transpose()?;
     let recordings = [Some(&recording), older.as_ref()];
     let calls = recordings.iter().flatten().flat_map(|r| r.chunks()).map(|chunk| chunk.calls).sum();
+    let asked: Vec<Asked<'_>> = recordings.into_iter().flatten().map(Asked::from).collect();
+    let queries = queries(&args.query, &asked)?;
+    let (query, of_older) = queries.split_first().context("there is a recording")?;
     let (mut out, name) = output(args, format)?;
     let bar = progress(calls);
     let export = Export {
         recording: &recording,
+        query,
         options: Options {
             reversed: args.reversed,
-            older: older.as_ref(),
+            older: older.as_ref().zip(of_older.first()),
             table: args.table.map_or(Table::default(), Table::from),
         },
         progress: &|calls| bar.inc(calls),

@@ -32,7 +32,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         (None, Some(path)) => with_libraries(path)?,
         (None, None) => unreachable!("the command line asks for one of them"),
     };
-    let mut planner = session::planner(&select(&args.select), args.returns)?;
+    let most = if is_all(&args.select) { usize::MAX } else { args.most.max_functions };
+    let mut planner = session::planner(&select(&args.select), most, args.returns)?;
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -90,7 +91,6 @@ fn select(asked: &SelectArgs) -> SelectArgs {
         usdt: or_all(&asked.usdt),
         markers: or_all(&asked.markers),
         exclude: asked.exclude.clone(),
-        max_functions: if all { usize::MAX } else { asked.max_functions },
     }
 }
 

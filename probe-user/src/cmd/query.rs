@@ -1,17 +1,46 @@
 //! SELECT, FILTER and the ways to look at a recording, as what the core is asked.
 
 use crate::{
-    cli::{FilterArgs, LensArgs, SelectArgs},
+    cli::{FilterArgs, LensArgs, QueryArgs},
     session::filter,
     target::recorded::{Choice, choose},
+    ui::units::{Digits, time},
 };
-use ctrace_core::{function::FunctionInfo, replay::Query, units::Nanos};
-use std::ops::Range;
+use anyhow::{bail, ensure};
+use ctrace_core::{
+    export::clean::clean,
+    filter::ThreadFilter,
+    function::FunctionInfo,
+    record::{Recording, ThreadRecord},
+    replay::Query,
+    units::Nanos,
+};
+use std::{collections::BTreeSet, fs::File, ops::Range};
 
+/// What is asked about: a recording, or a report, which has functions only.
+pub(super) struct Asked<'a> {
+    pub(super) functions: &'a [FunctionInfo],
+    pub(super) recording: Option<&'a Recording<File>>,
+}
+
+impl<'a> From<&'a Recording<File>> for Asked<'a> {
+    fn from(recording: &'a Recording<File>) -> Self {
+        Self { functions: recording.functions(), recording: Some(recording) }
+    }
+}
+
+/// What to look at in one recording.
 pub(super) fn query(
-    select: &SelectArgs,
-    filter_by: &FilterArgs,
-    lens: &LensArgs,
+    args: &QueryArgs,
+    recording: &Recording<File>,
+    window: Option<Range<Nanos>>,
+) -> anyhow::Result<Query> {
+    check_threads(&args.filter, &[recording.into()])?;
+    query_of(args, recording.functions(), window)
+}
+
+fn query_of(
+    args: &QueryArgs,
     functions: &[FunctionInfo],
     window: Option<Range<Nanos>>,
 ) -> anyhow::Result<Query> {
@@ -21,6 +50,7 @@ pub(super) fn query(
         }
         Ok(Some(choose(functions, &Choice { functions: texts, ..Choice::default() })?))
     };
+    let QueryArgs { select, lens, .. } = args;
     let selected = Choice {
         functions: &select.functions,
         usdt: &select.usdt,
@@ -28,7 +58,7 @@ pub(super) fn query(
         exclude: &select.exclude,
     };
     Ok(Query {
-        filter: filter(filter_by),
+        filter: filter(&args.filter),
         functions: match selected.is_empty() {
             true => None,
             false => Some(choose(functions, &selected)?),
@@ -39,4 +69,75 @@ pub(super) fn query(
         roots: of(&lens.roots)?,
         fold_recursion: lens.fold_recursion,
     })
+}
+
+/// What to look at in each of several files. A pattern may match in any of them.
+pub(super) fn queries(args: &QueryArgs, files: &[Asked<'_>]) -> anyhow::Result<Vec<Query>> {
+    let all: Vec<FunctionInfo> =
+        files.iter().flat_map(|file| file.functions.iter().cloned()).collect();
+    check_threads(&args.filter, files)?;
+    let query = query_of(args, &all, None)?;
+    let mut first = 0;
+    let of_each = files.iter().map(|file| {
+        let range = first..first + file.functions.len();
+        first = range.end;
+        let window = file.recording.map(|r| window(&args.lens, r.period())).transpose()?;
+        Ok(Query { window: window.flatten(), ..part(&query, &range) })
+    });
+    of_each.collect()
+}
+
+fn part(query: &Query, range: &Range<usize>) -> Query {
+    let of = |list: &Option<Vec<bool>>| list.as_ref().map(|list| list[range.clone()].to_vec());
+    Query {
+        functions: of(&query.functions),
+        callers: of(&query.callers),
+        callees: of(&query.callees),
+        roots: of(&query.roots),
+        ..query.clone()
+    }
+}
+
+/// Whether each thread that is asked for is in one of the files.
+fn check_threads(args: &FilterArgs, files: &[Asked<'_>]) -> anyhow::Result<()> {
+    let threads = || files.iter().filter_map(|file| file.recording).flat_map(Recording::threads);
+    let wanted = filter(args).threads;
+    for (wanted, text) in wanted.iter().zip(&args.threads) {
+        let is_wanted = |thread: &ThreadRecord| match wanted {
+            ThreadFilter::Name(name) => *thread.name == **name,
+            ThreadFilter::Tid(tid) => thread.tid == *tid,
+        };
+        if !threads().any(is_wanted) {
+            let names: BTreeSet<&str> = threads().map(|thread| &*thread.name).collect();
+            let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+            bail!("no thread `{text}` was recorded{}", some(&names));
+        }
+    }
+    Ok(())
+}
+
+/// The first of them, if there are any.
+fn some(names: &[&str]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| clean(name)).collect();
+    match (names.len(), shown.join(", ")) {
+        (0, _) => String::new(),
+        (..=SHOWN, all) => format!("; there are {all}"),
+        (_, first) => format!("; there are {first}, …"),
+    }
+}
+
+/// `--time`, which is counted from the start of a recording.
+pub(super) fn window(
+    lens: &LensArgs,
+    (start, end): (Nanos, Nanos),
+) -> anyhow::Result<Option<Range<Nanos>>> {
+    let Some(asked) = &lens.time else { return Ok(None) };
+    let from = start.saturating_add(asked.start);
+    ensure!(
+        from < end,
+        "--time begins when the recording is over: it has {}",
+        time(end.since(start), Digits::Full)
+    );
+    Ok(Some(from..start.saturating_add(asked.end).min(end)))
 }

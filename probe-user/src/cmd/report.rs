@@ -1,6 +1,9 @@
 //! `ctrace report`: a recording, as `run` and `attach` would have shown it.
 
-use super::{Failure, query::query};
+use super::{
+    Failure,
+    query::{query, window},
+};
 use crate::{
     cli::ReportArgs,
     session::sink::{Default, Sink},
@@ -18,13 +21,11 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let recording = open(&args.file)?;
     let mut sink = Sink::open(&args.output, Default::Stdout)?;
     sink.set_epoch_offset(recording.start().epoch_offset_ns);
-    let (start, end) = recording.period();
-    let functions = recording.functions();
-    let query = |window| query(&args.select, &args.filter, &args.lens, functions, window);
-    for window in windows(args, start, end) {
+    for window in windows(args, recording.period())? {
         let meta = meta_of(&recording, args.output.center);
         let meta = ReportMeta { extras: sink.extras(), ..meta };
-        let report = report_with(&recording, &query(window)?, meta);
+        let query = query(&args.query, &recording, window)?;
+        let report = report_with(&recording, &query, meta);
         if !sink.write(&report)? {
             break;
         }
@@ -39,16 +40,13 @@ pub(super) fn open(path: &Path) -> anyhow::Result<Recording<File>> {
 }
 
 /// The times that reports are made of: one, or one for each interval.
-fn windows(args: &ReportArgs, start: Nanos, end: Nanos) -> Vec<Option<Range<Nanos>>> {
-    let asked = args.lens.time.as_ref();
-    let at = |offset: Nanos| start.saturating_add(offset);
-    let whole = asked.map_or(start..end, |time| at(time.start)..at(time.end).min(end));
-    let Some(interval) = args.output.interval else {
-        return vec![asked.map(|_| whole)];
-    };
+fn windows(args: &ReportArgs, period: (Nanos, Nanos)) -> anyhow::Result<Vec<Option<Range<Nanos>>>> {
+    let asked = window(&args.query.lens, period)?;
+    let Some(interval) = args.output.interval else { return Ok(vec![asked]) };
+    let whole = asked.unwrap_or(period.0..period.1);
     let step = interval.as_nanos() as u64;
     let count = whole.end.since(whole.start).0.div_ceil(step).max(1);
     let edge = |n: u64| Nanos(whole.start.0.saturating_add(n.saturating_mul(step))).min(whole.end);
     let from = |n: u64| if args.output.cumulative { whole.start } else { edge(n) };
-    (0..count).map(|n| Some(from(n)..edge(n + 1))).collect()
+    Ok((0..count).map(|n| Some(from(n)..edge(n + 1))).collect())
 }

@@ -48,7 +48,7 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Chooses the functions and their probes, before anything is touched.
     pub fn plan(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
-        let mut planner = planner(&args.select, args.probes.returns)?;
+        let mut planner = planner(&args.select, args.most.max_functions, args.probes.returns)?;
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
@@ -205,7 +205,7 @@ pub fn describe(plan: &Plan) -> Vec<String> {
 }
 
 /// The planner that the options ask for.
-pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Planner> {
+pub fn planner(select: &SelectArgs, most: usize, returns: ReturnsArg) -> anyhow::Result<Planner> {
     let selector = Selector::parse(Asked {
         functions: &select.functions,
         usdt: &select.usdt,
@@ -217,5 +217,5 @@ pub fn planner(select: &SelectArgs, returns: ReturnsArg) -> anyhow::Result<Plann
         ReturnsArg::Uretprobe => Returns::ReturnProbe,
         ReturnsArg::RetSites => Returns::RetSites,
     };
-    Ok(Planner::new(selector, select.max_functions, returns))
+    Ok(Planner::new(selector, most, returns))
 }

@@ -15,12 +15,15 @@ pub fn remarks(told: &Told) -> Vec<String> {
         ));
     }
     if told.has_no_end {
-        let cut = match told.unreadable_bytes {
-            0 => String::new(),
-            bytes => format!(", its last {} unreadable", counted(bytes, "byte", "bytes")),
-        };
+        out.push(
+            "warning: the recording was not ended; calls after its last whole chunk are missing"
+                .to_owned(),
+        );
+    }
+    if told.unreadable_bytes > 0 {
         out.push(format!(
-            "warning: the recording was not ended{cut}; calls after its last whole chunk are missing"
+            "warning: {} of the recording cannot be read, and the calls in them are missing",
+            counted(told.unreadable_bytes, "byte", "bytes"),
         ));
     }
     if told.calls_without_path > 0 {
@@ -32,7 +35,7 @@ pub fn remarks(told: &Told) -> Vec<String> {
     }
     if told.filtered_calls > 0 {
         out.push(format!(
-            "{} left out by the recording's filter",
+            "{} filtered out",
             counted(told.filtered_calls, "call was", "calls were"),
         ));
     }
@@ -84,9 +87,9 @@ mod tests {
         let text = remarks(&told).join("\n");
         for part in [
             "7 calls in damaged parts",
-            "its last 40 bytes unreadable",
+            "40 bytes of the recording cannot be read",
             "5 calls on paths that were not recorded",
-            "1 call was left out",
+            "1 call was filtered out",
             "2 calls are marked as untimed",
             "1 call is marked as open",
             "9 calls exported; loss: 3 events",

@@ -4,10 +4,10 @@
 //! Times are microseconds since tracing began. What is not known of a call is in its `args`:
 //! `untimed` or `open`; what is missing from the recording is in `otherData`.
 
+use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
-use super::pass::{self, Ended};
-use super::{Export, ExportError, Told};
+use super::{ExportError, Told};
 use crate::export::json::compact;
 use crate::record::{ReadAt, Recording};
 use std::collections::HashSet;
@@ -16,17 +16,17 @@ const UNTIMED: &[u8] = b",\"args\":{\"untimed\":true}";
 const OPEN: &[u8] = b",\"args\":{\"open\":true}";
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
-    let recording = export.recording;
+    let recording = excerpt.recording;
     let labels = Labels::of(recording);
     let names: Vec<String> =
         labels.all().iter().map(|name| format!(",\"name\":{}", compact(name))).collect();
-    let (nodes, zero) = (recording.nodes(), recording.start().start_ns.0);
+    let (nodes, zero) = (excerpt.nodes(), recording.start().start_ns.0);
     let mut known = Known::default();
     out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    let told = pass::chunks(export, |step| {
+    let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {
             let label = labels::thread(recording, thread);
             known.introduce(recording, &label, &mut out);

@@ -5,12 +5,13 @@
 //! recording is looked at less often, and calls shorter than the distance are seen by chance. The
 //! distance is in the file. Exact times are in the other formats.
 
+use super::excerpt::{Excerpt, Step};
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
-use super::pass::{self, Step};
-use super::{Export, ExportError, Told};
+use super::{ExportError, Told};
+use crate::paths::Node;
 use crate::record::{ROOT_PATH, ReadAt, Recording};
-use crate::units::ThreadId;
+use crate::units::{Nanos, ThreadId};
 use fxprof_processed_profile::{
     CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
     ReferenceTimestamp, SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
@@ -23,15 +24,15 @@ const MAX_LOOKS: u64 = 100_000;
 const LEAST: u64 = 1_000;
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
-    let mut sampler = Sampler::new(export.recording);
-    let told = pass::chunks(export, |step| {
+    let mut sampler = Sampler::new(excerpt);
+    let told = excerpt.chunks(|step| {
         sampler.chunk(&step);
         Ok(())
     })?;
-    let name = labels::target(&export.recording.start().target);
+    let name = labels::target(&excerpt.recording.start().target);
     sampler.profile.set_product(&format!("{name}: {}", told.in_short()));
     serde_json::to_writer(&mut out, &sampler.profile).map_err(std::io::Error::from)?;
     out.finish()?;
@@ -48,6 +49,7 @@ struct Thread {
 
 struct Sampler<'a, R> {
     recording: &'a Recording<R>,
+    nodes: &'a [Node],
     profile: Profile,
     names: Vec<StringHandle>,
     unknown: StringHandle,
@@ -62,11 +64,10 @@ struct Sampler<'a, R> {
 }
 
 impl<'a, R: ReadAt> Sampler<'a, R> {
-    fn new(recording: &'a Recording<R>) -> Self {
+    fn new(excerpt: &'a Excerpt<'a, R>) -> Self {
+        let recording = excerpt.recording;
         let head = recording.start();
-        let first = recording.chunks().first().map_or(head.start_ns, |chunk| chunk.from);
-        let start = head.start_ns.max(first).0;
-        let end = recording.period().1.0;
+        let (Nanos(start), Nanos(end)) = excerpt.period();
         let distance = (end.saturating_sub(start) / MAX_LOOKS).max(LEAST);
         let wall = start.saturating_add_signed(head.epoch_offset_ns);
         let reference = ReferenceTimestamp::from_millis_since_unix_epoch(wall as f64 / 1e6);
@@ -76,6 +77,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         let labels = Labels::of(recording);
         Self {
             recording,
+            nodes: excerpt.nodes(),
             names: labels.all().iter().map(|name| profile.intern_string(name)).collect(),
             unknown: profile.intern_string(UNKNOWN_FRAMES),
             profile,
@@ -160,7 +162,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         if let Some(stack) = thread.stacks.get(&path) {
             return *stack;
         }
-        let (frames, is_whole) = labels::frames(self.recording, path);
+        let (frames, is_whole) = labels::frames(self.nodes, path);
         let unknown = (!is_whole).then_some(self.unknown);
         let names = frames.iter().filter_map(|function| self.names.get(function.index()).copied());
         let frames: Vec<FrameInfo> = unknown

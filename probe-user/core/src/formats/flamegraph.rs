@@ -4,48 +4,39 @@
 //! Reversed, stacks are merged from their innermost frames and drawn downwards: who the time was
 //! spent for. Beside an older recording, the colour says what became slower (red) and faster (blue).
 
+use super::excerpt::Excerpt;
 use super::folded;
 use super::out::Out;
-use super::{Export, ExportError, Options, Told, labels};
-use crate::record::{ReadAt, Recording};
+use super::{ExportError, Told, labels};
+use crate::record::ReadAt;
 use inferno::flamegraph::{self, Direction};
 use std::collections::BTreeMap;
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
-    let (stacks, told) = folded::stacks(export)?;
-    let older = export.options.older.map(|older| older_stacks(export, older)).transpose()?;
-    let lines: Vec<String> = match older {
+    let (stacks, told) = folded::stacks(excerpt)?;
+    let lines: Vec<String> = match excerpt.older() {
         None => stacks.into_iter().map(|(stack, own)| format!("{stack} {own}")).collect(),
-        Some(older) => beside(older, stacks),
+        Some(older) => beside(folded::stacks(&Excerpt::new(&older))?.0, stacks),
     };
     if lines.is_empty() {
         return Err(ExportError::NothingToDraw);
     }
     let mut options = flamegraph::Options::default();
-    options.title = labels::target(&export.recording.start().target);
+    options.title = labels::target(&excerpt.recording.start().target);
     options.subtitle = Some(told.in_short());
     options.count_name = "ns".to_owned();
     options.name_type = "Function:".to_owned();
     options.deterministic = true;
-    if export.options.reversed {
+    if excerpt.options.reversed {
         options.reverse_stack_order = true;
         options.direction = Direction::Inverted;
     }
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut out)?;
     out.finish()?;
     Ok(told)
-}
-
-fn older_stacks<R: ReadAt>(
-    export: &Export<'_, R>,
-    older: &Recording<R>,
-) -> Result<Vec<(String, u64)>, ExportError> {
-    let options = Options::default();
-    let older = Export { recording: older, options, progress: export.progress };
-    Ok(folded::stacks(&older)?.0)
 }
 
 /// Lines with both times, the older first.

@@ -3,17 +3,19 @@
 //! The frames are separated by semicolons, so one in a name becomes a colon. A name that ends in a
 //! blank and a number would be read as one with two counts: the blank becomes an underscore.
 
+use super::excerpt::Excerpt;
 use super::labels::Labels;
 use super::out::Out;
 use super::totals::Totals;
-use super::{Export, ExportError, Told};
-use crate::record::{ReadAt, Recording};
+use super::{ExportError, Told};
+use crate::paths::Node;
+use crate::record::ReadAt;
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
-    let (stacks, told) = stacks(export)?;
+    let (stacks, told) = stacks(excerpt)?;
     for (stack, own) in stacks {
         out.text(&stack);
         out.text(" ");
@@ -27,13 +29,13 @@ pub(super) fn write<R: ReadAt>(
 
 /// Stacks that have time of their own, in order of their names.
 pub(super) fn stacks<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
 ) -> Result<(Vec<(String, u64)>, Told), ExportError> {
-    let (totals, told) = Totals::of(export)?;
-    let labels = Labels::of(export.recording);
+    let (totals, told) = Totals::of(excerpt)?;
+    let labels = Labels::of(excerpt.recording);
     let timed = totals.paths().into_iter().filter(|(_, sum)| sum.own > 0);
     let mut stacks: Vec<_> =
-        timed.map(|(path, sum)| (stack(export.recording, &labels, path), sum.own)).collect();
+        timed.map(|(path, sum)| (stack(excerpt.nodes(), &labels, path), sum.own)).collect();
     stacks.sort_unstable();
     // Different functions can have one name.
     stacks.dedup_by(|next, kept| {
@@ -44,8 +46,8 @@ pub(super) fn stacks<R: ReadAt>(
     Ok((stacks, told))
 }
 
-fn stack<R: ReadAt>(recording: &Recording<R>, labels: &Labels, path: u32) -> String {
-    let frames = labels.path(recording, path);
+fn stack(nodes: &[Node], labels: &Labels, path: u32) -> String {
+    let frames = labels.path(nodes, path);
     let frames: Vec<String> = frames.into_iter().map(|frame| frame.replace(';', ":")).collect();
     let mut stack = frames.join(";");
     let digits = stack.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();

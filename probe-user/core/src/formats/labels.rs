@@ -2,7 +2,8 @@
 
 use crate::export::clean::clean;
 use crate::function::qualified;
-use crate::record::{ROOT_PATH, ReadAt, Recording};
+use crate::paths::{Node, ROOT};
+use crate::record::{ReadAt, Recording};
 use crate::report::TargetReport;
 use crate::units::{FuncId, ThreadId};
 
@@ -33,21 +34,22 @@ impl Labels {
     }
 
     /// The frames of a path, outermost first.
-    pub(super) fn path<R: ReadAt>(&self, recording: &Recording<R>, path: u32) -> Vec<&str> {
-        let (functions, is_whole) = frames(recording, path);
+    pub(super) fn path(&self, nodes: &[Node], path: u32) -> Vec<&str> {
+        let (functions, is_whole) = frames(nodes, path);
         let unknown = (!is_whole).then_some(UNKNOWN_FRAMES);
         unknown.into_iter().chain(functions.into_iter().map(|f| self.function(f))).collect()
     }
 }
 
 /// The functions of a path, outermost first, and whether they are all of it.
-pub(super) fn frames<R: ReadAt>(recording: &Recording<R>, path: u32) -> (Vec<FuncId>, bool) {
+pub(super) fn frames(nodes: &[Node], path: u32) -> (Vec<FuncId>, bool) {
     let (mut frames, mut at) = (Vec::new(), path);
     let mut is_whole = true;
-    while let Some(node) = recording.path(at) {
-        frames.push(node.function);
-        is_whole = !node.is_other && frames.len() < MAX_FRAMES;
-        at = if is_whole { node.parent } else { ROOT_PATH };
+    while at != ROOT {
+        let node = &nodes[at as usize];
+        frames.push(node.func);
+        is_whole = !node.other && frames.len() < MAX_FRAMES;
+        at = if is_whole { node.parent } else { ROOT };
     }
     frames.reverse();
     (frames, is_whole)

@@ -1,9 +1,9 @@
 //! What a recording can be turned into, for the tools people already use.
 //!
 //! Each format is a module with one function and one entry in [`Format::ALL`], from which the
-//! command line, its help and the tests of every format derive. All read the recording once, chunk
-//! by chunk: formats that have every call write it as it comes, the others keep sums by call path,
-//! so the memory does not grow with the number of calls.
+//! command line, its help and the tests of every format derive. All read the recording chunk by
+//! chunk, as a query sees it: formats that have every call write it as it comes, the others keep
+//! sums by call path, so the memory does not grow with the number of calls.
 //!
 //! What is missing from a recording is missing from its export. [`Told`] says how much, and goes
 //! into the file wherever the format has a place for it.
@@ -12,14 +12,17 @@ mod calls_csv;
 mod calls_jsonl;
 mod chrome;
 mod edges;
+#[cfg(test)]
+mod edges_tests;
+mod excerpt;
 mod firefox;
 mod flamegraph;
 mod folded;
 mod labels;
+mod lines;
 mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod pass;
 mod per_path;
 mod perfetto;
 mod pprof;
@@ -31,6 +34,8 @@ mod totals;
 pub use told::Told;
 
 use crate::record::{ReadAt, RecordError, Recording};
+use crate::replay::Query;
+use excerpt::Excerpt;
 use out::Out;
 use std::io::{self, Write};
 
@@ -47,6 +52,8 @@ pub enum ExportError {
 /// What to export, and how.
 pub struct Export<'a, R> {
     pub recording: &'a Recording<R>,
+    /// What of it.
+    pub query: &'a Query,
     pub options: Options<'a, R>,
     /// Called after each chunk with the number of calls in it.
     pub progress: &'a dyn Fn(u64),
@@ -56,8 +63,8 @@ pub struct Export<'a, R> {
 pub struct Options<'a, R> {
     /// Merge stacks from their innermost frames.
     pub reversed: bool,
-    /// Show the change since this recording.
-    pub older: Option<&'a Recording<R>>,
+    /// Show the change since this recording, or what the query leaves of it.
+    pub older: Option<(&'a Recording<R>, &'a Query)>,
     pub table: Table,
 }
 
@@ -83,7 +90,7 @@ pub enum Choice {
     Table,
 }
 
-type Function<R> = fn(&Export<'_, R>, Out<'_>) -> Result<Told, ExportError>;
+type Function<R> = fn(&Excerpt<'_, R>, Out<'_>) -> Result<Told, ExportError>;
 
 /// A format, for recordings that are read from an `R`.
 pub struct Format<R: 'static> {
@@ -179,7 +186,6 @@ impl<R: ReadAt> Format<R> {
         export: &Export<'_, R>,
         out: &mut (dyn Write + Send),
     ) -> Result<Told, ExportError> {
-        let told = (self.function)(export, Out::new(out))?;
-        Ok(told)
+        (self.function)(&Excerpt::new(export), Out::new(out))
     }
 }

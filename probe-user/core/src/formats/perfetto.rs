@@ -8,12 +8,13 @@
 //! called ctrace.
 
 use super::edges::{Edge, Edges, What};
+use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
-use super::pass::{self, Ended};
 use super::protobuf::Message;
-use super::{Export, ExportError, Told};
+use super::{ExportError, Told};
 use crate::hash::{IntMap, pair};
+use crate::paths::Node;
 use crate::record::{ReadAt, Recording};
 use crate::units::ThreadId;
 use flate2::{Compression, write::ZlibEncoder};
@@ -60,18 +61,20 @@ const PROCESS_TRACK: u64 = 1 << 32;
 const THREAD_TRACK: u64 = 2 << 32;
 const OWN_TRACK: u64 = 3 << 32;
 
-pub(super) fn write<R: ReadAt>(export: &Export<'_, R>, out: Out<'_>) -> Result<Told, ExportError> {
-    let recording = export.recording;
-    let mut trace = Trace::new(recording, out);
+pub(super) fn write<R: ReadAt>(
+    excerpt: &Excerpt<'_, R>,
+    out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let mut trace = Trace::new(excerpt, out);
     trace.begin();
-    let mut edges = Edges::new(recording.nodes());
+    let mut edges = Edges::new(excerpt.nodes(), excerpt.folds_recursion());
     let mut end = None;
-    let told = pass::chunks(export, |step| {
+    let told = excerpt.chunks(|step| {
         end = step.end;
         edges.chunk(step.chunk, |thread, edges| trace.edges(thread, edges))
     })?;
     edges.finish(end, |thread, edges| trace.edges(thread, edges))?;
-    trace.tell(&told, recording.period().1.0);
+    trace.tell(&told, excerpt.period().1.0);
     trace.compress()?;
     trace.out.finish()?;
     Ok(told)
@@ -87,6 +90,7 @@ struct Sequence {
 
 struct Trace<'a, 'o, R> {
     recording: &'a Recording<R>,
+    nodes: &'a [Node],
     labels: Labels,
     sequences: HashMap<ThreadId, Sequence>,
     processes: HashSet<u32>,
@@ -99,9 +103,11 @@ struct Trace<'a, 'o, R> {
 }
 
 impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
-    fn new(recording: &'a Recording<R>, out: Out<'o>) -> Self {
+    fn new(excerpt: &'a Excerpt<'a, R>, out: Out<'o>) -> Self {
+        let recording = excerpt.recording;
         Self {
             recording,
+            nodes: excerpt.nodes(),
             labels: Labels::of(recording),
             sequences: HashMap::new(),
             processes: HashSet::new(),
@@ -150,7 +156,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         sequence.last = edge.at;
         match edge.what {
             What::Begin { path } => {
-                let function = self.recording.nodes()[path as usize].func;
+                let function = self.nodes[path as usize].func;
                 let name = u64::from(function.0) + 1;
                 event.number(field::EVENT_TYPE, BEGIN).number(field::EVENT_NAME, name);
                 if self.interned.insert(pair(thread.0, function.0), ()).is_none() {

@@ -3,12 +3,13 @@
 //!
 //! What is missing is told in the profile's comments (`pprof -comments`).
 
+use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::protobuf::Message;
 use super::totals::{Sum, Totals};
-use super::{Export, ExportError, Told};
-use crate::record::{ReadAt, Recording};
+use super::{ExportError, Told};
+use crate::record::ReadAt;
 use crate::units::ThreadId;
 use flate2::{Compression, write::GzEncoder};
 use std::collections::HashMap;
@@ -33,15 +34,14 @@ const TYPES: [(&str, &str); 3] =
     [("calls", "count"), ("untimed", "count"), ("time", "nanoseconds")];
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
-    let recording = export.recording;
-    let (totals, told) = Totals::of(export)?;
+    let (totals, told) = Totals::of(excerpt)?;
     let mut profile = Profile::new(&mut out);
-    profile.head(recording)?;
+    profile.head(excerpt)?;
     for (thread, sums) in totals.threads() {
-        profile.thread(recording, thread, &sums)?;
+        profile.thread(excerpt, thread, &sums)?;
     }
     for (key, value) in told.pairs() {
         let comment = profile.string(&format!("{key}: {value}"));
@@ -90,7 +90,8 @@ impl<W: Write> Profile<W> {
 
     /// Everything but samples. Functions and their locations have their ids plus 1; one more is for
     /// frames that are not known.
-    fn head<R: ReadAt>(&mut self, recording: &Recording<R>) -> Result<(), ExportError> {
+    fn head<R: ReadAt>(&mut self, excerpt: &Excerpt<'_, R>) -> Result<(), ExportError> {
+        let recording = excerpt.recording;
         for (name, unit) in TYPES {
             let (name, unit) = (self.string(name), self.string(unit));
             self.message
@@ -118,12 +119,10 @@ impl<W: Write> Profile<W> {
             self.relieve()?;
         }
         self.function(labels.all().len() as u64 + 1, UNKNOWN_FRAMES, "", 0, 0);
-        let start = recording.start();
-        let begun = start.start_ns.0.saturating_add_signed(start.epoch_offset_ns);
+        let (from, to) = excerpt.period();
+        let begun = from.0.saturating_add_signed(recording.start().epoch_offset_ns);
         self.message.number(field::TIME, begun);
-        if let Some(last) = recording.chunks().last() {
-            self.message.number(field::DURATION, last.to.since(start.start_ns).0);
-        }
+        self.message.number(field::DURATION, to.since(from).0);
         Ok(())
     }
 
@@ -140,18 +139,18 @@ impl<W: Write> Profile<W> {
 
     fn thread<R: ReadAt>(
         &mut self,
-        recording: &Recording<R>,
+        excerpt: &Excerpt<'_, R>,
         thread: ThreadId,
         sums: &[(u32, Sum)],
     ) -> Result<(), ExportError> {
-        let label = labels::thread(recording, thread);
+        let label = labels::thread(excerpt.recording, thread);
         let (key, name) = (self.string("thread"), self.string(&label.name));
         let (mut of_name, mut of_tid) = (Message::default(), Message::default());
         of_name.number(1, key).number(2, name);
         of_tid.number(1, self.string("thread_id")).number(3, label.tid.into());
         for (path, sum) in sums {
-            let (frames, is_whole) = labels::frames(recording, *path);
-            let unknown = (!is_whole).then_some(recording.functions().len() as u64 + 1);
+            let (frames, is_whole) = labels::frames(excerpt.nodes(), *path);
+            let unknown = (!is_whole).then_some(excerpt.recording.functions().len() as u64 + 1);
             let frames = frames.into_iter().rev().map(|function| u64::from(function.0) + 1);
             let mut sample = Message::default();
             sample.numbers(1, frames.chain(unknown));

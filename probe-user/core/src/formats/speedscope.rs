@@ -3,10 +3,11 @@
 //!
 //! The samples are sums and in no order of time; for that, speedscope takes Chrome's format.
 
+use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::totals::Totals;
-use super::{Export, ExportError, Told};
+use super::{ExportError, Told};
 use crate::export::json::compact;
 use crate::record::ReadAt;
 use serde_json::json;
@@ -14,11 +15,11 @@ use serde_json::json;
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
-    let recording = export.recording;
-    let (totals, told) = Totals::of(export)?;
+    let recording = excerpt.recording;
+    let (totals, told) = Totals::of(excerpt)?;
     let name = format!("{}: {}", labels::target(&recording.start().target), told.in_short());
     let exporter = concat!("ctrace ", env!("CARGO_PKG_VERSION"));
     let head = compact(&json!({
@@ -53,7 +54,7 @@ pub(super) fn write<R: ReadAt>(
         out.text(head.trim_end_matches('}'));
         out.text(",\"samples\":[");
         for (place, (path, _)) in sums.iter().enumerate() {
-            let (frames, is_whole) = labels::frames(recording, *path);
+            let (frames, is_whole) = labels::frames(excerpt.nodes(), *path);
             let unknown = (!is_whole).then_some(labels.all().len() as u64);
             let frames = frames.into_iter().map(|function| u64::from(function.0));
             let frames: Vec<u64> = unknown.into_iter().chain(frames).collect();

@@ -1,5 +1,6 @@
 //! What an export says about itself: how many calls there are, and what is not there or not sure.
 
+use crate::paths::Node;
 use crate::record::{Chunk, ChunkLoss, ReadAt, Recording};
 use crate::report::LossReport;
 use serde::Serialize;
@@ -9,13 +10,13 @@ pub struct Told {
     /// Calls that were exported: timed, untimed and open ones.
     pub calls: u64,
     pub lost: LossReport,
-    /// Calls that the recording's filter left out.
+    /// Calls that a filter left out, here or when they were recorded.
     pub filtered_calls: u64,
     /// Calls beyond the recording's bounds on call paths: only their function is known.
     pub calls_without_path: u64,
     /// Calls in damaged parts of the file.
     pub unreadable_calls: u64,
-    /// Bytes at the end of the file that were not wholly written.
+    /// Bytes of the file that cannot be read: damaged, or not wholly written.
     pub unreadable_bytes: u64,
     /// ctrace was killed while it recorded, or is still at it.
     pub has_no_end: bool,
@@ -33,7 +34,8 @@ impl Told {
         }
     }
 
-    pub(super) fn add<R: ReadAt>(&mut self, recording: &Recording<R>, chunk: &Chunk) {
+    /// `nodes`: those that the chunk's calls are at.
+    pub(super) fn add(&mut self, nodes: &[Node], chunk: &Chunk) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         self.losses.events = self.losses.events.wrapping_add(chunk.loss.events);
         self.lost.events = self.losses.lost_events();
@@ -41,7 +43,6 @@ impl Told {
         add(&mut self.lost.decode_errors, chunk.loss.decode_errors);
         add(&mut self.filtered_calls, chunk.loss.filtered);
         chunk.headless.iter().for_each(|(_, count)| add(&mut self.lost.calls_headless, *count));
-        let nodes = recording.nodes();
         for call in chunk.threads().iter().flat_map(|thread| chunk.calls(thread)) {
             self.lost.calls_untimed += u64::from(!call.is_timed());
             self.calls_without_path += u64::from(nodes[call.path() as usize].other);

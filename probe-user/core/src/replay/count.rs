@@ -2,11 +2,11 @@
 
 use super::clip::clip;
 use super::lens::Lens;
-use super::spans::{CallKey, Joined, Spans};
+use super::spans::{AtEnd, CallKey, Joined, Spans};
 use super::walk::{Span, Walk};
 use crate::histogram::{Histogram, HistogramCounter};
 use crate::ledger::FunctionCounts;
-use crate::record::{Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
+use crate::record::{Call, Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
 use crate::tally::Tally;
 use crate::units::{FuncId, ThreadId};
 use rayon::prelude::*;
@@ -90,6 +90,8 @@ pub(crate) struct Counted {
     pub(crate) crossing: HashMap<CallKey, Crossed>,
     /// With the query's nodes.
     pub(crate) open: Vec<(CallKey, u32)>,
+    /// The time of counted calls that ended inside each of these and in no other of them.
+    pub(crate) inside_open: HashMap<CallKey, u64>,
     pub(crate) left_out: HashSet<CallKey>,
 }
 
@@ -131,8 +133,8 @@ pub(crate) fn count<R: ReadAt>(
     }
     HistogramCounter::default().count(&mut counts.histograms, durations.into_iter());
     let last = chunks.len().saturating_sub(1);
-    let (open, left_out) = spans.end(lens, recording.nodes(), last);
-    Counted { counts, crossing, open, left_out }
+    let AtEnd { open, inside_open, left_out } = spans.end(lens, recording.nodes(), last);
+    Counted { counts, crossing, open, inside_open, left_out }
 }
 
 fn part_of<R: ReadAt>(
@@ -151,7 +153,10 @@ fn part_of<R: ReadAt>(
                 let chunk = clip(chunk, &lens.window);
                 part.add(recording, lens, &mut walk, &mut counter, number, &chunk);
             }
-            Err(_) => part.counts.unreadable += entry.calls,
+            Err(_) => {
+                let unreadable = &mut part.counts.unreadable;
+                *unreadable = unreadable.saturating_add(entry.calls);
+            }
         }
     }
     counter.flush(&mut part.counts.histograms);
@@ -169,11 +174,13 @@ impl Part {
         chunk: &Chunk,
     ) {
         if lens.is_in_window(chunk.to.0) {
-            self.counts.add_losses(chunk);
+            self.counts.add_losses(lens, chunk);
         }
         for thread in chunk.threads() {
             if !lens.selects_thread(recording.thread(thread.thread)) {
-                self.counts.filtered += chunk.calls(thread).len() as u64;
+                let of_window = |call: &&Call| lens.is_in_window(call.end().0);
+                let filtered = chunk.calls(thread).iter().filter(of_window).count();
+                self.counts.filtered += filtered as u64;
                 continue;
             }
             let Counts { tallies, histograms, threads, filtered, .. } = &mut self.counts;
@@ -219,10 +226,12 @@ impl Counts {
         }
     }
 
-    fn add_losses(&mut self, chunk: &Chunk) {
+    fn add_losses(&mut self, lens: &Lens<'_>, chunk: &Chunk) {
         self.add_loss(&chunk.loss);
-        for (function, count) in &chunk.headless {
-            self.headless[function.index()] += count;
+        let headless = chunk.headless.iter();
+        for (function, count) in headless.filter(|(function, _)| lens.selects_function(*function)) {
+            let headless = &mut self.headless[function.index()];
+            *headless = headless.saturating_add(*count);
         }
     }
 
@@ -266,7 +275,7 @@ impl Counts {
         self.add_loss(&other.loss);
         let headless = self.headless.iter_mut().zip(&other.headless);
         headless.for_each(|(mine, other)| *mine = mine.saturating_add(*other));
-        self.unreadable += other.unreadable;
+        self.unreadable = self.unreadable.saturating_add(other.unreadable);
     }
 
     /// By function: exits without entry, and threads that ended calls.

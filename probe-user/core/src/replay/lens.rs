@@ -67,6 +67,10 @@ impl<'a> Lens<'a> {
         &chunks[..chunks.partition_point(|chunk| chunk.from.0 < self.window.end)]
     }
 
+    pub(crate) fn selects_function(&self, function: FuncId) -> bool {
+        is_in(self.query.functions.as_ref(), function)
+    }
+
     pub(crate) fn selects_thread(&self, thread: Option<&ThreadRecord>) -> bool {
         match thread {
             Some(thread) => self.query.filter.selects_thread(thread.tid, &thread.name),

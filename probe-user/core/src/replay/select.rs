@@ -7,10 +7,10 @@ use super::lens::Lens;
 use super::spans::CallKey;
 use super::walk::Walk;
 use crate::rank::Keep;
-use crate::record::{Chunk, ChunkEntry, ReadAt, Recording, ThreadCalls};
+use crate::record::{Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ThreadCalls};
 use crate::spool::Call;
-use crate::unions::{self, OpenCall, Unions, Window};
-use crate::units::{Nanos, ThreadId};
+use crate::unions::{self, Unions, Window};
+use crate::units::Nanos;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,6 +22,14 @@ pub(crate) fn each_part<E: Sync, T: Send>(
 ) -> Vec<T> {
     let parts = rayon::current_num_threads().max(1);
     chunks.par_chunks(chunks.len().div_ceil(parts).max(1)).map(work).collect()
+}
+
+/// What counts of a chunk.
+pub(crate) struct Only {
+    pub(crate) chunk: Chunk,
+    /// For each thread: of each open call, the time of calls that ended inside it; of each other
+    /// call, the time that it took itself, if the worker was made to tell it.
+    pub(crate) times: Vec<u64>,
 }
 
 /// One worker's eyes.
@@ -143,32 +151,65 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         }
     }
 
-    /// The calls that are open at the chunk's end and count, outermost first.
-    /// `kept`: those that will end and be in a center.
-    pub(crate) fn open(
+    /// The calls that are open at the chunk's end and count, outermost first, with the query's nodes.
+    fn open(&self, thread: &ThreadCalls) -> impl Iterator<Item = (CallKey, u32)> {
+        let is_selected = self.lens.selects_thread(self.recording.thread(thread.thread));
+        thread.open.iter().filter(move |_| is_selected).filter_map(move |open| {
+            let node = self.lens.node(open.path)?;
+            let key = (thread.thread, open.start.0, open.path);
+            self.counts_after_all(key).then_some((key, node))
+        })
+    }
+
+    /// The same for unions. `kept`: those that will end and be in a center.
+    fn open_in_unions(
         &self,
         chunk: &Chunk,
         thread: &ThreadCalls,
         kept: &HashSet<CallKey>,
-    ) -> Vec<OpenCall> {
-        if !self.lens.selects_thread(self.recording.thread(thread.thread)) {
-            return Vec::new();
-        }
-        let open = thread.open.iter().filter_map(|open| {
-            let node = self.lens.node(open.path)?;
-            let start = open.start.0;
-            let key = (thread.thread, start, open.path);
+    ) -> Vec<unions::OpenCall> {
+        let open = self.open(thread).filter_map(|(key, node)| {
+            let start = key.1;
             let ends = self.counted.crossing.get(&key);
             let end = ends.map_or(u64::MAX, |call| start.saturating_add(call.duration));
-            let counts = self.counts_after_all(thread.thread, start, open.path);
-            (counts && end > chunk.from.0).then(|| OpenCall {
-                start,
-                node,
-                kept: kept.contains(&key),
-                end,
-            })
+            let kept = kept.contains(&key);
+            (end > chunk.from.0).then_some(unions::OpenCall { start, node, kept, end })
         });
         open.collect()
+    }
+
+    /// The chunk with the calls that count and no others, at the query's nodes.
+    pub(crate) fn only(&mut self, entry: &ChunkEntry) -> Result<Only, RecordError> {
+        let lens = self.lens;
+        let chunk = clip(self.recording.chunk(entry)?, &lens.window);
+        let mut only = Only { chunk: Chunk::new(chunk.from.0..chunk.to.0), times: Vec::new() };
+        let Only { chunk: of, times } = &mut only;
+        if lens.is_in_window(chunk.to.0) {
+            of.loss = chunk.loss;
+            let headless = chunk.headless.iter().copied();
+            of.headless = headless.filter(|(f, _)| lens.selects_function(*f)).collect();
+        }
+        for thread in chunk.threads() {
+            let inside = |key| self.counted.inside_open.get(&key).copied().unwrap_or(0);
+            let open: Vec<OpenCall> = self
+                .open(thread)
+                .map(|(key, path)| {
+                    times.push(inside(key));
+                    OpenCall { start: Nanos(key.1), path }
+                })
+                .collect();
+            let calls = chunk.calls(thread);
+            let mut counting = Vec::with_capacity(calls.len());
+            self.calls_with_own(&chunk, thread, |call, node, own| {
+                counting.push(Call { node, ..call });
+                times.push(own);
+            });
+            let of_window = calls.iter().filter(|call| lens.is_in_window(call.0.end())).count();
+            let filtered = of_window.saturating_sub(counting.len()) as u64;
+            of.loss.filtered = of.loss.filtered.saturating_add(filtered);
+            of.push(thread.thread, counting.into_iter(), open);
+        }
+        Ok(only)
     }
 
     /// The unions within a stretch of time of the chunk's calls, which were shown thread by thread.
@@ -181,7 +222,8 @@ impl<'a, R: ReadAt> Selected<'a, R> {
         kept: &HashSet<CallKey>,
     ) -> Unions {
         let threads = chunk.threads().iter().zip(shown).map(|(thread, calls)| {
-            unions::ThreadCalls { finished: calls, open: self.open(chunk, thread, kept) }
+            let open = self.open_in_unions(chunk, thread, kept);
+            unions::ThreadCalls { finished: calls, open }
         });
         let window = Window { start: window.start, end: window.end };
         unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep)
@@ -189,12 +231,11 @@ impl<'a, R: ReadAt> Selected<'a, R> {
 
     /// What a call that crossed the edge of a chunk took itself, if it counts.
     fn own_after_all(&self, key: CallKey) -> Option<u64> {
-        let (thread, start, recorded) = key;
         let own = || self.counted.crossing.get(&key).map_or(0, |call| call.own);
-        self.counts_after_all(thread, start, recorded).then(own)
+        self.counts_after_all(key).then(own)
     }
 
-    fn counts_after_all(&self, thread: ThreadId, start: u64, recorded: u32) -> bool {
-        !self.lens.looks_ahead() || !self.counted.left_out.contains(&(thread, start, recorded))
+    fn counts_after_all(&self, key: CallKey) -> bool {
+        !self.lens.looks_ahead() || !self.counted.left_out.contains(&key)
     }
 }

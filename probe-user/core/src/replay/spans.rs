@@ -19,6 +19,15 @@ pub(crate) struct Joined {
     pub(crate) own: u64,
 }
 
+/// What is known behind the last chunk.
+pub(crate) struct AtEnd {
+    /// Calls that are open and count, with the query's nodes.
+    pub(crate) open: Vec<(CallKey, u32)>,
+    /// The time of counted calls that ended inside each of these and in no other of them.
+    pub(crate) inside_open: HashMap<CallKey, u64>,
+    pub(crate) left_out: HashSet<CallKey>,
+}
+
 /// A call that is open at the end of a chunk.
 #[derive(Clone, Copy, Default)]
 struct Open {
@@ -72,32 +81,32 @@ impl Spans {
 
     /// That chunk was the last: says which of the calls that are open count, and where. The end of
     /// one that is not open there any more was in a chunk that cannot be read.
-    pub(crate) fn end(
-        mut self,
-        lens: &Lens<'_>,
-        nodes: &[Node],
-        last: usize,
-    ) -> (Vec<(CallKey, u32)>, HashSet<CallKey>) {
-        let mut open = Vec::new();
+    pub(crate) fn end(mut self, lens: &Lens<'_>, nodes: &[Node], last: usize) -> AtEnd {
+        let (mut open, mut inside_open) = (Vec::new(), HashMap::new());
         let mut at_end: Vec<_> = self.open.into_iter().filter(|(_, o)| o.chunk == last).collect();
         // The innermost first: what is inside it is inside those around it.
         let depth = |recorded: u32| nodes[recorded as usize].depth;
         at_end.sort_by_key(|((thread, start, recorded), _)| {
             (*thread, Reverse(*start), Reverse(depth(*recorded)))
         });
-        let (mut inside, mut of) = (false, None);
-        for (key, Open { mut has, .. }) in at_end {
-            inside &= of == Some(key.0);
-            of = Some(key.0);
+        let (mut inside, mut ended, mut of) = (false, 0_u64, None);
+        for (key, Open { mut has, callees, .. }) in at_end {
+            if of != Some(key.0) {
+                (inside, ended, of) = (false, 0, Some(key.0));
+            }
             has |= inside;
+            ended = ended.saturating_add(callees);
             let counts_at = counts_at(lens, key.2, None, &mut has);
             inside |= has;
             match counts_at {
-                Some(node) => open.push((key, node)),
+                Some(node) => {
+                    open.push((key, node));
+                    inside_open.insert(key, std::mem::take(&mut ended));
+                }
                 None if lens.node(key.2).is_some() => _ = self.left_out.insert(key),
                 None => {}
             }
         }
-        (open, self.left_out)
+        AtEnd { open, inside_open, left_out: self.left_out }
     }
 }

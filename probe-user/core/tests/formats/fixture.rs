@@ -4,6 +4,7 @@ use crate::support::{Event, PID, enter, function, point, recorded, ret};
 use ctrace_core::formats::{Export, Format, Options, Told};
 use ctrace_core::function::{FunctionInfo, FunctionKind};
 use ctrace_core::record::{Host, Recording, Start};
+use ctrace_core::replay::Query;
 use ctrace_core::report::TargetReport;
 use ctrace_core::units::{Nanos, Pid};
 
@@ -116,9 +117,19 @@ pub(crate) fn export_with(
     recording: &Bytes,
     options: Options<'_, Vec<u8>>,
 ) -> (Vec<u8>, Told) {
+    export_part(format, recording, &Query::default(), options)
+}
+
+/// What a query leaves of it.
+pub(crate) fn export_part(
+    format: &str,
+    recording: &Bytes,
+    query: &Query,
+    options: Options<'_, Vec<u8>>,
+) -> (Vec<u8>, Told) {
     let format = Format::find(format).expect("a format of the registry");
     let mut bytes = Vec::new();
-    let told = format.write(&Export { recording, options, progress: &|_| {} }, &mut bytes);
+    let told = format.write(&Export { recording, query, options, progress: &|_| {} }, &mut bytes);
     (bytes, told.expect("an export"))
 }
 

@@ -3,6 +3,7 @@
 use crate::fixture::{self, deep, empty, export_with, hostile, text, typical};
 use crate::support::{enter, ret};
 use ctrace_core::formats::{Export, ExportError, Format, Options};
+use ctrace_core::replay::Query;
 
 #[test]
 fn folded_stacks_have_their_own_time() {
@@ -70,8 +71,8 @@ fn beside_an_older_recording_the_graph_shows_the_change() {
         &fixture::functions(),
         &[vec![enter(0, 900, 1_000), enter(1, 800, 2_000), ret(1, 800, 9_000), ret(0, 900, 9_500)]],
     ));
-    let recording = typical();
-    let options = Options { older: Some(&older), ..Options::default() };
+    let (recording, query) = (typical(), &Query::default());
+    let options = Options { older: Some((&older, query)), ..Options::default() };
     let svg = String::from_utf8(export_with("flamegraph", &recording, options).0).expect("UTF-8");
     assert!(svg.contains("outer;inner") || svg.contains("inner (3,500 ns"), "{svg}");
     assert!(svg.contains('%') && svg.contains("-3"), "inner became faster by half");
@@ -80,7 +81,8 @@ fn beside_an_older_recording_the_graph_shows_the_change() {
 #[test]
 fn where_nothing_took_time_there_is_no_graph() {
     let recording = empty();
-    let export = Export { recording: &recording, options: Options::default(), progress: &|_| {} };
+    let (query, options) = (&Query::default(), Options::default());
+    let export = Export { recording: &recording, query, options, progress: &|_| {} };
     let format = Format::find("flamegraph").expect("a format");
     assert!(matches!(format.write(&export, &mut Vec::new()), Err(ExportError::NothingToDraw)));
 }

@@ -2,6 +2,7 @@
 
 use crate::fixture;
 use ctrace_core::formats::{Export, ExportError, Format, Options, Told};
+use ctrace_core::replay::Query;
 use ctrace_core::report::LossReport;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -37,8 +38,12 @@ fn every_format_takes_every_recording_and_text_drives_no_terminal() {
             let mut out = Vec::new();
             let seen = Cell::new(0);
             let progress = |calls| seen.set(seen.get() + calls);
-            let export =
-                Export { recording: &recording, options: Options::default(), progress: &progress };
+            let export = Export {
+                recording: &recording,
+                query: &Query::default(),
+                options: Options::default(),
+                progress: &progress,
+            };
             match format.write(&export, &mut out) {
                 Ok(_) => {
                     let calls: u64 = recording.chunks().iter().map(|chunk| chunk.calls).sum();
@@ -87,8 +92,8 @@ impl io::Write for Closed {
 fn a_reader_that_goes_away_is_the_error_it_is() {
     let recording = fixture::typical();
     for format in AnyFormat::ALL {
-        let options = Options::default();
-        let export = Export { recording: &recording, options, progress: &|_| {} };
+        let (query, options) = (&Query::default(), Options::default());
+        let export = Export { recording: &recording, query, options, progress: &|_| {} };
         match format.write(&export, &mut Closed) {
             Err(ExportError::Write(error)) => {
                 assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{}", format.name);

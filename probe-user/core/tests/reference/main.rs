@@ -5,6 +5,7 @@
 mod actual;
 mod definitions;
 mod diff;
+mod exports;
 mod extras;
 mod program;
 mod replay;

@@ -1,10 +1,11 @@
 //! The calls table: a row for each call, in row groups of a bounded size.
 
+use super::super::excerpt::{Ended, Excerpt, Row};
 use super::super::labels::{self, Labels};
-use super::super::pass::{self, Ended, Row};
-use super::super::{Export, ExportError, Told};
+use super::super::{ExportError, Told};
 use super::File;
 use super::columns::{Columns, signed};
+use crate::paths::Node;
 use crate::record::{ReadAt, Recording};
 use ::parquet::data_type::ByteArray;
 use std::collections::HashMap;
@@ -29,13 +30,13 @@ pub(super) const SCHEMA: &str = "message calls {
 const GROUP: usize = 200_000;
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     file: &mut File<'_>,
 ) -> Result<Told, ExportError> {
-    let mut group = Group::new(export.recording);
-    let told = pass::chunks(export, |step| {
+    let mut group = Group::new(excerpt);
+    let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {
-            let label = labels::thread(export.recording, thread);
+            let label = labels::thread(excerpt.recording, thread);
             let name = ByteArray::from(label.name.as_str());
             for row in rows {
                 group.push(&row);
@@ -60,6 +61,7 @@ struct PathCells {
 
 struct Group<'a, R> {
     recording: &'a Recording<R>,
+    nodes: &'a [Node],
     labels: Labels,
     names: Vec<ByteArray>,
     /// Of the paths in this group.
@@ -75,10 +77,12 @@ struct Group<'a, R> {
 }
 
 impl<'a, R: ReadAt> Group<'a, R> {
-    fn new(recording: &'a Recording<R>) -> Self {
+    fn new(excerpt: &'a Excerpt<'a, R>) -> Self {
+        let recording = excerpt.recording;
         let labels = Labels::of(recording);
         Self {
             recording,
+            nodes: excerpt.nodes(),
             names: labels.all().iter().map(|name| ByteArray::from(name.as_str())).collect(),
             labels,
             cells: HashMap::new(),
@@ -105,8 +109,8 @@ impl<'a, R: ReadAt> Group<'a, R> {
         self.cells.clear();
         for &path in &self.paths {
             self.cells.entry(path).or_insert_with(|| {
-                let function = self.recording.nodes()[path as usize].func;
-                let frames = self.labels.path(self.recording, path);
+                let function = self.nodes[path as usize].func;
+                let frames = self.labels.path(self.nodes, path);
                 PathCells {
                     function: function.0 as i32,
                     name: self.names.get(function.index()).cloned().unwrap_or_default(),

@@ -1,8 +1,10 @@
-//! The functions table: a row for each function of the recording, also one that was never called.
+//! The functions table: a row for each function of the recording that is asked for, also
+//! one that was never called.
 
+use super::super::excerpt::Excerpt;
 use super::super::labels::Labels;
 use super::super::totals::{Sum, Totals};
-use super::super::{Export, ExportError, Told};
+use super::super::{ExportError, Told};
 use super::File;
 use super::columns::{Columns, signed};
 use crate::function::FunctionKind;
@@ -27,15 +29,15 @@ pub(super) const SCHEMA: &str = "message functions {
 }";
 
 pub(super) fn write<R: ReadAt>(
-    export: &Export<'_, R>,
+    excerpt: &Excerpt<'_, R>,
     file: &mut File<'_>,
 ) -> Result<Told, ExportError> {
-    let recording = export.recording;
-    let (totals, told) = Totals::of(export)?;
+    let recording = excerpt.recording;
+    let (totals, told) = Totals::of(excerpt)?;
     let functions = recording.functions();
     let mut sums = vec![Sum::default(); functions.len()];
     for (path, sum) in totals.paths() {
-        let function = recording.nodes()[path as usize].func;
+        let function = excerpt.nodes()[path as usize].func;
         if let Some(all) = sums.get_mut(function.index()) {
             all.add(&sum);
         }
@@ -46,19 +48,24 @@ pub(super) fn write<R: ReadAt>(
         let object = recording.objects().iter().find(|known| *known.name == *object)?;
         maybe(object.build_id.as_deref())
     };
-    let of_sums = |value: fn(&Sum) -> u64| -> Vec<i64> {
-        sums.iter().map(|sum| signed(value(sum))).collect()
-    };
     let labels = Labels::of(recording);
+    let labels = labels.all();
+    let chosen = excerpt.query.functions.as_deref();
+    let is_chosen = |id: &usize| chosen.is_none_or(|chosen| chosen.get(*id) == Some(&true));
+    let ids: Vec<usize> = (0..functions.len()).filter(is_chosen).collect();
+    let rows = || ids.iter().map(|&id| &functions[id]);
+    let of_sums = |value: fn(&Sum) -> u64| -> Vec<i64> {
+        ids.iter().map(|&id| signed(value(&sums[id]))).collect()
+    };
     let mut columns = Columns(file.next_row_group()?);
-    columns.text(&vec![text(&recording.start().host.name); functions.len()])?;
-    columns.small(&(0..functions.len() as i32).collect::<Vec<_>>())?;
-    columns.text(&labels.all().iter().map(|name| text(name)).collect::<Vec<_>>())?;
-    columns.text(&functions.iter().map(|f| text(kind(f.kind))).collect::<Vec<_>>())?;
-    columns.text(&functions.iter().map(|f| text(&f.object)).collect::<Vec<_>>())?;
-    columns.maybe_text(&functions.iter().map(|f| build_id(&f.object)).collect::<Vec<_>>())?;
-    columns.maybe_text(&functions.iter().map(|f| maybe(f.file.as_deref())).collect::<Vec<_>>())?;
-    columns.maybe_small(&functions.iter().map(|f| f.line.map(|n| n as i32)).collect::<Vec<_>>())?;
+    columns.text(&vec![text(&recording.start().host.name); ids.len()])?;
+    columns.small(&ids.iter().map(|&id| id as i32).collect::<Vec<_>>())?;
+    columns.text(&ids.iter().map(|&id| text(&labels[id])).collect::<Vec<_>>())?;
+    columns.text(&rows().map(|f| text(kind(f.kind))).collect::<Vec<_>>())?;
+    columns.text(&rows().map(|f| text(&f.object)).collect::<Vec<_>>())?;
+    columns.maybe_text(&rows().map(|f| build_id(&f.object)).collect::<Vec<_>>())?;
+    columns.maybe_text(&rows().map(|f| maybe(f.file.as_deref())).collect::<Vec<_>>())?;
+    columns.maybe_small(&rows().map(|f| f.line.map(|n| n as i32)).collect::<Vec<_>>())?;
     columns.large(&of_sums(|sum| sum.calls))?;
     columns.large(&of_sums(|sum| sum.calls - sum.untimed - sum.open))?;
     columns.large(&of_sums(|sum| sum.untimed))?;

@@ -8,8 +8,9 @@ mod calls;
 mod columns;
 mod functions;
 
+use super::excerpt::Excerpt;
 use super::out::Out;
-use super::{Export, ExportError, Table, Told};
+use super::{ExportError, Table, Told};
 use crate::record::ReadAt;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
@@ -20,8 +21,11 @@ use ::parquet::schema::parser::parse_message_type;
 use std::io;
 use std::sync::Arc;
 
-pub(super) fn write<R: ReadAt>(export: &Export<'_, R>, out: Out<'_>) -> Result<Told, ExportError> {
-    let (schema, write): (_, fn(&_, &mut _) -> _) = match export.options.table {
+pub(super) fn write<R: ReadAt>(
+    excerpt: &Excerpt<'_, R>,
+    out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let (schema, write): (_, fn(&_, &mut _) -> _) = match excerpt.options.table {
         Table::Calls => (calls::SCHEMA, calls::write::<R>),
         Table::Functions => (functions::SCHEMA, functions::write::<R>),
     };
@@ -29,8 +33,8 @@ pub(super) fn write<R: ReadAt>(export: &Export<'_, R>, out: Out<'_>) -> Result<T
     let properties = WriterProperties::builder().set_compression(compression).build();
     let schema = Arc::new(parse_message_type(schema)?);
     let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-    let told = write(export, &mut file)?;
-    let start = export.recording.start();
+    let told = write(excerpt, &mut file)?;
+    let start = excerpt.recording.start();
     let facts = [
         ("ctrace", env!("CARGO_PKG_VERSION").to_owned()),
         ("command", start.target.command.join(" ")),

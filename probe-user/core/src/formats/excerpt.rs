@@ -1,0 +1,184 @@
+//! What of a recording is exported, and the one way through it: chunk by chunk, as the query sees
+//! them, counting what is missing.
+
+use super::{Export, ExportError, Options, Told};
+use crate::paths::Node;
+use crate::record::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
+use crate::replay::Query;
+use crate::replay::count::count;
+use crate::replay::lens::Lens;
+use crate::replay::report::period;
+use crate::replay::select::{Only, Selected};
+use crate::units::{Nanos, ThreadId};
+use std::slice::Iter;
+
+/// The part of a recording that a query chooses. Paths are the query's, as are the calls' in it.
+pub(super) struct Excerpt<'a, R> {
+    pub(super) recording: &'a Recording<R>,
+    pub(super) query: &'a Query,
+    pub(super) options: &'a Options<'a, R>,
+    progress: &'a dyn Fn(u64),
+    lens: Lens<'a>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Timed,
+    /// Its end was not seen: the duration goes up to the last event seen inside it.
+    Untimed,
+    /// Not yet: the duration goes up to the end of the recording.
+    Open,
+}
+
+/// A call with its duration, whatever that is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) start: u64,
+    pub(super) duration: u64,
+    pub(super) path: u32,
+    pub(super) ended: Ended,
+    /// What it took itself, where [`Excerpt::chunks_with_own`] tells.
+    pub(super) own: u64,
+}
+
+/// What a chunk has of a thread, latest first.
+pub(super) struct Rows<'a> {
+    open: Iter<'a, OpenCall>,
+    calls: Iter<'a, Call>,
+    /// As in [`Only`].
+    times: Iter<'a, u64>,
+    end: u64,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Row;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row> {
+        let Some(open) = self.open.next() else {
+            let call = self.calls.next()?;
+            let own = self.times.next().copied().unwrap_or(0);
+            let ended = if call.is_timed() { Ended::Timed } else { Ended::Untimed };
+            let (start, duration) = (call.start().0, call.duration().0);
+            return Some(Row { start, duration, path: call.path(), ended, own });
+        };
+        let (start, path) = (open.start.0, open.path);
+        let duration = self.end.saturating_sub(start);
+        let ended = self.times.next().copied().unwrap_or(0);
+        let inside = self.open.as_slice().first();
+        let inside = inside.map_or(0, |inside| self.end.saturating_sub(inside.start.0));
+        let own = duration.saturating_sub(ended).saturating_sub(inside);
+        Some(Row { start, duration, path, ended: Ended::Open, own })
+    }
+}
+
+/// A chunk on its way through an export.
+pub(super) struct Step<'a> {
+    pub(super) chunk: &'a Chunk,
+    times: &'a [u64],
+    /// For the last chunk: when the recording ended. Calls open then are open for good.
+    pub(super) end: Option<u64>,
+}
+
+impl<'a> Step<'a> {
+    /// The threads with calls, and these.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (ThreadId, Rows<'a>)> + use<'a> {
+        let (chunk, end, mut times) = (self.chunk, self.end, self.times);
+        chunk.threads().iter().map(move |thread| {
+            let calls = chunk.calls(thread);
+            let (of_thread, rest) = times.split_at(thread.open.len() + calls.len());
+            times = rest;
+            let (open, of_thread) = match end {
+                Some(_) => (thread.open.as_slice(), of_thread),
+                None => (&[][..], &of_thread[thread.open.len()..]),
+            };
+            let (open, calls, times) = (open.iter(), calls.iter(), of_thread.iter());
+            (thread.thread, Rows { open, calls, times, end: end.unwrap_or(0) })
+        })
+    }
+}
+
+impl<'a, R: ReadAt> Excerpt<'a, R> {
+    pub(super) fn new(export: &'a Export<'a, R>) -> Self {
+        let Export { recording, query, ref options, progress } = *export;
+        Self { recording, query, options, progress, lens: Lens::new(query, recording.nodes()) }
+    }
+
+    /// The older recording that the export shows the change from.
+    pub(super) fn older(&self) -> Option<Export<'a, R>> {
+        let (recording, query) = self.options.older?;
+        Some(Export { recording, query, options: Options::default(), progress: self.progress })
+    }
+
+    /// The tree of call paths.
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.lens.paths.nodes()
+    }
+
+    /// From when to when it goes.
+    pub(super) fn period(&self) -> (Nanos, Nanos) {
+        period(self.recording, &self.lens)
+    }
+
+    /// Calls may be at the node of another call that they are made in.
+    pub(super) fn folds_recursion(&self) -> bool {
+        self.query.fold_recursion
+    }
+
+    /// Reads all chunks. One that is damaged is left out and counted.
+    pub(super) fn chunks(
+        &self,
+        each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
+    ) -> Result<Told, ExportError> {
+        // Whether a call counts is known at its place, unless it depends on what comes later.
+        let chunks = if self.lens.looks_ahead() { self.entries() } else { &[] };
+        let counted = count(self.recording, &self.lens, chunks);
+        self.read(Selected::new(self.recording, &self.lens, &counted), each)
+    }
+
+    /// The same, with the time that each call took itself.
+    pub(super) fn chunks_with_own(
+        &self,
+        each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
+    ) -> Result<Told, ExportError> {
+        let counted = count(self.recording, &self.lens, self.entries());
+        self.read(Selected::with_own(self.recording, &self.lens, &counted), each)
+    }
+
+    fn entries(&self) -> &'a [ChunkEntry] {
+        self.lens.chunks(self.recording.chunks())
+    }
+
+    fn read(
+        &self,
+        mut selected: Selected<'_, R>,
+        mut each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
+    ) -> Result<Told, ExportError> {
+        let mut told = Told::of(self.recording);
+        let entries = self.entries();
+        for (place, entry) in entries.iter().enumerate() {
+            let is_last = place + 1 == entries.len();
+            if is_last || self.lens.is_in_window(entry.to.0) {
+                match selected.only(entry) {
+                    Ok(Only { chunk, times }) => {
+                        told.add(self.nodes(), &chunk);
+                        let end = is_last.then(|| self.period().1.0);
+                        if end.is_some() {
+                            told.add_open(
+                                chunk.threads().iter().map(|t| t.open.len() as u64).sum(),
+                            );
+                        }
+                        each(Step { chunk: &chunk, times: &times, end })?;
+                    }
+                    Err(RecordError::Malformed(_)) => {
+                        told.unreadable_calls = told.unreadable_calls.saturating_add(entry.calls);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            (self.progress)(entry.calls);
+        }
+        Ok(told)
+    }
+}

@@ -1,0 +1,48 @@
+//! Every call as a line of text; those of a thread latest first.
+//!
+//! Lines have no place for what is missing from the recording; who writes them prints that elsewhere.
+
+use super::excerpt::{Ended, Excerpt};
+use super::labels::{self, Labels, ThreadLabel};
+use super::out::Out;
+use super::per_path::PerPath;
+use super::{ExportError, Told};
+use crate::record::ReadAt;
+
+/// What is around the numbers of a call, in the order of the line.
+pub(super) struct Layout {
+    pub(super) thread: fn(&ThreadLabel) -> String,
+    /// Between start and duration.
+    pub(super) between: &'static [u8],
+    pub(super) ended: fn(Ended) -> &'static [u8],
+    /// The function and its path, outermost first, and the end of the line.
+    pub(super) path: fn(&[&str]) -> String,
+}
+
+pub(super) fn write<R: ReadAt>(
+    excerpt: &Excerpt<'_, R>,
+    layout: &Layout,
+    mut out: Out<'_>,
+) -> Result<Told, ExportError> {
+    let labels = Labels::of(excerpt.recording);
+    let mut paths = PerPath::new(excerpt.nodes().len(), |path| {
+        (layout.path)(&labels.path(excerpt.nodes(), path)).into_bytes()
+    });
+    let told = excerpt.chunks(|step| {
+        for (thread, rows) in step.rows() {
+            let head = (layout.thread)(&labels::thread(excerpt.recording, thread));
+            for row in rows {
+                out.text(&head);
+                out.number(row.start);
+                out.put(layout.between);
+                out.number(row.duration);
+                out.put((layout.ended)(row.ended));
+                out.put(paths.get(row.path));
+                out.relieve()?;
+            }
+        }
+        Ok(())
+    })?;
+    out.finish()?;
+    Ok(told)
+}
