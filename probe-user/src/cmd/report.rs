@@ -12,8 +12,8 @@ use anyhow::Context;
 use ctrace_core::{
     engine::ReportMeta,
     record::Recording,
-    replay::{meta_of, report_with},
-    units::Nanos,
+    replay::{Query, meta_of, report_with},
+    units::{FuncId, Nanos},
 };
 use std::{fs::File, ops::Range, path::Path};
 
@@ -25,12 +25,20 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
         let meta = meta_of(&recording, args.output.center);
         let meta = ReportMeta { extras: sink.extras(), ..meta };
         let query = query(&args.query, &recording, window)?;
-        let report = report_with(&recording, &query, meta);
+        let mut report = report_with(&recording, &query, meta);
+        report.leave_out(|function| !is_asked(&recording, &query, function));
         if !sink.write(&report)? {
             break;
         }
     }
     Ok(0)
+}
+
+/// Whether calls of the function would be in the report.
+fn is_asked(recording: &Recording<File>, query: &Query, function: usize) -> bool {
+    let is_chosen = query.functions.as_ref().is_none_or(|chosen| chosen[function]);
+    let unarmed = recording.end().map_or(&[][..], |end| &end.unarmed);
+    is_chosen && unarmed.binary_search(&FuncId(function as u32)).is_err()
 }
 
 /// Opens a recording; an error is one line that names it.

@@ -1,7 +1,7 @@
 //! Functions that the engine knows and that never got their probes: a report must not show them as
 //! functions that nobody called.
 
-use ctrace_core::report::Report;
+use ctrace_core::{report::Report, units::FuncId};
 use std::ops::Range;
 
 /// Their ids, ascending.
@@ -16,22 +16,12 @@ impl Unarmed {
     /// Takes them out of a report. Those stay of which something was seen, while the probes of
     /// their object were being placed and taken away again. Returns the ids of those in the report.
     pub fn leave_out(&self, report: &mut Report) -> Vec<usize> {
-        if self.0.is_empty() {
-            return (0..report.functions.len()).collect();
-        }
-        let mut new_places = Vec::with_capacity(report.functions.len());
-        let (mut kept, mut ids) = (Vec::with_capacity(report.functions.len()), Vec::new());
-        for (id, function) in report.functions.drain(..).enumerate() {
-            new_places.push(kept.len());
-            let seen = function.calls + function.headless > 0;
-            if seen || self.0.binary_search(&id).is_err() {
-                kept.push(function);
-                ids.push(id);
-            }
-        }
-        report.functions = kept;
-        report.move_functions(&new_places);
-        ids
+        report.leave_out(|id| self.0.binary_search(&id).is_ok())
+    }
+
+    /// As a recording has them.
+    pub fn ids(&self) -> Vec<FuncId> {
+        self.0.iter().map(|&id| FuncId(id as u32)).collect()
     }
 }
 
@@ -40,23 +30,12 @@ mod tests {
     use super::*;
     use ctrace_core::{
         engine::{Engine, EngineConfig, ReportMeta},
-        function::{ExitSeen, FunctionInfo, FunctionKind},
+        function::{ExitSeen, FunctionInfo},
         units::Nanos,
     };
 
     fn function(name: &str) -> FunctionInfo {
-        FunctionInfo {
-            name: name.into(),
-            aliases: Vec::new(),
-            object: "program".into(),
-            file: None,
-            line: None,
-            kind: FunctionKind::Function,
-            group: None,
-            exit: ExitSeen::Never,
-            entry_is_loop_head: false,
-            may_tail_jump: false,
-        }
+        FunctionInfo { exit: ExitSeen::Never, ..FunctionInfo::new(name, "program") }
     }
 
     /// An entry record of a function, as docs/wire-format.md has it.

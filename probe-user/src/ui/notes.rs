@@ -10,8 +10,13 @@ pub(super) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
     let idle = report.functions.iter().filter(|f| is_never_called(f)).count();
     if idle > 0 && idle < report.functions.len() && !show_zero {
-        let what = if idle == 1 { "selected function was" } else { "selected functions were" };
-        out.push(format!("{} {what} never called.", count(idle as u64)));
+        let functions = counted(idle as u64, "selected function", "selected functions");
+        out.push(match (report.filtered_calls, idle) {
+            (0, 1) => format!("{functions} was never called."),
+            (0, _) => format!("{functions} were never called."),
+            (_, 1) => format!("{functions} has no call that came through the filters."),
+            (_, _) => format!("{functions} have no call that came through the filters."),
+        });
     }
     if report.filtered_calls > 0 {
         let were = if report.filtered_calls == 1 { "was" } else { "were" };
@@ -45,8 +50,8 @@ pub(super) fn nothing_called(report: &Report) -> Vec<String> {
     let mut out = Vec::new();
     if report.filtered_calls > 0 {
         return vec![format!(
-            "No call came through the filters in {seconds}: look at --thread, --depth and \
-             --min-duration."
+            "No call came through the filters in {seconds}: all {} were filtered out.",
+            count(report.filtered_calls),
         )];
     }
     match report.functions.len() as u64 {

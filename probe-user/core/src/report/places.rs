@@ -3,6 +3,23 @@
 use super::Report;
 
 impl Report {
+    /// Takes out functions, by their indices, unless something was seen of them: that a row has 0
+    /// calls would say too much. Gives the indices that the others had.
+    pub fn leave_out(&mut self, is_out: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut places = Vec::with_capacity(self.functions.len());
+        let (mut kept, mut ids) = (Vec::with_capacity(self.functions.len()), Vec::new());
+        for (id, function) in self.functions.drain(..).enumerate() {
+            places.push(kept.len());
+            if function.calls > 0 || function.headless > 0 || !is_out(id) {
+                kept.push(function);
+                ids.push(id);
+            }
+        }
+        self.functions = kept;
+        self.move_functions(&places);
+        ids
+    }
+
     /// Tells all that refer to functions that these have moved: each to `places` of where it was.
     pub fn move_functions(&mut self, places: &[usize]) {
         let histograms = self.histograms.iter_mut().flat_map(|all| &mut all.functions);

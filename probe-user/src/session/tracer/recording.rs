@@ -74,7 +74,8 @@ impl Tracer {
         notes.extend(self.cost_of_probes(end));
         let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
         let target = self.parts.target.clone();
-        let bytes = recording.finish(&End { end_ns: end, target, notes })?;
+        let unarmed = self.unarmed.ids();
+        let bytes = recording.finish(&End { end_ns: end, target, notes, unarmed })?;
         let (calls, lost) = (self.parts.engine.counters().calls, self.parts.engine.lost());
         let seconds = end.since(self.start).0 as f64 / 1e9;
         let lost = match lost {
