@@ -74,8 +74,18 @@ pub(super) fn launch(
     tracer.arm(&plan, &resolved.objects)?;
     drop(plan);
     let ending = Ending::new(Signals::Forward(pid), None);
-    trace::run(&mut tracer, trace::watch(pid)?, ending, || launched.start())?;
+    let traced = trace::run(&mut tracer, trace::watch(pid)?, ending, || launched.start());
     drop(tracer);
+    let failed = match traced {
+        Err(error) if launched.has_started() => {
+            let why = Failure::from(error).message();
+            ui::say(&format!("{why}; the command goes on without being traced"));
+            true
+        }
+        traced => traced.map(|()| false)?,
+    };
     launched.let_go()?;
-    Ok(exit_code(launched.wait()?))
+    // Whoever waits for ctrace waits for the command.
+    let status = launched.wait()?;
+    Ok(if failed { Failure::OWN } else { exit_code(status) })
 }

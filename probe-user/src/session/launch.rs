@@ -65,6 +65,11 @@ impl Launched {
         Ok(())
     }
 
+    /// Whether the child was let go, to become the command.
+    pub fn has_started(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Its status, once it has ended.
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
         self.child.wait().context("cannot wait for the command")
