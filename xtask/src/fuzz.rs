@@ -7,7 +7,7 @@ use crate::{paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
-const TARGETS: [&str; 2] = ["recording", "records"];
+const TARGETS: [&str; 3] = ["recording", "records", "report_facts"];
 const SECONDS: u32 = 20;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
@@ -15,7 +15,7 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// this code has nothing unsafe.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions --cfg fuzzing";
 
 pub(crate) fn run() -> Result<(Outcome, Counts)> {
     if which("g++").is_none() {

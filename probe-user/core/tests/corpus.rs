@@ -3,8 +3,11 @@
 
 mod support;
 
+use ctrace_core::diff::{FactsError, ReportFacts};
 use ctrace_core::engine::{Engine, EngineConfig};
+use ctrace_core::export::json;
 use ctrace_core::record::{End, Recording, Start, Writer};
+use ctrace_core::replay::{Query, report};
 use ctrace_core::units::Nanos;
 use std::path::Path;
 use support::{enter, function, point, ret};
@@ -39,21 +42,36 @@ fn recording(turns: u64, ended: bool) -> Vec<u8> {
     }
 }
 
+/// What the repository has under this name, which is `made` if the corpus is written anew.
+fn stored(target: &str, name: &str, made: &[u8]) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    if std::env::var_os("CTRACE_WRITE_CORPUS").is_some() {
+        std::fs::create_dir_all(&folder).expect("made");
+        std::fs::write(folder.join(name), made).expect("written");
+    }
+    std::fs::read(folder.join(name)).expect("it is in the repository")
+}
+
 #[test]
-fn the_corpus_can_be_read() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/recording");
+fn the_recordings_can_be_read() {
     for (name, turns, ended) in
         [("empty", 0, true), ("small", 1, true), ("killed", 3, false), ("large", 20, true)]
     {
-        let (path, bytes) = (folder.join(name), recording(turns, ended));
-        if std::env::var_os("CTRACE_WRITE_CORPUS").is_some() {
-            std::fs::write(&path, &bytes).expect("written");
-        }
-        let stored = std::fs::read(&path).expect("it is in the repository");
+        let stored = stored("recording", name, &recording(turns, ended));
         let recording = Recording::open(stored).expect("it can be read");
         assert_eq!(recording.chunks().len() as u64, turns, "{name}");
         for chunk in recording.chunks() {
             recording.chunk(chunk).expect("its calls can be read");
         }
     }
+}
+
+#[test]
+fn the_reports_can_be_compared() {
+    let recording = Recording::open(recording(3, true)).expect("it was just made");
+    let text = json::to_line(&report(&recording, &Query::default(), 1.0));
+    let facts = ReportFacts::parse(&stored("report_facts", "report", text.as_bytes()));
+    assert_eq!(facts.expect("a report").functions().len(), 3);
+    let several = ReportFacts::parse(text.repeat(2).as_bytes());
+    assert_eq!(several.err(), Some(FactsError::Several));
 }
