@@ -136,6 +136,7 @@ fn a_full_disk_ends_a_recording_that_can_be_read() {
     assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
     let words = ["full.ctrace", "space", "ctrace report"];
     assert!(words.iter().all(|word| finished.stderr.contains(word)), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("cannot be read"), "{}", finished.stderr);
     // The command came to its end, and ctrace with it.
     assert!(finished.stdout.contains("calls leaf"), "{}", finished.stdout);
     let report = report.expect("it can be read");

@@ -47,7 +47,7 @@ pub fn remarks(told: &Told) -> Vec<String> {
     }
     if told.lost.calls_open > 0 {
         out.push(format!(
-            "{} marked as open: up to the end of the recording",
+            "{} marked as open: up to the end",
             counted(told.lost.calls_open, "call is", "calls are"),
         ));
     }

@@ -1,12 +1,11 @@
 //! What ids of a recording stand for, kept so that another file can begin in the middle of a trace.
 
-use super::RecordError;
 use super::block::{Block, BlockKind};
 use super::names::{Names, ThreadRecord};
 use super::writer::Writer;
 use crate::units::{Nanos, ThreadId};
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Everything defined so far.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +55,7 @@ impl Definitions {
     }
 
     /// Writes all to a file that has just begun.
-    pub fn write<W: Write>(&self, writer: &mut Writer<W>) -> Result<(), RecordError> {
+    pub fn write<W: Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
         let threads = self.threads.values().cloned().collect();
         let names = Names { threads, ..self.names.clone() };
         names.to_blocks()?.iter().try_for_each(|block| writer.write(block))?;

@@ -1,7 +1,6 @@
 //! The parts of a recording that are JSON: what it is of, and what ids stand for. Keys are only ever
 //! added.
 
-use super::RecordError;
 use super::block::{Block, BlockKind};
 use crate::function::FunctionInfo;
 use crate::report::TargetReport;
@@ -57,7 +56,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// As blocks, of which a program with very many functions needs more than one.
-    pub(crate) fn to_blocks(&self) -> Result<Vec<Block>, RecordError> {
+    pub(crate) fn to_blocks(&self) -> serde_json::Result<Vec<Block>> {
         let Self { functions, threads, objects } = self;
         let most = functions.len().max(threads.len()).max(objects.len());
         let firsts = (0..most).step_by(IN_A_BLOCK);
@@ -67,8 +66,7 @@ impl Names {
                 threads: part(threads, first),
                 objects: part(objects, first),
             };
-            let contents = serde_json::to_vec(&names).map_err(std::io::Error::other)?;
-            Ok(Block::new(BlockKind::Names, contents))
+            Ok(Block::new(BlockKind::Names, serde_json::to_vec(&names)?))
         });
         blocks.collect()
     }

@@ -5,7 +5,7 @@ use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Start};
 use super::{ReadAt, RecordError};
 use crate::units::Nanos;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// A chunk as it lies in a file.
 pub struct Copied {
@@ -33,16 +33,16 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Begins a recording.
-    pub fn new(out: W, start: &Start) -> Result<Self, RecordError> {
+    pub fn new(out: W, start: &Start) -> io::Result<Self> {
         Self::begin(out, start, true)
     }
 
     /// For what is read again soon.
-    pub fn uncompressed(out: W, start: &Start) -> Result<Self, RecordError> {
+    pub fn uncompressed(out: W, start: &Start) -> io::Result<Self> {
         Self::begin(out, start, false)
     }
 
-    fn begin(mut out: W, start: &Start, compress: bool) -> Result<Self, RecordError> {
+    fn begin(mut out: W, start: &Start, compress: bool) -> io::Result<Self> {
         let header = file_header();
         out.write_all(&header)?;
         let written = header.len() as u64;
@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds one block. Should the process die, what was written before is whole.
-    pub fn write(&mut self, block: &Block) -> Result<(), RecordError> {
+    pub fn write(&mut self, block: &Block) -> io::Result<()> {
         let bytes = block.to_bytes(self.compress);
         self.out.write_all(&bytes)?;
         self.index.0.push(Entry {
@@ -69,13 +69,13 @@ impl<W: Write> Writer<W> {
         &mut self,
         kind: BlockKind,
         value: &impl serde::Serialize,
-    ) -> Result<(), RecordError> {
-        let contents = serde_json::to_vec(value).map_err(std::io::Error::other)?;
+    ) -> io::Result<()> {
+        let contents = serde_json::to_vec(value)?;
         self.write(&Block::new(kind, contents))
     }
 
     /// Adds a block as it is in another recording.
-    pub fn copy(&mut self, block: &Copied) -> Result<(), RecordError> {
+    pub fn copy(&mut self, block: &Copied) -> io::Result<()> {
         self.out.write_all(&block.bytes)?;
         self.index.0.push(Entry { offset: self.written, ..block.entry.clone() });
         self.written += block.bytes.len() as u64;
@@ -83,8 +83,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Hands everything on to the file.
-    pub fn flush(&mut self) -> Result<(), RecordError> {
-        Ok(self.out.flush()?)
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 
     /// When the last chunk ended.
@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends the recording and gives back what it was written to.
-    pub fn finish(mut self, end: &End) -> Result<W, RecordError> {
+    pub fn finish(mut self, end: &End) -> io::Result<W> {
         self.write_json(BlockKind::End, end)?;
         let at = self.written;
         let index = self.index.to_block();
