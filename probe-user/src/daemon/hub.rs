@@ -21,6 +21,8 @@ use std::{
 pub struct Hub {
     writer: Writer,
     targets: Mutex<BTreeMap<TargetName, Known>>,
+    /// Reports are written in the order of the sums in them.
+    order: Mutex<()>,
 }
 
 /// Of one target.
@@ -45,7 +47,7 @@ pub struct Seen {
 
 impl Hub {
     pub(super) fn start() -> std::io::Result<Self> {
-        Ok(Self { writer: Writer::start()?, targets: Mutex::default() })
+        Ok(Self { writer: Writer::start()?, targets: Mutex::default(), order: Mutex::default() })
     }
 
     /// What the reports of a target must hold.
@@ -55,6 +57,7 @@ impl Hub {
 
     /// A session saw an interval of its process.
     pub fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
+        let _in_order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let totals = {
             let mut targets = self.lock();
             let known = targets.entry(target.id.clone()).or_default();

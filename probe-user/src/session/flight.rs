@@ -13,6 +13,9 @@ use std::{
     path::Path, sync::Arc,
 };
 
+/// Takes a slow call of a function of this name, and what was before; not to wait for a disk.
+pub type Deliver = Box<dyn FnMut(Slow, &str, Flown) + Send>;
+
 /// What is too slow, how much is kept, and who takes it.
 pub struct Asked {
     pub threshold: Nanos,
@@ -22,8 +25,7 @@ pub struct Asked {
     pub keep: Nanos,
     /// Bytes of calls.
     pub memory: usize,
-    /// Takes a slow call of a function of this name, and what was before; not to wait for a disk.
-    pub deliver: Box<dyn FnMut(Slow, &str, Flown) + Send>,
+    pub deliver: Deliver,
 }
 
 /// See the module.

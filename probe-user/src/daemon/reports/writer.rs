@@ -13,7 +13,7 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::JoinHandle,
 };
@@ -48,8 +48,8 @@ impl Writer {
     pub fn write(&self, reports: &Reports, text: String) {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let job = Job { reports: reports.clone(), text };
-        let sent = sender.as_ref().map_or(Ok(()), |sender| sender.try_send(job));
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = sent {
+        let is_sent = sender.as_ref().is_some_and(|sender| sender.try_send(job).is_ok());
+        if !is_sent {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
