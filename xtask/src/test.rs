@@ -35,33 +35,48 @@ const STAGES: &[(&str, Run)] = &[
     ("fuzz", |_| crate::fuzz::run()),
     ("release build", release_build),
     ("live tests", live_tests),
-    ("vm-test on 6.1", |_| vm_test("6.1")),
-    ("vm-test on 6.12", |_| vm_test("6.12")),
 ];
+
+/// Emulated processors wait most of the time, each for itself: these run side by side.
+const MACHINES: &[(&str, Run)] =
+    &[("vm-test on 6.1", |_| vm_test("6.1")), ("vm-test on 6.12", |_| vm_test("6.12"))];
 
 pub(crate) fn main(options: &Options) -> Result<()> {
     let mut summary = Summary::default();
-    let mut ran = false;
-    for (name, run) in STAGES {
-        if !options.only.is_empty() && !options.only.iter().any(|part| name.contains(&**part)) {
-            continue;
-        }
-        ran = true;
-        let start = Instant::now();
-        let (outcome, counts) = run(options)
-            .unwrap_or_else(|error| (Outcome::Failed(format!("{error:#}")), Counts::default()));
-        let seconds = start.elapsed().as_secs_f64();
-        summary.add(Stage { name: (*name).into(), outcome, seconds, counts });
-    }
-    if !ran {
-        let names: Vec<&str> = STAGES.iter().map(|(name, _)| *name).collect();
+    let wanted = |(name, _): &&(&str, Run)| {
+        options.only.is_empty() || options.only.iter().any(|part| name.contains(&**part))
+    };
+    let all = || STAGES.iter().chain(MACHINES);
+    if !all().any(|stage| wanted(&stage)) {
+        let names: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no stage is named like that; there are: {}", names.join(", "));
     }
+    for stage in STAGES.iter().filter(wanted) {
+        summary.add(run_stage(stage, options));
+    }
+    std::thread::scope(|scope| {
+        let machines = MACHINES.iter().filter(wanted);
+        let running: Vec<_> =
+            machines.map(|stage| scope.spawn(|| run_stage(stage, options))).collect();
+        for machine in running {
+            match machine.join() {
+                Ok(stage) => summary.add(stage),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
     println!("\n{}", summary.render().trim_end());
     if summary.failed() {
         bail!("not all passed; logs are in {}", paths::target().join("xtask").display());
     }
     Ok(())
+}
+
+fn run_stage((name, run): &(&str, Run), options: &Options) -> Stage {
+    let start = Instant::now();
+    let (outcome, counts) = run(options)
+        .unwrap_or_else(|error| (Outcome::Failed(format!("{error:#}")), Counts::default()));
+    Stage { name: (*name).into(), outcome, seconds: start.elapsed().as_secs_f64(), counts }
 }
 
 const PASSED: (Outcome, Counts) = (Outcome::Passed, Counts { passed: 0, failed: 0, skipped: 0 });
@@ -272,8 +287,9 @@ mod tests {
 
     #[test]
     fn stage_names_are_unique() {
-        for (index, (name, _)) in STAGES.iter().enumerate() {
-            assert!(STAGES[..index].iter().all(|(other, _)| other != name));
+        let names: Vec<_> = STAGES.iter().chain(MACHINES).map(|(name, _)| name).collect();
+        for (index, name) in names.iter().enumerate() {
+            assert!(!names[..index].contains(name));
         }
     }
 }

@@ -163,6 +163,7 @@ impl Facts<'_> {
             fastest: Default::default(),
             center: CenterReport::default(),
             slowest: Default::default(),
+            sampled: None,
         }
     }
 

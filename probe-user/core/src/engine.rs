@@ -3,7 +3,7 @@
 use crate::decode::{Decoded, decode};
 use crate::event::Event;
 use crate::filter::Filter;
-use crate::function::FunctionInfo;
+use crate::function::{FunctionInfo, FunctionKind};
 use crate::ledger::Ledger;
 use crate::marker::{ClockSample, Markers};
 use crate::order::Order;
@@ -16,6 +16,7 @@ use crate::spool::Spool;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use ctrace_common::Record;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Bounds and choices, fixed for a trace.
@@ -119,6 +120,10 @@ impl Engine {
         self.tracker.add_function(info)
     }
 
+    pub fn kind(&self, id: FuncId) -> Option<FunctionKind> {
+        self.tracker.functions.get(id.index()).map(|function| function.kind)
+    }
+
     /// A thread's name, where no event tells it.
     pub fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
@@ -211,6 +216,13 @@ impl Engine {
     pub fn advance(&mut self, watermark: Nanos) {
         self.tell_recorder_of_losses();
         self.order.release(watermark.0, &mut self.tracker);
+    }
+
+    /// The probes of these functions were taken away: what is known to be open of them has no end
+    /// that could be seen, and is untimed. Events from before have been [advanced](Self::advance) over.
+    pub fn forsake(&mut self, functions: &HashSet<FuncId>) {
+        let Tracker { threads, ledger, .. } = &mut self.tracker;
+        threads.iter_mut().for_each(|thread| thread.stacks.forsake(functions, ledger));
     }
 
     /// What happened to processes since the last time.

@@ -131,6 +131,24 @@ pub struct FunctionReport {
     pub fastest: TailReport,
     pub center: CenterReport,
     pub slowest: SlowTailReport,
+    /// Where it was armed for a part of the time only, to keep within a budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledReport>,
+}
+
+/// What a function did in all of the time, estimated from what was seen of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SampledReport {
+    /// Time in which it was armed.
+    pub armed_ns: Nanos,
+    pub armed_percent: f64,
+    /// Short stretches in which it was armed; longer ones are not among them.
+    pub windows: u64,
+    pub calls: Option<u64>,
+    /// Half the width of the 95 % interval around `calls`; from two windows on.
+    pub calls_error: Option<u64>,
+    pub total_ns: Option<Nanos>,
+    pub active_ns: Option<Nanos>,
 }
 
 /// Distribution of the timed calls; all null when there are none.

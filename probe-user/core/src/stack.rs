@@ -12,6 +12,7 @@ use crate::paths::ROOT;
 use crate::region::Regions;
 use crate::spool::Call;
 use crate::units::{FuncId, Pid, ThreadId};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// On unknown ground, pointers this far from all frames are on another stack: it is the usual
@@ -138,6 +139,19 @@ impl Stacks {
     pub(crate) fn damage(&mut self) {
         for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
             frame.damaged = true;
+        }
+    }
+
+    /// The ends of these functions' calls will not be seen: the open ones end here, and what was
+    /// called in them.
+    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
+        for stack in 0..self.stacks.len() {
+            let frames = &self.stacks[stack].frames;
+            let first = frames.iter().position(|frame| functions.contains(&frame.func));
+            let Some(first) = first else { continue };
+            while self.stacks[stack].frames.len() > first {
+                self.end_top(stack, ledger, self.last, false);
+            }
         }
     }
 

@@ -156,6 +156,10 @@ impl Threads {
         self.slots.iter().flatten()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.slots.iter_mut().flatten()
+    }
+
     /// The thread is gone; its calls end.
     pub(crate) fn end(&mut self, pid: Pid, tid: Tid, ledger: &mut Ledger) {
         let key = pair(pid.0, tid.0);

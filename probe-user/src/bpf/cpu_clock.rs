@@ -1,5 +1,5 @@
-//! CPU time of a process and of all that it forks, counted by the kernel: in /proc the children
-//! that come and go between two looks would be missing.
+//! CPU time of a process, or of that and of all that it forks, counted by the kernel: in /proc the
+//! children that come and go between two looks would be missing, and time goes by ticks.
 
 use super::{BpfError, sys};
 use ctrace_core::units::{Nanos, Tid};
@@ -8,18 +8,18 @@ use std::{
     io::{self, Read as _},
 };
 
-/// Counts from its start on; forked processes and new threads are counted with the thread that
-/// made them, also when they have ended.
+/// Counts from its start on; new threads, and forked processes if they are wanted, are counted with
+/// the thread that made them, also when they have ended.
 pub struct CpuClock {
     threads: Vec<File>,
 }
 
 impl CpuClock {
     /// Threads that are gone are left out.
-    pub fn start(threads: impl IntoIterator<Item = Tid>) -> Result<Self, BpfError> {
+    pub fn start(threads: impl IntoIterator<Item = Tid>, children: bool) -> Result<Self, BpfError> {
         let mut clock = Self { threads: Vec::new() };
         for thread in threads {
-            match sys::open_cpu_clock(thread.0) {
+            match sys::open_cpu_clock(thread.0, children) {
                 Ok(fd) => clock.threads.push(fd.into()),
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(source) => {
@@ -56,13 +56,13 @@ mod tests {
             Syscall::PerfEventOpen { pid: 2, .. } => fake::error(libc::ESRCH),
             _ => fake::fd(),
         });
-        assert_eq!(CpuClock::start([1, 2, 3].map(Tid)).unwrap().threads.len(), 2);
+        assert_eq!(CpuClock::start([1, 2, 3].map(Tid), false).unwrap().threads.len(), 2);
     }
 
     #[test]
     fn missing_rights_are_told() {
         let _fake = fake::Fake::failing(libc::EACCES);
-        let error = CpuClock::start([Tid(1)]).err().unwrap();
+        let error = CpuClock::start([Tid(1)], true).err().unwrap();
         assert!(matches!(error, BpfError::Permission { .. }), "{error}");
     }
 
@@ -70,7 +70,7 @@ mod tests {
     fn children_that_ended_are_counted() {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let tid = status.lines().find_map(|line| line.strip_prefix("Pid:")).unwrap();
-        let clock = match CpuClock::start([Tid(tid.trim().parse().unwrap())]) {
+        let clock = match CpuClock::start([Tid(tid.trim().parse().unwrap())], true) {
             Ok(clock) => clock,
             Err(error) => return eprintln!("skipped: {error}"),
         };

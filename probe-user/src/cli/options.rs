@@ -131,6 +131,10 @@ pub struct ProbeArgs {
     /// no file, and past this size percentiles are within 0.1 %
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
     pub spool: u64,
+    /// Keep what the probes cost within this much of the target's own processor time: the dearest
+    /// functions are armed for a part of the time only, and what they do in all of it is estimated
+    #[arg(long, value_name = "PERCENT", value_parser = values::budget)]
+    pub budget: Option<f64>,
     /// What to do about a slowed target (with --follow, and its children): warn (beyond 50 %), off,
     /// or stop beyond PERCENT
     #[arg(long, value_name = "warn|off|PERCENT", default_value = "warn", value_parser = values::slowdown)]

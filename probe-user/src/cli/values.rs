@@ -91,6 +91,11 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A percent above 0.
+pub fn budget(text: &str) -> Result<f64, String> {
+    percent(text).ok().filter(|value| *value > 0.0).ok_or("give a percent such as 1%".into())
+}
+
 /// The numbers that are compared, from their registry.
 pub fn metrics() -> impl TypedValueParser<Value = Metric> {
     let values = Metric::ALL.map(|metric| PossibleValue::new(metric.name()).help(metric.help()));

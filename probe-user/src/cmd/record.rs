@@ -14,6 +14,11 @@ use crate::{
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
+    if args.what.probes.budget.is_some() {
+        let why = "--budget is for reports: a recording could not tell calls that were not seen from \
+                   calls that were not made; trace fewer functions, or use --max-slowdown";
+        return Err(anyhow::anyhow!(why).into());
+    }
     let Some(pid) = args.pid else {
         let resolved = run::resolve("record", &args.command)?;
         bpf::require()?;

@@ -11,7 +11,7 @@ use ctrace_core::{
     engine::Engine,
     units::{FuncId, Pid},
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How links are made.
 #[derive(Clone, Copy, Debug)]
@@ -22,37 +22,68 @@ pub struct LinkOptions {
     pub pid: Option<Pid>,
 }
 
-/// The sites of one object by the program that goes there.
-#[derive(Default)]
-struct ByRole {
+/// Sites in one file by the program that goes there.
+pub struct ByRole {
+    path: PathBuf,
     exits: Vec<Site>,
     functions: Vec<Site>,
     entries: Vec<Site>,
     points: Vec<Site>,
 }
 
-/// Attaches the probes of one object, all or none. The engine knows its functions in any case, so
-/// that no record comes of a function that it does not know.
-pub fn arm(
-    kernel: &Kernel,
-    engine: &mut Engine,
-    object: &ObjectPlan,
-    options: LinkOptions,
-) -> Result<Vec<Attachment>, BpfError> {
-    let mut attachments = Vec::new();
-    let add = |planned: &Planned| engine.add_function(planned.info.clone());
-    let ids: Vec<FuncId> = object.functions.iter().map(add).collect();
-    let sites = sites_of(kernel, object, &ids)?;
-    let mut attach = |role, sites: &[Site]| {
-        attach_some(kernel, &object.open_path, role, sites, options, &mut attachments)
-    };
-    attach(Role::ExitSite, &sites.exits)?;
-    attach(Role::Entry, &sites.entries)?;
-    attach(Role::Point, &sites.points)?;
-    // The return probes come last: should ctrace be killed, the kernel closes the last link first,
-    // and waits there until no return probe is being taken any more.
-    attach(Role::Function, &sites.functions)?;
-    Ok(attachments)
+/// The engine gets to know the functions of an object; their ids, in the plan's order.
+pub fn introduce(engine: &mut Engine, object: &ObjectPlan) -> Vec<FuncId> {
+    object.functions.iter().map(|planned| engine.add_function(planned.info.clone())).collect()
+}
+
+impl ByRole {
+    /// Of some functions of an object, with their ids.
+    pub fn new<'a>(
+        kernel: &Kernel,
+        path: &Path,
+        functions: impl IntoIterator<Item = (FuncId, &'a Planned)>,
+    ) -> Result<Self, BpfError> {
+        let mut sites = Self {
+            path: path.to_owned(),
+            exits: Vec::new(),
+            functions: Vec::new(),
+            entries: Vec::new(),
+            points: Vec::new(),
+        };
+        for (id, planned) in functions {
+            add_sites(kernel, &mut sites, id, planned)?;
+        }
+        Ok(sites)
+    }
+
+    /// All of them or none.
+    pub fn attach(
+        &self,
+        kernel: &Kernel,
+        options: LinkOptions,
+    ) -> Result<Vec<Attachment>, BpfError> {
+        let mut attachments = Vec::new();
+        for (role, sites) in [
+            (Role::ExitSite, &self.exits),
+            (Role::Entry, &self.entries),
+            (Role::Point, &self.points),
+            // The return probes come last: should ctrace be killed, the kernel closes the last link
+            // first, and waits there until no return probe is being taken any more.
+            (Role::Function, &self.functions),
+        ] {
+            attach_some(kernel, &self.path, role, sites, options, &mut attachments)?;
+        }
+        Ok(attachments)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// From now on without return probes, which would be deadly; how many there were.
+    pub fn drop_return_probes(&mut self) -> usize {
+        std::mem::take(&mut self.functions).len()
+    }
 }
 
 pub fn attach_some(
@@ -68,14 +99,6 @@ pub fn attach_some(
         attachments.push(kernel.attach(path, options.pid, role, sites, choice, force)?);
     }
     Ok(())
-}
-
-fn sites_of(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<ByRole, BpfError> {
-    let mut sites = ByRole::default();
-    for (planned, id) in object.functions.iter().zip(ids) {
-        add_sites(kernel, &mut sites, *id, planned)?;
-    }
-    Ok(sites)
 }
 
 fn add_sites(

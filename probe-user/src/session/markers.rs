@@ -1,8 +1,10 @@
 //! The part of a plan that is about markers: what switches scopes on, and where their events come
 //! out.
 
-use super::plan::{ObjectPlan, Planned, Sites};
+use super::plan::{Planned, Sites};
+use crate::bpf::Site;
 use crate::target::{bias::CodeSegments, markers::MarkerScope, object::Object, plan::EntrySite};
+use ctrace_common::Cookie;
 use ctrace_core::{
     function::{ExitSeen, FunctionInfo, FunctionKind},
     marker::MarkerPlace,
@@ -39,14 +41,6 @@ pub struct RuntimePlan {
     pub register: EntrySite,
     /// Address of the word that leads to the first buffer, as the object's headers count.
     pub list: u64,
-}
-
-/// What is linked to switch scopes on: offsets in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ControlPoint {
-    pub offset: u64,
-    /// The kernel's `ref_ctr_offset`.
-    pub semaphore: u64,
 }
 
 impl MarkerPlan {
@@ -94,18 +88,16 @@ pub fn chosen(
     chosen.into()
 }
 
-impl ObjectPlan {
-    /// The control points of the chosen scopes, each once.
-    pub fn control_points(&self) -> Vec<ControlPoint> {
-        let sites = self.functions.iter().filter_map(|planned| match &planned.sites {
-            Sites::Marker(sites) => Some(sites),
-            _ => None,
-        });
-        let points = sites
-            .flatten()
-            .map(|site| ControlPoint { offset: site.point, semaphore: site.semaphore });
-        points.collect::<BTreeSet<_>>().into_iter().collect()
-    }
+/// The control points of the scopes among these, each once.
+pub fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
+    let sites = functions.into_iter().filter_map(|planned| match &planned.sites {
+        Sites::Marker(sites) => Some(sites),
+        _ => None,
+    });
+    let points: BTreeSet<(u64, u64)> =
+        sites.flatten().map(|site| (site.point, site.semaphore)).collect();
+    let site = |(offset, ref_ctr_offset)| Site { offset, ref_ctr_offset, cookie: Cookie::plain(0) };
+    points.into_iter().map(site).collect()
 }
 
 pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
@@ -182,7 +174,7 @@ mod tests {
             assert_eq!((runtime.flush.skipped, runtime.flush.cost), (0, CostClass::Emulated));
             assert_eq!(runtime.register.offset % 16, 0);
         }
-        assert_eq!(program.control_points().len(), 3);
+        assert_eq!(switches(&program.functions).len(), 3);
         let step = &program.functions[1];
         assert_eq!(step.info.kind, FunctionKind::Marker);
         assert_eq!(step.info.group.as_deref(), Some("prod"));
@@ -197,10 +189,10 @@ mod tests {
         assert_eq!(names(&plan), ["main"]);
         assert_eq!(plan.objects.len(), 1);
         assert!(plan.objects[0].markers.runtimes.is_empty());
-        assert!(plan.objects[0].control_points().is_empty());
+        assert!(switches(&plan.objects[0].functions).is_empty());
         let plan = planner(&["main"], &["prod/*"]).plan(&mapped).unwrap();
         assert_eq!(names(&plan), ["main", "step"]);
-        assert_eq!(plan.objects[0].control_points().len(), 2);
+        assert_eq!(switches(&plan.objects[0].functions).len(), 2);
     }
 
     #[test]

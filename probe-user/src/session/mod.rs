@@ -2,10 +2,12 @@
 
 pub mod arm;
 pub mod bell;
+pub mod budget;
 pub mod buffers;
 pub mod calibrate;
 pub mod costs;
 pub mod flight;
+pub mod groups;
 pub mod jump_room;
 pub mod launch;
 pub mod live;

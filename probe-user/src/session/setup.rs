@@ -2,7 +2,7 @@
 
 use super::{
     arm::LinkOptions,
-    costs::{call_cost, hit_cost},
+    costs::HitCosts,
     flight::Flight,
     markers::MARKER_CALL,
     output::Output,
@@ -128,6 +128,11 @@ impl<'a> Setup<'a> {
             engine,
             planner: self.planner,
             links,
+            budget: probes.budget,
+            costs: match probes.budget {
+                Some(_) => HitCosts::measured(),
+                None => HitCosts::default(),
+            },
             watch: Watch::new(probes.max_slowdown),
             status: match (origin, &output) {
                 (Origin::Launched, _) | (_, Output::Live(_)) => Status::hidden(),
@@ -160,9 +165,9 @@ pub fn describe(plan: &Plan) -> Vec<String> {
     let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
     let (mut points, mut scopes) = (0, 0);
-    let mut dearest = Nanos::ZERO;
+    let (costs, mut dearest) = (HitCosts::default(), Nanos::ZERO);
     for planned in plan.planned() {
-        dearest = dearest.max(call_cost(planned));
+        dearest = dearest.max(costs.call(planned));
         let placement = match &planned.sites {
             Sites::Function(placement) => placement,
             Sites::Usdt(_) => {
@@ -187,7 +192,7 @@ pub fn describe(plan: &Plan) -> Vec<String> {
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|(class, count)| {
-            format!("{count} {} (about {} ns a hit)", class.name(), hit_cost(*class).0)
+            format!("{count} {} (about {} ns a hit)", class.name(), costs.hit(*class).0)
         })
         .collect();
     let mut lines = Vec::new();

@@ -20,7 +20,7 @@ use tokio::{
         mpsc::{Receiver, UnboundedReceiver},
         oneshot,
     },
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 /// "For ever", for a sleep that is not wanted.
@@ -104,6 +104,8 @@ async fn collect(
     let time_up = Instant::now() + left;
     let mut look = Instant::now();
     loop {
+        let tend =
+            tracer.budget_due().map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
         let go_on = tokio::select! {
             batch = sources.batches.recv() => {
                 tracer.feed(&mut batch.context("the thread that reads the ring buffers ended")?)?
@@ -111,6 +113,10 @@ async fn collect(
             Some(()) = sources.signals.recv() => false,
             _ = &mut sources.gone => false,
             () = sleep_until(time_up) => false,
+            () = sleep(tend) => {
+                tracer.tend_budget();
+                true
+            }
             command = Sources::command(&mut sources.commands) => match command {
                 Command::Stop => false,
                 Command::Peek(take) => {

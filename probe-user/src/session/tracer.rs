@@ -1,5 +1,7 @@
 //! The state of one session: kernel, engine, what is armed, and where the reports go.
 
+mod budget;
+mod budgeted;
 mod late;
 mod markers;
 mod recording;
@@ -7,10 +9,11 @@ mod reports;
 mod watch;
 
 use super::{
-    arm::{self, LinkOptions},
+    arm::{self, ByRole, LinkOptions},
     buffers::OwnedBuffer,
-    costs::Costs,
+    costs::{Costs, HitCosts},
     flight::Flight,
+    groups::Group,
     output::Output,
     pace::Pace,
     plan::{Identity, ObjectPlan, Plan, Planner, identity},
@@ -25,6 +28,7 @@ use crate::{
     ui,
 };
 use anyhow::Context;
+use budgeted::Budgeted;
 use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
     ProcessChange,
@@ -51,10 +55,13 @@ pub struct Parts {
     pub links: LinkOptions,
     pub output: Output,
     pub watch: Watch,
+    pub costs: HitCosts,
     pub status: Status,
     pub pace: Pace,
     /// Beside reports.
     pub flight: Option<Flight>,
+    /// Percent of the target's processor time that the probes may cost.
+    pub budget: Option<f64>,
     /// Our own child, which may be held at the start of a program.
     pub launched: bool,
     pub pid: Pid,
@@ -67,6 +74,7 @@ pub struct Tracer {
     armed: HashSet<Identity>,
     costs: Costs,
     unarmed: Unarmed,
+    budget: Option<Budgeted>,
     notes: Vec<String>,
     markers: Vec<ArmedMarkers>,
     adopted_before: HashSet<BufferId>,
@@ -103,11 +111,14 @@ impl Tracer {
         let (adopt, adopted) = mpsc::channel();
         let diagnostics = parts.kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
+        let budget = parts.budget.map(Budgeted::new);
+        let costs = Costs::new(parts.costs);
         Self {
             parts,
+            budget,
+            costs,
             attachments: Vec::new(),
             armed: HashSet::new(),
-            costs: Costs::default(),
             unarmed: Unarmed::default(),
             notes: Vec::new(),
             markers: Vec::new(),
@@ -139,11 +150,17 @@ impl Tracer {
             self.attach(object)?;
         }
         self.arm_markers(self.parts.pid, &plan.objects, objects)?;
-        let places: usize = self.attachments.iter().map(Attachment::sites).sum();
+        let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
+        let attachments = self.attachments.iter().chain(groups.flat_map(Group::attachments));
+        let places: usize = attachments.map(Attachment::sites).sum();
         tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
         self.start_clock();
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
+        let cpu = self.cpu_time().unwrap_or_default();
+        if let Some(budgeted) = &mut self.budget {
+            budgeted.begin(self.start, cpu);
+        }
         let interval = self.parts.output.interval();
         self.next_report = interval.map(|i| self.start.saturating_add(nanos(i)));
         self.begin_recording()?;
@@ -169,11 +186,17 @@ impl Tracer {
             build_id: object.build_id.clone(),
         });
         self.costs.add(&object.functions);
-        let attached = arm::arm(&parts.kernel, &mut parts.engine, object, parts.links)?;
+        let ids = arm::introduce(&mut parts.engine, object);
         if let Some(flight) = &parts.flight {
             parts.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }
-        self.attachments.extend(attached);
+        if self.budget.is_some() {
+            self.attach_groups(object, &ids)?;
+        } else {
+            let functions = ids.into_iter().zip(&object.functions);
+            let sites = ByRole::new(&parts.kernel, &object.open_path, functions)?;
+            self.attachments.extend(sites.attach(&parts.kernel, parts.links)?);
+        }
         if object.markers.is_wanted() {
             self.attach_runtimes(object, first)?;
         }
@@ -263,6 +286,7 @@ impl Tracer {
         }
         self.parts.engine.advance(settled);
         self.settled = settled;
+        self.tend_budget();
         Ok(self.record(settled)? && read)
     }
 
@@ -294,6 +318,7 @@ impl Tracer {
         let lost = self.parts.engine.lost();
         let written = self.parts.output.written();
         self.parts.status.show(self.parts.engine.counters(), lost, written);
+        self.tend_budget();
         self.check_slowdown()
     }
 
@@ -357,6 +382,7 @@ impl Tracer {
     }
 
     pub fn detaches_fast(&self) -> bool {
+        // Groups have none.
         self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
     }
 
@@ -370,6 +396,9 @@ impl Tracer {
 
     /// Takes all probes away; the kernel does the same when ctrace ends in any other way.
     pub fn detach(&mut self) {
+        for group in self.budget.iter_mut().flat_map(Budgeted::groups_mut) {
+            self.attachments.extend(group.take_attachments());
+        }
         if self.attachments.is_empty() {
             return;
         }

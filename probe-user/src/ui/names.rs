@@ -10,9 +10,14 @@ use ctrace_core::{
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A function as tables name it: a marker with its group, a USDT probe with its provider.
+/// A function as tables name it: a marker with its group, a USDT probe with its provider; how much
+/// of the time it was armed, where that is not all.
 pub(super) fn label(function: &FunctionReport) -> String {
-    label_of(function.kind, function.group.as_deref(), &function.name)
+    let name = label_of(function.kind, function.group.as_deref(), &function.name);
+    match function.sampled {
+        Some(sampled) => format!("{name} (armed {:.1} %)", sampled.armed_percent),
+        None => name,
+    }
 }
 
 /// The same, from its parts.

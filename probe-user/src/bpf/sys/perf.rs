@@ -35,15 +35,17 @@ pub(crate) fn open_uprobe(event: &UprobeEvent<'_>) -> io::Result<OwnedFd> {
     Syscall::PerfEventOpen { attr: &attr, pid, cpu }.run_for_fd()
 }
 
-/// Counts the CPU time of a thread and of all that it will fork.
-pub(crate) fn open_cpu_clock(tid: u32) -> io::Result<OwnedFd> {
+/// Counts the CPU time of a thread and of all threads, or threads and processes, that it will make.
+pub(crate) fn open_cpu_clock(tid: u32, children: bool) -> io::Result<OwnedFd> {
     const PERF_TYPE_SOFTWARE: u32 = 1;
     const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
     const INHERIT: u64 = 1 << 1;
+    const INHERIT_THREAD: u64 = 1 << 35;
+    let inherit = if children { INHERIT } else { INHERIT | INHERIT_THREAD };
     let attr = Attr::new()
         .u32(0, PERF_TYPE_SOFTWARE)
         .u32(4, ATTR_SIZE)
         .u64(8, PERF_COUNT_SW_TASK_CLOCK)
-        .u64(40, INHERIT);
+        .u64(40, inherit);
     Syscall::PerfEventOpen { attr: &attr, pid: tid as i32, cpu: -1 }.run_for_fd()
 }

@@ -230,7 +230,8 @@ pub const TARGET: [Key<Target>; 41] = [
         r#""off""#,
         "How much of the target's processor time the probes may cost.",
         |c, v| {
-            let budget = v.unless_off(values::percent)?;
+            let budget = v.unless_off(values::budget)?;
+            c.what.probes.budget = budget;
             Ok(c.budget = budget.map(|percent| Budget { percent }))
         },
     )

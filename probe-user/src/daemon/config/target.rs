@@ -95,8 +95,8 @@ pub enum Output {
     File(PathBuf),
 }
 
-/// How much of the target's processor time the probes may cost. It is in what the hub shows beside
-/// the cost; see `daemon/hub.rs`.
+/// How much of a process's own processor time the probes may cost. Its session keeps to it; the hub
+/// knows what they do cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     pub percent: f64,

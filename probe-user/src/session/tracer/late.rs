@@ -1,9 +1,9 @@
 //! What comes after the start: new programs, and libraries that are opened later.
 
-use super::{Tracer, identity};
+use super::{Tracer, budgeted::Budgeted, identity};
 use crate::{
     bpf::{self, Attachment, Role},
-    session::{launch, plan::Planned},
+    session::{groups::Group, launch, plan::Planned},
     target::{launch::resolve, maps::MappedObject, process::Process},
 };
 use ctrace_common::Kind;
@@ -135,11 +135,13 @@ impl Tracer {
         }
         let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
         let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
-        if deadly.is_empty() {
+        let groups = self.budget.iter_mut().flat_map(Budgeted::groups_mut);
+        let functions: usize = deadly.iter().map(Attachment::sites).sum::<usize>()
+            + groups.map(Group::drop_return_probes).sum::<usize>();
+        drop(deadly);
+        if functions == 0 {
             return;
         }
-        let functions: usize = deadly.iter().map(Attachment::sites).sum();
-        drop(deadly);
         self.note(format!(
             "{functions} functions were traced up to {:.3} s after the start only: a library was \
              loaded that their return probes would have made crash (--returns ret-sites avoids it)",

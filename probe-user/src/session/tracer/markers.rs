@@ -9,7 +9,7 @@ use crate::{
     session::{
         arm::attach_some,
         buffers::OwnedBuffer,
-        markers::{MarkerPlan, chosen},
+        markers::{MarkerPlan, chosen, switches},
         memory::{Memory, walk},
         plan::{Identity, ObjectPlan, identity},
     },
@@ -73,12 +73,10 @@ impl Tracer {
 
     /// Raises the semaphores of the chosen scopes.
     pub(super) fn switch_on(&mut self, object: &ObjectPlan) -> Result<(), BpfError> {
-        let switch = |point: crate::session::markers::ControlPoint| Site {
-            offset: point.offset,
-            ref_ctr_offset: point.semaphore,
-            cookie: Cookie::plain(0),
-        };
-        let sites: Vec<Site> = object.control_points().into_iter().map(switch).collect();
+        if self.budget.is_some() {
+            return self.switch_groups_on(object);
+        }
+        let sites = switches(&object.functions);
         let (parts, path) = (&self.parts, &object.open_path);
         attach_some(&parts.kernel, path, Role::Switch, &sites, parts.links, &mut self.attachments)
     }

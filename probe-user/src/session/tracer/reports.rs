@@ -71,6 +71,8 @@ impl Tracer {
             },
             _ => parts.engine.report_interval(end, meta),
         };
+        let interval = !matches!(&self.parts.output, Output::Reports(r) if r.cumulative);
+        self.add_samples(&mut report, end, interval);
         let ids = self.unarmed.leave_out(&mut report);
         let snapshot = self.snapshot(report, &ids);
         self.hits_reported = self.parts.engine.counters().hits.to_vec();
@@ -92,6 +94,7 @@ impl Tracer {
         let end = self.settled.max(self.reported.unwrap_or(self.start));
         let meta = self.meta(end, asked);
         let mut report = self.parts.engine.report(end, meta);
+        self.add_samples(&mut report, end, false);
         let ids = self.unarmed.leave_out(&mut report);
         Ok(Some(self.snapshot(report, &ids)))
     }

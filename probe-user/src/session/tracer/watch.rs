@@ -7,13 +7,22 @@ use ctrace_core::units::{Nanos, Tid};
 impl Tracer {
     /// While children are followed, the CPU time to compare with is that of all.
     pub(super) fn start_clock(&mut self) {
-        if !self.follows() || !self.parts.watch.is_on() {
+        /// Each costs a file descriptor.
+        const MOST_THREADS: usize = 512;
+        let follows = self.follows();
+        if self.budget.is_none() && !(follows && self.parts.watch.is_on()) {
             return;
         }
         let threads = Process::threads_of(self.parts.pid.0);
-        match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid))) {
+        if !follows && threads.len() > MOST_THREADS {
+            return;
+        }
+        match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid)), follows) {
             Ok(clock) => self.clock = Some(clock),
-            Err(error) => self.warn(&format!("--max-slowdown is not checked: {error}")),
+            Err(error) if follows => {
+                self.warn(&format!("the cost of the probes is not checked: {error}"));
+            }
+            Err(error) => tracing::warn!("{error}"),
         }
     }
 

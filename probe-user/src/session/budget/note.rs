@@ -1,0 +1,41 @@
+//! What the reader of a report is told of a budget.
+
+use crate::ui::units;
+use ctrace_core::report::{Report, SampledReport};
+
+/// Functions that are named.
+const NAMED: usize = 5;
+
+/// What a reader of tables should know of functions that were armed for a part of the time.
+pub fn sampled_note(report: &Report, percent: f64) -> Option<String> {
+    let mut sampled: Vec<(&str, SampledReport)> =
+        report.functions.iter().filter_map(|f| Some((&*f.name, f.sampled?))).collect();
+    if sampled.is_empty() {
+        return None;
+    }
+    sampled.sort_by_key(|(_, sampled)| std::cmp::Reverse(sampled.calls));
+    let mut told: Vec<String> = sampled
+        .iter()
+        .take(NAMED)
+        .map(|(name, sampled)| {
+            let armed = sampled.armed_percent;
+            let calls = match (sampled.calls, sampled.calls_error) {
+                (Some(calls), Some(error)) => {
+                    let (calls, error) = (units::count(calls), units::count(error));
+                    format!("about {calls} ± {error} calls in all of it")
+                }
+                (Some(calls), None) => format!("about {} calls in all of it", units::count(calls)),
+                _ => "its probes took most of that, so all calls cannot be told".to_owned(),
+            };
+            format!("{name} {armed:.2} % of the time ({calls})")
+        })
+        .collect();
+    if sampled.len() > NAMED {
+        told.push(format!("{} more", sampled.len() - NAMED));
+    }
+    Some(format!(
+        "to keep within the budget of {percent} % of the target's processor time, these were armed \
+         in windows only, and the tables hold what was seen in those: {}",
+        told.join("; ")
+    ))
+}

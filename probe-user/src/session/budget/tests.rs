@@ -1,0 +1,213 @@
+use super::{
+    Budget, Reading, Window,
+    sampling::{Sampling, Time},
+};
+use ctrace_core::units::Nanos;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A target with so many groups, whose probes cost this much of each second in which they are
+/// armed; it uses a whole core for itself.
+struct World {
+    budget: Budget,
+    costs: Vec<f64>,
+    spent: Vec<f64>,
+    now: u64,
+    cpu: f64,
+    windows: u32,
+}
+
+impl World {
+    fn new(percent: f64, costs: &[f64]) -> Self {
+        let mut budget = Budget::new(percent);
+        costs.iter().for_each(|_| budget.add());
+        budget.begin(Nanos::ZERO, Nanos::ZERO);
+        let spent = vec![0.0; costs.len()];
+        Self { budget, costs: costs.to_vec(), spent, now: 0, cpu: 0.0, windows: 0 }
+    }
+
+    fn totals(&self) -> Vec<Nanos> {
+        self.spent.iter().map(|spent| Nanos(*spent as u64)).collect()
+    }
+
+    /// Time goes on with the groups armed that always are, and those that have a window.
+    fn pass(&mut self, nanos: u64, window: &[usize]) {
+        self.now += nanos;
+        self.cpu += nanos as f64;
+        for (group, cost) in self.costs.iter().enumerate() {
+            if window.contains(&group) || !self.budget.in_windows(group) {
+                self.spent[group] += cost * nanos as f64;
+                self.cpu += cost * nanos as f64;
+            }
+        }
+        let (at, cpu, spent) = (Nanos(self.now), Nanos(self.cpu as u64), self.totals());
+        self.budget.look(Reading { at, cpu, spent: &spent });
+    }
+
+    /// So many seconds, with all windows that fall into them.
+    fn run(&mut self, seconds: u64) {
+        let end = self.now + seconds * SECOND;
+        while self.now < end {
+            match self.budget.window().cloned() {
+                Some(Window { begins, length, groups }) if begins.0 <= self.now => {
+                    let before = self.totals();
+                    self.pass(length.0, &groups);
+                    let used = self.totals();
+                    let spent: Vec<(usize, Nanos)> =
+                        groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
+                    self.budget.window_over(Nanos(self.now), length, &spent);
+                    self.windows += 1;
+                }
+                Some(Window { begins, .. }) => {
+                    self.pass((begins.0 - self.now).min(SECOND / 5), &[]);
+                }
+                None => self.pass(SECOND / 5, &[]),
+            }
+        }
+    }
+
+    fn in_windows(&self) -> Vec<usize> {
+        (0..self.costs.len()).filter(|&group| self.budget.in_windows(group)).collect()
+    }
+
+    /// Of what the target used for itself.
+    fn overhead_percent(&self) -> f64 {
+        let spent: f64 = self.spent.iter().sum();
+        100.0 * spent / (self.cpu - spent)
+    }
+}
+
+#[track_caller]
+fn check(percent: f64, costs: &[f64], in_windows: &[usize]) {
+    let mut world = World::new(percent, costs);
+    world.run(20);
+    assert_eq!(world.in_windows(), in_windows, "{costs:?}");
+    // What the first moments cost is over.
+    (world.cpu, world.spent) = (0.0, vec![0.0; costs.len()]);
+    (world.budget.cpu, world.budget.spent) = (Nanos::ZERO, world.totals());
+    let windows = world.windows;
+    world.run(3600);
+    assert!(world.overhead_percent() <= percent, "{costs:?}: {}", world.overhead_percent());
+    if !in_windows.is_empty() {
+        assert!(world.windows - windows >= 12, "{costs:?}: {} windows", world.windows - windows);
+    }
+}
+
+#[test]
+fn what_is_cheap_stays_and_the_dearest_goes() {
+    check(1.0, &[0.001, 0.002, 0.003], &[]);
+    check(1.0, &[0.001, 0.5, 0.002], &[1]);
+    check(1.0, &[0.0035, 0.005, 0.004], &[1, 2]);
+    check(1.0, &[0.02], &[0]);
+    check(5.0, &[30.0, 0.01, 10.0], &[0, 2]);
+    check(0.1, &[3.0, 3.0, 3.0], &[0, 1, 2]);
+}
+
+#[test]
+fn a_burst_is_noticed_at_once() {
+    let mut world = World::new(1.0, &[0.5, 0.001]);
+    world.pass(SECOND / 10, &[]);
+    assert_eq!(world.in_windows(), [0]);
+}
+
+#[test]
+fn a_little_too_much_for_a_moment_is_borne() {
+    let mut world = World::new(1.0, &[0.02]);
+    world.pass(SECOND, &[]);
+    assert!(world.in_windows().is_empty());
+    world.pass(SECOND, &[]);
+    assert_eq!(world.in_windows(), [0]);
+}
+
+#[test]
+fn what_is_calm_again_comes_back() {
+    let mut world = World::new(1.0, &[2.0, 0.001]);
+    world.run(5);
+    assert_eq!(world.in_windows(), [0]);
+    world.costs[0] = 0.002;
+    world.run(600);
+    assert!(world.in_windows().is_empty());
+}
+
+#[test]
+fn those_that_drown_others_have_windows_of_their_own() {
+    let mut world = World::new(1.0, &[30.0, 0.02, 0.03]);
+    let mut seen = [0, 0];
+    for _ in 0..3000 {
+        let windows = world.windows;
+        world.pass(SECOND / 10, &[]);
+        let Some(window) = world.budget.window().cloned() else { continue };
+        world.run(1);
+        assert!(window.groups == [0] || window.groups == [1, 2], "{window:?}");
+        seen[usize::from(window.groups == [0])] += world.windows - windows;
+    }
+    assert!(seen[0] > 5 * seen[1] && seen[1] > 10, "{seen:?}");
+}
+
+#[test]
+fn a_target_that_hardly_runs_is_left_alone() {
+    let mut budget = Budget::new(1.0);
+    budget.add();
+    budget.begin(Nanos::ZERO, Nanos::ZERO);
+    for second in 1..100 {
+        // 50 µs of probes, 100 µs of its own.
+        let (at, cpu) = (Nanos(second * SECOND), Nanos(second * 150_000));
+        let spent = [Nanos(second * 50_000)];
+        assert!(budget.look(Reading { at, cpu, spent: &spent }).is_empty());
+    }
+}
+
+fn time(at: u64, own: u64) -> Time {
+    Time { at: Nanos(at), own: Nanos(own) }
+}
+
+#[test]
+fn nothing_is_estimated_of_what_was_armed_throughout() {
+    let mut sampling = Sampling::default();
+    sampling.armed_throughout(time(SECOND, SECOND), 100);
+    assert_eq!(sampling.report(50, Nanos(7), Nanos(7)), None);
+}
+
+#[test]
+fn an_estimate_holds_the_truth_within_its_error() {
+    let mut sampling = Sampling::default();
+    // A second throughout, then 100 with ten windows of 0.1 s each; some 1,000 events a second.
+    sampling.armed_throughout(time(SECOND, SECOND), 1_000);
+    sampling.in_windows(time(100 * SECOND, 100 * SECOND));
+    for events in [96, 104, 99, 101, 97, 103, 100, 100, 98, 102] {
+        sampling.window(time(SECOND / 10, SECOND / 10), events, Nanos(1_000_000));
+    }
+    let seen = 2_000;
+    let report = sampling.report(seen, Nanos(4_000), Nanos(3_000)).unwrap();
+    assert_eq!((report.windows, report.armed_ns), (10, Nanos(2 * SECOND)));
+    assert_eq!((report.calls, report.total_ns), (Some(101_000), Some(Nanos(202_000))));
+    let error = report.calls_error.unwrap();
+    assert!((1_000..5_000).contains(&error), "{error}");
+}
+
+#[test]
+fn the_work_of_a_slowed_target_is_what_counts() {
+    let mut sampling = Sampling::default();
+    // In windows it gets half as far.
+    sampling.in_windows(time(10 * SECOND, 10 * SECOND));
+    for _ in 0..5 {
+        let spent = Nanos(SECOND / 20);
+        sampling.window(time(SECOND / 10, SECOND / 20), 50, spent);
+    }
+    let report = sampling.report(250, Nanos::ZERO, Nanos::ZERO).unwrap();
+    assert_eq!(report.calls, Some(10_000));
+    // All windows are alike, but what probes cost is known by 15 % only.
+    assert_eq!(report.calls_error, Some(1_500));
+}
+
+#[test]
+fn where_probes_took_all_nothing_is_claimed() {
+    let mut sampling = Sampling::default();
+    sampling.in_windows(time(10 * SECOND, 10 * SECOND));
+    sampling.window(time(SECOND, SECOND / 100), 1_000_000, Nanos(99 * SECOND / 100));
+    let report = sampling.report(1_000_000, Nanos(1), Nanos(1)).unwrap();
+    assert_eq!((report.calls, report.calls_error, report.total_ns), (None, None, None));
+    let mut never = Sampling::default();
+    never.in_windows(time(SECOND, SECOND));
+    assert_eq!(never.report(0, Nanos::ZERO, Nanos::ZERO).unwrap().calls, None);
+}

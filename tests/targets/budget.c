@@ -1,0 +1,54 @@
+/* Busy for some time of its own, then calm. `often` is called often enough to be dear and works long
+ * enough that its rate can be told; `tiny` does next to nothing; `round_` holds them all.
+ * Usage: budget BUSY_SECONDS CALM_SECONDS [TINY_PER_OFTEN=0] */
+#include "count.h"
+#include <time.h>
+
+COUNTER(round_);
+COUNTER(often);
+COUNTER(tiny);
+
+static volatile unsigned long sink;
+static long tiny_per_often;
+
+FN void tiny(void) {
+    COUNT(tiny);
+    sink++;
+}
+
+FN void often(void) {
+    COUNT(often);
+    for (int i = 0; i < 200000; i++) sink += (unsigned long)i;
+    for (long i = 0; i < tiny_per_often; i++) tiny();
+}
+
+FN void round_(int times) {
+    COUNT(round_);
+    for (int i = 0; i < times; i++) often();
+}
+
+static double now(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int main(int argc, char **argv) {
+    double busy = (double)number(argc, argv, 1, 5), calm = (double)number(argc, argv, 2, 0);
+    tiny_per_often = number(argc, argv, 3, 0);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    puts("ready");
+    double start = now(CLOCK_MONOTONIC);
+    while (now(CLOCK_MONOTONIC) < start + busy) round_(20);
+    start = now(CLOCK_MONOTONIC);
+    while (now(CLOCK_MONOTONIC) < start + calm) {
+        struct timespec nap = {0, 100 * 1000 * 1000};
+        for (int i = 0; i < 10000000; i++) sink += (unsigned long)i;
+        round_(1);
+        nanosleep(&nap, NULL);
+    }
+    SHOW(round_);
+    SHOW(often);
+    SHOW(tiny);
+    return 0;
+}
