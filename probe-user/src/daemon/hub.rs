@@ -25,6 +25,8 @@ pub struct Hub {
     /// Metrics need to know how long calls took.
     latencies: bool,
     targets: Mutex<BTreeMap<TargetName, Known>>,
+    /// Reports are written in the order of the sums in them.
+    order: Mutex<()>,
 }
 
 /// Of one target.
@@ -55,6 +57,7 @@ impl Hub {
             metrics,
             latencies: config.metrics.is_wanted(),
             targets: Mutex::default(),
+            order: Mutex::default(),
         };
         hub.forget_all_but(config);
         Ok(hub)
@@ -74,6 +77,7 @@ impl Hub {
     /// A session saw an interval of its process.
     pub fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
         self.metrics.observe(session, snapshot);
+        let _in_order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let totals = {
             let mut targets = self.lock();
             let known = targets.entry(target.id.clone()).or_default();

@@ -2,6 +2,7 @@
 //!
 //! The keys are a registry ([`keys`]) from which reading, defaults, the documentation and the
 //! example file derive.
+#![allow(clippy::unit_arg, reason = "what a key means is one assignment")]
 
 pub mod docs;
 mod document;

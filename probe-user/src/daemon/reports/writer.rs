@@ -48,7 +48,7 @@ impl Writer {
     pub fn write(&self, reports: &Reports, text: String) {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let job = Job { reports: reports.clone(), text };
-        let is_sent = sender.as_ref().is_none_or(|sender| sender.try_send(job).is_ok());
+        let is_sent = sender.as_ref().is_some_and(|sender| sender.try_send(job).is_ok());
         if !is_sent {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
