@@ -202,7 +202,7 @@ impl Session {
     }
 
     pub(crate) fn with_rings(ring_bytes: u32, follow: bool) -> Option<Self> {
-        match Kernel::load(&Config { ring_bytes, follow, markers: false }) {
+        match Kernel::load(&Config { ring_bytes, follow, markers: false, wakes: false }) {
             Ok(kernel) => {
                 let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());
                 Some(Self { kernel, rings, lost, events: Vec::new() })
