@@ -145,14 +145,6 @@ fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     run_target(&target, &daemon, &[&classic, &native], 1)?;
     let reports = daemon.reports()?;
     check_quantiles(&classic, &native, &reports[0])?;
-    for function in FUNCTIONS {
-        let calls = calls(&reports[0], function) as f64;
-        let seconds = reports[0].0["duration_ns"].as_u64().context("a time")? as f64 / 1e9;
-        let query = of("ctrace_function_calls_total", function);
-        // While it ran: the fastest of the steps between scrapes.
-        let rate = format!("max_over_time(rate({query}[5s])[5m:1s])");
-        near(&rate, classic.number(&rate)?, calls / seconds, 3.0)?;
-    }
 
     // Counters go on when the target is started again.
     run_target(&target, &daemon, &[&classic, &native], 2)?;
