@@ -95,6 +95,9 @@ pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
     // Threads that come, go and get a buffer are events that may be lost, too: these few.
     let others = (delivered + lost).wrapping_sub(written);
     ensure!(others <= 8, "{delivered} events were delivered and {lost} lost, of {written}");
-    ensure!(report.loss("decode_errors") + report.loss("late") == 0, "{}", report.losses());
+    // A thread may be kept from running for longer than events are held: on an emulated processor
+    // that shares its own.
+    ensure!(report.loss("late") <= written / 1000, "{}", report.losses());
+    ensure!(report.loss("decode_errors") == 0, "{}", report.losses());
     Ok(())
 }
