@@ -108,6 +108,7 @@ enum {
     CTRACE_LAST_ = 4096 - 16,  /* and of the last */
     CTRACE_SIZE_ = 4096,
     CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
+    CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer that the buffer tells */
     CTRACE_TSC_ = 1,           /* clocks */
     CTRACE_MONOTONIC_ = 2
 };
@@ -122,7 +123,8 @@ struct ctrace_c1_buffer {
     uint64_t events;
     uint8_t clock;
     uint8_t flushing;
-    uint8_t reserved[6];
+    uint16_t whole;
+    uint8_t reserved[4];
     uint64_t batch;
     uint64_t stack;
     uint64_t slots[252][2];
@@ -288,7 +290,8 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer) {
             CTRACE_ORDER_();
             position = buffer->position;
             if (position > CTRACE_SIZE_) position = CTRACE_SIZE_;
-            buffer->events += (position - CTRACE_FIRST_) / 16;
+            buffer->events += (position - CTRACE_FIRST_) / 16 + buffer->whole;
+            buffer->whole = 0;
             __builtin_memset(buffer->slots, 0, sizeof buffer->slots);
             CTRACE_ORDER_();
             buffer->batch += 1;
@@ -429,29 +432,56 @@ CTRACE_COLD_ int ctrace_c1_slow(uint32_t position, uint64_t stack, uint64_t tag)
     }
 }
 
-CTRACE_INLINE_ int ctrace_put_(uint64_t stack, uint64_t tag) {
-    struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+/* Writes an event; `time` 0: now. */
+CTRACE_INLINE_ int ctrace_put_(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t stack, uint64_t tag) {
     uint32_t position = 0;
     if (!CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
         position = ctrace_take_(buffer);
         if (!CTRACE_UNLIKELY_(position - CTRACE_FIRST_ >= (uint32_t)(CTRACE_LAST_ - CTRACE_FIRST_))) {
-            ctrace_write_(buffer, position, __builtin_ia32_rdtsc(), stack, tag);
+            ctrace_write_(buffer, position, time ? time : __builtin_ia32_rdtsc(), stack, tag);
             return 1;
         }
     }
     return ctrace_c1_slow(position, stack, tag);
 }
 
+/* Makes a whole call of the entry in the slot before `position`, if it is of this scope, near the stack
+ * pointer that the buffer tells, and short. A signal handler that comes meanwhile may have emptied the
+ * buffer; then the slot holds something else, and the one instruction that writes there does not. */
+CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t sp, uint64_t tag) {
+    uint32_t position = __atomic_load_n(&buffer->position, __ATOMIC_RELAXED);
+    uint64_t *slot = (uint64_t *)(void *)((char *)buffer + position - 16);
+    uint64_t distance, first, duration, was = tag;
+    int done;
+    if (position - (CTRACE_FIRST_ + 16) > (uint32_t)(CTRACE_LAST_ - (CTRACE_FIRST_ + 16))) return 0;
+    distance = (sp & UINT64_C(0x1ffffffff0)) - buffer->stack + CTRACE_NEAR_;
+    if (distance << 27 >> 47) return 0;
+    first = __atomic_load_n(&slot[0], __ATOMIC_RELAXED);
+    duration = (time - first) << 16 >> 16;
+    if (first >> 48 != (sp >> 4 & 0xffff) || duration >> 17) return 0;
+    tag = (tag << 17 >> 17) + 2 + (duration << 47);
+    __asm__ volatile("cmpxchg{q %3, %2| %2, %3}" : "=@ccz"(done), "+a"(was), "+m"(slot[1]) : "r"(tag) : "memory");
+    if (!done) return 0;
+    __asm__ volatile("add{w $1, %0| %0, 1}" : "+m"(buffer->whole) : : "cc");
+    return 1;
+}
+
 /* Writes the entry of a scope. What its exit needs is in the handle, which is 0 if nothing was written:
  * bits 1-36 of the stack pointer, and in bits 37-63 where the site is, from ctrace_c1_runtime on. */
 CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
-    if (CTRACE_UNLIKELY_(!ctrace_put_(sp >> 4, site | sp >> 20 << 47))) return 0;
+    if (CTRACE_UNLIKELY_(!ctrace_put_(ctrace_c1_mine, 0, sp >> 4, site | sp >> 20 << 47))) return 0;
     return ((uint64_t)(site - (uintptr_t)ctrace_c1_runtime) << 32) + (sp & UINT64_C(0x1fffffffff)) + 1;
 }
 
 CTRACE_FN_ void ctrace_c1_leave(uint64_t handle) {
     uintptr_t site = (uintptr_t)ctrace_c1_runtime + (uintptr_t)(int64_t)((int32_t)(handle >> 32) & -32);
-    ctrace_put_(handle >> 4, site | handle >> 20 << 47 | 1);
+    uint64_t tag = site | handle >> 20 << 47, time = 0;
+    struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+    if (!CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
+        time = __builtin_ia32_rdtsc();
+        if (ctrace_complete_(buffer, time, handle, tag)) return;
+    }
+    ctrace_put_(buffer, time, handle >> 4, tag | 1);
 }
 
 #ifdef __cplusplus

@@ -53,8 +53,8 @@ fn read(pid: i32, address: u64) -> Option<Page> {
 
 #[derive(Default)]
 struct Reader {
-    /// Slots taken by readings, of batches that no flush has brought.
-    taken: HashMap<u64, HashSet<usize>>,
+    /// Slots taken by readings, of batches that no flush has brought: their entries, their exits.
+    taken: HashMap<u64, HashSet<(usize, bool)>>,
     /// The first batch that no flush has brought.
     next: u64,
     events: Vec<Event>,
@@ -66,9 +66,10 @@ impl Reader {
         assert_eq!(page.batch(), self.next, "a flush is missing");
         let taken = self.taken.remove(&page.batch()).unwrap_or_default();
         self.next += 1;
-        self.events.extend(
-            (0..252).filter(|slot| !taken.contains(slot)).filter_map(|slot| page.slot(slot)),
-        );
+        for slot in 0..252 {
+            let is_new = |event: &Event| !taken.contains(&(slot, event.exit));
+            self.events.extend(page.slot(slot).filter(is_new));
+        }
     }
 
     fn read(&mut self, first: &Page, second: &Page) {
@@ -78,8 +79,11 @@ impl Reader {
         }
         let taken = self.taken.entry(batch).or_default();
         for slot in 0..252 {
-            if first.slot(slot).is_some() && taken.insert(slot) {
-                self.events.push(second.slot(slot).expect("an event stays until it is flushed"));
+            let was_written = first.slot(slot).next().is_some();
+            let mut events = second.slot(slot).filter(|_| was_written).peekable();
+            assert!(!was_written || events.peek().is_some(), "an event stays until it is flushed");
+            for event in events.filter(|event| taken.insert((slot, event.exit))) {
+                self.events.push(event);
                 self.live += 1;
             }
         }

@@ -113,12 +113,12 @@ fn what_a_handler_writes_during_a_flush_comes_out_too() {
     hook::MEANWHILE.store(of_our_thread as *const () as usize, Relaxed);
     let (tid, ()) = on_thread(|| {
         TID.store(support::tid().into(), Relaxed);
-        work(126 * 4);
+        work(252 * 4);
         TID.store(0, Relaxed);
     });
     hook::MEANWHILE.store(0, Relaxed);
-    assert_eq!(events_of(tid, &work_sites).len(), 126 * 4 * 2);
-    // Four flushes of the own buffer; each brings 400 events, whose flushes bring more.
+    assert_eq!(events_of(tid, &work_sites).len(), 252 * 4 * 2);
+    // Four flushes of the own buffer at the least; each brings 400 events, whose flushes bring more.
     let events = events_of(tid, &meanwhile_sites);
     assert_eq!(events.iter().collect::<HashSet<_>>().len(), events.len(), "delivered twice");
     assert_eq!(events.len() as u64, CALLS.load(Relaxed) * 400);
@@ -137,11 +137,11 @@ fn a_forked_child_has_its_own_events_only() {
         let child = unsafe { libc::fork() };
         if child == 0 {
             work(300);
-            // The list holds the child's one buffer: of 600 events 252 twice were delivered.
+            // The list holds the child's one buffer: of 600 events it was emptied of some.
             let buffers = list();
             let fine = buffers.len() == 1
                 && buffers[0].1.tid() == support::tid()
-                && buffers[0].1.taken() == 600 - 504;
+                && buffers[0].1.events() + buffers[0].1.taken() == 600;
             // SAFETY: ends the process.
             unsafe { libc::_exit(if fine { 0 } else { 1 }) };
         }
@@ -153,7 +153,9 @@ fn a_forked_child_has_its_own_events_only() {
         child
     });
     assert_eq!(events_of(tid, &sites).len(), 400);
-    assert_eq!(events_of(child as u32, &sites).len(), 504);
+    // A slot holds one event or two.
+    let delivered = events_of(child as u32, &sites).len();
+    assert!((252..=504).contains(&delivered), "{delivered}");
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) -> u
     assert_eq!(of(&work_sites) + of(&handler_sites), events.len());
     let unique = events.iter().collect::<HashSet<_>>();
     assert_eq!(unique.len(), events.len(), "delivered twice");
-    assert_eq!(taken, 2 * (calls + handled), "a slot for each event");
+    assert_eq!(taken, 2 * (calls + handled), "each event is counted");
     assert!(list().iter().all(|(_, page)| page.tid() == 0 && !page.flushing()));
     let lost = taken - events.len() as u64;
     let signals = SIGNALS.load(Relaxed);

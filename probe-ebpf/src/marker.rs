@@ -16,7 +16,7 @@ use aya_ebpf::{
 };
 use aya_log_ebpf::warn;
 use ctrace_common::{
-    BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFERS_PER_THREAD, BufferKey, Cookie,
+    BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD, BufferKey, Cookie,
     FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN, ThreadBuffer,
 };
 
@@ -133,8 +133,10 @@ fn deliver(task: Task, buffer: u64, site: Site) {
 fn note_loss(task: Task, buffer: u64, taken: u32) {
     let before: u64 = read(buffer, BUFFER_EVENTS).unwrap_or(0);
     let key = BufferKey { pid: task.pid as u64, address: buffer };
-    if CUT_OFF.insert(key, before.wrapping_add(taken as u64), 0).is_err() {
-        loss::add_to(LOST_MARKS, taken);
+    let whole: u16 = read(buffer, BUFFER_WHOLE).unwrap_or(0);
+    let events = taken + whole as u32;
+    if CUT_OFF.insert(key, before.wrapping_add(events as u64), 0).is_err() {
+        loss::add_to(LOST_MARKS, events);
     }
 }
 

@@ -69,7 +69,10 @@ fn beside_bpftrace() {
         bpftrace.signal(Signal::INT).expect("bpftrace runs");
         let counted = bpftrace.wait(Duration::from_secs(30)).expect("bpftrace ends");
         let number = |key| number_after(&counted.stdout, key);
-        assert_eq!((number("@flushes: "), number("@worked: ")), (15, 100), "{}", counted.stdout);
+        // A buffer holds 252 calls, or half as many if they take long.
+        let flushes = number("@flushes: ");
+        assert!((126 * 15 / 252..=15).contains(&flushes), "{}", counted.stdout);
+        assert_eq!(number("@worked: "), 100, "{}", counted.stdout);
         server.end().expect("undisturbed");
     }
 }

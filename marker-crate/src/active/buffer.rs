@@ -6,7 +6,9 @@
 //! `compiler_fence`, which is all that handlers of the same thread and the processor's own order of
 //! stores need.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
 
 pub(super) const SIZE: usize = 4096;
 /// Where the slots begin.
@@ -32,7 +34,9 @@ pub(super) struct Buffer {
     pub(super) events: AtomicU64,
     pub(super) clock: AtomicU8,
     pub(super) flushing: AtomicU8,
-    reserved: [AtomicU8; 6],
+    /// How many slots of this batch hold a whole call.
+    whole: AtomicU16,
+    reserved: AtomicU32,
     pub(super) batch: AtomicU64,
     /// A stack pointer of its thread; while nobody has it, the next of the buffers that nobody has.
     pub(super) stack: AtomicUsize,
@@ -44,7 +48,9 @@ const _: () = assert!(
         && core::mem::offset_of!(Buffer, position) == 20
         && core::mem::offset_of!(Buffer, flushing) == 41
         && core::mem::offset_of!(Buffer, nested) == 24
+        && core::mem::offset_of!(Buffer, whole) == 42
         && core::mem::offset_of!(Buffer, batch) == 48
+        && core::mem::offset_of!(Buffer, stack) == 56
         && core::mem::offset_of!(Buffer, slots) == FIRST as usize
         && (LAST - FIRST) as usize == (SLOTS - 1) * size_of::<Event>()
 );
@@ -87,6 +93,11 @@ impl Buffer {
     /// How many slots of this batch have been taken.
     pub(super) fn taken(&self) -> u32 {
         self.position.load(Relaxed).clamp(FIRST, SIZE as u32).wrapping_sub(FIRST) / 16
+    }
+
+    /// How many events these slots hold, and forgets how many of them whole calls have two.
+    pub(super) fn count_events(&self) -> u64 {
+        u64::from(self.taken()) + u64::from(self.whole.swap(0, Relaxed))
     }
 
     /// Whether an event was written that belongs to no slot taken in this batch: by a writer that

@@ -114,20 +114,73 @@ pub extern "C" fn ctrace_marker_enter() {
     )
 }
 
-/// Writes an exit event.
+/// Writes the exit: to the slot of its entry, which so becomes a whole call, if that is the last one
+/// taken, the call was short, and its stack pointer is near the one that the buffer tells; else an
+/// event of its own.
 ///
-/// In: r10 and r11 as `enter` returned them. Changed: as `enter` does.
+/// That the last slot is of this call follows from its site and stack pointer. A handler that comes
+/// before the `cmpxchg` may have emptied the buffer: then the slot holds something else.
+///
+/// In: r10 and r11 as `enter` returned them. Changed: as `enter` does, r8, r9.
 #[unsafe(naked)]
 pub(super) extern "C" fn ctrace_marker_exit() {
     naked_asm!(
         ".balign 16",
         ".cfi_startproc",
-        "or r10, 1",
         time_and_buffer!(),
+        "test rcx, rcx
+         jz 23f
+         mov edx, dword ptr [rcx + 20]
+         lea r8d, [rdx - 80]
+         cmp r8d, 4080 - 80
+         ja 23f",
+        // Is its stack pointer near the one that the buffer tells?
+        "mov r8, r11
+         shr r8, 44
+         mov r9, r10
+         shr r9, 47
+         shl r9, 20
+         or r8, r9
+         sub r8, qword ptr [rcx + 56]
+         add r8, {near}
+         shl r8, 64 - 37
+         shr r8, 64 - 37 + 20
+         jnz 23f",
+        // Has the entry in the slot the same low bits of it?
+        "mov r9, qword ptr [rcx + rdx - 16]
+         mov r8, r9
+         xor r8, r11
+         shr r8, 48
+         jnz 23f",
+        // The duration.
+        "mov r8, rax
+         sub r8, r9
+         shl r8, 16
+         shr r8, 16
+         mov r9, r8
+         shr r9, 17
+         jnz 23f",
+        // It takes the place of the stack pointer's high bits.
+        "shl r8, 47
+         mov r9, r10
+         shl r9, 17
+         shr r9, 17
+         lea r8, [r8 + r9 + 2]
+         mov r9, rax
+         mov rax, r10
+         cmpxchg qword ptr [rcx + rdx - 8], r8
+         jne 22f
+         add word ptr [rcx + 42], 1
+         ret",
+        "22:
+         mov rax, r9",
+        "23:
+         or r10, 1",
         write!(),
         ".cfi_endproc",
         local = sym ctrace_marker_enter,
         slow = sym slow_entry,
+        near = const 1 << 19,
     )
 }
 

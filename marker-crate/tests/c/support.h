@@ -72,24 +72,41 @@ static uint64_t last_batch, last_events;
 static uint32_t last_position;
 static int announce_flushes;
 
-static inline struct event decode(const uint64_t *slot, uint32_t tid) {
+static inline void note(struct event event) {
+    int n = __atomic_fetch_add(&event_count, 1, __ATOMIC_RELAXED);
+    CHECK(n < MOST);
+    events[n] = event;
+}
+
+/* The event in a slot, or both of a whole call, of which the stack pointer is the nearest to `stack`. */
+static inline void decode(const uint64_t *slot, uint32_t tid, uint64_t stack) {
     struct event event;
+    int whole = slot[1] >> 1 & 1;
     event.time = slot[0] & 0xffffffffffffu;
-    event.sp = slot[0] >> 48 << 4 | slot[1] >> 47 << 20;
+    event.sp = slot[0] >> 48 << 4;
+    if (whole) event.sp = (stack + (uint64_t)((int64_t)((event.sp - stack) << 44) >> 44)) & 0x1fffffffff;
+    else event.sp |= slot[1] >> 47 << 20;
     event.site = (const struct site *)(uintptr_t)(slot[1] & 0x7fffffffffe0u);
     event.exit = slot[1] & 1;
     event.tid = tid;
-    CHECK((slot[1] >> 1 & 15) == 0);
-    return event;
+    CHECK((slot[1] >> 2 & 7) == 0);
+    CHECK(!whole || !event.exit);
+    note(event);
+    if (whole) {
+        event.time += slot[1] >> 47;
+        event.exit = 1;
+        note(event);
+    }
 }
 
 static inline void collect(struct ctrace_c1_buffer *buffer) {
     for (int i = 0; i < 252; i++)
-        if (buffer->slots[i][1]) {
-            int n = __atomic_fetch_add(&event_count, 1, __ATOMIC_RELAXED);
-            CHECK(n < MOST);
-            events[n] = decode(buffer->slots[i], buffer->tid);
-        }
+        if (buffer->slots[i][1]) decode(buffer->slots[i], buffer->tid, buffer->stack);
+}
+
+/* Events of this batch, as the header counts them. */
+static inline int events_in(const struct ctrace_c1_buffer *buffer) {
+    return (int)(buffer->position - 64) / 16 + buffer->whole;
 }
 
 static void on_flush(struct ctrace_c1_buffer *buffer) {

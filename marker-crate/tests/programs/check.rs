@@ -74,7 +74,7 @@ unsafe fn switch(by: i16) -> usize {
     entries
 }
 
-/// The slots ever taken, in all buffers of all runtimes.
+/// The events ever written, in all buffers of all runtimes.
 unsafe fn events() -> u64 {
     let mut runtime = &raw const RUNTIME as usize;
     let mut events = 0;
@@ -84,7 +84,9 @@ unsafe fn events() -> u64 {
             unsafe {
                 assert_eq!(*(buffer as *const [u8; 8]), *b"ctraceb\x01");
                 let position = (*((buffer + 20) as *const u32)).min(4096);
-                events += *((buffer + 32) as *const u64) + u64::from(position - 64) / 16;
+                let whole = *((buffer + 42) as *const u16);
+                events += *((buffer + 32) as *const u64);
+                events += u64::from(position - 64) / 16 + u64::from(whole);
                 buffer = *((buffer + 8) as *const usize);
             }
         }

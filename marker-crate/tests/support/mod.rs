@@ -41,21 +41,34 @@ impl Page {
     pub(crate) fn nested(&self) -> u64 {
         self.0[3]
     }
-    pub(crate) fn taken(&self) -> u64 {
-        u64::from((self.position().clamp(64, 4096) - 64) / 16)
+    /// Slots of this batch that hold a whole call.
+    pub(crate) fn whole(&self) -> u64 {
+        self.0[5] >> 16 & 0xffff
     }
-    pub(crate) fn slot(&self, index: usize) -> Option<Event> {
-        let [time, tag] = [self.0[8 + 2 * index], self.0[9 + 2 * index]];
-        (tag != 0).then_some(Event {
-            time: time & ((1 << 48) - 1),
+    /// Events of this batch, as the header counts them.
+    pub(crate) fn taken(&self) -> u64 {
+        u64::from((self.position().clamp(64, 4096) - 64) / 16) + self.whole()
+    }
+    /// The event in a slot, or both of a whole call.
+    pub(crate) fn slot(&self, index: usize) -> impl Iterator<Item = Event> + use<> {
+        let [word0, tag] = [self.0[8 + 2 * index], self.0[9 + 2 * index]];
+        let (time, low) = (word0 & ((1 << 48) - 1), word0 >> 48 << 4);
+        let is_whole = tag & 2 != 0;
+        // Of a whole call: the nearest to the header's, which is below 2^47.
+        let near = self.0[7] as i64;
+        let whole = near + ((low as i64 - near) << 44 >> 44);
+        let event = Event {
+            time,
             exit: tag & 1 != 0,
             site: tag & ((1 << 47) - 32),
-            reserved: tag >> 1 & 15,
-            sp: time >> 48 << 4 | tag >> 47 << 20,
-        })
+            reserved: tag >> 2 & 7,
+            sp: if is_whole { whole as u64 & ((1 << 37) - 1) } else { low | tag >> 47 << 20 },
+        };
+        let exit = Event { time: time + (tag >> 47), exit: true, ..event };
+        (tag != 0).then_some(event).into_iter().chain(is_whole.then_some(exit))
     }
     pub(crate) fn slots(&self) -> impl Iterator<Item = Event> {
-        (0..252).filter_map(|index| self.slot(index))
+        (0..252).flat_map(|index| self.slot(index))
     }
 }
 

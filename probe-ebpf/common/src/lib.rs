@@ -16,8 +16,8 @@ pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
 pub use marker::{
-    BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFERS_PER_THREAD, BufferKey, FIRST_SLOT,
-    SLOT_BYTES, ThreadBuffer,
+    BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD, BufferKey,
+    FIRST_SLOT, SLOT_BYTES, ThreadBuffer,
 };
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub use ring::{

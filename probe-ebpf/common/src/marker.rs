@@ -6,6 +6,8 @@ pub const BUFFER_TID: u64 = 16;
 pub const BUFFER_EVENTS: u64 = 32;
 /// Where in a buffer the position of its next free slot is.
 pub const BUFFER_POSITION: u64 = 20;
+/// Where the number of slots is that hold a whole call.
+pub const BUFFER_WHOLE: u64 = 42;
 /// Where the slots begin.
 pub const FIRST_SLOT: u32 = 64;
 pub const SLOT_BYTES: u32 = 16;

@@ -6,19 +6,24 @@
 use super::layout::{BUFFER_LEN, Header, SLOTS, Slot};
 use crate::units::Nanos;
 
+/// A bit for each slot.
+type Slots = [u64; SLOTS.div_ceil(64)];
+
 /// What is known of one buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     batch: u64,
-    /// By slot of this batch: taken.
-    seen: [u64; SLOTS.div_ceil(64)],
+    /// Slots of this batch that were taken.
+    seen: Slots,
+    /// Those of them that held a whole call.
+    whole: Slots,
     /// Events accounted for, since the buffer was made: delivered, lost, or none of ours.
     accounted: u64,
     /// When it was last looked at.
     time: Nanos,
 }
 
-/// No writer is faster: a batch is 252 events.
+/// No writer is faster: a batch is 252 slots.
 const LEAST_NANOS_PER_BATCH: u64 = 500;
 /// Batches that may have come in no time.
 const BATCHES_AT_ONCE: u64 = 64;
@@ -44,10 +49,9 @@ impl Progress {
     /// A buffer as tracing finds it: what is in it is not ours.
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
-        let seen = written(bytes);
-        let count = seen.iter().map(|word| u64::from(word.count_ones())).sum();
-        let accounted = header.events.saturating_add(count);
-        Some(Self { batch: header.batch, seen, accounted, time })
+        let (seen, whole) = written(bytes);
+        let accounted = header.events.saturating_add(count(&seen) + count(&whole));
+        Some(Self { batch: header.batch, seen, whole, accounted, time })
     }
 
     /// Events that are missing if the buffer has seen `events` in all.
@@ -65,7 +69,7 @@ impl Progress {
         }
         let most = time.since(self.time).0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
         let difference = header.events.abs_diff(self.accounted);
-        if batches > most || difference > batches.saturating_mul(SLOTS as u64) {
+        if batches > most || difference > batches.saturating_mul(2 * SLOTS as u64) {
             return Verdict::Malformed;
         }
         let missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
@@ -73,41 +77,59 @@ impl Progress {
         Verdict::New { missing }
     }
 
-    /// The slots of a reading that are new. `before` is an earlier reading of a buffer that may be
-    /// written to meanwhile: only what is in both is whole.
+    /// What is new in the slots of a reading. `before` is an earlier reading of a buffer that may be
+    /// written to meanwhile: only slots that are in both are written to their end.
     #[inline]
     pub(super) fn take<'a>(
         &mut self,
         bytes: &'a [u8; BUFFER_LEN],
         before: Option<&[u8; BUFFER_LEN]>,
     ) -> impl Iterator<Item = Slot> + use<'a> {
-        let mut fresh = written(bytes);
+        let (mut there, mut whole) = written(bytes);
         if let Some(before) = before {
-            fresh.iter_mut().zip(written(before)).for_each(|(fresh, before)| *fresh &= before);
+            each(&mut there, &written(before).0, |there, before| there & before);
+            each(&mut whole, &there, |whole, there| whole & there);
         }
-        for (fresh, seen) in fresh.iter_mut().zip(&mut self.seen) {
-            *fresh &= !*seen;
-            *seen |= *fresh;
-        }
-        let count = fresh.iter().map(|word| u64::from(word.count_ones())).sum();
-        self.accounted = self.accounted.saturating_add(count);
-        let is_fresh = move |index: &usize| fresh[index / 64] >> (index % 64) & 1 == 1;
-        (0..SLOTS).filter(is_fresh).map(|index| Slot::read(bytes, index))
+        let known = self.seen;
+        let mut fresh = there;
+        each(&mut fresh, &self.seen, |there, seen| there & !seen);
+        let mut completed = whole;
+        each(&mut completed, &self.whole, |whole, known| whole & !known);
+        self.accounted = self.accounted.saturating_add(count(&fresh) + count(&completed));
+        each(&mut self.seen, &there, |seen, there| seen | there);
+        each(&mut self.whole, &whole, |known, whole| known | whole);
+        each(&mut fresh, &completed, |fresh, completed| fresh | completed);
+        let is_in = |slots: &Slots, index: usize| slots[index / 64] >> (index % 64) & 1 == 1;
+        (0..SLOTS).filter(move |index| is_in(&fresh, *index)).map(move |index| {
+            let slot = Slot::read(bytes, index);
+            if is_in(&known, index) { slot.into_exit() } else { slot }
+        })
     }
 }
 
-/// By slot: something is written there.
-fn written(bytes: &[u8; BUFFER_LEN]) -> [u64; SLOTS.div_ceil(64)] {
-    let mut written = [0; SLOTS.div_ceil(64)];
+fn each(slots: &mut Slots, others: &Slots, of: impl Fn(u64, u64) -> u64) {
+    slots.iter_mut().zip(others).for_each(|(slots, others)| *slots = of(*slots, *others));
+}
+
+fn count(slots: &Slots) -> u64 {
+    slots.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Slots in which something is written, and those of them that hold a whole call.
+fn written(bytes: &[u8; BUFFER_LEN]) -> (Slots, Slots) {
+    let (mut written, mut whole) = (Slots::default(), Slots::default());
     for index in 0..SLOTS {
-        written[index / 64] |= u64::from(Slot::is_written(bytes, index)) << (index % 64);
+        let is_written = Slot::is_written(bytes, index);
+        let is_whole = is_written & Slot::is_whole_call(bytes, index);
+        written[index / 64] |= u64::from(is_written) << (index % 64);
+        whole[index / 64] |= u64::from(is_whole) << (index % 64);
     }
-    written
+    (written, whole)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::tests::{buffer, put};
+    use super::super::layout::tests::{buffer, complete, put};
     use super::*;
 
     /// Long enough for every batch here.
@@ -152,6 +174,41 @@ mod tests {
         check(&mut progress, &filled(0, 0, 0..252), None, FINE, 5..252);
         check(&mut progress, &filled(1, 252, 0..2), None, FINE, 0..2);
         check(&mut progress, &filled(0, 0, 0..252), None, Verdict::Old, []);
+    }
+
+    #[test]
+    fn of_a_call_that_was_begun_the_end_comes_later() {
+        let mut progress = Progress::default();
+        let mut bytes = filled(0, 0, 0..3);
+        complete(&mut bytes, 0, 100);
+        check(&mut progress, &bytes, None, FINE, 0..3);
+        let before = bytes.clone();
+        complete(&mut bytes, 2, 50);
+        // Slot 2 comes as its exit, 50 after its entry. What is in both readings is written to its
+        // end, also if it was completed between them.
+        check(&mut progress, &bytes, Some(&before), FINE, [52]);
+        check(&mut progress, &bytes, None, FINE, []);
+        // Three entries and two exits.
+        check(&mut progress, &filled(1, 5, 0..1), None, FINE, 0..1);
+    }
+
+    #[test]
+    fn a_lost_batch_may_have_held_whole_calls() {
+        let mut progress = Progress::default();
+        check(&mut progress, &filled(0, 0, 0..1), None, FINE, 0..1);
+        let lost = Verdict::New { missing: 503 };
+        check(&mut progress, &filled(1, 504, 0..1), None, lost, 0..1);
+        check(&mut progress, &filled(2, 505 + 505, 0..1), None, Verdict::Malformed, []);
+    }
+
+    #[test]
+    fn of_a_call_that_was_there_at_the_start_the_end_is_ours() {
+        let mut bytes = filled(7, 9000, 0..10);
+        complete(&mut bytes, 0, 100);
+        let mut progress = Progress::adopt(&bytes, Nanos::ZERO).expect("a buffer");
+        complete(&mut bytes, 9, 100);
+        check(&mut progress, &bytes, None, FINE, [109]);
+        check(&mut progress, &filled(8, 9012, 0..1), None, FINE, 0..1);
     }
 
     #[test]

@@ -5,15 +5,21 @@ pub const BUFFER_LEN: usize = 4096;
 /// Bytes of its header.
 const HEADER_LEN: usize = 64;
 const SLOT_LEN: usize = 16;
-/// Events of a buffer.
+/// Slots of a buffer: an event in each, or both of a whole call.
 pub(super) const SLOTS: usize = (BUFFER_LEN - HEADER_LEN) / SLOT_LEN;
 const MAGIC: [u8; 8] = *b"ctraceb\x01";
 
 /// The bits of the writer's clock that an event carries.
 pub(super) const TIME_BITS: u32 = 48;
 /// The bits of a stack pointer that an event tells: 4 to 36.
-pub(super) const SP_BITS: u32 = 37;
-const SITE_MASK: u64 = ((1 << 47) - 1) & !31;
+const SP_BITS: u32 = 37;
+/// Those that a whole call tells: 4 to 19.
+const NEAR_SP_BITS: u32 = 20;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+const SITE_BITS: u32 = 47;
+const SITE_MASK: u64 = ((1 << SITE_BITS) - 1) & !31;
+const EXIT: u64 = 1;
+const WHOLE: u64 = 2;
 
 /// The writer's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +38,7 @@ pub struct Header {
     pub position: u32,
     /// How often it has been emptied.
     pub batch: u64,
-    /// Slots taken in all earlier batches.
+    /// Events written in all earlier batches.
     pub events: u64,
     pub clock: Clock,
     /// Its thread empties it.
@@ -89,9 +95,20 @@ pub(super) struct Slot {
     pub(super) time: u64,
     /// The low bits of the stack pointer at the scope's entry.
     pub(super) sp: u64,
+    /// How many they are.
+    pub(super) sp_bits: u32,
     /// Address of the scope's site.
     pub(super) site: u64,
-    pub(super) exit: bool,
+    pub(super) event: Event,
+}
+
+/// What a slot tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Enter,
+    Exit,
+    /// Both, and how long it is from the one to the other.
+    Whole(u64),
 }
 
 impl Slot {
@@ -102,16 +119,44 @@ impl Slot {
         time != 0 && tag != 0
     }
 
+    /// Whether what is written at `index` is a whole call.
+    #[inline]
+    pub(super) fn is_whole_call(buffer: &[u8; BUFFER_LEN], index: usize) -> bool {
+        words(buffer, index)[1] & WHOLE != 0
+    }
+
     /// The slot at `index`, where something is written.
     #[inline]
     pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Self {
         let [time, tag] = words(buffer, index);
-        Self {
-            time: time & ((1 << TIME_BITS) - 1),
-            sp: time >> TIME_BITS << 4 | tag >> 47 << 20,
-            site: tag & SITE_MASK,
-            exit: tag & 1 != 0,
+        let low = time >> TIME_BITS << 4;
+        let (event, sp, sp_bits) = if tag & WHOLE != 0 {
+            (Event::Whole(tag >> SITE_BITS), low, NEAR_SP_BITS)
+        } else {
+            let event = if tag & EXIT != 0 { Event::Exit } else { Event::Enter };
+            (event, low | tag >> SITE_BITS << NEAR_SP_BITS, SP_BITS)
+        };
+        Self { time: time & TIME_MASK, sp, sp_bits, site: tag & SITE_MASK, event }
+    }
+
+    /// The slot of a whole call whose entry is known: its exit.
+    pub(super) fn into_exit(self) -> Self {
+        match self.event {
+            Event::Whole(duration) => Self {
+                time: self.time.wrapping_add(duration) & TIME_MASK,
+                event: Event::Exit,
+                ..self
+            },
+            Event::Enter | Event::Exit => self,
         }
+    }
+
+    /// All bits of the stack pointer: the nearest to one of the same thread.
+    #[inline]
+    pub(super) fn stack_pointer(&self, near: u64) -> u64 {
+        let rest = u64::BITS - self.sp_bits;
+        let distance = (self.sp.wrapping_sub(near) << rest) as i64 >> rest;
+        near.wrapping_add_signed(distance)
     }
 }
 
@@ -168,6 +213,13 @@ pub(super) mod tests {
         buffer[at + 8..at + 16].copy_from_slice(&second.to_le_bytes());
     }
 
+    /// Makes a whole call of the entry at `index`, as a runtime would.
+    pub(in super::super) fn complete(buffer: &mut [u8; BUFFER_LEN], index: usize, duration: u64) {
+        let second = words(buffer, index)[1] << 17 >> 17 | 2 | duration << 47;
+        let at = HEADER_LEN + index * SLOT_LEN + 8;
+        buffer[at..at + 8].copy_from_slice(&second.to_le_bytes());
+    }
+
     #[test]
     fn a_header_is_read() {
         let bytes = buffer(96, 5, 1000);
@@ -193,9 +245,28 @@ pub(super) mod tests {
         let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
         put(&mut bytes, 3, (time, sp, site, true));
         let slot = Slot::read(&bytes, 3);
-        assert_eq!((slot.time, slot.site, slot.exit), (time, site, true));
-        assert_eq!(slot.sp, sp & ((1 << SP_BITS) - 1));
+        assert_eq!((slot.time, slot.site, slot.event), (time, site, Event::Exit));
+        assert_eq!(slot.stack_pointer(sp + (1 << 35)), sp);
+        assert_eq!(slot.stack_pointer(sp - (1 << 35)), sp);
         assert!(Slot::is_written(&bytes, 3) && !Slot::is_written(&bytes, 2));
         assert!(!Slot::is_written(&bytes, SLOTS));
+    }
+
+    #[test]
+    fn a_whole_call_tells_both_its_ends() {
+        let mut bytes = buffer(64, 0, 0);
+        let (time, sp, site) = (0xffff_ffff_ff00, 0x7ffd_cafe_b000, 0x5555_5555_4020);
+        put(&mut bytes, 3, (time, sp, site, false));
+        assert!(!Slot::is_whole_call(&bytes, 3));
+        complete(&mut bytes, 3, 0x1_ffff);
+        assert!(Slot::is_written(&bytes, 3) && Slot::is_whole_call(&bytes, 3));
+        let slot = Slot::read(&bytes, 3);
+        assert_eq!((slot.time, slot.site, slot.event), (time, site, Event::Whole(0x1_ffff)));
+        for near in [sp + (1 << 19), sp - (1 << 19) + 1, sp] {
+            assert_eq!(slot.stack_pointer(near), sp);
+        }
+        let exit = slot.into_exit();
+        assert_eq!((exit.time, exit.site, exit.event), (0x1_feff, site, Event::Exit));
+        assert_eq!(exit.stack_pointer(sp), sp);
     }
 }

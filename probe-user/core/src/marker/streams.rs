@@ -2,7 +2,7 @@
 
 use super::buffer::{Progress, Verdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample, Line};
-use super::layout::{BUFFER_LEN, Clock, Header, SP_BITS, Slot, TIME_BITS};
+use super::layout::{BUFFER_LEN, Clock, Event, Header, Slot, TIME_BITS};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
@@ -58,6 +58,9 @@ struct Buffer {
     lane: usize,
     /// Events of its thread were lost since the last delivered one.
     lost_before: u64,
+    /// Events that are missing in all. Below 0 for a while where a signal handler emptied it before
+    /// all that was in it was counted.
+    missing: i64,
 }
 
 impl Markers {
@@ -234,7 +237,7 @@ impl Markers {
                 self.lanes += 1;
                 self.lanes - 1
             });
-            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0 }
+            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0, missing: 0 }
         })
     }
 
@@ -252,7 +255,9 @@ impl Markers {
         match (verdict, header) {
             (Verdict::New { missing }, Some(header)) => {
                 self.lost = self.lost.saturating_add(missing);
-                let more = u64::try_from(missing).unwrap_or(0);
+                let known = buffer.missing.max(0);
+                buffer.missing = buffer.missing.saturating_add(missing);
+                let more = u64::try_from(buffer.missing.saturating_sub(known)).unwrap_or(0);
                 buffer.lost_before = buffer.lost_before.saturating_add(more);
                 let slots = buffer.progress.take(&reading.bytes, reading.before.as_deref());
                 self.add_records(life, reading.tid, &header, slots, records);
@@ -289,21 +294,27 @@ impl Markers {
                     continue;
                 }
             };
-            let Some(ts_ns) = time(&self.clock, &mut line, header.clock, slot.time) else {
-                malformed += 1;
-                continue;
-            };
-            let kind = if slot.exit { Kind::ScopeExit } else { Kind::ScopeEnter };
-            records.push(Record {
-                ts_ns,
-                sp: stack_pointer(header.stack, slot),
+            let record = Record {
+                sp: slot.stack_pointer(header.stack),
                 pid: life.0.0,
                 tid: tid.0,
                 probe: place.function.0,
-                kind: kind as u8,
                 reserved: place.number,
                 ..Record::default()
-            });
+            };
+            let mut add =
+                |kind: Kind, low: u64| match time(&self.clock, &mut line, header.clock, low) {
+                    Some(ts_ns) => records.push(Record { ts_ns, kind: kind as u8, ..record }),
+                    None => malformed += 1,
+                };
+            match slot.event {
+                Event::Enter => add(Kind::ScopeEnter, slot.time),
+                Event::Exit => add(Kind::ScopeExit, slot.time),
+                Event::Whole(duration) => {
+                    add(Kind::ScopeEnter, slot.time);
+                    add(Kind::ScopeExit, slot.time.wrapping_add(duration));
+                }
+            }
         }
         self.malformed += malformed;
     }
@@ -323,14 +334,6 @@ fn time(map: &ClockMap, line: &mut Option<Line>, clock: Clock, low: u64) -> Opti
             Some(on.at(ticks).0)
         }
     }
-}
-
-/// All bits of a slot's stack pointer: the nearest to one of the same thread.
-#[inline]
-fn stack_pointer(near: u64, slot: Slot) -> u64 {
-    const REST: u32 = u64::BITS - SP_BITS;
-    let distance = (slot.sp.wrapping_sub(near) << REST) as i64 >> REST;
-    near.wrapping_add_signed(distance)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::super::layout::tests::{buffer, put};
+use super::super::layout::tests::{buffer, complete, put};
 use super::super::objects::MarkerPlace;
 use super::*;
 use crate::marker::Ticks;
@@ -71,6 +71,22 @@ fn events_become_records() {
 }
 
 #[test]
+fn a_whole_call_becomes_two_records() {
+    let mut markers = markers();
+    let sp = (STACK - 0x7_f000) & !15;
+    let mut whole = reading(0, 0, &[(1000, sp, SECTION, false)]);
+    complete(&mut whole.bytes, 0, 2000);
+    markers.read(whole);
+    let told: Vec<_> = records(&mut markers, 4000)
+        .iter()
+        .map(|record| (record.ts_ns, record.sp, record.kind))
+        .collect();
+    let enter = (500, sp, Kind::ScopeEnter as u8);
+    assert_eq!(told, [enter, (1500, sp, Kind::ScopeExit as u8)]);
+    assert_eq!((markers.lost(), markers.take_malformed()), (0, 0));
+}
+
+#[test]
 fn events_are_in_order_of_time() {
     let mut markers = markers();
     let event = |time| (time, STACK, SECTION, false);
@@ -104,6 +120,22 @@ fn a_lost_batch_marks_the_next_event() {
     let lost: Vec<u16> = records(&mut markers, 100).iter().map(|r| r.lost_before).collect();
     assert_eq!(lost, [0, 503, 0]);
     assert_eq!(markers.lost(), 503);
+}
+
+#[test]
+fn what_is_counted_with_the_next_batch_is_not_lost() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    // A handler emptied the buffer between the completion of a call and its being counted.
+    let mut first = reading(0, 0, &[event, event]);
+    complete(&mut first.bytes, 1, 1);
+    markers.read(first);
+    markers.read(reading(1, 2, &[event]));
+    markers.read(reading(2, 4, &[event]));
+    markers.read(reading(4, 7, &[event]));
+    let lost: Vec<u16> = records(&mut markers, 100).iter().map(|r| r.lost_before).collect();
+    assert_eq!(lost, [0, 0, 0, 0, 0, 2]);
+    assert_eq!(markers.lost(), 2);
 }
 
 #[test]
