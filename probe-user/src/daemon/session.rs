@@ -12,7 +12,7 @@ use crate::{
     bpf,
     cli::WhatArgs,
     session::{
-        Origin, Setup,
+        Setup,
         flight::Flight,
         live::{Command, Live},
         output::Output,
@@ -25,7 +25,7 @@ use crate::{
     target::{facts::Facts, maps::MappedObject, process::Process},
 };
 use anyhow::ensure;
-use ctrace_core::{report::TargetReport, units::Pid};
+use ctrace_core::units::Pid;
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
     time::{Duration, Instant},
@@ -190,17 +190,8 @@ fn plan<'a>(
 
 impl Planned<'_> {
     /// The kernel takes its time for this, and several sessions wait for it at once.
-    fn arm(mut self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
-        let plan = std::mem::take(&mut self.setup.plan);
-        let pid = Pid(process.pid());
-        let target = TargetReport {
-            pid: Some(pid),
-            exe: Some(process.exe().display().to_string()),
-            command: process.command().to_vec(),
-            ..TargetReport::default()
-        };
-        let mut tracer = self.setup.tracer(pid, Origin::Running, target, output)?;
-        tracer.introduce(process);
+    fn arm(self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
+        let (mut tracer, plan) = self.setup.running(process, output)?;
         tracer.arm(&plan, &self.objects)?;
         Ok(tracer)
     }

@@ -20,6 +20,7 @@ use crate::{
         maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement},
+        process::Process,
         select::{Asked, Selector},
     },
 };
@@ -76,6 +77,22 @@ impl<'a> Setup<'a> {
             }
         }
         Ok(Self { args, planner, plan, pace: Pace::PROMPT, flight: None })
+    }
+
+    /// Makes everything ready to trace a process that runs already: what is left is
+    /// [`Tracer::arm`] with the plan.
+    pub fn running(mut self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
+        let plan = std::mem::take(&mut self.plan);
+        let pid = Pid(process.pid());
+        let target = TargetReport {
+            pid: Some(pid),
+            exe: Some(process.exe().display().to_string()),
+            command: process.command().to_vec(),
+            ..TargetReport::default()
+        };
+        let mut tracer = self.tracer(pid, Origin::Running, target, output)?;
+        tracer.introduce(process);
+        Ok((tracer, plan))
     }
 
     /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
