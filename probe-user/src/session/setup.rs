@@ -140,13 +140,12 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));
-        Ok(Tracer::new(Parts {
+        let parts = Parts {
             launched,
             kernel,
             engine,
             planner: self.planner,
             links,
-            budget: probes.budget,
             costs: match probes.budget {
                 Some(_) => HitCosts::measured(),
                 None => HitCosts::default(),
@@ -158,7 +157,8 @@ impl<'a> Setup<'a> {
             output,
             pid,
             target,
-        }))
+        };
+        Ok(Tracer::new(parts, probes.budget))
     }
 }
 
