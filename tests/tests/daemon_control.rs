@@ -84,6 +84,31 @@ fn commands_do_what_they_say() {
     }
 }
 
+/// Where little happens, rings are read every few seconds only; who asks is told of everything.
+#[test]
+fn reports_out_of_turn_are_up_to_date() {
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env, &format!("{HICCUP}interval = \"60m\"\n"));
+    let hiccup = daemon.target("hiccup", &[]).expect("starts");
+    daemon.wait_until_traced(hiccup.pid()).expect("traced");
+    std::thread::sleep(Duration::from_secs(6));
+    let told = || {
+        let reply = daemon.ask(&["report", "hiccup"]).expect("answers");
+        let report = reply["reports"][0].clone();
+        (
+            report["end_ns"].as_u64().expect("a number"),
+            ctrace_tests::daemon::calls(&report, "quick"),
+        )
+    };
+    let mut before = told();
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = told();
+        assert!(now.0 >= before.0 + 400_000_000 && now.1 > before.1, "{before:?}, then {now:?}");
+        before = now;
+    }
+}
+
 /// The socket's mode keeps strangers out, and so does the daemon where the mode does not.
 #[test]
 fn strangers_are_refused() {

@@ -5,7 +5,7 @@ use crate::{
     bpf,
     cli::{AttachArgs, WhatArgs},
     session::{
-        Origin, Setup,
+        Setup,
         output::{Output, Reports},
         signals::Signals,
         sink,
@@ -13,7 +13,7 @@ use crate::{
     },
     target::process::Process,
 };
-use ctrace_core::{report::TargetReport, units::Pid};
+use ctrace_core::units::Pid;
 use std::time::Duration;
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
@@ -38,18 +38,8 @@ pub(super) fn attach(
     verbose: u8,
 ) -> anyhow::Result<u8> {
     let objects = process.objects()?;
-    let mut setup = Setup::plan(what, &objects)?;
-    let plan = std::mem::take(&mut setup.plan);
-    let pid = Pid(process.pid());
-    let target = TargetReport {
-        pid: Some(pid),
-        exe: Some(process.exe().display().to_string()),
-        command: process.command().to_vec(),
-        ..TargetReport::default()
-    };
-    let mut tracer = setup.tracer(pid, Origin::Running, target, output)?;
-    tracer.introduce(process);
-    super::announce(verbose, &plan, pid);
+    let (mut tracer, plan) = Setup::plan(what, &objects)?.running(process, output)?;
+    super::announce(verbose, &plan, Pid(process.pid()));
     tracer.arm(&plan, &objects)?;
     drop(plan);
     trace::run(&mut tracer, watched, Ending::new(Signals::End, after), || Ok(()))?;

@@ -60,7 +60,7 @@ impl Supervisor {
             let seen = known.sessions.get(&running.id).copied().unwrap_or_default();
             json!({
                 "pid": running.pid().0,
-                "exe": running.facts.exe,
+                "exe": running.facts.program.exe,
                 "session": running.id.0,
                 "since_s": running.since.elapsed().as_secs(),
                 "state": if running.is_armed { "traced" } else { "starting" },

@@ -12,11 +12,12 @@ use crate::{
     bpf,
     cli::WhatArgs,
     session::{
-        Origin, Setup,
+        Setup,
         flight::Flight,
         live::{Command, Live},
         output::Output,
         pace::Pace,
+        plan::Plan,
         recording::{Limit, Recording},
         signals::Signals,
         trace::{self, Ending},
@@ -25,12 +26,21 @@ use crate::{
     target::{facts::Facts, maps::MappedObject, process::Process},
 };
 use anyhow::ensure;
-use ctrace_core::{report::TargetReport, units::Pid};
+use ctrace_core::units::Pid;
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Between passes over the rings of a session that takes in events as they come: a recording, the
+/// flight recorder, or markers, which lie in the target's memory until then.
+const CALM: Duration = Duration::from_secs(1);
+/// The same where a budget is to be kept.
+const WATCHFUL: Duration = Duration::from_millis(250);
+/// The same where only the next report needs the events. So much later it may be.
+const LAZY: (Duration, Duration) = (WATCHFUL, Duration::from_secs(4));
+const PASSES_PER_REPORT: u32 = 8;
 
 /// Reading a program takes memory: one session does at a time.
 static PLANNING: Mutex<()> = Mutex::new(());
@@ -128,6 +138,7 @@ impl Work {
         for line in &planned.setup.plan.remarks {
             tracing::info!("target {}: {line}", self.target.id);
         }
+        planned.setup.pace = Pace::calm(self.pause(&planned.setup.plan));
         planned.setup.flight =
             flight::asked(&self.target, self.pid, &self.recordings).map(Flight::new);
         let mut tracer = planned.arm(&process, self.output())?;
@@ -137,6 +148,20 @@ impl Work {
             let _ = self.events.send(Event::Session(self.id, Progress::Armed));
             Ok(())
         })
+    }
+
+    /// Between passes over the rings, when they do not fill.
+    fn pause(&self, plan: &Plan) -> Duration {
+        let Target { what, flight, reports, .. } = &*self.target;
+        if what.probes.budget.is_some() {
+            WATCHFUL
+        } else if flight.slow.is_some()
+            || plan.objects.iter().any(|object| object.markers.is_wanted())
+        {
+            CALM
+        } else {
+            (reports.interval / PASSES_PER_REPORT).clamp(LAZY.0, LAZY.1)
+        }
     }
 
     fn output(&self) -> Output {
@@ -183,24 +208,15 @@ fn plan<'a>(
     }
     let objects = process.objects()?;
     let mut setup = Setup::choose(what, &objects)?;
-    setup.pace = Pace::CALM;
+    setup.pace = Pace::calm(CALM);
     bpf::give_back();
     Ok(Some(Planned { setup, objects }))
 }
 
 impl Planned<'_> {
     /// The kernel takes its time for this, and several sessions wait for it at once.
-    fn arm(mut self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
-        let plan = std::mem::take(&mut self.setup.plan);
-        let pid = Pid(process.pid());
-        let target = TargetReport {
-            pid: Some(pid),
-            exe: Some(process.exe().display().to_string()),
-            command: process.command().to_vec(),
-            ..TargetReport::default()
-        };
-        let mut tracer = self.setup.tracer(pid, Origin::Running, target, output)?;
-        tracer.introduce(process);
+    fn arm(self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
+        let (mut tracer, plan) = self.setup.running(process, output)?;
         tracer.arm(&plan, &self.objects)?;
         Ok(tracer)
     }

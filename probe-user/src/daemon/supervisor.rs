@@ -15,7 +15,11 @@ use super::{
     signals::{self, Asked},
     told::Told,
 };
-use crate::{bpf, target::facts, target::facts::Facts, ui};
+use crate::{
+    bpf,
+    target::facts::{self, Facts},
+    ui,
+};
 use anyhow::Context;
 use ctrace_core::units::Pid;
 use std::{
@@ -43,6 +47,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
     // Ends, with a last export, when all sessions have.
     let _service = Service::start(config.metrics.service(), hub.metrics().clone())?;
     let recordings = Arc::new(Mutex::new(Recordings::new(config.daemon.recordings.clone())));
+    let targets: Vec<_> = config.targets.iter().cloned().map(Arc::new).collect();
     let mut supervisor = Supervisor {
         listener: control::Listener::start(
             &config.daemon.socket,
@@ -52,13 +57,13 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
             Arc::clone(&recordings),
         )?,
         path: path.to_owned(),
-        targets: config.targets.iter().cloned().map(Arc::new).collect(),
+        finder: Finder::start(targets.clone(), events.clone())?,
+        targets,
         config,
         hub,
         recordings,
         began: Instant::now(),
         manager: Manager::new(),
-        finder: Finder::start(events.clone())?,
         events,
         sessions: HashMap::new(),
         retries: HashMap::new(),
@@ -242,6 +247,7 @@ impl Supervisor {
         let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
         match started {
             Ok(running) => {
+                self.finder.watch(facts.pid);
                 self.sessions.insert(facts.pid, running);
                 Some(id)
             }
@@ -278,7 +284,6 @@ impl Supervisor {
         self.hub.metrics().armed(id, running.commands.clone());
         let (pid, target) = (running.pid(), running.target.id.clone());
         self.hub.began(&target, id);
-        self.finder.tell_children_of(pid);
         self.retries.remove(&pid);
         self.told.forget(&target);
         tracing::info!("target {target}: process {} is traced", pid.0);
@@ -289,7 +294,7 @@ impl Supervisor {
         let Some(pid) = found.map(Running::pid) else { return };
         let Some(running) = self.sessions.remove(&pid) else { return };
         self.hub.ended(&running.target.id, id);
-        self.finder.no_children_of(pid);
+        self.finder.unwatch(pid);
         let is_there = facts::birth(pid).is_some_and(|birth| birth.0 == running.facts.start_time);
         match result {
             Err(_) if !is_there => {}
@@ -346,7 +351,7 @@ impl Supervisor {
         self.let_go.clear();
         self.retries.clear();
         self.told.forget_all();
-        self.finder.forget();
+        self.finder.look_for(self.targets.clone());
         self.next_scan = Instant::now();
         let traced: Vec<Pid> = self.sessions.keys().copied().collect();
         traced.into_iter().for_each(|pid| self.consider(pid));

@@ -1,5 +1,5 @@
 //! Lets the reader of the rings sleep until its time, or until somebody calls it: the session, which
-//! wants it to end, or the programs, because a ring fills.
+//! wants to know what there is or wants it to end, or the programs, because a ring fills.
 
 use crate::bpf::News;
 use rustix::{
@@ -23,6 +23,14 @@ impl Caller {
     }
 }
 
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    ByTime,
+    ByRing,
+    BySession,
+}
+
 /// The reader's end.
 pub struct Bell {
     called: Caller,
@@ -39,8 +47,8 @@ impl Bell {
         self.called.clone()
     }
 
-    /// Sleeps for so long at most; whether a ring called.
-    pub fn sleep(&mut self, pause: Duration) -> bool {
+    /// Sleeps for so long at most.
+    pub fn sleep(&mut self, pause: Duration) -> Woken {
         let timeout = Timespec::try_from(pause).ok();
         let mut fds = vec![PollFd::new(&*self.called.0, PollFlags::IN)];
         fds.extend(
@@ -48,11 +56,14 @@ impl Bell {
         );
         // A signal cuts the pause short, which does no harm.
         let _ = poll(&mut fds, timeout.as_ref());
-        let mut called = false;
+        let mut woken = Woken::ByTime;
         if let Some(news) = &mut self.news {
-            news.drain(|_| called = true);
+            news.drain(|_| woken = Woken::ByRing);
         }
-        called
+        match io::read(&*self.called.0, &mut [0; 8]) {
+            Ok(_) => Woken::BySession,
+            Err(_) => woken,
+        }
     }
 }
 
@@ -62,12 +73,13 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn a_call_ends_the_sleep() {
+    fn a_call_ends_one_sleep() {
         let mut bell = Bell::new(None).expect("made");
-        assert!(!bell.sleep(Duration::from_millis(1)));
+        assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::ByTime);
         bell.caller().call();
         let begun = Instant::now();
-        bell.sleep(Duration::from_secs(600));
+        assert_eq!(bell.sleep(Duration::from_secs(600)), Woken::BySession);
         assert!(begun.elapsed() < Duration::from_secs(300));
+        assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::ByTime);
     }
 }

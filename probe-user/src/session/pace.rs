@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct Pace {
     /// Between passes over the rings, at most.
     pub pass: Duration,
-    /// Between looks at new programs, libraries and threads of the target: at first, and at most.
+    /// Between looks at new programs, libraries and threads of the target, each after a pass: at
+    /// first, and at most.
     pub look: (Duration, Duration),
     /// So many looks for each one at the mappings.
     pub looks_per_maps: u32,
@@ -25,10 +26,12 @@ impl Pace {
     };
 
     /// For a session that goes on for weeks, among others like it.
-    pub const CALM: Self = Self {
-        pass: Duration::from_millis(1_000),
-        look: (Duration::from_millis(250), Duration::from_millis(8_000)),
-        looks_per_maps: 1,
-        wakes: true,
-    };
+    pub const fn calm(pass: Duration) -> Self {
+        Self {
+            pass,
+            look: (Duration::from_millis(250), Duration::from_millis(8_000)),
+            looks_per_maps: 1,
+            wakes: true,
+        }
+    }
 }

@@ -6,7 +6,7 @@
 //! the record. Buffers come before rings: what is flushed in between is in a ring by then.
 
 use super::{
-    bell::{Bell, Caller},
+    bell::{Bell, Caller, Woken},
     buffers::{Buffers, OwnedBuffer},
     pace::Pace,
 };
@@ -58,11 +58,14 @@ pub struct Batch {
     pub sample: Option<(ClockSample, Nanos)>,
     /// No older event is to be expected.
     pub settled: Option<Nanos>,
+    /// It completes what was asked for by [`Reader::call`] before then.
+    pub answers: Option<Nanos>,
 }
 
 impl Batch {
     fn new() -> Self {
-        Self { bytes: Vec::new(), readings: Vec::new(), sample: None, settled: None }
+        let (bytes, readings) = Default::default();
+        Self { bytes, readings, sample: None, settled: None, answers: None }
     }
 
     fn push(&mut self, ring: usize, record: &[u8]) {
@@ -123,10 +126,15 @@ impl Reader {
         Ok((Self { stop, caller }, receiver))
     }
 
+    /// Asks for what there is by now.
+    pub fn call(&self) {
+        self.caller.call();
+    }
+
     /// Asks for a last pass, after which the channel ends.
     pub fn finish(&self) {
         self.stop.store(true, Ordering::Release);
-        self.caller.call();
+        self.call();
     }
 }
 
@@ -141,6 +149,14 @@ struct Source {
     changes: Vec<(Nanos, Change)>,
     /// When the last pass began that no record in the making held up.
     unblocked: Nanos,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Usual,
+    /// The session has asked for it.
+    Answer,
+    Last,
 }
 
 /// What a record says of buffers.
@@ -159,27 +175,36 @@ impl Source {
 
     fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool, bell: &mut Bell, pace: Pace) {
         let mut pause = BUSY_PAUSE;
-        let mut called = false;
+        let mut woken = Woken::ByTime;
         loop {
-            let last = stop.load(Ordering::Acquire);
             let fill = self.rings.fill();
-            // The last look into buffers finds those, too, that only the rings tell of.
-            if last && !self.pass(sender, false) {
-                return;
-            }
-            if !self.pass(sender, last) || last {
-                return;
-            }
-            pause = match called {
-                true => SETTLING_PAUSE,
-                false => next_pause(pause, fill, pace),
+            let kind = match woken {
+                _ if stop.load(Ordering::Acquire) => Pass::Last,
+                Woken::BySession => Pass::Answer,
+                Woken::ByTime | Woken::ByRing => Pass::Usual,
             };
-            called = bell.sleep(pause);
+            if kind != Pass::Usual {
+                // What is read in buffers comes out with the pass after. The last look finds those,
+                // too, that only the rings tell of.
+                self.looks_pause = Nanos::ZERO;
+                if !self.pass(sender, Pass::Usual) {
+                    return;
+                }
+            }
+            if !self.pass(sender, kind) || kind == Pass::Last {
+                return;
+            }
+            pause = match woken {
+                Woken::ByRing => SETTLING_PAUSE,
+                Woken::ByTime | Woken::BySession => next_pause(pause, fill, pace),
+            };
+            woken = bell.sleep(pause);
         }
     }
 
     /// One pass over everything; `false` when nobody listens any more.
-    fn pass(&mut self, sender: &Sender<Batch>, last: bool) -> bool {
+    fn pass(&mut self, sender: &Sender<Batch>, kind: Pass) -> bool {
+        let last = kind == Pass::Last;
         let begun = bpf::now();
         let mut batch = Batch::new();
         let mut listening = true;
@@ -211,6 +236,7 @@ impl Source {
         }
         batch.sample = Some((bpf::sample(), if last { Nanos::MAX } else { begun }));
         batch.settled = Some(if last { Nanos::MAX } else { self.seen_all_to().since(HOLD) });
+        batch.answers = (kind == Pass::Answer).then_some(begun);
         listening & sender.blocking_send(batch).is_ok()
     }
 
@@ -280,8 +306,9 @@ mod tests {
         }
         assert_eq!(pause, Pace::PROMPT.pass);
         assert_eq!(next_pause(pause, 0.1, Pace::PROMPT), BUSY_PAUSE);
-        assert!(next_pause(pause, 0.1, Pace::CALM) > BUSY_PAUSE);
-        assert_eq!(next_pause(pause, 0.6, Pace::CALM), BUSY_PAUSE);
+        let calm = Pace::calm(Duration::from_secs(1));
+        assert!(next_pause(pause, 0.1, calm) > BUSY_PAUSE);
+        assert_eq!(next_pause(pause, 0.6, calm), BUSY_PAUSE);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::{
         maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement},
+        process::Process,
         select::{Asked, Selector},
     },
 };
@@ -78,6 +79,22 @@ impl<'a> Setup<'a> {
         Ok(Self { args, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
+    /// Makes everything ready to trace a process that runs already: what is left is
+    /// [`Tracer::arm`] with the plan.
+    pub fn running(mut self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
+        let plan = std::mem::take(&mut self.plan);
+        let pid = Pid(process.pid());
+        let target = TargetReport {
+            pid: Some(pid),
+            exe: Some(process.exe().display().to_string()),
+            command: process.command().to_vec(),
+            ..TargetReport::default()
+        };
+        let mut tracer = self.tracer(pid, Origin::Running, target, output)?;
+        tracer.introduce(process);
+        Ok((tracer, plan))
+    }
+
     /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
     pub fn tracer(
         self,
@@ -123,13 +140,12 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));
-        Ok(Tracer::new(Parts {
+        let parts = Parts {
             launched,
             kernel,
             engine,
             planner: self.planner,
             links,
-            budget: probes.budget,
             costs: match probes.budget {
                 Some(_) => HitCosts::measured(),
                 None => HitCosts::default(),
@@ -141,7 +157,8 @@ impl<'a> Setup<'a> {
             output,
             pid,
             target,
-        }))
+        };
+        Ok(Tracer::new(parts, probes.budget))
     }
 }
 

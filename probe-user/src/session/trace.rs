@@ -1,7 +1,7 @@
 //! The loop of a session: records in, reports out, until time, a signal or the target's end.
 
 use super::{
-    live::{Command, Commands},
+    live::{Command, Commands, Snapshot},
     reader::{Batch, Reader},
     signals::{self, Signals},
     tracer::{Tracer, nanos},
@@ -69,7 +69,7 @@ pub fn run(
         started()?;
         let mut sources = Sources { batches, signals, gone, commands: ending.commands };
         let time_up = ending.after.map(|after| tracer.start().saturating_add(nanos(after)));
-        collect(tracer, &mut sources, time_up).await?;
+        collect(tracer, &reader, &mut sources, time_up).await?;
         finish(tracer, &reader, &mut sources.batches, time_up).await
     })
 }
@@ -95,20 +95,37 @@ impl Sources {
     }
 }
 
+/// Those who want to know of the interval so far, and since when.
+type Peeks = Vec<(Nanos, Box<dyn FnOnce(Snapshot) + Send>)>;
+
 async fn collect(
     tracer: &mut Tracer,
+    reader: &Reader,
     sources: &mut Sources,
     time_up: Option<Nanos>,
 ) -> anyhow::Result<()> {
     let left = time_up.map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
     let time_up = Instant::now() + left;
     let mut look = Instant::now();
+    let mut peeks = Peeks::new();
     loop {
         let tend =
             tracer.budget_due().map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
         let go_on = tokio::select! {
             batch = sources.batches.recv() => {
-                tracer.feed(&mut batch.context("the thread that reads the ring buffers ended")?)?
+                let mut batch = batch.context("the thread that reads the ring buffers ended")?;
+                let mut go_on = tracer.feed(&mut batch)?;
+                if let Some(now) = batch.answers {
+                    for (_, take) in peeks.extract_if(.., |(asked, _)| *asked <= now) {
+                        tracer.peek()?.map(take);
+                    }
+                }
+                // With a batch, so as not to wake up for it.
+                if look <= Instant::now() {
+                    go_on &= tracer.look_around()?;
+                    look = Instant::now() + tracer.look_pause();
+                }
+                go_on
             }
             Some(()) = sources.signals.recv() => false,
             _ = &mut sources.gone => false,
@@ -120,15 +137,11 @@ async fn collect(
             command = Sources::command(&mut sources.commands) => match command {
                 Command::Stop => false,
                 Command::Peek(take) => {
-                    tracer.peek()?.map(take);
+                    peeks.push((bpf::now(), take));
+                    reader.call();
                     true
                 }
             },
-            () = sleep_until(look) => {
-                let go_on = tracer.look_around()?;
-                look = Instant::now() + tracer.look_pause();
-                go_on
-            }
         };
         if !go_on {
             return Ok(());

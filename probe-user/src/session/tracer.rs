@@ -57,8 +57,6 @@ pub struct Parts {
     pub watch: Watch,
     pub costs: HitCosts,
     pub status: Status,
-    /// Percent of the target's processor time that the probes may cost.
-    pub budget: Option<f64>,
     pub pace: Pace,
     /// Beside reports.
     pub flight: Option<Flight>,
@@ -106,16 +104,16 @@ pub struct Tracer {
 const MAIN_STACK_ROOM: u64 = 128 << 20;
 
 impl Tracer {
-    pub fn new(mut parts: Parts) -> Self {
+    /// `budget`: percent of the target's processor time that the probes may cost.
+    pub fn new(mut parts: Parts, budget: Option<f64>) -> Self {
         // Without them tracing works as well.
         let (adopt, adopted) = mpsc::channel();
         let diagnostics = parts.kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
-        let budget = parts.budget.map(Budgeted::new);
         let costs = Costs::new(parts.costs);
         Self {
             parts,
-            budget,
+            budget: budget.map(Budgeted::new),
             costs,
             attachments: Vec::new(),
             armed: HashSet::new(),

@@ -14,33 +14,48 @@ pub struct Facts {
     pub pid: Pid,
     /// With the id, it tells this process from a later one.
     pub start_time: u64,
-    pub exe: String,
-    pub name: String,
+    pub program: Program,
     pub command: String,
     pub user: u32,
     pub cgroup: String,
+}
+
+/// What tells of most processes that nobody asks for them. It takes little to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    pub exe: String,
+    pub name: String,
+}
+
+impl Program {
+    /// Nothing of kernel threads and of what has ended.
+    pub fn of(pid: Pid) -> Option<Self> {
+        let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
+        let name = fs::read(proc_path(pid.0, "comm")).ok()?;
+        let name = text(name.strip_suffix(b"\n").unwrap_or(&name));
+        Some(Self { exe: maps::without_deleted(&exe).0.to_string_lossy().into_owned(), name })
+    }
+
+    pub fn file_name(&self) -> &str {
+        Path::new(&self.exe).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
 }
 
 impl Facts {
     /// Of a process that runs a program; nothing of kernel threads and of what has ended.
     pub fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
-        let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
+        let program = Program::of(pid)?;
         let status = fs::read(proc_path(pid.0, "status")).ok()?;
         let cgroups = fs::read(proc_path(pid.0, "cgroup")).unwrap_or_default();
         Some(Self {
             pid,
             start_time: stat.start_time,
-            exe: maps::without_deleted(&exe).0.to_string_lossy().into_owned(),
-            name: stat.comm,
+            program,
             command: read_command(pid.0).join(" "),
             user: effective_user(&text(&status))?,
             cgroup: control_group(&text(&cgroups)),
         })
-    }
-
-    pub fn file_name(&self) -> &str {
-        Path::new(&self.exe).file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
     /// The innermost unit in the path of the control group.
@@ -170,7 +185,10 @@ mod tests {
     fn this_process_is_known() {
         let facts = Facts::of(Pid(std::process::id())).expect("alive");
         let exe = std::env::current_exe().expect("known");
-        assert_eq!((facts.exe.as_str(), facts.pid.0), (exe.to_str().unwrap(), std::process::id()));
+        assert_eq!(
+            (facts.program.exe.as_str(), facts.pid.0),
+            (exe.to_str().unwrap(), std::process::id())
+        );
         assert!(Facts::of(Pid(0)).is_none());
     }
 }

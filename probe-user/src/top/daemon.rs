@@ -1,24 +1,15 @@
-//! What a running daemon is asked at its control socket, a line of JSON each way: the processes it
-//! traces, and what it has of one of them in its interval so far.
+//! What a running daemon is asked at its control socket: the processes it traces, and what it has of
+//! one of them in its interval so far.
 
-use crate::session::live::Snapshot;
-use anyhow::{Context, bail};
+use crate::{
+    daemon::control::{Ask, Whom, client},
+    session::live::Snapshot,
+};
+use anyhow::Context;
 use ctrace_core::{report::Report, units::Nanos};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
-use std::{
-    io::{BufRead, BufReader, ErrorKind, Read, Write},
-    os::unix::net::UnixStream,
-    path::Path,
-    time::Duration,
-};
-
-/// Of the protocol.
-const VERSION: u32 = 1;
-/// For an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Of an answer; reports of ten thousand functions have some megabytes.
-const LONGEST: u64 = 256 << 20;
+use serde_json::Value;
+use std::path::Path;
 
 /// A process that the daemon traces.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +71,7 @@ struct Facts {
 
 /// All processes of all targets.
 pub(super) fn processes(socket: &Path) -> anyhow::Result<Vec<Traced>> {
-    let Targets { targets } = ask(socket, &json!({ "v": VERSION, "do": "targets" }))?;
+    let Targets { targets } = ask(socket, Ask::Targets)?;
     let of = |Target { target, processes }: Target| {
         processes.into_iter().map(move |process| Traced { target: target.clone(), process })
     };
@@ -89,30 +80,15 @@ pub(super) fn processes(socket: &Path) -> anyhow::Result<Vec<Traced>> {
 
 /// The interval so far, and what its probes cost.
 pub(super) fn report(socket: &Path, pid: u32) -> anyhow::Result<(Snapshot, Nanos)> {
-    let Reports { reports } = ask(socket, &json!({ "v": VERSION, "do": "report", "pid": pid }))?;
+    let whom = Whom { target: None, pid: Some(pid) };
+    let Reports { reports } = ask(socket, Ask::Report { whom, table: false })?;
     let first = reports.into_iter().next();
     let OfDaemon { daemon, report } =
         first.with_context(|| format!("the daemon has no report of process {pid}"))?;
     Ok((Snapshot { report, spent: Vec::new(), cpu: None }, daemon.cost_ns))
 }
 
-fn ask<T: DeserializeOwned>(socket: &Path, question: &Value) -> anyhow::Result<T> {
-    let mut stream = UnixStream::connect(socket).map_err(|error| {
-        let remedy = match error.kind() {
-            ErrorKind::PermissionDenied => "root may ask, and who the daemon's configuration names",
-            _ => "`ctrace daemon` starts one, --socket names another place",
-        };
-        anyhow::anyhow!("cannot ask the daemon at {}: {error}; {remedy}", socket.display())
-    })?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("{question}\n").as_bytes())?;
-    let mut line = String::new();
-    let mut reader = BufReader::new(stream.take(LONGEST));
-    reader.read_line(&mut line).context("the daemon does not answer")?;
-    let answer: Value =
-        serde_json::from_str(&line).context("the daemon's answer makes no sense")?;
-    if let Some(error) = answer.get("error").and_then(Value::as_str) {
-        bail!("{}", ctrace_core::export::clean::clean(error));
-    }
-    serde_json::from_value(answer).context("the daemon's answer makes no sense")
+fn ask<T: DeserializeOwned>(socket: &Path, question: Ask) -> anyhow::Result<T> {
+    let (reply, _) = client::ask(socket, question)?;
+    serde_json::from_value(Value::Object(reply.what)).context(client::NO_SENSE)
 }

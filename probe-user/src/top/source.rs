@@ -8,7 +8,7 @@ use super::{
 use crate::{
     cli::TopArgs,
     session::{
-        Origin, Setup,
+        Setup,
         live::{Command, Commands, Live, Snapshot},
         output::Output,
         signals::Signals,
@@ -17,10 +17,7 @@ use crate::{
     target::process::Process,
 };
 use anyhow::{Context, anyhow};
-use ctrace_core::{
-    report::{Extras, TargetReport},
-    units::{Nanos, Pid},
-};
+use ctrace_core::{report::Extras, units::Nanos};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
@@ -150,25 +147,15 @@ fn trace(
     commands: Commands,
 ) -> anyhow::Result<()> {
     let objects = process.objects()?;
-    let mut setup = Setup::plan(&args.what, &objects)?;
-    let plan = std::mem::take(&mut setup.plan);
-    let pid = Pid(process.pid());
-    let target = TargetReport {
-        pid: Some(pid),
-        exe: Some(process.exe().display().to_string()),
-        command: process.command().to_vec(),
-        ..TargetReport::default()
-    };
     let output = Output::Live(live(args, events.clone()));
-    let mut tracer = setup.tracer(pid, Origin::Running, target, output)?;
-    tracer.introduce(process);
+    let (mut tracer, plan) = Setup::plan(&args.what, &objects)?.running(process, output)?;
     tracer.arm(&plan, &objects)?;
     drop(plan);
     let ending = Ending { after: None, signals: Signals::Elsewhere, commands: Some(commands) };
     let begun = || {
         // With children the clock counts from here on.
         let follow = args.what.probes.follow;
-        let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(pid.0) };
+        let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(process.pid()) };
         events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
     };
     trace::run(&mut tracer, watched, ending, begun)

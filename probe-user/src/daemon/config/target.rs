@@ -1,6 +1,10 @@
 //! One `[[target]]`: which processes, what of them, and what becomes of it.
 
-use crate::{cli::WhatArgs, daemon::matching::Pattern, target::facts::Facts};
+use crate::{
+    cli::WhatArgs,
+    daemon::matching::Pattern,
+    target::facts::{Facts, Program},
+};
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// How a target is called in reports and commands.
@@ -41,16 +45,18 @@ impl Matching {
         *self == Self::default()
     }
 
+    /// Whether a process that runs this program may match.
+    pub fn admits(&self, program: &Program) -> bool {
+        any(&self.exe, &program.exe)
+            && (any(&self.name, &program.name) || any(&self.name, program.file_name()))
+    }
+
     pub fn matches(&self, facts: &Facts) -> bool {
-        let any = |patterns: &[Pattern], text: &str| {
-            patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
-        };
         let optional = |patterns: &[Pattern], text: Option<&str>| {
             patterns.is_empty() || text.is_some_and(|text| any(patterns, text))
         };
         !self.is_empty()
-            && any(&self.exe, &facts.exe)
-            && (any(&self.name, &facts.name) || any(&self.name, facts.file_name()))
+            && self.admits(&facts.program)
             && any(&self.command, &facts.command)
             && (self.user.is_empty() || self.user.contains(&facts.user))
             && any(&self.cgroup, &facts.cgroup)
@@ -60,6 +66,10 @@ impl Matching {
                     self.container.iter().any(|wanted| id.starts_with(wanted.as_str()))
                 }))
     }
+}
+
+fn any(patterns: &[Pattern], text: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
 }
 
 /// Where and how often.

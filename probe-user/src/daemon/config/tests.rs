@@ -1,7 +1,7 @@
 use super::{keys::TARGET, *};
 use crate::{
     cli::{ReturnsArg, SlowdownArg},
-    target::facts::Facts,
+    target::facts::{Facts, Program},
 };
 
 fn one(keys: &str) -> Target {
@@ -102,8 +102,7 @@ fn mistakes_name_their_place_and_the_nearest_key() {
 #[test]
 fn all_that_is_given_must_match() {
     let facts = Facts {
-        exe: "/usr/bin/web".into(),
-        name: "web".into(),
+        program: Program { exe: "/usr/bin/web".into(), name: "web".into() },
         command: "/usr/bin/web --port 80".into(),
         user: 33,
         cgroup: "/system.slice/web.service".into(),

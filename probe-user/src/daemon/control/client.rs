@@ -1,12 +1,21 @@
 //! The asker's end of the socket.
 
-use super::{Ask, Line, Reply, VERSION};
+use super::{Ask, Line, Reply, VERSION, Whom};
 use anyhow::{Context, bail};
+use ctrace_core::export::clean::clean;
 use std::{
-    io::{BufRead, BufReader, ErrorKind, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     os::unix::net::UnixStream,
     path::Path,
+    time::Duration,
 };
+
+/// For an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Of an answer; reports of ten thousand functions have some megabytes.
+const LONGEST: u64 = 256 << 20;
+/// Said of an answer.
+pub const NO_SENSE: &str = "the daemon's answer makes no sense";
 
 /// Asks once. The line is as it came.
 pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
@@ -20,16 +29,26 @@ pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
         };
         anyhow::anyhow!("cannot ask the daemon at {}: {error}; {remedy}", socket.display())
     })?;
+    stream.set_read_timeout(patience(&ask))?;
     let line = serde_json::to_string(&Line { v: VERSION, ask })?;
     stream.write_all(line.as_bytes()).and_then(|()| stream.write_all(b"\n"))?;
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).context("the daemon went away")?;
+    let mut reader = BufReader::new(stream.take(LONGEST));
+    reader.read_line(&mut line).context("the daemon does not answer")?;
     if line.is_empty() {
         bail!("the daemon went away without an answer; its log tells why");
     }
-    let reply: Reply = serde_json::from_str(&line).context("the daemon's answer makes no sense")?;
+    let reply: Reply = serde_json::from_str(&line).context(NO_SENSE)?;
     if let Some(error) = &reply.error {
-        bail!("{error}");
+        bail!("{}", clean(error));
     }
     Ok((reply, line))
+}
+
+/// A recording takes its time, and so do the reports of many processes.
+fn patience(ask: &Ask) -> Option<Duration> {
+    match ask {
+        Ask::Record { .. } | Ask::Report { whom: Whom { pid: None, .. }, .. } => None,
+        _ => Some(PATIENCE),
+    }
 }

@@ -48,7 +48,7 @@ pub enum Ask {
         #[serde(flatten)]
         whom: Whom,
         /// As text for people.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         table: bool,
     },
     /// Read the configuration again.
@@ -151,6 +151,10 @@ mod tests {
             Some(Ask::Attach { pid: 7, target: None, choice })
         );
         assert_eq!(ask(r#"{"v":1,"do":"dance"}"#), None);
+        let whom = Whom { target: None, pid: Some(4711) };
+        let line = Line { v: VERSION, ask: Ask::Report { whom, table: false } };
+        let line = serde_json::to_string(&line).unwrap();
+        assert_eq!(line, r#"{"v":1,"do":"report","pid":4711}"#);
         let reply = serde_json::to_string(&Reply::error("no")).unwrap();
         assert_eq!(reply, r#"{"v":1,"ok":false,"error":"no"}"#);
     }

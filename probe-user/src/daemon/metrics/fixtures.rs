@@ -3,7 +3,7 @@
 use crate::session::live::Snapshot;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
-    function::{ExitSeen, FunctionInfo, FunctionKind},
+    function::FunctionInfo,
     report::FunctionLatency,
     units::Nanos,
 };
@@ -29,7 +29,7 @@ impl Did {
 pub(super) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
     let mut engine = Engine::new(EngineConfig::default());
     functions.iter().for_each(|did| {
-        engine.add_function(function(&did.name));
+        engine.add_function(FunctionInfo::new(did.name.as_str(), "program"));
     });
     engine.begin(Nanos(from));
     let mut report = engine.report(Nanos(to), ReportMeta::default());
@@ -52,20 +52,5 @@ pub(super) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
         report,
         spent: functions.iter().map(|did| Nanos(did.spent)).collect(),
         cpu: Some(Nanos(to)),
-    }
-}
-
-fn function(name: &str) -> FunctionInfo {
-    FunctionInfo {
-        name: name.into(),
-        aliases: Vec::new(),
-        object: "program".into(),
-        file: None,
-        line: None,
-        kind: FunctionKind::Function,
-        group: None,
-        exit: ExitSeen::ByReturnProbe,
-        entry_is_loop_head: false,
-        may_tail_jump: false,
     }
 }

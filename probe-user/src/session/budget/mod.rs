@@ -139,16 +139,24 @@ impl Budget {
         self.groups.iter().map(cost).sum()
     }
 
+    /// Whether a look would tell anything: a reading takes time itself.
+    pub fn is_due(&self, at: Nanos, spent: &[Nanos]) -> bool {
+        let all = || spent.iter().zip(&self.spent).map(|(now, before)| now.since(*before).0).sum();
+        match at.since(self.at) {
+            Nanos::ZERO => false,
+            time => time >= LOOK || DEAR <= Nanos(all()),
+        }
+    }
+
     /// Compares cost and budget; the groups that are to be disarmed at once.
     pub fn look(&mut self, now: Reading<'_>) -> Vec<usize> {
-        let time = now.at.since(self.at);
+        if !self.is_due(now.at, now.spent) {
+            return Vec::new();
+        }
         let spent: Vec<Nanos> =
             now.spent.iter().zip(&self.spent).map(|(now, before)| now.since(*before)).collect();
         let all: u64 = spent.iter().map(|spent| spent.0).sum();
-        if time == Nanos::ZERO || (time < LOOK && all < DEAR.0) {
-            return Vec::new();
-        }
-        let length = time.0 as f64;
+        let length = now.at.since(self.at).0 as f64;
         self.learn_own(now.cpu.since(self.cpu).0 as f64, all as f64, length);
         for (group, spent) in self.groups.iter_mut().zip(&spent) {
             if let Group::Always { cost } = group {

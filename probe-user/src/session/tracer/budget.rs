@@ -88,7 +88,6 @@ impl Tracer {
     }
 
     fn look_at_cost(&mut self, budgeted: &mut Budgeted) {
-        let Some(cpu) = self.cpu_time() else { return };
         let hits = self.parts.engine.counters().hits;
         let cost = |group: &Group| {
             let of = |id: &FuncId| self.costs.of_function(id.index(), hits[id.index()]).0;
@@ -96,6 +95,10 @@ impl Tracer {
         };
         let spent: Vec<Nanos> = budgeted.groups.iter().map(cost).collect();
         let at = self.settled.max(self.start);
+        if !budgeted.control.is_due(at, &spent) {
+            return;
+        }
+        let Some(cpu) = self.cpu_time() else { return };
         let shed = budgeted.control.look(Reading { at, cpu, spent: &spent });
         tracing::debug!("shed {shed:?} of {:?}", budgeted.control);
         if !shed.is_empty() {

@@ -74,15 +74,15 @@ impl Tracer {
         let interval = !matches!(&self.parts.output, Output::Reports(r) if r.cumulative);
         self.add_samples(&mut report, end, interval);
         let ids = self.unarmed.leave_out(&mut report);
+        let parts = &mut self.parts;
+        if let Output::Reports(reports) = &mut parts.output {
+            return parts.status.suspend(|| reports.sink.write(&report));
+        }
         let snapshot = self.snapshot(report, &ids);
         self.hits_reported = self.parts.engine.counters().hits.to_vec();
-        let parts = &mut self.parts;
-        match &mut parts.output {
-            Output::Reports(reports) => {
-                parts.status.suspend(|| reports.sink.write(&snapshot.report))
-            }
+        match &mut self.parts.output {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
-            Output::Recording(_) => Ok(true),
+            _ => Ok(true),
         }
     }
 
