@@ -28,14 +28,21 @@ pub(crate) fn run() -> Result<(Outcome, Counts)> {
     build.args(["build", "--release", "--locked", "--target", TRIPLE]).current_dir(&folder);
     build.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", FLAGS);
     progress::must("build the fuzz targets", &mut build)?;
-    for name in TARGETS {
+    let fuzz = |name: &str| {
         let found = target.join("found").join(name);
         std::fs::create_dir_all(&found)?;
         let mut fuzz = Command::new(target.join(TRIPLE).join("release").join(name));
         // What it writes stays out of the repository.
         fuzz.arg(&found).arg(folder.join("corpus").join(name)).current_dir(&target);
         fuzz.args(["-rss_limit_mb=512", "-max_len=4096", "-timeout=10", "-print_final_stats=1"]);
-        progress::must(&format!("fuzz {name}"), fuzz.arg(format!("-max_total_time={SECONDS}")))?;
-    }
+        progress::must(&format!("fuzz {name}"), fuzz.arg(format!("-max_total_time={SECONDS}")))
+    };
+    std::thread::scope(|scope| {
+        let running = TARGETS.map(|name| scope.spawn(move || fuzz(name)));
+        running.into_iter().try_for_each(|run| match run.join() {
+            Ok(result) => result.map(drop),
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
     Ok((Outcome::Passed, Counts { passed: TARGETS.len(), ..Counts::default() }))
 }

@@ -225,6 +225,13 @@ impl Engine {
         threads.iter_mut().for_each(|thread| thread.stacks.forsake(functions, ledger));
     }
 
+    /// Whether a process runs a new program, among what is to be
+    /// [taken](Self::take_process_changes).
+    pub fn a_program_was_executed(&self) -> bool {
+        let mut changes = self.tracker.changes.iter();
+        changes.any(|change| matches!(change, ProcessChange::Exec { .. }))
+    }
+
     /// What happened to processes since the last time.
     pub fn take_process_changes(&mut self) -> Vec<ProcessChange> {
         std::mem::take(&mut self.tracker.changes)

@@ -121,7 +121,7 @@ async fn collect(
                     }
                 }
                 // With a batch, so as not to wake up for it.
-                if look <= Instant::now() {
+                if look <= Instant::now() || tracer.must_look() {
                     go_on &= tracer.look_around()?;
                     look = Instant::now() + tracer.look_pause();
                 }

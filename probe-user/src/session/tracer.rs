@@ -320,6 +320,11 @@ impl Tracer {
         self.check_slowdown()
     }
 
+    /// Whether to look around at once: a new program waits for its probes.
+    pub fn must_look(&self) -> bool {
+        self.parts.engine.a_program_was_executed()
+    }
+
     /// Until the next one.
     pub fn look_pause(&self) -> Duration {
         self.look_pause
