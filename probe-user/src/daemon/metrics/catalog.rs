@@ -224,7 +224,7 @@ pub static IN_OTHER: Metric = Metric::gauge(
 pub static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
 
-pub const OWN: usize = 8;
+pub const OWN: usize = 10;
 
 /// What ctrace counts of its own work, by [`Own`].
 pub static OF_OWN: [Metric; OWN] = [
@@ -256,6 +256,16 @@ pub static OF_OWN: [Metric; OWN] = [
         &[],
         "Exports that were given up; the next one has their numbers in it.",
     ),
+    Metric::counter(
+        "ctrace_otlp_slow_calls_total",
+        &[],
+        "Slow calls that a receiver took as spans.",
+    ),
+    Metric::counter(
+        "ctrace_otlp_slow_calls_dropped_total",
+        &[],
+        "Slow calls that were not exported as spans: there were too many, or the receiver did not take them.",
+    ),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,6 +278,8 @@ pub enum Own {
     OtlpExports,
     OtlpFailures,
     OtlpGivenUp,
+    SlowCalls,
+    SlowCallsDropped,
 }
 
 pub static SCRAPE_DURATION: Metric = Metric::gauge(
@@ -317,6 +329,7 @@ mod tests {
         assert!(OF_EVENT[Event::AttachFailed as usize].name.contains("attach"));
         assert!(OF_EVENT[Event::Ended as usize].name.contains("ends"));
         assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
+        assert!(OF_OWN[Own::SlowCallsDropped as usize].name.contains("slow_calls_dropped"));
         assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));
     }
 }

@@ -92,7 +92,11 @@ impl Metrics {
     }
 
     pub fn count_own(&self, own: Own) {
-        self.0.own[own as usize].fetch_add(1, Relaxed);
+        self.count_more(own, 1);
+    }
+
+    pub fn count_more(&self, own: Own, count: u64) {
+        self.0.own[own as usize].fetch_add(count, Relaxed);
     }
 
     /// For those who count themselves.
