@@ -123,7 +123,8 @@ impl Hub {
 
     /// Targets that are not in the configuration any more, and have no sessions, are forgotten.
     pub(super) fn forget_all_but(&self, config: &Config) {
-        self.metrics.configure(config.targets.iter().map(|target| &*target.id.0));
+        let targets = config.targets.iter();
+        self.metrics.configure(targets.map(|target| (&*target.id.0, target.what.probes.budget)));
         self.lock().retain(|id, known| {
             !known.sessions.is_empty() || config.targets.iter().any(|target| target.id == *id)
         });
