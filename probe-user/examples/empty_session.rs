@@ -11,7 +11,7 @@ use ctrace_user::{
     cli::Cli,
     cmd,
     session::{
-        launch::{Launched, exit_code},
+        launch::{Launched, Streams, exit_code},
         plan::{Planner, Sites},
     },
     target::{
@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<ExitCode> {
         bail!("{function} is no function");
     };
     let site = Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) };
-    let mut launched = Launched::stopped(&resolved.command, command)?;
+    let mut launched = Launched::stopped(&resolved.command, command, Streams::Ours)?;
     let attachment = bpf::attach_nothing(&object.open_path, launched.pid(), &[site])?;
     launched.start()?;
     let status = launched.wait()?;

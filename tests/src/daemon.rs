@@ -112,8 +112,10 @@ impl Daemon {
 }
 
 fn configure(dir: &Path, targets: &str) -> Result<()> {
-    let head = "[metrics]\nlisten = \"off\"\n[daemon]\nsocket = \"DIR/socket\"\nrecordings = \"DIR/recordings\"\nrescan = \"5s\"\n";
-    let text = format!("{head}{targets}").replace("DIR", &dir.display().to_string());
+    let metrics = if targets.contains("[metrics]") { "" } else { "[metrics]\nlisten = \"off\"\n" };
+    let head =
+        "[daemon]\nsocket = \"DIR/socket\"\nrecordings = \"DIR/recordings\"\nrescan = \"5s\"\n";
+    let text = format!("{metrics}{head}{targets}").replace("DIR", &dir.display().to_string());
     Ok(std::fs::write(dir.join("ctrace.toml"), text)?)
 }
 

@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod daemon;
 pub mod env;
 pub mod gate;
+pub mod http;
 pub mod install;
 pub mod look;
 pub mod probes;

@@ -1,16 +1,22 @@
 //! `--budget`: what the probes cost stays within a share of the target's own processor time, and
 //! what is not seen any more is estimated.
 
+use ctrace_tests::daemon::{Daemon, check_reports, folder, reports};
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::http;
+use ctrace_tests::look::wait_until;
 use ctrace_tests::process::{Finished, Running, run};
+use ctrace_tests::prometheus::free_address;
 use ctrace_tests::report::{Function, Report};
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
 use std::process::Command;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(120);
+const DISARMED: &str = "ctrace_function_disarmed_seconds_total";
 
 fn start(env: &Env, arguments: &[&str]) -> Running {
     let path = env.targets.get(&program("budget.c")).expect("budget builds");
@@ -103,6 +109,64 @@ fn what_is_calm_comes_back() {
     let last = reports.iter().rev().nth(1).expect("several reports");
     assert!(!often(last), "{}", last.0["notes"]);
     drop(target);
+}
+
+/// Of a scrape: the number of this function, or of the target where none is given.
+fn metric(scrape: &str, name: &str, function: Option<&str>) -> f64 {
+    let function = function.map(|function| format!("function=\"{function}\""));
+    let mut lines = scrape.lines().filter_map(|line| line.strip_prefix(&format!("{name}{{")));
+    let line = lines.find(|line| function.as_ref().is_none_or(|function| line.contains(function)));
+    let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    value.unwrap_or_else(|| panic!("no {name} of {function:?} in {scrape}"))
+}
+
+/// The daemon's reports say what was sampled, and its metrics tell what was seen and for how long not.
+#[test]
+fn the_daemon_tells_what_it_shed() {
+    let env = or_skip!(gate::live(Link::Session));
+    let dir = folder(&env, &[("budget", &program("budget.c"))]).expect("the target builds");
+    let metrics = free_address().expect("one");
+    let targets = format!(
+        "[metrics]\nlisten = \"{metrics}\"\n[[target]]\nid = \"busy\"\nexe = \"DIR/budget\"\n\
+         functions = [\"round_\", \"often\"]\nbudget = \"1%\"\ninterval = \"6s\"\n"
+    );
+    let daemon = Daemon::start(&env, dir, &targets).expect("the daemon starts");
+    let target = daemon.target("budget", &["600", "0"]).expect("starts");
+    daemon.wait_until_traced(target.pid()).expect("traced");
+    let scrape = || http::get(metrics, "/metrics").expect("answers");
+    let mut busy = String::new();
+    wait_until("`often` has been away for a while", || {
+        busy = scrape();
+        busy.contains("function=\"often\"") && metric(&busy, DISARMED, Some("often")) > 8.0
+    })
+    .expect("too dear");
+    assert!(metric(&busy, "ctrace_target_functions_sampled", None) >= 1.0, "{busy}");
+    assert_eq!(metric(&busy, "ctrace_target_budget_ratio", None), 0.01);
+    target.signal(Signal::KILL).expect("runs");
+    wait_until("it is let go", || daemon.traced().is_empty()).expect("let go");
+    let last = scrape();
+    assert_eq!(metric(&last, "ctrace_target_functions_sampled", None), 0.0, "nothing is traced");
+    let (ended, _dir) = daemon.end().expect("ends");
+    let all = reports(&ended.stdout).expect("JSON lines");
+    check_reports(&all).expect("end to end");
+
+    let (mut away, mut seen) = (0.0, 0.0);
+    for report in &all {
+        let report = Report::parse(&report.to_string()).expect("a report");
+        let often = report.expect("often").expect("a row");
+        let whole = report.0["duration_ns"].as_f64().expect("a number");
+        let sampled = &often.0["sampled"];
+        away += (whole - sampled["armed_ns"].as_f64().unwrap_or(whole)) / 1e9;
+        seen += often.calls() as f64;
+        if sampled.is_object() {
+            report.expect_note(&["budget of 1 %", "often"]).expect("a note");
+        }
+    }
+    let of_often = |name| metric(&last, name, Some("often"));
+    assert!((of_often(DISARMED) - away).abs() < 0.01, "{away} s in reports: {last}");
+    // One that is open at the end of an interval is in two reports.
+    let (calls, twice) = (of_often("ctrace_function_calls_total"), all.len() as f64);
+    assert!(calls <= seen && calls >= seen - twice, "{seen} in reports, {calls} in metrics");
 }
 
 #[test]

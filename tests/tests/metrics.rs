@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::http;
 use ctrace_tests::look::wait_until;
 use ctrace_tests::process::Running;
 use ctrace_tests::prometheus::{Programs, Prometheus, free_address};
@@ -10,8 +11,7 @@ use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -50,14 +50,7 @@ impl Daemon {
 
     /// The body of an answer.
     fn get(&self, path: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
-        ensure!(head.contains(" 200 "), "{head}");
-        Ok(body.to_owned())
+        http::get(self.address, path)
     }
 
     /// Of the processes that have ended.

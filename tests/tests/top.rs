@@ -28,12 +28,15 @@ fn server(env: &Env) -> Running {
 
 /// `ctrace top` on it. Afterwards the terminal says how it ended, and whether its settings are
 /// what they were.
-fn top(env: &Env, target: &Running, options: &str, (width, height): (u16, u16)) -> Terminal {
+fn top(env: &Env, target: &Running, options: &str, size: (u16, u16)) -> Terminal {
+    top_with(env, &format!("{} {FUNCTIONS} {options}", target.pid()), size)
+}
+
+fn top_with(env: &Env, arguments: &str, (width, height): (u16, u16)) -> Terminal {
     let script = format!(
-        "before=$(stty -g)\n'{}' top {} {FUNCTIONS} {options}\necho \"ended with $?\"\n\
+        "before=$(stty -g)\n'{}' top {arguments}\necho \"ended with $?\"\n\
          test \"$before\" = \"$(stty -g)\" && echo settings restored",
         env.ctrace.display(),
-        target.pid()
     );
     Terminal::start(&script, width, height).expect("a terminal")
 }
@@ -84,6 +87,35 @@ fn a_table_that_is_sorted_and_filtered() {
     terminal.when("the filter is gone", |s| rows(s, &all).len() == all.len());
     terminal.press(&["q"]).expect("keys");
     check_end(&terminal);
+}
+
+/// What a command writes does not reach the screen, and it goes on when nobody looks any more.
+#[test]
+fn a_command_that_is_launched() {
+    let env = or_skip!(live());
+    let path = env.targets.get(&program("budget.c")).expect("budget builds");
+    let watch = |seconds: u32| {
+        let arguments = format!("-f round_ -f often -- '{}' {seconds} 0", path.display());
+        top_with(&env, &arguments, (100, 24))
+    };
+    let terminal = watch(600);
+    let screen = terminal.shows(&["often", "round_", "loss: none"]);
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+    let after = terminal.shows(&["the command goes on without being traced"]);
+    // The command's first line.
+    assert!(!screen.contains("ready") && !after.contains("ready"), "{screen}{after}");
+    let pid = after.split("`kill ").nth(1).and_then(|rest| rest.split('`').next());
+    let pid: i32 = pid.and_then(|pid| pid.parse().ok()).expect("it tells how to end it");
+    let command = rustix::process::Pid::from_raw(pid).expect("a process");
+    kill_process(command, Signal::TERM).expect("it runs");
+
+    let terminal = watch(2);
+    terminal.shows(&["often", "exited with 0"]);
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+    let after = terminal.screen().expect("a screen");
+    assert!(!after.contains("goes on"), "{after}");
 }
 
 #[test]

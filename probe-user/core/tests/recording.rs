@@ -202,11 +202,12 @@ fn what_is_kept_beside_reports_is_whole() {
             writer.write(&block).expect("memory takes all");
         }
         let slow = engine.take_slow();
-        told.extend(slow.map(|(slow, function)| (function.name.to_string(), slow.duration.0)));
+        let slow = slow.map(|(slow, f)| (f.name.to_string(), slow.duration.0, slow.calls));
+        told.extend(slow);
     }
     let end = End { end_ns: Nanos(to), ..End::default() };
     let bytes = writer.finish(&end).expect("memory takes all");
     assert_eq!(calls(&Recording::open(bytes).expect("a recording")), expected());
     assert_eq!(reported, 4);
-    assert_eq!(told, [("inner".to_owned(), 30)]);
+    assert_eq!(told, [("inner".to_owned(), 30, 1)]);
 }

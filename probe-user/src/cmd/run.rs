@@ -5,18 +5,17 @@ use crate::{
     bpf,
     cli::{RunArgs, WhatArgs},
     session::{
-        Origin, Setup,
-        launch::{Launched, exit_code},
+        self,
+        launch::{Streams, exit_code},
         output::{Output, Reports},
         signals::Signals,
         sink,
-        trace::{self, Ending},
+        trace::Ending,
     },
     target::launch::{self, Launch},
     ui,
 };
 use anyhow::anyhow;
-use ctrace_core::report::TargetReport;
 use std::ffi::OsString;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
@@ -55,27 +54,13 @@ pub(super) fn launch(
     output: Output,
     verbose: u8,
 ) -> anyhow::Result<u8> {
-    let mut setup = Setup::plan(what, &resolved.objects)?;
-    let plan = std::mem::take(&mut setup.plan);
-    for remark in resolved.remarks() {
-        ui::say(&remark);
-    }
-    let mut launched = Launched::stopped(&resolved.command, command)?;
-    let pid = launched.pid();
-    let words = command.iter().map(|word| word.to_string_lossy().into_owned());
-    let target = TargetReport {
-        pid: Some(pid),
-        exe: Some(resolved.exe.display().to_string()),
-        command: words.collect(),
-        ..TargetReport::default()
+    let prepared = |plan: &_, pid| {
+        super::announce(verbose, plan, pid);
+        Ending::new(Signals::Forward(pid), None)
     };
-    let mut tracer = setup.tracer(pid, Origin::Launched, target, output)?;
-    super::announce(verbose, &plan, pid);
-    tracer.arm(&plan, &resolved.objects)?;
-    drop(plan);
-    let ending = Ending::new(Signals::Forward(pid), None);
-    let traced = trace::run(&mut tracer, trace::watch(pid)?, ending, || launched.start());
-    drop(tracer);
+    let command = (command, resolved, Streams::Ours);
+    let (mut launched, traced) =
+        session::launch::trace(what, command, output, prepared, || Ok(()))?;
     let failed = match traced {
         Err(error) if launched.has_started() => {
             let why = Failure::from(error).message();

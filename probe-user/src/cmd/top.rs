@@ -1,27 +1,37 @@
-//! `ctrace top`: a running process on a screen, or those that the daemon traces.
+//! `ctrace top`: a running process or a command on a screen, or those that the daemon traces.
 
-use super::Failure;
+use super::{Failure, run};
 use crate::{
     bpf,
     cli::{SelectArgs, TopArgs},
     session::trace,
     target::process::Process,
-    top,
+    top::{self, Subject},
 };
 use anyhow::bail;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     top::check()?;
-    let Some(pid) = args.pid else {
+    if args.daemon {
         check_nothing_chosen(&args.what.select)?;
         top::run_with_daemon(&args.socket, args.interval)?;
         return Ok(0);
+    }
+    let subject = match args.pid {
+        Some(pid) => {
+            bpf::require()?;
+            let process = Process::open(pid)?;
+            let watched = trace::watch(Pid(pid))?;
+            Subject::Process(process, watched)
+        }
+        None => {
+            let resolved = run::resolve("top", &args.command)?;
+            bpf::require()?;
+            Subject::Command(resolved)
+        }
     };
-    bpf::require()?;
-    let process = Process::open(pid)?;
-    let watched = trace::watch(Pid(pid))?;
-    top::run(args, process, watched)?;
+    top::run(args, subject)?;
     Ok(0)
 }
 

@@ -1,12 +1,14 @@
 //! Slow calls: what the flight recorder of a session has is written beside the other recordings, so
-//! often at most.
+//! often at most, and handed on to be exported as spans.
 
 use super::{
     config::{self, Target},
+    hub::Hub,
     recordings::Recordings,
+    spans,
 };
 use crate::{
-    session::flight::{Asked, Flown},
+    session::flight::{Asked, Flown, TooSlow},
     target::pattern::Pattern,
     ui,
 };
@@ -20,20 +22,12 @@ use std::{
     time::Instant,
 };
 
-/// What a target says of slow calls, checked.
-pub struct Slow {
-    threshold: Nanos,
-    functions: Vec<Pattern>,
-}
-
-impl Slow {
-    /// Nothing where it is off.
-    pub fn of(flight: &config::Flight) -> anyhow::Result<Option<Self>> {
-        let functions = flight.functions.iter().map(|text| Pattern::parse(text));
-        let functions = functions.collect::<Result<_, _>>()?;
-        let threshold = flight.slow.map(|slow| Nanos(slow.as_nanos() as u64));
-        Ok(threshold.map(|threshold| Self { threshold, functions }))
-    }
+/// What a target says of slow calls, checked; nothing where it is off.
+pub fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
+    let functions = flight.functions.iter().map(|text| Pattern::parse(text));
+    let functions = functions.collect::<Result<_, _>>()?;
+    let threshold = flight.slow.map(|slow| Nanos(slow.as_nanos() as u64));
+    Ok(threshold.map(|threshold| TooSlow { threshold, functions }))
 }
 
 /// What a session of the target is to keep.
@@ -41,18 +35,19 @@ pub(super) fn asked(
     target: &Arc<Target>,
     pid: Pid,
     recordings: &Arc<Mutex<Recordings>>,
+    hub: &Arc<Hub>,
 ) -> Option<Asked> {
-    let Slow { threshold, functions } = Slow::of(&target.flight).ok()??;
+    let too_slow = too_slow(&target.flight).ok()??;
     let mut keeper = Keeper {
         target: Arc::clone(target),
         pid,
         recordings: Arc::clone(recordings),
+        hub: Arc::clone(hub),
         last: None,
         writer: None,
     };
     Some(Asked {
-        threshold,
-        functions,
+        too_slow,
         keep: Nanos(target.flight.keep.as_nanos() as u64),
         memory: usize::try_from(target.flight.memory).unwrap_or(usize::MAX),
         deliver: Box::new(move |slow, name, flown| keeper.keep(slow, name, flown)),
@@ -63,6 +58,7 @@ struct Keeper {
     target: Arc<Target>,
     pid: Pid,
     recordings: Arc<Mutex<Recordings>>,
+    hub: Arc<Hub>,
     last: Option<Instant>,
     /// Writes what was kept last.
     writer: Option<JoinHandle<()>>,
@@ -80,6 +76,10 @@ impl Drop for Keeper {
 
 impl Keeper {
     fn keep(&mut self, slow: SlowCall, name: &str, flown: Flown) {
+        if let Some(spans) = self.hub.spans() {
+            let target = self.target.id.clone();
+            spans.export(spans::Job { target, calls: slow.calls, flown: flown.clone() });
+        }
         if self.last.is_some_and(|last| last.elapsed() < self.target.flight.pause) {
             return;
         }

@@ -8,6 +8,7 @@ use super::{
     config::{Config, Target, TargetName},
     metrics::{catalog::Own, hub::Metrics},
     reports::{Header, Style, Writer},
+    spans::Spans,
     totals::Totals,
 };
 use crate::{session::live::Snapshot, ui};
@@ -22,6 +23,7 @@ use std::{
 pub struct Hub {
     writer: Writer,
     metrics: Metrics,
+    spans: Option<Spans>,
     /// Metrics need to know how long calls took.
     latencies: bool,
     targets: Mutex<BTreeMap<TargetName, Known>>,
@@ -52,7 +54,10 @@ pub struct Seen {
 impl Hub {
     pub(super) fn start(config: &Config) -> std::io::Result<Self> {
         let metrics = Metrics::new(config.metrics.bounds());
+        let spans = config.metrics.spans();
+        let spans = spans.map(|options| Spans::start(options, metrics.clone())).transpose()?;
         let hub = Self {
+            spans,
             writer: Writer::start(metrics.counter(Own::ReportsLost))?,
             metrics,
             latencies: config.metrics.is_wanted(),
@@ -66,6 +71,11 @@ impl Hub {
     /// What scrapers are told.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Who exports slow calls, if anybody wants them.
+    pub(super) fn spans(&self) -> Option<&Spans> {
+        self.spans.as_ref()
     }
 
     /// What the reports of a target must hold.
@@ -113,7 +123,8 @@ impl Hub {
 
     /// Targets that are not in the configuration any more, and have no sessions, are forgotten.
     pub(super) fn forget_all_but(&self, config: &Config) {
-        self.metrics.configure(config.targets.iter().map(|target| &*target.id.0));
+        let targets = config.targets.iter();
+        self.metrics.configure(targets.map(|target| (&*target.id.0, target.what.probes.budget)));
         self.lock().retain(|id, known| {
             !known.sessions.is_empty() || config.targets.iter().any(|target| target.id == *id)
         });
@@ -135,9 +146,10 @@ impl Hub {
         self.writer.lost()
     }
 
-    /// All reports are written, or given up.
+    /// All reports and slow calls have left, or are given up.
     pub(super) fn finish(&self) {
         self.writer.finish();
+        self.spans.iter().for_each(Spans::finish);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, Known>> {

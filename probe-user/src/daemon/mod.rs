@@ -22,6 +22,7 @@ pub mod recordings;
 pub mod reports;
 pub mod session;
 pub mod signals;
+pub mod spans;
 pub mod supervisor;
 pub mod told;
 pub mod totals;

@@ -140,7 +140,7 @@ impl Work {
         }
         planned.setup.pace = Pace::calm(self.pause(&planned.setup.plan));
         planned.setup.flight =
-            flight::asked(&self.target, self.pid, &self.recordings).map(Flight::new);
+            flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
         let mut tracer = planned.arm(&process, self.output())?;
         let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
         trace::run(&mut tracer, watched, ending, || {

@@ -5,22 +5,41 @@ use crate::target::pattern::Pattern;
 use anyhow::Context;
 use ctrace_core::{
     function::FunctionInfo,
-    record::{Block, BlockKind, Definitions, End, Slow, Start, Writer},
+    record::{Block, BlockKind, Definitions, End, Recording, Slow, Start, Writer},
+    replay::{self, Tree, Wanted},
     units::{FuncId, Nanos},
 };
 use std::{
-    collections::VecDeque, fs::OpenOptions, io::BufWriter, os::unix::fs::OpenOptionsExt,
-    path::Path, sync::Arc,
+    collections::VecDeque,
+    fs::OpenOptions,
+    io::{self, BufWriter, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::Arc,
 };
 
-/// Takes a slow call of a function of this name, and what was before; not to wait for a disk.
+/// Takes slow calls, the longest of which is of a function of this name, and what was before; not to
+/// wait for a disk.
 pub type Deliver = Box<dyn FnMut(Slow, &str, Flown) + Send>;
 
-/// What is too slow, how much is kept, and who takes it.
-pub struct Asked {
+/// Which calls are too slow.
+#[derive(Clone)]
+pub struct TooSlow {
     pub threshold: Nanos,
     /// None: all functions.
     pub functions: Vec<Pattern>,
+}
+
+impl TooSlow {
+    fn is_watched(&self, function: &FunctionInfo) -> bool {
+        let patterns = &self.functions;
+        patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches_recorded(function))
+    }
+}
+
+/// What is too slow, how much is kept, and who takes it.
+pub struct Asked {
+    pub too_slow: TooSlow,
     /// How far back.
     pub keep: Nanos,
     /// Bytes of calls.
@@ -35,20 +54,26 @@ pub struct Flight {
     definitions: Definitions,
     chunks: VecDeque<Arc<Block>>,
     bytes: usize,
+    /// Slow calls up to then were told.
+    told_to: Nanos,
 }
 
 /// What was in the recorder at some moment.
+#[derive(Clone)]
 pub struct Flown {
     start: Start,
     definitions: Definitions,
     chunks: Vec<Arc<Block>>,
     unarmed: Vec<FuncId>,
+    too_slow: TooSlow,
+    /// The slow calls ended later.
+    since: Nanos,
 }
 
 impl Flight {
     pub fn new(asked: Asked) -> Self {
-        let (start, definitions, chunks) = Default::default();
-        Self { asked, start, definitions, chunks, bytes: 0 }
+        let (start, definitions, chunks, told_to) = Default::default();
+        Self { asked, start, definitions, chunks, bytes: 0, told_to }
     }
 
     pub fn begin(&mut self, start: Start) {
@@ -56,12 +81,11 @@ impl Flight {
     }
 
     pub fn threshold(&self) -> Nanos {
-        self.asked.threshold
+        self.asked.too_slow.threshold
     }
 
     pub fn is_watched(&self, function: &FunctionInfo) -> bool {
-        let patterns = &self.asked.functions;
-        patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches_recorded(function))
+        self.asked.too_slow.is_watched(function)
     }
 
     pub fn take(&mut self, blocks: Vec<Block>) {
@@ -85,12 +109,15 @@ impl Flight {
         self.definitions.forget_threads_before(from);
     }
 
-    /// A call was slow: it is in the last chunks.
+    /// Calls were slow: they are in the last chunks.
     pub fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
         let chunks: Vec<_> = self.chunks.iter().cloned().collect();
         let from = chunks.first().map_or(self.start.start_ns, |chunk| chunk.window().start);
         let start = Start { start_ns: from, ..self.start.clone() };
-        let flown = Flown { start, definitions: self.definitions.clone(), chunks, unarmed };
+        let newest = chunks.last().map_or(self.told_to, |chunk| chunk.window().end);
+        let since = std::mem::replace(&mut self.told_to, newest);
+        let (definitions, too_slow) = (self.definitions.clone(), self.asked.too_slow.clone());
+        let flown = Flown { start, definitions, chunks, unarmed, too_slow, since };
         (self.asked.deliver)(slow, name, flown);
     }
 }
@@ -100,29 +127,45 @@ impl Flown {
     pub fn write(&self, path: &Path, note: String) -> anyhow::Result<()> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-        let written = self.write_to(BufWriter::new(file), note);
+        let written = Writer::new(BufWriter::new(file), &self.start)
+            .and_then(|writer| self.write_to(writer, note))
+            .and_then(|out| out.into_inner().map_err(|error| error.into_error()));
         if written.is_err() {
             // Half of it is of no use, and takes what room there is.
             let _ = std::fs::remove_file(path);
         }
-        written.with_context(|| format!("cannot write {}", path.display()))
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(())
     }
 
-    fn write_to(&self, out: BufWriter<std::fs::File>, note: String) -> anyhow::Result<()> {
-        let mut writer = Writer::new(out, &self.start)?;
+    /// The slow calls, so many at most, each with so many of those inside it, and what their ids stand
+    /// for.
+    pub fn slow_calls(
+        &self,
+        most: usize,
+        inside: usize,
+    ) -> anyhow::Result<(Recording<Vec<u8>>, Vec<Tree>)> {
+        let writer = Writer::uncompressed(Vec::new(), &self.start)?;
+        let recording = Recording::open(self.write_to(writer, String::new())?)?;
+        let functions = recording.functions().iter();
+        let wanted = Wanted {
+            threshold: self.too_slow.threshold,
+            functions: functions.map(|function| self.too_slow.is_watched(function)).collect(),
+            since: self.since,
+            most,
+            inside,
+        };
+        let trees = replay::trees(&recording, &wanted)?;
+        Ok((recording, trees))
+    }
+
+    fn write_to<W: Write>(&self, mut writer: Writer<W>, note: String) -> io::Result<W> {
         self.definitions.write(&mut writer)?;
         for chunk in &self.chunks {
             writer.write(chunk)?;
         }
         let end_ns = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.window().end);
         let target = self.start.target.clone();
-        let out = writer.finish(&End {
-            end_ns,
-            target,
-            notes: vec![note],
-            unarmed: self.unarmed.clone(),
-        })?;
-        out.into_inner().map_err(|error| error.into_error())?;
-        Ok(())
+        writer.finish(&End { end_ns, target, notes: vec![note], unarmed: self.unarmed.clone() })
     }
 }

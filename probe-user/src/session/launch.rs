@@ -1,16 +1,72 @@
 //! Starting a command so that probes are in place before its first instruction.
 
-use crate::{inherited::pass_on_signals, target::process::Process};
+use super::{
+    Origin, Setup,
+    output::Output,
+    plan::Plan,
+    trace::{self, Ending},
+};
+use crate::{
+    cli::WhatArgs,
+    inherited::pass_on_signals,
+    target::{launch::Launch, process::Process},
+    ui,
+};
 use anyhow::{Context, bail};
-use ctrace_core::units::Pid;
+use ctrace_core::{report::TargetReport, units::Pid};
 use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
 use std::{
     ffi::OsString,
+    io::{self, IsTerminal},
     os::unix::process::CommandExt,
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
 };
+
+/// What the command reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// What ctrace does.
+    Ours,
+    /// The same, but for the terminal, which is ctrace's alone.
+    NoTerminal,
+}
+
+/// Launches a command that is traced from its first instruction on, and traces until the end.
+/// `prepared` hears what is about to be armed, and says what ends the trace besides the command.
+/// How the trace ended comes with the command, which may go on.
+pub fn trace(
+    what: &WhatArgs,
+    (words, resolved, streams): (&[OsString], &Launch, Streams),
+    output: Output,
+    prepared: impl FnOnce(&Plan, Pid) -> Ending,
+    started: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
+    let mut setup = Setup::plan(what, &resolved.objects)?;
+    let plan = std::mem::take(&mut setup.plan);
+    for remark in resolved.remarks() {
+        ui::say(&remark);
+    }
+    let mut launched = Launched::stopped(&resolved.command, words, streams)?;
+    let pid = launched.pid();
+    let target = TargetReport {
+        pid: Some(pid),
+        exe: Some(resolved.exe.display().to_string()),
+        command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        ..TargetReport::default()
+    };
+    let mut tracer = setup.tracer(pid, Origin::Launched, target, output)?;
+    let ending = prepared(&plan, pid);
+    tracer.arm(&plan, &resolved.objects)?;
+    drop(plan);
+    let traced = trace::run(&mut tracer, trace::watch(pid)?, ending, || {
+        launched.start()?;
+        started()
+    });
+    drop(tracer);
+    Ok((launched, traced))
+}
 
 /// A child of ours that runs the command once [`Launched::start`] is called.
 pub struct Launched {
@@ -21,10 +77,13 @@ pub struct Launched {
 
 impl Launched {
     /// Forks a child that is stopped short of executing `file`.
-    pub fn stopped(file: &Path, command: &[OsString]) -> anyhow::Result<Self> {
+    pub fn stopped(file: &Path, command: &[OsString], streams: Streams) -> anyhow::Result<Self> {
         let mut exec = Command::new("/proc/self/exe");
         exec.arg0("ctrace").arg("__exec").arg(file).arg("--").args(command);
         pass_on_signals(&mut exec);
+        if streams == Streams::NoTerminal {
+            keep_off_the_terminal(&mut exec);
+        }
         let child = exec.spawn().context("cannot start a child process")?;
         let launched = Self { child, guard: None };
         match waitpid(Some(launched.raw_pid()), WaitOptions::UNTRACED) {
@@ -70,9 +129,26 @@ impl Launched {
         self.guard.is_some()
     }
 
+    /// Whether it has not ended.
+    pub fn goes_on(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Its status, once it has ended.
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
         self.child.wait().context("cannot wait for the command")
+    }
+}
+
+fn keep_off_the_terminal(command: &mut Command) {
+    if io::stdin().is_terminal() {
+        command.stdin(Stdio::null());
+    }
+    if io::stdout().is_terminal() {
+        command.stdout(Stdio::null());
+    }
+    if io::stderr().is_terminal() {
+        command.stderr(Stdio::null());
     }
 }
 
@@ -94,7 +170,7 @@ pub fn forward(pid: Pid, signal: i32) {
 /// A child that never became the command must not stay behind stopped.
 impl Drop for Launched {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if self.goes_on() {
             let stopped_as_ctrace = std::fs::read_link(format!("/proc/{}/exe", self.child.id()))
                 .ok()
                 .zip(std::fs::read_link("/proc/self/exe").ok())

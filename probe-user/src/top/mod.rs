@@ -28,3 +28,4 @@ mod view;
 
 pub use run::{run, run_with_daemon};
 pub use screen::check;
+pub use source::Subject;

@@ -5,10 +5,10 @@ use super::{
     export, keys,
     model::{Effect, Model},
     screen::Screen,
-    source::{Source, Update},
+    source::{Source, Subject, Update},
     view,
 };
-use crate::{cli::TopArgs, session::trace::Watched, target::process::Process, ui};
+use crate::{cli::TopArgs, ui};
 use anyhow::Context;
 use ratatui::crossterm::event::KeyEvent;
 use signal_hook::{
@@ -38,11 +38,11 @@ pub(super) enum Event {
 /// Events that wait while the terminal stands still; more intervals than that are not kept.
 const WAITING: usize = 256;
 
-/// Shows a process until somebody quits.
-pub fn run(args: TopArgs, process: Process, watched: Watched) -> anyhow::Result<()> {
+/// Shows a process or a command until somebody quits.
+pub fn run(args: TopArgs, subject: Subject) -> anyhow::Result<()> {
     let interval = args.interval;
     let (sender, events) = sync_channel(WAITING);
-    let source = Source::start(args, process, watched, sender.clone())?;
+    let source = Source::start(args, subject, sender.clone())?;
     follow(&source, interval, sender, &events)
 }
 

@@ -8,13 +8,15 @@ use super::{
 use crate::{
     cli::TopArgs,
     session::{
-        Setup,
+        self, Setup,
+        launch::Streams,
         live::{Command, Commands, Live, Snapshot},
         output::Output,
         signals::Signals,
         trace::{self, Ending, Watched},
     },
-    target::process::Process,
+    target::{launch::Launch, process::Process},
+    ui,
 };
 use anyhow::{Context, anyhow};
 use ctrace_core::{report::Extras, units::Nanos};
@@ -40,6 +42,13 @@ pub(super) enum Update {
     Ended(anyhow::Result<()>),
 }
 
+/// What a session is of.
+pub enum Subject {
+    Process(Process, Watched),
+    /// Launched with the words of the command line.
+    Command(Launch),
+}
+
 pub(super) enum Source {
     /// Takes commands.
     Session(UnboundedSender<Command>),
@@ -48,17 +57,19 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Traces a process; what it finds out goes to `events`.
+    /// Traces; what it finds out goes to `events`.
     pub(super) fn start(
         args: TopArgs,
-        process: Process,
-        watched: Watched,
+        subject: Subject,
         events: SyncSender<Event>,
     ) -> anyhow::Result<Self> {
         let (commands, received) = unbounded_channel();
         let session = move || {
-            let traced = catch_unwind(AssertUnwindSafe(|| {
-                trace(&args, &process, watched, &events, received)
+            let traced = catch_unwind(AssertUnwindSafe(|| match subject {
+                Subject::Process(process, watched) => {
+                    trace(&args, &process, watched, &events, received)
+                }
+                Subject::Command(resolved) => launch(&args, &resolved, &events, received),
             }));
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
             // Nobody listens any more when the screen is gone.
@@ -159,6 +170,30 @@ fn trace(
         events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
     };
     trace::run(&mut tracer, watched, ending, begun)
+}
+
+/// The command goes on when nobody looks any more.
+fn launch(
+    args: &TopArgs,
+    resolved: &Launch,
+    events: &SyncSender<Event>,
+    commands: Commands,
+) -> anyhow::Result<()> {
+    let ending = Ending { after: None, signals: Signals::Elsewhere, commands: Some(commands) };
+    let begun = || {
+        let begun = Event::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
+        events.send(begun).context("the screen is gone")
+    };
+    let output = Output::Live(live(args, events.clone()));
+    let command = (&args.command[..], resolved, Streams::NoTerminal);
+    let (mut launched, traced) =
+        session::launch::trace(&args.what, command, output, |_, _| ending, begun)?;
+    launched.let_go()?;
+    if launched.goes_on() {
+        let pid = launched.pid().0;
+        ui::say(&format!("the command goes on without being traced; `kill {pid}` ends it"));
+    }
+    traced
 }
 
 /// Snapshots go to `events`. While a terminal stands still, nobody takes them: they are counted.

@@ -5,11 +5,16 @@ use rustix::time::{ClockId, clock_gettime};
 /// What to add to a time on CLOCK_MONOTONIC for the local wall-clock time, now and in this zone:
 /// [`super::ViewOptions::epoch_offset_ns`].
 pub fn epoch_offset_ns() -> i64 {
+    let zone = i64::from(chrono::Local::now().offset().local_minus_utc()) * 1_000_000_000;
+    unix_offset_ns().saturating_add(zone)
+}
+
+/// What to add to a time on CLOCK_MONOTONIC for the time since 1970, which knows no zones, by what the
+/// clock on the wall says now.
+pub fn unix_offset_ns() -> i64 {
     let ns = |clock| {
         let time = clock_gettime(clock);
         i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
     };
-    let zone = i128::from(chrono::Local::now().offset().local_minus_utc()) * 1_000_000_000;
-    let offset = ns(ClockId::Realtime) - ns(ClockId::Monotonic) + zone;
-    i64::try_from(offset).unwrap_or(0)
+    i64::try_from(ns(ClockId::Realtime) - ns(ClockId::Monotonic)).unwrap_or(0)
 }

@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use crate::paths::Node;
 use crate::units::{FuncId, Nanos};
 
-/// A call that took too long.
+/// Calls that took too long, of which this is the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
     /// Which function it was of.
@@ -13,6 +13,8 @@ pub struct Slow {
     pub start: Nanos,
     /// How long it took.
     pub duration: Nanos,
+    /// How many there were.
+    pub calls: u64,
 }
 
 /// What is too long, and of which functions.
@@ -42,11 +44,14 @@ impl SlowWatch {
             let Some(function) = nodes.get(call.path() as usize).map(|node| node.func) else {
                 continue;
             };
-            let is_wanted = self.wanted.get(function.index()) == Some(&true);
-            if is_wanted && self.longest.is_none_or(|slow| slow.duration < call.duration()) {
-                let (start, duration) = (call.start(), call.duration());
-                self.longest = Some(Slow { function, start, duration });
+            if self.wanted.get(function.index()) != Some(&true) {
+                continue;
             }
+            let calls = self.longest.map_or(0, |slow| slow.calls) + 1;
+            let (start, duration) = (call.start(), call.duration());
+            let longer = self.longest.filter(|slow| slow.duration >= duration);
+            let longest = longer.unwrap_or(Slow { function, start, duration, calls });
+            self.longest = Some(Slow { calls, ..longest });
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::inside::{Inside, Kept, Sum};
 use super::lens::Lens;
 use super::slowest::Found;
-use super::walk::Frame;
+use super::walk::callers;
 use crate::paths::{Node, ROOT};
 use crate::record::{ReadAt, Recording};
 use crate::report::{CallReport, InsideReport};
@@ -81,14 +81,9 @@ fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
 /// Rows from single calls: in order of time, many of one function as one.
 fn tree(each: &[Kept], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
     let mut callees: Vec<Vec<usize>> = vec![Vec::new(); each.len() + 1];
-    let mut stack: Vec<(Frame, usize)> = Vec::new();
-    for (index, Kept { call, .. }) in each.iter().enumerate() {
-        let node = &recorded[call.node as usize];
-        while stack.last().is_some_and(|(frame, _)| !frame.encloses(call, node)) {
-            stack.pop();
-        }
-        callees[stack.last().map_or(each.len(), |(_, caller)| *caller)].push(index);
-        stack.push((Frame::new(call.start, call.end(), node), index));
+    let callers = callers(each.iter().map(|kept| &kept.call), recorded);
+    for (index, caller) in callers.into_iter().enumerate() {
+        callees[caller.unwrap_or(each.len())].push(index);
     }
     let mut rows = Vec::new();
     // Calls that are one row, and their caller's row; the next one is last.

@@ -19,7 +19,8 @@
 //! ```
 //!
 //! [`report_with`] finds out more: distributions, the slowest calls, what ran when. For the calls
-//! themselves, read the [`Recording`](crate::record::Recording) directly.
+//! themselves, read the [`Recording`](crate::record::Recording) directly. [`trees`] tells slow calls
+//! with those inside them.
 //!
 //! # How it works
 //!
@@ -46,9 +47,11 @@ pub(crate) mod select;
 mod slowest;
 mod spans;
 mod timeline;
+mod trees;
 mod walk;
 
 pub use report::{meta_of, report, report_with};
+pub use trees::{Branch, Tree, Wanted, trees};
 
 use crate::filter::Filter;
 use crate::units::Nanos;

@@ -59,6 +59,24 @@ impl Frame {
     }
 }
 
+/// Of each of these calls of one thread, latest first, the nearest one that it was made in.
+pub(crate) fn callers<'a>(
+    calls: impl Iterator<Item = &'a spool::Call>,
+    nodes: &[Node],
+) -> Vec<Option<usize>> {
+    let mut stack: Vec<(Frame, usize)> = Vec::new();
+    let callers = calls.enumerate().map(|(index, call)| {
+        let node = &nodes[call.node as usize];
+        while stack.last().is_some_and(|(frame, _)| !frame.encloses(call, node)) {
+            stack.pop();
+        }
+        let caller = stack.last().map(|(_, caller)| *caller);
+        stack.push((Frame::new(call.start, call.end(), node), index));
+        caller
+    });
+    callers.collect()
+}
+
 struct Slot {
     place: usize,
     call: spool::Call,

@@ -135,5 +135,5 @@ fn check(target: &Target) -> Result<(), String> {
     crate::session::planner(&what.select, what.most.max_functions, what.probes.returns)
         .map_err(text)?;
     crate::daemon::reports::Style::of(&target.reports).map_err(text)?;
-    crate::daemon::flight::Slow::of(&target.flight).map_err(text).map(drop)
+    crate::daemon::flight::too_slow(&target.flight).map_err(text).map(drop)
 }

@@ -6,11 +6,14 @@ use super::{
 };
 use crate::{
     cli::values,
-    daemon::metrics::{
-        accumulator::Bounds,
-        latency::Edges,
-        otlp::{self, Endpoint, Resource},
-        service::Options,
+    daemon::{
+        metrics::{
+            accumulator::Bounds,
+            latency::Edges,
+            otlp::{self, Endpoint, Receiver, Resource},
+            service::Options,
+        },
+        spans,
     },
 };
 use hyper::header::{HeaderName, HeaderValue};
@@ -24,6 +27,9 @@ pub struct Metrics {
     pub edges: Edges,
     pub otlp: Option<Endpoint>,
     pub otlp_interval: Duration,
+    pub otlp_spans: Option<Endpoint>,
+    /// Slow calls a minute.
+    pub otlp_spans_most: u32,
     pub otlp_headers: Vec<(HeaderName, HeaderValue)>,
     pub otlp_attributes: Vec<(String, String)>,
 }
@@ -39,12 +45,24 @@ impl Metrics {
 
     pub fn service(&self) -> Options {
         let otlp = self.otlp.as_ref().map(|endpoint| otlp::Options {
-            endpoint: endpoint.clone(),
+            receiver: self.receiver(endpoint),
             interval: self.otlp_interval,
-            headers: self.otlp_headers.clone(),
-            resource: Resource { more: self.otlp_attributes.clone() },
         });
         Options { listen: self.listen, otlp }
+    }
+
+    /// Who exports slow calls, if anybody wants them.
+    pub fn spans(&self) -> Option<spans::Options> {
+        let endpoint = self.otlp_spans.as_ref()?;
+        Some(spans::Options { receiver: self.receiver(endpoint), a_minute: self.otlp_spans_most })
+    }
+
+    fn receiver(&self, endpoint: &Endpoint) -> Receiver {
+        Receiver {
+            endpoint: endpoint.clone(),
+            headers: self.otlp_headers.clone(),
+            resource: Resource { more: self.otlp_attributes.clone() },
+        }
     }
 }
 
@@ -61,7 +79,7 @@ const fn key(
 }
 
 /// What `docs/metrics.md` explains.
-pub const METRICS: [Key<Metrics>; 7] = [
+pub const METRICS: [Key<Metrics>; 9] = [
     key(
         "listen",
         r#""127.0.0.1:9779""#,
@@ -94,14 +112,28 @@ pub const METRICS: [Key<Metrics>; 7] = [
         r#""off""#,
         Some(r#""http://localhost:4318""#),
         "Export by OTLP to this address as well.",
-        |c, v| {
-            let parse = |text: &str| Endpoint::parse(text).map_err(|error| format!("{error:#}"));
-            v.unless_off(parse).map(|endpoint| c.otlp = endpoint)
-        },
+        |c, v| v.unless_off(|text| endpoint(text, "/v1/metrics")).map(|endpoint| c.otlp = endpoint),
     ),
     key("otlp_interval", r#""60s""#, None, "Between exports.", |c, v| {
         v.parsed(values::seconds).map(|interval| c.otlp_interval = interval)
     }),
+    key(
+        "otlp_spans",
+        r#""off""#,
+        Some(r#""http://localhost:4318""#),
+        "Export the slow calls of targets with `slow` as spans to this address.",
+        |c, v| {
+            v.unless_off(|text| endpoint(text, "/v1/traces"))
+                .map(|endpoint| c.otlp_spans = endpoint)
+        },
+    ),
+    key(
+        "otlp_spans_most",
+        "60",
+        None,
+        "Slow calls to export in a minute; further ones are counted.",
+        |c, v| at_least_one(v).map(|most| c.otlp_spans_most = most),
+    ),
     key(
         "otlp_headers",
         "[]",
@@ -126,6 +158,10 @@ pub const METRICS: [Key<Metrics>; 7] = [
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "an address with a port is needed, as 127.0.0.1:9779".to_owned())
+}
+
+fn endpoint(text: &str, path: &str) -> Result<Endpoint, String> {
+    Endpoint::parse(text, path).map_err(|error| format!("{error:#}"))
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
@@ -154,7 +190,7 @@ mod tests {
         let metrics = parse("").expect("nothing is wrong").metrics;
         assert!(metrics.listen.is_some_and(|address| address.ip().is_loopback()));
         assert_eq!(metrics, Config::parse("").expect("nothing is wrong").metrics);
-        assert!(metrics.service().otlp.is_none());
+        assert!(metrics.service().otlp.is_none() && metrics.spans().is_none());
         assert_eq!(metrics.bounds().edges, Default::default());
     }
 
@@ -162,13 +198,16 @@ mod tests {
     fn everything_can_be_said() {
         let metrics = parse(
             "listen = 'off'\nbuckets = ['1ms', '1s']\nfunctions = 5\notlp = 'http://[::1]:9'\n\
-             otlp_headers = ['A: b: c']\notlp_attributes = ['k=v=w', 'e=']\notlp_interval = '5s'",
+             otlp_headers = ['A: b: c']\notlp_attributes = ['k=v=w', 'e=']\notlp_interval = '5s'\n\
+             otlp_spans = 'http://[::1]:9'\notlp_spans_most = 7",
         );
         let metrics = metrics.expect("nothing is wrong").metrics;
         assert!(metrics.is_wanted() && metrics.listen.is_none());
         assert_eq!((metrics.edges.iter().count(), metrics.bounds().functions), (2, 5));
         assert_eq!(metrics.otlp_headers[0].1, "b: c");
         assert_eq!(metrics.otlp_attributes[0].1, "v=w");
+        let spans = metrics.spans().expect("they are wanted");
+        assert_eq!((spans.a_minute, &*spans.receiver.endpoint.path), (7, "/v1/traces"));
         assert!(!parse("listen = 'off'").expect("nothing is wrong").metrics.is_wanted());
     }
 
@@ -177,6 +216,8 @@ mod tests {
         for (text, why) in [
             ("listen = '9779'", "2:10: listen: `9779`: an address"),
             ("otlp = 'https://a'", "TLS"),
+            ("otlp_spans = 'a:1'", "http://"),
+            ("otlp_spans_most = 0", "at least 1"),
             ("buckets = ['1s', '1ms']", "ascend"),
             ("functions = 0", "at least 1"),
             ("otlp_headers = ['a b: c']", "header"),

@@ -32,9 +32,9 @@ impl Accumulator {
         Self { bounds, targets: BTreeMap::new(), sessions: HashMap::new() }
     }
 
-    /// Makes a target known, so that it is told before anything happens to it.
-    pub fn add_target(&mut self, name: &str) {
-        self.target(name);
+    /// Makes a target known, so that it is told before anything happens to it. `budget`: in percent.
+    pub fn add_target(&mut self, name: &str, budget: Option<f64>) {
+        self.target(name).budget = budget;
     }
 
     fn target(&mut self, name: &str) -> &mut Target {

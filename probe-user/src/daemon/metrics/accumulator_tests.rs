@@ -67,6 +67,35 @@ fn looks_count_nothing_twice() {
 }
 
 #[test]
+fn what_a_budget_sheds_is_told() {
+    const DISARMED: &str = "ctrace_function_disarmed_seconds_total";
+    const SAMPLED: &str = "ctrace_target_functions_sampled";
+    let second = 1_000_000_000;
+    let mut all = Accumulator::new(Bounds::default());
+    all.add_target("web", Some(1.5));
+    let budget = number(&mut all, "ctrace_target_budget_ratio", &["web"]);
+    assert!(budget.is_some_and(|budget| (budget - 0.015).abs() < 1e-9));
+    let (one, two) = (start(&mut all, 1, "web"), start(&mut all, 2, "web"));
+    let armed = |part: u64| Did { armed: Some(part), ..Did::called("f", &[1]) };
+    let others = Did::called("g", &[1]);
+    all.look(one, &snapshot(0, 2 * second, &[armed(second), others.clone()]));
+    assert_eq!(number(&mut all, DISARMED, &["f"]), Some(1.0));
+    all.observe(one, &snapshot(0, 10 * second, &[armed(4 * second), others.clone()]));
+    all.observe(two, &snapshot(0, 10 * second, &[armed(9 * second), others.clone()]));
+    assert_eq!(number(&mut all, DISARMED, &["f"]), Some(7.0));
+    assert_eq!(number(&mut all, DISARMED, &["g"]), Some(0.0));
+    // As of the last interval, until something of the next one is known.
+    assert_eq!(number(&mut all, SAMPLED, &["web"]), Some(2.0));
+    all.look(one, &snapshot(10 * second, 11 * second, std::slice::from_ref(&others)));
+    assert_eq!(number(&mut all, SAMPLED, &["web"]), Some(1.0));
+    // Nothing was seen of it because it was not armed.
+    let unseen = Did { durations: Vec::new(), ..armed(0) };
+    all.observe(one, &snapshot(10 * second, 20 * second, &[unseen, others]));
+    assert_eq!(number(&mut all, DISARMED, &["f"]), Some(17.0));
+    assert_eq!(number(&mut all, CALLS, &["f"]), Some(2.0));
+}
+
+#[test]
 fn counters_go_on_when_the_target_is_started_again() {
     let mut all = Accumulator::new(Bounds::default());
     for round in 1..4 {
@@ -136,7 +165,7 @@ fn the_age_of_a_target_is_not_its_processor_time() {
 #[test]
 fn a_known_target_is_told_before_it_runs() {
     let mut all = Accumulator::new(Bounds::default());
-    all.add_target("web");
+    all.add_target("web", None);
     all.begin(SessionId(1), "web");
     all.end(SessionId(1));
     assert_eq!(number(&mut all, "ctrace_target_starts_total", &["web"]), Some(0.0));
@@ -147,6 +176,7 @@ fn a_known_target_is_told_before_it_runs() {
 #[test]
 fn series_have_the_labels_that_the_catalogue_says() {
     let mut all = Accumulator::new(Bounds::default());
+    all.add_target("web", Some(1.0));
     let id = start(&mut all, 1, "web");
     all.observe(id, &snapshot(0, 10, &[Did::called("f", &[5])]));
     let families = told(&mut all);

@@ -15,10 +15,11 @@ pub struct Sum<Of> {
     pub of: Of,
 }
 
-/// A function in a report, and what its probes cost meanwhile.
+/// A function in a report, what its probes cost meanwhile, and how long that was.
 pub struct FunctionRow<'a> {
     pub report: &'a FunctionReport,
     pub spent: Nanos,
+    pub observed: Nanos,
 }
 
 pub type OfFunction = Sum<fn(&FunctionRow<'_>) -> u64>;
@@ -28,7 +29,7 @@ pub type OfTarget = Sum<fn(&Snapshot) -> u64>;
 const FUNCTION: &[&str] = &["target", "function", "object", "kind", "group"];
 const TARGET: &[&str] = &["target"];
 
-pub const FUNCTION_SUMS: usize = 8;
+pub const FUNCTION_SUMS: usize = 9;
 
 pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
     Sum {
@@ -94,6 +95,14 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             "Estimated time that the function's probes cost the target.",
         ),
         of: |row| row.spent.0,
+    },
+    Sum {
+        metric: Metric::counter(
+            "ctrace_function_disarmed_seconds_total",
+            FUNCTION,
+            "Time in which the function's probes were away, to keep within the budget, each process for itself.",
+        ),
+        of: |row| row.report.sampled.map_or(0, |sampled| row.observed.since(sampled.armed_ns).0),
     },
 ];
 
@@ -221,10 +230,22 @@ pub static IN_OTHER: Metric = Metric::gauge(
     "Functions beyond the bound on series, told together with function=\"other\", kind=\"other\".",
 );
 
+pub static SAMPLED: Metric = Metric::gauge(
+    "ctrace_target_functions_sampled",
+    TARGET,
+    "Functions that were armed for a part of the last interval only, each process for itself.",
+);
+
+pub static BUDGET: Metric = Metric::gauge(
+    "ctrace_target_budget_ratio",
+    TARGET,
+    "What the probes may cost of the processor time that the target uses for itself, as configured.",
+);
+
 pub static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
 
-pub const OWN: usize = 8;
+pub const OWN: usize = 10;
 
 /// What ctrace counts of its own work, by [`Own`].
 pub static OF_OWN: [Metric; OWN] = [
@@ -256,6 +277,16 @@ pub static OF_OWN: [Metric; OWN] = [
         &[],
         "Exports that were given up; the next one has their numbers in it.",
     ),
+    Metric::counter(
+        "ctrace_otlp_slow_calls_total",
+        &[],
+        "Slow calls that a receiver took as spans.",
+    ),
+    Metric::counter(
+        "ctrace_otlp_slow_calls_dropped_total",
+        &[],
+        "Slow calls that were not exported as spans: there were too many, or the receiver did not take them.",
+    ),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,6 +299,8 @@ pub enum Own {
     OtlpExports,
     OtlpFailures,
     OtlpGivenUp,
+    SlowCalls,
+    SlowCallsDropped,
 }
 
 pub static SCRAPE_DURATION: Metric = Metric::gauge(
@@ -292,6 +325,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
     let functions = OF_FUNCTION.iter().map(|sum| &sum.metric).chain([&OPEN_CALLS, &DURATION]);
     let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES]);
     let targets = targets.chain(&OF_EVENT).chain([&PROCESSES, &FUNCTIONS, &IN_OTHER]);
+    let targets = targets.chain([&SAMPLED, &BUDGET]);
     let own = [&BUILD].into_iter().chain(&OF_OWN).chain([&SCRAPE_DURATION]).chain(&PROCESS);
     functions.chain(targets).chain(own)
 }
@@ -317,6 +351,7 @@ mod tests {
         assert!(OF_EVENT[Event::AttachFailed as usize].name.contains("attach"));
         assert!(OF_EVENT[Event::Ended as usize].name.contains("ends"));
         assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
+        assert!(OF_OWN[Own::SlowCallsDropped as usize].name.contains("slow_calls_dropped"));
         assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));
     }
 }

@@ -4,7 +4,7 @@ use crate::session::live::Snapshot;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
     function::FunctionInfo,
-    report::FunctionLatency,
+    report::{FunctionLatency, SampledReport},
     units::Nanos,
 };
 
@@ -17,6 +17,8 @@ pub(super) struct Did {
     pub(super) open: u64,
     pub(super) active: u64,
     pub(super) spent: u64,
+    /// For so long, where a budget took its probes away.
+    pub(super) armed: Option<u64>,
 }
 
 impl Did {
@@ -42,6 +44,15 @@ pub(super) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
         row.calls = row.timed + row.untimed + row.open;
         row.total_ns = Nanos(did.durations.iter().sum());
         row.active_ns = Nanos(did.active);
+        row.sampled = did.armed.map(|armed| SampledReport {
+            armed_ns: Nanos(armed),
+            armed_percent: 100.0 * armed as f64 / (to - from) as f64,
+            windows: 1,
+            calls: None,
+            calls_error: None,
+            total_ns: None,
+            active_ns: None,
+        });
         if !durations.is_empty() {
             latencies.push(FunctionLatency::of(index, &durations));
         }

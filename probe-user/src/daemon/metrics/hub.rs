@@ -61,11 +61,11 @@ impl Metrics {
         }))
     }
 
-    /// Exactly these targets are configured.
-    pub fn configure<'a>(&self, targets: impl Iterator<Item = &'a str> + Clone) {
+    /// Exactly these targets are configured, with these budgets in percent.
+    pub fn configure<'a>(&self, targets: impl Iterator<Item = (&'a str, Option<f64>)> + Clone) {
         let mut accumulator = lock(&self.0.accumulator);
-        accumulator.keep(|name| targets.clone().any(|target| target == name));
-        targets.for_each(|target| accumulator.add_target(target));
+        accumulator.keep(|name| targets.clone().any(|(target, _)| target == name));
+        targets.for_each(|(target, budget)| accumulator.add_target(target, budget));
     }
 
     /// A session of a target is about to begin.
@@ -92,7 +92,11 @@ impl Metrics {
     }
 
     pub fn count_own(&self, own: Own) {
-        self.0.own[own as usize].fetch_add(1, Relaxed);
+        self.count_more(own, 1);
+    }
+
+    pub fn count_more(&self, own: Own, count: u64) {
+        self.0.own[own as usize].fetch_add(count, Relaxed);
     }
 
     /// For those who count themselves.

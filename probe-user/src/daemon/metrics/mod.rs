@@ -23,7 +23,7 @@ pub mod http;
 pub mod hub;
 pub mod latency;
 pub mod metric;
-mod names;
+pub(super) mod names;
 pub mod otlp;
 pub mod protobuf;
 mod series;

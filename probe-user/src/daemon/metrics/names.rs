@@ -54,7 +54,7 @@ fn function_labels(target: &Arc<str>, values: [&str; 4]) -> Labels {
 }
 
 /// Harmless and not too long.
-pub(super) fn label(text: &str) -> Arc<str> {
+pub(crate) fn label(text: &str) -> Arc<str> {
     let clean = clean(text);
     if clean.len() <= LONGEST {
         return clean.into();

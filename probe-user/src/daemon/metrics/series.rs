@@ -32,6 +32,8 @@ const MOST_LEFT_OUT: usize = 1 << 16;
 pub(super) struct Row {
     pub(super) place: Place,
     pub(super) open: u64,
+    /// Its probes were away for a part of the time.
+    pub(super) is_sampled: bool,
     pub(super) sums: Amounts<FUNCTION_SUMS>,
     pub(super) latency: Latency,
 }
@@ -71,17 +73,19 @@ impl Functions {
         }
     }
 
-    /// Of the functions in a snapshot that did anything.
+    /// Of the functions in a snapshot that did anything, or could not be seen to.
     pub(super) fn rows(&mut self, snapshot: &Snapshot, edges: &Edges) -> Vec<Row> {
         let functions = snapshot.report.functions.iter().enumerate();
-        let seen = functions.filter(|(_, function)| function.calls + function.headless > 0);
+        let seen = functions.filter(|(_, f)| f.calls + f.headless > 0 || f.sampled.is_some());
         let rows = seen.map(|(index, function)| {
             let spent = snapshot.spent.get(index).copied().unwrap_or(Nanos::ZERO);
-            let row = FunctionRow { report: function, spent };
+            let observed = snapshot.report.duration_ns;
+            let row = FunctionRow { report: function, spent, observed };
             let latency = snapshot.report.latency_of(index);
             Row {
                 place: self.place(function),
                 open: function.open,
+                is_sampled: function.sampled.is_some(),
                 sums: Amounts(OF_FUNCTION.each_ref().map(|sum| (sum.of)(&row))),
                 latency: latency.map_or_else(Latency::default, |l| Latency::new(l, edges)),
             }

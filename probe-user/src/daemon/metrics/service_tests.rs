@@ -90,7 +90,7 @@ fn connections_are_bounded() {
 fn a_scrape_shows_the_present_interval() {
     let metrics = Metrics::new(Bounds::default());
     let (_service, address) = service(&metrics);
-    metrics.configure(["web", "db"].into_iter());
+    metrics.configure([("web", None), ("db", None)].into_iter());
     let (commands, mut asked) = unbounded_channel();
     let (id, session) = (SessionId(1), metrics.clone());
     metrics.begin(id, "web");

@@ -42,6 +42,8 @@ pub(super) struct Target {
     losses: Rising<LOSS_KINDS>,
     cpu: Nanos,
     events: [u64; EVENTS],
+    /// In percent.
+    pub(super) budget: Option<f64>,
     sessions: HashMap<SessionId, Session>,
 }
 
@@ -55,6 +57,7 @@ impl Target {
             losses: Rising::default(),
             cpu: Nanos::ZERO,
             events: [0; EVENTS],
+            budget: None,
             sessions: HashMap::new(),
         }
     }
@@ -84,7 +87,7 @@ impl Target {
         session.ended_to = snapshot.report.end_ns;
         self.events[Event::Interval as usize] += 1;
         self.cpu = self.cpu.saturating_add(session.used(snapshot.cpu));
-        session.present = Stretch { rows: stretch.open(), ..Stretch::default() };
+        session.present = Stretch { rows: stretch.still(), ..Stretch::default() };
         self.add(&stretch);
     }
 
@@ -146,6 +149,12 @@ impl Target {
         families.push(&catalog::PROCESSES, labels(), armed as f64);
         families.push(&catalog::FUNCTIONS, labels(), self.functions.len() as f64);
         families.push(&catalog::IN_OTHER, labels(), self.functions.left_out() as f64);
+        let rows = self.sessions.values().flat_map(|session| &session.present.rows);
+        let sampled = rows.filter(|row| row.is_sampled).count();
+        families.push(&catalog::SAMPLED, labels(), sampled as f64);
+        if let Some(percent) = self.budget {
+            families.push(&catalog::BUDGET, labels(), percent / 100.0);
+        }
     }
 
     fn tell_functions(&mut self, families: &mut Families) {
@@ -175,12 +184,14 @@ impl Session {
 }
 
 impl Stretch {
-    /// What stays true when the stretch is past: calls that are open.
-    fn open(&self) -> Vec<Row> {
-        let open = self.rows.iter().filter(|row| row.open > 0);
-        let rows = open.map(|row| Row {
+    /// What stays true when the stretch is past, until more is known: calls that are open, and which
+    /// functions are sampled.
+    fn still(&self) -> Vec<Row> {
+        let rows = self.rows.iter().filter(|row| row.open > 0 || row.is_sampled);
+        let rows = rows.map(|row| Row {
             place: row.place,
             open: row.open,
+            is_sampled: row.is_sampled,
             sums: Amounts::default(),
             latency: Default::default(),
         });

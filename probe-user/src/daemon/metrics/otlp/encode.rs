@@ -24,19 +24,22 @@ pub struct Times {
 const CUMULATIVE: u64 = 2;
 
 pub fn encode(families: &[Family], resource: &Resource, times: Times) -> Vec<u8> {
+    request(resource, families.iter().map(|family| metric(family, times)))
+}
+
+/// What one resource tells, metrics or spans, as `ctrace`: the requests of both look alike.
+pub fn request(resource: &Resource, told: impl Iterator<Item = Message>) -> Vec<u8> {
     let mut scope = Message::default();
     scope.message(1, Message::default().text(1, "ctrace").text(2, env!("CARGO_PKG_VERSION")));
-    for family in families {
-        scope.message(2, &metric(family, times));
-    }
+    told.for_each(|one| _ = scope.message(2, &one));
     let mut attributes = Message::default();
     for (key, value) in resource.attributes() {
         attributes.message(1, &attribute(key, &value));
     }
-    let mut metrics = Message::default();
-    metrics.message(1, &attributes).message(2, &scope);
+    let mut of_resource = Message::default();
+    of_resource.message(1, &attributes).message(2, &scope);
     let mut request = Message::default();
-    request.message(1, &metrics);
+    request.message(1, &of_resource);
     request.0
 }
 
@@ -93,9 +96,16 @@ fn put_latency(out: &mut Message, latency: &Latency) {
     }
 }
 
-fn attribute(key: &str, value: &str) -> Message {
+pub fn attribute(key: &str, value: &str) -> Message {
     let mut out = Message::default();
     out.text(1, key).message(2, Message::default().text(1, value));
+    out
+}
+
+/// One whose value is a number.
+pub fn number(key: &str, value: u64) -> Message {
+    let mut out = Message::default();
+    out.text(1, key).message(2, Message::default().number(3, value));
     out
 }
 

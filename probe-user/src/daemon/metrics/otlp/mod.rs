@@ -1,9 +1,11 @@
 //! Export by OTLP over HTTP, to a collector on this machine as a rule.
 //!
-//! Everything is cumulative, so an export that fails takes nothing with it: the next one has its
+//! Every metric is cumulative, so an export that fails takes nothing with it: the next one has its
 //! numbers in it, too. Nothing here runs on a thread that traces.
 
 pub mod encode;
+#[cfg(test)]
+pub mod fixtures;
 #[cfg(test)]
 mod receiver_tests;
 mod send;
@@ -20,11 +22,17 @@ use send::{Refusal, post};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
-/// Where to, how often, and as whom.
+/// To whom metrics go, and how often.
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub endpoint: Endpoint,
+    pub receiver: Receiver,
     pub interval: Duration,
+}
+
+/// Where to, and as whom.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    pub endpoint: Endpoint,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub resource: Resource,
 }
@@ -38,7 +46,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn parse(url: &str) -> anyhow::Result<Self> {
+    /// `usual` is its path unless the address has one.
+    pub fn parse(url: &str, usual: &str) -> anyhow::Result<Self> {
         let uri: Uri = url.parse().with_context(|| format!("`{url}` is no address"))?;
         match uri.scheme_str() {
             Some("http") => {}
@@ -51,7 +60,7 @@ impl Endpoint {
         let host = uri.host().filter(|host| !host.is_empty());
         let host = host.with_context(|| format!("`{url}` names no host"))?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let path = if path == "/" { "/v1/metrics" } else { path };
+        let path = if path == "/" { usual } else { path };
         Ok(Self { host: host.into(), port: uri.port_u16().unwrap_or(4318), path: path.into() })
     }
 
@@ -113,27 +122,40 @@ pub async fn export(
 ) -> anyhow::Result<()> {
     let times = Times { start, now: SystemTime::now() };
     let families = metrics.scrape().await;
-    let body = Bytes::from(encode(&families, &options.resource, times));
+    let body = encode(&families, &options.receiver.resource, times);
     drop(families);
-    let mut pause = BACK_OFF;
-    loop {
-        let sent = tokio::time::timeout(ATTEMPT, post(options, body.clone())).await;
-        let refusal = match sent {
-            Ok(Ok(())) => {
-                metrics.count_own(Own::OtlpExports);
-                return Ok(());
-            }
-            Ok(Err(refusal)) => refusal,
-            Err(_) => Refusal::later("it did not answer in time"),
-        };
-        metrics.count_own(Own::OtlpFailures);
-        let Refusal { why, again, after } = refusal;
-        let Endpoint { host, port, .. } = &options.endpoint;
-        let wait = after.unwrap_or(pause);
-        let late = Instant::now() + wait >= until;
-        ensure!(again && !late, "cannot export to {host}:{port}: {why}");
-        sleep(wait).await;
-        pause *= 2;
+    options.receiver.send(body, metrics, until).await
+}
+
+impl Receiver {
+    /// Tried again until then.
+    pub async fn send(
+        &self,
+        body: Vec<u8>,
+        metrics: &Metrics,
+        until: Instant,
+    ) -> anyhow::Result<()> {
+        let body = Bytes::from(body);
+        let mut pause = BACK_OFF;
+        loop {
+            let sent = tokio::time::timeout(ATTEMPT, post(self, body.clone())).await;
+            let refusal = match sent {
+                Ok(Ok(())) => {
+                    metrics.count_own(Own::OtlpExports);
+                    return Ok(());
+                }
+                Ok(Err(refusal)) => refusal,
+                Err(_) => Refusal::later("it did not answer in time"),
+            };
+            metrics.count_own(Own::OtlpFailures);
+            let Refusal { why, again, after } = refusal;
+            let Endpoint { host, port, .. } = &self.endpoint;
+            let wait = after.unwrap_or(pause);
+            let late = Instant::now() + wait >= until;
+            ensure!(again && !late, "cannot export to {host}:{port}: {why}");
+            sleep(wait).await;
+            pause *= 2;
+        }
     }
 }
 
@@ -143,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_usual_path_need_not_be_given() {
-        let parse = |url| Endpoint::parse(url).map_err(|error| error.to_string());
+        let parse = |url| Endpoint::parse(url, "/v1/metrics").map_err(|error| error.to_string());
         let endpoint = parse("http://localhost:4318").expect("an address");
         assert_eq!((endpoint.port, &*endpoint.path), (4318, "/v1/metrics"));
         let endpoint = parse("http://[::1]:9090/api/v1/otlp/v1/metrics").expect("an address");

@@ -1,6 +1,9 @@
 //! What is exported, as a receiver reads it with the types that OpenTelemetry makes for that.
 
-use super::{Endpoint, Options, Resource};
+use super::{
+    Options, Receiver, Resource,
+    fixtures::{receive, receiver, text},
+};
 use crate::daemon::{
     SessionId,
     metrics::{
@@ -12,49 +15,21 @@ use crate::daemon::{
 };
 use opentelemetry_proto::tonic::{
     collector::metrics::v1::ExportMetricsServiceRequest,
-    common::v1::{KeyValue, any_value},
     metrics::v1::{AggregationTemporality, Metric, metric::Data, number_data_point},
 };
 use prost::Message as _;
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::Write as _,
     net::{TcpListener, TcpStream},
     thread,
     time::Duration,
 };
 
-/// Head and body of a request, which is answered with this.
-fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
-    let (stream, _) = listener.accept().expect("somebody exports");
-    let mut reader = BufReader::new(&stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert_ne!(reader.read_line(&mut head).expect("a head"), 0, "{head}");
-    }
-    let head = head.to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-    let mut body = vec![0; length.and_then(|length| length.parse().ok()).expect("a length")];
-    reader.read_exact(&mut body).expect("a body");
-    (&stream).write_all(format!("HTTP/1.1 {answer}\r\n\r\n").as_bytes()).expect("it listens");
-    (head, body)
-}
-
-fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
-    let attribute = attributes.iter().find(|attribute| attribute.key == key)?;
-    match attribute.value.as_ref()?.value.as_ref()? {
-        any_value::Value::StringValue(text) => Some(text.clone()),
-        _ => None,
-    }
-}
-
 fn options(listener: &TcpListener, interval: Duration) -> Options {
-    let port = listener.local_addr().expect("it listens").port();
-    Options {
-        endpoint: Endpoint::parse(&format!("http://127.0.0.1:{port}")).expect("an address"),
-        interval,
-        headers: vec![("x-scope-orgid".parse().expect("a name"), "shop".parse().expect("a value"))],
-        resource: Resource { more: vec![("deployment.environment".into(), "test".into())] },
-    }
+    let headers =
+        vec![("x-scope-orgid".parse().expect("a name"), "shop".parse().expect("a value"))];
+    let resource = Resource { more: vec![("deployment.environment".into(), "test".into())] };
+    Options { receiver: Receiver { headers, resource, ..receiver(listener) }, interval }
 }
 
 fn start(metrics: &Metrics, options: Options) -> Service {

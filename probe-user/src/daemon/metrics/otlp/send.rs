@@ -1,6 +1,6 @@
 //! One POST, on a connection of its own.
 
-use super::Options;
+use super::Receiver;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     Method, Request, StatusCode,
@@ -30,8 +30,8 @@ impl Refusal {
     }
 }
 
-pub(super) async fn post(options: &Options, body: Bytes) -> Result<(), Refusal> {
-    let endpoint = &options.endpoint;
+pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<(), Refusal> {
+    let endpoint = &receiver.endpoint;
     let stream = TcpStream::connect(endpoint.address()).await.map_err(Refusal::later)?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(Refusal::later)?;
@@ -50,7 +50,7 @@ pub(super) async fn post(options: &Options, body: Bytes) -> Result<(), Refusal> 
         headers.insert(HOST, host.parse().map_err(|error| never(&error))?);
         let kind = "application/x-protobuf";
         headers.insert(CONTENT_TYPE, kind.parse().map_err(|error| never(&error))?);
-        headers.extend(options.headers.iter().cloned());
+        headers.extend(receiver.headers.iter().cloned());
         let response = sender.send_request(request).await.map_err(Refusal::later)?;
         let (status, after) = (response.status(), response.headers().get(RETRY_AFTER));
         if status.is_success() {

@@ -1,0 +1,44 @@
+//! A receiver for tests, and what it reads with the types that OpenTelemetry makes for that.
+
+use super::{Endpoint, Receiver, Resource};
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpListener,
+};
+
+/// For what is exported to it.
+pub fn receiver(listener: &TcpListener) -> Receiver {
+    let port = listener.local_addr().expect("it listens").port();
+    let endpoint = Endpoint::parse(&format!("http://127.0.0.1:{port}"), "/v1/metrics");
+    Receiver {
+        endpoint: endpoint.expect("an address"),
+        headers: Vec::new(),
+        resource: Resource::default(),
+    }
+}
+
+/// Head and body of a request, which is answered with this.
+pub fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
+    let (stream, _) = listener.accept().expect("somebody exports");
+    let mut reader = BufReader::new(&stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).expect("a head"), 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.and_then(|length| length.parse().ok()).expect("a length")];
+    reader.read_exact(&mut body).expect("a body");
+    (&stream).write_all(format!("HTTP/1.1 {answer}\r\n\r\n").as_bytes()).expect("it listens");
+    (head, body)
+}
+
+/// Of the attribute of this name.
+pub fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let attribute = attributes.iter().find(|attribute| attribute.key == key)?;
+    match attribute.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(text) => Some(text.clone()),
+        _ => None,
+    }
+}

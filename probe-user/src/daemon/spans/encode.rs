@@ -1,0 +1,100 @@
+//! Slow calls as OTLP has them: `ExportTraceServiceRequest`. A trace for each, whose first span is the
+//! call itself and whose others are calls inside it.
+
+use super::ids::Ids;
+use crate::daemon::{
+    config::TargetName,
+    metrics::{
+        names::label,
+        otlp::{
+            Resource,
+            encode::{attribute, number, request},
+        },
+    },
+};
+use ctrace_core::{
+    formats::protobuf::Message,
+    function::qualified,
+    record::{ReadAt, Recording},
+    replay::{Branch, Tree},
+    units::Nanos,
+};
+
+/// Inside of one program, as opposed to those that serve or ask another one.
+const INTERNAL: u64 = 1;
+
+/// Of whom, and when.
+pub(super) struct About<'a> {
+    pub(super) target: &'a TargetName,
+    pub(super) resource: &'a Resource,
+    /// For the time since 1970 of one on the clock of the recording.
+    pub(super) unix_offset_ns: i64,
+}
+
+pub(super) fn encode<R: ReadAt>(
+    recording: &Recording<R>,
+    trees: &[Tree],
+    about: &About<'_>,
+    ids: &mut Ids,
+) -> Vec<u8> {
+    let spans = trees.iter().flat_map(|tree| spans(recording, tree, about, ids));
+    request(about.resource, spans.collect::<Vec<_>>().into_iter())
+}
+
+fn spans<R: ReadAt>(
+    recording: &Recording<R>,
+    tree: &Tree,
+    about: &About<'_>,
+    ids: &mut Ids,
+) -> Vec<Message> {
+    let trace = ids.trace();
+    let own: Vec<_> = tree.branches.iter().map(|_| ids.span()).collect();
+    let spans = tree.branches.iter().zip(&own).map(|(branch, id)| {
+        let mut out = Message::default();
+        out.bytes(1, &trace).bytes(2, id);
+        if let Some(caller) = branch.caller {
+            out.bytes(4, &own[caller]);
+        }
+        put_call(&mut out, recording, branch, about);
+        let mut attributes = of_thread(recording, tree);
+        attributes.push(attribute("ctrace.target", &label(&about.target.0)));
+        if branch.caller.is_none() {
+            attributes.extend(of_tree(tree));
+        }
+        attributes.iter().for_each(|attribute| _ = out.message(9, attribute));
+        out
+    });
+    spans.collect()
+}
+
+fn put_call<R: ReadAt>(
+    out: &mut Message,
+    recording: &Recording<R>,
+    branch: &Branch,
+    about: &About<'_>,
+) {
+    let call = branch.call;
+    let function = recording.path(call.path()).map(|path| path.function.index());
+    let function = function.and_then(|function| recording.functions().get(function));
+    let name = function.map(|f| qualified(f.kind, f.group.as_deref(), &f.name));
+    let unix = |time: Nanos| time.0.saturating_add_signed(about.unix_offset_ns);
+    out.text(5, &label(&name.unwrap_or_default())).number(6, INTERNAL);
+    out.fixed(7, unix(call.start())).fixed(8, unix(call.end()));
+}
+
+fn of_thread<R: ReadAt>(recording: &Recording<R>, tree: &Tree) -> Vec<Message> {
+    let Some(thread) = recording.thread(tree.thread) else { return Vec::new() };
+    vec![
+        attribute("thread.name", &label(&thread.name)),
+        number("thread.id", thread.tid.0.into()),
+        number("process.pid", thread.pid.0.into()),
+    ]
+}
+
+fn of_tree(tree: &Tree) -> Vec<Message> {
+    let mut out = vec![number("ctrace.calls_left_out", tree.left_out)];
+    if tree.is_cut {
+        out.push(attribute("ctrace.calls_before", "forgotten"));
+    }
+    out
+}

@@ -1,0 +1,48 @@
+//! Ids of traces and spans: random, so that those of several daemons do not meet.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+/// Makes them.
+pub(super) struct Ids {
+    /// Its key is from the kernel's random numbers.
+    hasher: RandomState,
+    made: u64,
+}
+
+impl Ids {
+    pub(super) fn new() -> Self {
+        Self { hasher: RandomState::new(), made: 0 }
+    }
+
+    pub(super) fn span(&mut self) -> [u8; 8] {
+        loop {
+            self.made += 1;
+            let id = self.hasher.hash_one(self.made);
+            // 0 means that there is none.
+            if id != 0 {
+                return id.to_be_bytes();
+            }
+        }
+    }
+
+    pub(super) fn trace(&mut self) -> [u8; 16] {
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&self.span());
+        id[8..].copy_from_slice(&self.span());
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_two_are_the_same_in_any_daemon() {
+        let mut daemons = [Ids::new(), Ids::new()];
+        let all: HashSet<_> = (0..20_000).map(|turn| daemons[turn % 2].trace()).collect();
+        assert_eq!(all.len(), 20_000);
+        assert!(!all.contains(&[0; 16]));
+    }
+}
