@@ -36,6 +36,11 @@ impl Recorded {
         self
     }
 
+    pub fn env(mut self, name: &str, value: &str) -> Recorded {
+        self.command.env(name, value);
+        self
+    }
+
     /// In place of the temporary file.
     pub fn to(mut self, file: &Path) -> Recorded {
         self.file = file.to_owned();

@@ -6,9 +6,10 @@ use ctrace_tests::recorded::{Recorded, report};
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -153,4 +154,34 @@ fn other_files_are_not_replaced() {
     assert_eq!(finished.shell_code(), 125);
     assert!(finished.stderr.contains("no recording"), "{}", finished.stderr);
     assert_eq!(std::fs::read_to_string(&recorded.file).expect("there"), "notes");
+}
+
+/// Other tools take times that know no zones; people get theirs.
+#[test]
+fn a_recording_knows_both_times() {
+    const AHEAD: i64 = 9 * 3600;
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("counts.c")).expect("builds");
+    let mut recorded = Recorded::new(&env, ["leaf"]).expect("a folder").env("TZ", "XYZ-9");
+    assert_eq!(recorded.program(&path, &["10"]).expect("ends").shell_code(), 0);
+    let ctrace = |arguments: &[&str]| {
+        let mut command = Command::new(&env.ctrace);
+        command.arg(arguments[0]).arg(&recorded.file).args(&arguments[1..]);
+        run(&mut command, LIMIT).expect("reads it").stdout
+    };
+    let chrome: Value =
+        serde_json::from_str(&ctrace(&["export", "--format", "chrome"])).expect("JSON");
+    let told = |key: &str| chrome["otherData"][key].as_i64().expect("a number");
+    let begun = (told("start_ns") + told("epoch_offset_ns")) / 1_000_000_000;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    assert!((now as i64 - begun).unsigned_abs() < 600, "{begun} is not about {now}");
+
+    let summary = ctrace(&["report", "--view", "summary"]);
+    let shown = |time: i64| {
+        let mut date = Command::new("date");
+        let date = date.args(["-u", "-d", &format!("@{time}"), "+%F %T"]).output().expect("date");
+        String::from_utf8_lossy(&date.stdout).trim().to_owned()
+    };
+    let local = shown(begun + AHEAD);
+    assert!(summary.contains(&local), "{local} is not in: {summary}");
 }

@@ -20,7 +20,8 @@ use std::{fs::File, ops::Range, path::Path};
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let recording = open(&args.file)?;
     let mut sink = Sink::open(&args.output, Default::Stdout)?;
-    sink.set_epoch_offset(recording.start().epoch_offset_ns);
+    let start = recording.start();
+    sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
     for window in windows(args, recording.period())? {
         let meta = meta_of(&recording, args.output.center);
         let meta = ReportMeta { extras: sink.extras(), ..meta };

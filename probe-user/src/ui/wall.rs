@@ -5,8 +5,12 @@ use rustix::time::{ClockId, clock_gettime};
 /// What to add to a time on CLOCK_MONOTONIC for the local wall-clock time, now and in this zone:
 /// [`super::ViewOptions::epoch_offset_ns`].
 pub fn epoch_offset_ns() -> i64 {
-    let zone = i64::from(chrono::Local::now().offset().local_minus_utc()) * 1_000_000_000;
-    unix_offset_ns().saturating_add(zone)
+    unix_offset_ns().saturating_add(zone_ns())
+}
+
+/// What local time is ahead of UTC, now.
+pub fn zone_ns() -> i64 {
+    i64::from(chrono::Local::now().offset().local_minus_utc()) * 1_000_000_000
 }
 
 /// What to add to a time on CLOCK_MONOTONIC for the time since 1970, which knows no zones, by what the

@@ -18,6 +18,8 @@ pub struct Start {
     pub host: Host,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC, which all times are on.
     pub epoch_offset_ns: i64,
+    /// What local time was ahead of UTC.
+    pub zone_ns: i64,
     /// When tracing was armed.
     pub start_ns: Nanos,
     /// The program that was traced.

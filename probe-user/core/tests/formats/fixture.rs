@@ -37,6 +37,7 @@ pub(crate) fn start() -> Start {
         ctrace: "0.1.0".into(),
         host: Host { name: "host".into(), kernel: "6.18".into(), ..Host::default() },
         epoch_offset_ns: 1_700_000_000_000_000_000,
+        zone_ns: 3_600_000_000_000,
         start_ns: Nanos(500),
         target: TargetReport {
             pid: Some(Pid(PID)),

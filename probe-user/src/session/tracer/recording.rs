@@ -34,7 +34,8 @@ impl Tracer {
         Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
             host: host(),
-            epoch_offset_ns: ui::wall::epoch_offset_ns(),
+            epoch_offset_ns: ui::wall::unix_offset_ns(),
+            zone_ns: ui::wall::zone_ns(),
             start_ns: self.start,
             target: self.parts.target.clone(),
             arguments: std::env::args_os()
