@@ -1,7 +1,7 @@
 //! What a scope costs on this machine: `cargo run --release --example cost`.
 //!
 //! Raises the scope's semaphore itself, where ctrace would have the kernel do it, so that the flush
-//! site is three nops: what a tracer adds, once in 252 events, is not in these numbers.
+//! site is three nops: what a tracer adds, once in 252 calls, is not in these numbers.
 
 #![allow(unsafe_code, reason = "raises semaphores, reads the time-stamp counter")]
 

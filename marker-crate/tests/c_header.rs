@@ -152,7 +152,7 @@ fn other_standards_and_dialects() {
             ][..],
         ),
         ("g++", &[["-xc++", "-std=gnu++17"], ["-xc++", "-std=c++20"], ["-xc++", "-std=c++23"]][..]),
-        ("clang", &[["-xc", "-std=gnu11"], ["-xc", "-std=gnu2x"]][..]),
+        ("clang", &[["-xc", "-std=gnu11"], ["-xc", "-std=gnu2x"], ["-xc", "-masm=intel"]][..]),
         ("clang++", &[["-xc++", "-std=gnu++17"], ["-xc++", "-std=c++20"]][..]),
     ] {
         if !there(compiler) {

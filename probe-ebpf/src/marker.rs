@@ -140,11 +140,11 @@ fn note_loss(task: Task, buffer: u64, taken: u32) {
     }
 }
 
-const SMALL: u32 = events_in(BATCH_SLOTS[0]);
-const MEDIUM: u32 = events_in(BATCH_SLOTS[1]);
+const SMALL: u32 = slots_in(BATCH_SLOTS[0]);
+const MEDIUM: u32 = slots_in(BATCH_SLOTS[1]);
 
-/// How many events of a buffer fit into so many slots of a ring, besides its header.
-const fn events_in(slots: usize) -> u32 {
+/// How many slots of a buffer fit into so many slots of a ring, besides its header.
+const fn slots_in(slots: usize) -> u32 {
     ((slots * SLOT_LEN) as u32 - FIRST_SLOT) / SLOT_BYTES
 }
 

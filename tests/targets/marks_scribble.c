@@ -30,6 +30,7 @@ static void header(struct ctrace_c1_buffer *buffer) {
     buffer->stack = next_random();
     buffer->tid = (uint32_t)next_random();
     buffer->clock = (uint8_t)(next_random() % 4);
+    buffer->whole = (uint16_t)next_random();
     memset(buffer->reserved, (int)next_random(), sizeof buffer->reserved);
 }
 

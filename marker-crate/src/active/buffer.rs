@@ -16,6 +16,8 @@ pub(super) const FIRST: u32 = 64;
 /// The last slot. Who takes it empties the buffer.
 pub(super) const LAST: u32 = 4080;
 const SLOTS: usize = 252;
+/// In word 1: a whole call.
+const WHOLE: u64 = 2;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
 
 #[repr(C)]
@@ -34,7 +36,8 @@ pub(super) struct Buffer {
     pub(super) events: AtomicU64,
     pub(super) clock: AtomicU8,
     pub(super) flushing: AtomicU8,
-    /// How many slots of this batch hold a whole call.
+    /// How many slots of this batch hold a whole call. Exits raise it, for those who look from
+    /// outside; what counts is counted when the buffer is emptied.
     whole: AtomicU16,
     reserved: AtomicU32,
     pub(super) batch: AtomicU64,
@@ -95,9 +98,12 @@ impl Buffer {
         self.position.load(Relaxed).clamp(FIRST, SIZE as u32).wrapping_sub(FIRST) / 16
     }
 
-    /// How many events these slots hold, and forgets how many of them whole calls have two.
+    /// How many events this batch has, and tells how many of its slots hold a whole call.
     pub(super) fn count_events(&self) -> u64 {
-        u64::from(self.taken()) + u64::from(self.whole.swap(0, Relaxed))
+        let whole = |slot: &&Event| slot.word1.load(Relaxed) & WHOLE != 0;
+        let whole = self.slots.iter().filter(whole).count();
+        self.whole.store(whole as u16, Relaxed);
+        u64::from(self.taken()) + whole as u64
     }
 
     /// Whether an event was written that belongs to no slot taken in this batch: by a writer that
@@ -113,6 +119,7 @@ impl Buffer {
 
     /// Makes all slots empty.
     pub(super) fn wipe(&self) {
+        self.whole.store(0, Relaxed);
         // SAFETY: writes the slots and nothing else; who else writes them is this thread's
         // handlers, before or after, and at worst between two stores, which the format allows for.
         unsafe {

@@ -2,7 +2,7 @@
 //!
 //! Not Rust, for three reasons. A thread-local variable that is reached without a call cannot be
 //! had in stable `no_std` Rust. The caller is a scope in somebody's function, where every register
-//! that may change must be saved: here it is five of them. And the slot must be taken by one
+//! that may change must be saved: here it is five of them, seven at the exit. And the slot must be taken by one
 //! instruction, so that a signal handler comes before it or after it.
 //!
 //! The time is read first, so that there are but a few instructions between taking a slot and
@@ -119,7 +119,8 @@ pub extern "C" fn ctrace_marker_enter() {
 /// event of its own.
 ///
 /// That the last slot is of this call follows from its site and stack pointer. A handler that comes
-/// before the `cmpxchg` may have emptied the buffer: then the slot holds something else.
+/// before the `cmpxchg` may have emptied the buffer. Then the slot holds something else, or an entry of
+/// the same scope at another time: that one is given back its word 1.
 ///
 /// In: r10 and r11 as `enter` returned them. Changed: as `enter` does, r8, r9.
 #[unsafe(naked)]
@@ -169,9 +170,21 @@ pub(super) extern "C" fn ctrace_marker_exit() {
          mov r9, rax
          mov rax, r10
          cmpxchg qword ptr [rcx + rdx - 8], r8
-         jne 22f
+         jne 22f",
+        // Is the entry's time still the exit's less the duration?
+        "mov rax, r8
+         shr rax, 47
+         sub rax, r9
+         add rax, qword ptr [rcx + rdx - 16]
+         shl rax, 16
+         jnz 24f
+         21:
          add word ptr [rcx + 42], 1
-         ret",
+         ret
+         24:
+         mov rax, r8
+         cmpxchg qword ptr [rcx + rdx - 8], r10
+         jne 21b",
         "22:
          mov rax, r9",
         "23:

@@ -19,10 +19,11 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
         fence();
         local.fast.store(0, Relaxed);
         fence();
+        let count = buffer.count_events();
         runtime::flush(buffer);
         fence();
         let events = buffer.events.load(Relaxed);
-        buffer.events.store(events.wrapping_add(buffer.count_events()), Relaxed);
+        buffer.events.store(events.wrapping_add(count), Relaxed);
         buffer.wipe();
         fence();
         buffer.batch.store(buffer.batch.load(Relaxed).wrapping_add(1), Relaxed);

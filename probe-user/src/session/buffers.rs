@@ -30,8 +30,8 @@ pub struct OwnedBuffer {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     owned: OwnedBuffer,
-    /// Batch and position at the last look.
-    seen: Option<(u64, u32)>,
+    /// Batch, position and whole calls at the last look.
+    seen: Option<(u64, u32, u16)>,
     /// Since when the thread has it, until what it has written since then is handed on.
     since: Option<Nanos>,
     looked_at: bool,
@@ -144,7 +144,7 @@ impl Process {
             known.looked_at |= header.is_some();
             // Wiped or scribbled over: it may be a buffer again.
             let header = Header::parse(&header?)?;
-            let seen = known.seen.replace((header.batch, header.position));
+            let seen = known.seen.replace((header.batch, header.position, header.whole));
             (header.taken() > 0 && (all || seen != known.seen)).then_some(known)
         });
         changed.collect()

@@ -25,6 +25,9 @@ fn only_what_has_changed_is_read() {
     assert_eq!([false, false, true].map(|all| readings(&mut buffers, all)), [1, 0, 1]);
     *bytes = *buffer(0, 0, 4);
     assert_eq!([false, false].map(|all| readings(&mut buffers, all)), [1, 0]);
+    // The last event has become a whole call.
+    bytes[42] = 1;
+    assert_eq!([false, false].map(|all| readings(&mut buffers, all)), [1, 0]);
     buffers.forget_thread(own(), Tid(9));
     assert_eq!(readings(&mut buffers, true), 0);
 }

@@ -41,6 +41,8 @@ pub struct Header {
     /// Events written in all earlier batches.
     pub events: u64,
     pub clock: Clock,
+    /// About how many slots of this batch hold a whole call; nothing in what the programs shipped.
+    pub whole: u16,
     /// Its thread empties it.
     pub is_flushing: bool,
     /// A stack pointer of its thread.
@@ -66,6 +68,7 @@ impl Header {
             batch: word(bytes, 48),
             events: word(bytes, 32),
             clock,
+            whole: (word(bytes, 40) >> 16) as u16,
             is_flushing: bytes[41] != 0,
             stack: word(bytes, 56),
         })

@@ -58,9 +58,6 @@ struct Buffer {
     lane: usize,
     /// Events of its thread were lost since the last delivered one.
     lost_before: u64,
-    /// Events that are missing in all. Below 0 for a while where a signal handler emptied it before
-    /// all that was in it was counted.
-    missing: i64,
 }
 
 impl Markers {
@@ -237,7 +234,7 @@ impl Markers {
                 self.lanes += 1;
                 self.lanes - 1
             });
-            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0, missing: 0 }
+            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0 }
         })
     }
 
@@ -255,9 +252,7 @@ impl Markers {
         match (verdict, header) {
             (Verdict::New { missing }, Some(header)) => {
                 self.lost = self.lost.saturating_add(missing);
-                let known = buffer.missing.max(0);
-                buffer.missing = buffer.missing.saturating_add(missing);
-                let more = u64::try_from(buffer.missing.saturating_sub(known)).unwrap_or(0);
+                let more = u64::try_from(missing).unwrap_or(0);
                 buffer.lost_before = buffer.lost_before.saturating_add(more);
                 let slots = buffer.progress.take(&reading.bytes, reading.before.as_deref());
                 self.add_records(life, reading.tid, &header, slots, records);

@@ -123,22 +123,6 @@ fn a_lost_batch_marks_the_next_event() {
 }
 
 #[test]
-fn what_is_counted_with_the_next_batch_is_not_lost() {
-    let mut markers = markers();
-    let event = (1, STACK, SECTION, false);
-    // A handler emptied the buffer between the completion of a call and its being counted.
-    let mut first = reading(0, 0, &[event, event]);
-    complete(&mut first.bytes, 1, 1);
-    markers.read(first);
-    markers.read(reading(1, 2, &[event]));
-    markers.read(reading(2, 4, &[event]));
-    markers.read(reading(4, 7, &[event]));
-    let lost: Vec<u16> = records(&mut markers, 100).iter().map(|r| r.lost_before).collect();
-    assert_eq!(lost, [0, 0, 0, 0, 0, 2]);
-    assert_eq!(markers.lost(), 2);
-}
-
-#[test]
 fn each_buffer_has_a_lane_and_gives_it_back() {
     let mut markers = markers();
     add_sites(&mut markers, 20, &[Some(FuncId(1))]);

@@ -45,7 +45,7 @@ impl Tracer {
         if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
             self.notes.push(
                 "on kernels before 6.16, what the target's threads marked in their last 0.1 s may be \
-                 missing, unless they ended by themselves (at most 252 events each)"
+                 missing, unless they ended by themselves (at most 252 calls each)"
                     .to_owned(),
             );
         }
