@@ -34,19 +34,21 @@ const STAGES: &[(&str, Run)] = &[
     ("unit tests", unit_tests),
     ("fuzz", |_| crate::fuzz::run()),
     ("release build", release_build),
-    ("live tests", live_tests),
 ];
 
-/// Emulated processors wait most of the time, each for itself: these run side by side.
-const MACHINES: &[(&str, Run)] =
-    &[("vm-test on 6.1", |_| vm_test("6.1")), ("vm-test on 6.12", |_| vm_test("6.12"))];
+/// Tests that trace wait most of the time, and so do emulated processors: these run side by side.
+const TRACING: &[(&str, Run)] = &[
+    ("live tests", live_tests),
+    ("vm-test on 6.1", |_| vm_test("6.1")),
+    ("vm-test on 6.12", |_| vm_test("6.12")),
+];
 
 pub(crate) fn main(options: &Options) -> Result<()> {
     let mut summary = Summary::default();
     let wanted = |(name, _): &&(&str, Run)| {
         options.only.is_empty() || options.only.iter().any(|part| name.contains(&**part))
     };
-    let all = || STAGES.iter().chain(MACHINES);
+    let all = || STAGES.iter().chain(TRACING);
     if !all().any(|stage| wanted(&stage)) {
         let names: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no stage is named like that; there are: {}", names.join(", "));
@@ -55,11 +57,11 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         summary.add(run_stage(stage, options));
     }
     std::thread::scope(|scope| {
-        let machines = MACHINES.iter().filter(wanted);
+        let tracing = TRACING.iter().filter(wanted);
         let running: Vec<_> =
-            machines.map(|stage| scope.spawn(|| run_stage(stage, options))).collect();
-        for machine in running {
-            match machine.join() {
+            tracing.map(|stage| scope.spawn(|| run_stage(stage, options))).collect();
+        for stage in running {
+            match stage.join() {
                 Ok(stage) => summary.add(stage),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
