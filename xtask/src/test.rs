@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn stage_names_are_unique() {
-        let names: Vec<_> = STAGES.iter().chain(MACHINES).map(|(name, _)| name).collect();
+        let names: Vec<_> = STAGES.iter().chain(TRACING).map(|(name, _)| name).collect();
         for (index, name) in names.iter().enumerate() {
             assert!(!names[..index].contains(name));
         }
