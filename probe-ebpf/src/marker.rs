@@ -16,8 +16,9 @@ use aya_ebpf::{
 };
 use aya_log_ebpf::warn;
 use ctrace_common::{
-    BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD, BufferKey, Cookie,
-    FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN, ThreadBuffer,
+    BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD,
+    BufferKey, Cookie, FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN,
+    ThreadBuffer,
 };
 
 /// The site of a runtime: where it is in the process tells where the scopes are.
