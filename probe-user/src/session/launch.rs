@@ -1,7 +1,7 @@
 //! Starting a command so that probes are in place before its first instruction.
 
 use super::{
-    Origin, Setup,
+    Setup,
     output::Output,
     plan::Plan,
     trace::{self, Ending},
@@ -13,7 +13,7 @@ use crate::{
     ui,
 };
 use anyhow::{Context, bail};
-use ctrace_core::{report::TargetReport, units::Pid};
+use ctrace_core::units::Pid;
 use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
 use std::{
     ffi::OsString,
@@ -43,20 +43,14 @@ pub fn trace(
     prepared: impl FnOnce(&Plan, Pid) -> Ending,
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
-    let mut setup = Setup::plan(what, &resolved.objects)?;
-    let plan = std::mem::take(&mut setup.plan);
+    let setup = Setup::plan(what, &resolved.objects)?;
     for remark in resolved.remarks() {
         ui::say(&remark);
     }
     let mut launched = Launched::stopped(&resolved.command, words, streams)?;
     let pid = launched.pid();
-    let target = TargetReport {
-        pid: Some(pid),
-        exe: Some(resolved.exe.display().to_string()),
-        command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        ..TargetReport::default()
-    };
-    let mut tracer = setup.tracer(pid, Origin::Launched, target, output)?;
+    let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (mut tracer, plan) = setup.launched(pid, &resolved.exe, command, output)?;
     let ending = prepared(&plan, pid);
     tracer.arm(&plan, &resolved.objects)?;
     drop(plan);

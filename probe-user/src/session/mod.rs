@@ -30,4 +30,4 @@ pub mod trace;
 pub mod tracer;
 pub mod unarmed;
 
-pub use setup::{Origin, Setup, describe, filter, planner};
+pub use setup::{Setup, describe, filter, planner};

@@ -31,10 +31,11 @@ use ctrace_core::{
     report::TargetReport,
     units::{Nanos, Pid, Tid},
 };
+use std::path::Path;
 
 /// Where the target comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+enum Origin {
     /// It runs already, and is not to be stopped ever.
     Running,
     /// Our own child, stopped short of executing the command.
@@ -81,28 +82,41 @@ impl<'a> Setup<'a> {
 
     /// Makes everything ready to trace a process that runs already: what is left is
     /// [`Tracer::arm`] with the plan.
-    pub fn running(mut self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
-        let plan = std::mem::take(&mut self.plan);
-        let pid = Pid(process.pid());
-        let target = TargetReport {
-            pid: Some(pid),
-            exe: Some(process.exe().display().to_string()),
-            command: process.command().to_vec(),
-            ..TargetReport::default()
-        };
-        let mut tracer = self.tracer(pid, Origin::Running, target, output)?;
+    pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
+        let (pid, command) = (Pid(process.pid()), process.command().to_vec());
+        let (mut tracer, plan) =
+            self.tracer(pid, Origin::Running, process.exe(), command, output)?;
         tracer.introduce(process);
         Ok((tracer, plan))
     }
 
-    /// Loads the eBPF programs and makes everything ready for [`Tracer::arm`].
-    pub fn tracer(
+    /// The same for a command that is to be launched, as this process.
+    pub fn launched(
         self,
         pid: Pid,
-        origin: Origin,
-        target: TargetReport,
+        exe: &Path,
+        command: Vec<String>,
         output: Output,
-    ) -> anyhow::Result<Tracer> {
+    ) -> anyhow::Result<(Tracer, Plan)> {
+        self.tracer(pid, Origin::Launched, exe, command, output)
+    }
+
+    /// Loads the eBPF programs.
+    fn tracer(
+        mut self,
+        pid: Pid,
+        origin: Origin,
+        exe: &Path,
+        command: Vec<String>,
+        output: Output,
+    ) -> anyhow::Result<(Tracer, Plan)> {
+        let plan = std::mem::take(&mut self.plan);
+        let target = TargetReport {
+            pid: Some(pid),
+            exe: Some(exe.display().to_string()),
+            command,
+            ..TargetReport::default()
+        };
         let probes = &self.args.probes;
         let markers = self.planner.asks_for_markers();
         // A batch of markers has to find a whole page.
@@ -158,7 +172,7 @@ impl<'a> Setup<'a> {
             pid,
             target,
         };
-        Ok(Tracer::new(parts, probes.budget))
+        Ok((Tracer::new(parts, probes.budget), plan))
     }
 }
 
