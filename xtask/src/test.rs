@@ -24,49 +24,49 @@ pub(crate) struct Options {
 
 type Run = fn(&Options) -> Result<(Outcome, Counts)>;
 
-const STAGES: &[(&str, Run)] = &[
-    ("setup", setup),
-    ("format", format),
-    ("format of the eBPF programs", format_ebpf),
-    ("clippy", clippy),
-    ("clippy of the eBPF programs", clippy_ebpf),
-    ("build without a BPF toolchain", build_without_bpf),
-    ("unit tests", unit_tests),
-    ("fuzz", |_| crate::fuzz::run()),
-    ("release build", release_build),
+/// What is in a group runs side by side: a test waits often, and so does an emulated processor.
+const GROUPS: &[&[(&str, Run)]] = &[
+    &[("setup", setup)],
+    &[("format", format)],
+    &[("format of the eBPF programs", format_ebpf)],
+    &[("clippy", clippy)],
+    &[("clippy of the eBPF programs", clippy_ebpf)],
+    &[("build without a BPF toolchain", build_without_bpf)],
+    &[("unit tests", unit_tests), ("release build", release_build)],
+    &[("fuzz", |_| crate::fuzz::run())],
+    &[
+        ("live tests", live_tests),
+        ("vm-test on 6.1", |_| vm_test("6.1")),
+        ("vm-test on 6.12", |_| vm_test("6.12")),
+    ],
 ];
 
-/// Tests that trace wait most of the time, and so do emulated processors: these run side by side.
-const TRACING: &[(&str, Run)] = &[
-    ("live tests", live_tests),
-    ("vm-test on 6.1", |_| vm_test("6.1")),
-    ("vm-test on 6.12", |_| vm_test("6.12")),
-];
+fn all() -> impl Iterator<Item = &'static (&'static str, Run)> {
+    GROUPS.iter().copied().flatten()
+}
 
 pub(crate) fn main(options: &Options) -> Result<()> {
     let mut summary = Summary::default();
     let wanted = |(name, _): &&(&str, Run)| {
         options.only.is_empty() || options.only.iter().any(|part| name.contains(&**part))
     };
-    let all = || STAGES.iter().chain(TRACING);
     if !all().any(|stage| wanted(&stage)) {
         let names: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no stage is named like that; there are: {}", names.join(", "));
     }
-    for stage in STAGES.iter().filter(wanted) {
-        summary.add(run_stage(stage, options));
-    }
-    std::thread::scope(|scope| {
-        let tracing = TRACING.iter().filter(wanted);
-        let running: Vec<_> =
-            tracing.map(|stage| scope.spawn(|| run_stage(stage, options))).collect();
-        for stage in running {
-            match stage.join() {
-                Ok(stage) => summary.add(stage),
-                Err(panic) => std::panic::resume_unwind(panic),
+    for group in GROUPS {
+        std::thread::scope(|scope| {
+            let stages = group.iter().filter(wanted);
+            let running: Vec<_> =
+                stages.map(|stage| scope.spawn(|| run_stage(stage, options))).collect();
+            for stage in running {
+                match stage.join() {
+                    Ok(stage) => summary.add(stage),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
             }
-        }
-    });
+        });
+    }
     println!("\n{}", summary.render().trim_end());
     if summary.failed() {
         bail!("not all passed; logs are in {}", paths::target().join("xtask").display());
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn stage_names_are_unique() {
-        let names: Vec<_> = STAGES.iter().chain(TRACING).map(|(name, _)| name).collect();
+        let names: Vec<_> = all().map(|(name, _)| name).collect();
         for (index, name) in names.iter().enumerate() {
             assert!(!names[..index].contains(name));
         }
