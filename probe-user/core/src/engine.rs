@@ -15,7 +15,6 @@ use crate::report::{Extras, Report, TargetReport};
 use crate::spool::Spool;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, Pid, Tid};
-use ctrace_common::Record;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -165,7 +164,7 @@ impl Engine {
     /// the events of markers up to there find their times.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         let (order, rings) = (&mut self.order, self.rings);
-        let push = |lane, records: &[Record]| order.push_sorted(rings + lane, records);
+        let push = |lane, events: &[Event]| order.push_sorted(rings + lane, events);
         self.markers.sample(sample, through, push);
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }

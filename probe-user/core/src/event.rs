@@ -11,8 +11,9 @@ const KIND_SHIFT: u32 = 32;
 const SITE_SHIFT: u32 = 40;
 const LOST_SHIFT: u32 = 48;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
     ts: u64,
     sp: u64,
     /// Process and thread.
@@ -35,8 +36,30 @@ impl Event {
         })
     }
 
+    /// An event of a scope: `place` is [`Self::place`] of it, `who` as in [`Self::who_is`].
     #[inline]
-    pub(crate) fn ts(&self) -> u64 {
+    pub(crate) fn of_scope(kind: Kind, ts: u64, sp: u64, who: u64, place: u64) -> Self {
+        Self { ts, sp, who, what: (kind as u64) << KIND_SHIFT | place }
+    }
+
+    /// A function, and which of the places of its scope.
+    #[inline]
+    pub(crate) fn place(func: FuncId, site: u8) -> u64 {
+        u64::from(site) << SITE_SHIFT | u64::from(func.0)
+    }
+
+    pub(crate) fn who_is(pid: Pid, tid: Tid) -> u64 {
+        u64::from(tid.0) << 32 | u64::from(pid.0)
+    }
+
+    /// So many events of its thread were lost before.
+    pub(crate) fn after_loss(&mut self, lost: u16) {
+        self.what = self.what << 16 >> 16 | u64::from(lost) << LOST_SHIFT;
+    }
+
+    /// When, in nanoseconds.
+    #[inline]
+    pub fn ts(&self) -> u64 {
         self.ts
     }
 
@@ -77,15 +100,16 @@ impl Event {
         (self.what >> SITE_SHIFT) as u8
     }
 
+    /// How many events of its thread were lost before it.
     #[inline]
-    pub(crate) fn follows_loss(&self) -> bool {
-        self.what >> LOST_SHIFT > 0
+    pub(crate) fn lost_before(&self) -> u16 {
+        (self.what >> LOST_SHIFT) as u16
     }
 
     /// Whether it is the end of a call that began with `entered`, with nothing lost between.
     #[inline]
     pub(crate) fn ends(&self, entered: &Self, by: Kind) -> bool {
-        let place = u64::from(entered.site()) << SITE_SHIFT | u64::from(entered.func().0);
+        let place = Self::place(entered.func(), entered.site());
         let returned = (by as u64) << KIND_SHIFT | place;
         self.who == entered.who && self.sp == entered.sp && self.what == returned
     }
@@ -97,11 +121,10 @@ impl From<ctrace_common::Record> for Event {
         Self {
             ts: record.ts_ns,
             sp: record.sp,
-            who: u64::from(record.tid) << 32 | u64::from(record.pid),
+            who: Self::who_is(Pid(record.pid), Tid(record.tid)),
             what: u64::from(record.lost_before) << LOST_SHIFT
-                | u64::from(record.reserved) << SITE_SHIFT
                 | u64::from(record.kind) << KIND_SHIFT
-                | u64::from(record.probe),
+                | Self::place(FuncId(record.probe), record.reserved),
         }
     }
 }
@@ -121,7 +144,7 @@ mod tests {
             assert_eq!((event.ts(), event.sp()), (record.ts_ns, record.sp));
             assert_eq!((event.pid(), event.tid()), (Pid(record.pid), Tid(record.tid)));
             assert_eq!((event.func(), event.kind()), (FuncId(record.probe), Some(kind)));
-            assert!(event.follows_loss());
+            assert_eq!(event.lost_before(), record.lost_before);
         }
     }
 

@@ -66,6 +66,6 @@ impl Tracker {
         histograms.resize(nodes.len(), Histogram::default());
         let timed = spool.before(&cut).flatten().filter(|call| call.timed);
         self.counter.count(histograms, timed.map(|call| (call.node as usize, call.duration)));
-        spool.forget_before(&cut);
+        drop(spool.take_before(&cut));
     }
 }

@@ -13,7 +13,7 @@ mod by_function;
 pub mod decode;
 pub mod diff;
 pub mod engine;
-mod event;
+pub mod event;
 pub mod export;
 pub mod filter;
 mod fold;

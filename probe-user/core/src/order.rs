@@ -14,7 +14,7 @@
 //! out of order is sorted as a whole when it is released.
 
 use crate::event::Event;
-use ctrace_common::{Control, Record};
+use ctrace_common::Control;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
@@ -166,18 +166,18 @@ impl Order {
     }
 
     /// Events in order of time.
-    pub(crate) fn push_sorted(&mut self, ring: usize, records: &[Record]) {
-        let [first, .., last] = records else {
-            return records.iter().for_each(|&record| self.push_event(ring, record.into()));
+    pub(crate) fn push_sorted(&mut self, ring: usize, events: &[Event]) {
+        let [first, .., last] = events else {
+            return events.iter().for_each(|&event| self.push_event(ring, event));
         };
         if ring >= self.rings.len() {
             self.grow(ring + 1);
         }
         let ring = &mut self.rings[ring];
         // One older than the last before: rare, and left to be sorted.
-        ring.sorted &= ring.newest <= first.ts_ns || ring.queue.is_empty();
-        ring.newest = last.ts_ns;
-        ring.queue.extend(records.iter().map(|&record| Event::from(record)));
+        ring.sorted &= ring.newest <= first.ts() || ring.queue.is_empty();
+        ring.newest = last.ts();
+        ring.queue.extend(events);
     }
 
     pub(crate) fn push_control(&mut self, control: Control) {
@@ -243,7 +243,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_common::Kind;
+    use ctrace_common::{Kind, Record};
 
     #[derive(Default)]
     struct Seen(Vec<(u32, u32, bool)>);

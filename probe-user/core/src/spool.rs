@@ -11,7 +11,7 @@
 
 mod log;
 
-pub(crate) use log::{Backward, Log};
+pub(crate) use log::{Backward, Log, Taken};
 
 use crate::units::ThreadId;
 use log::LogCut;
@@ -177,25 +177,21 @@ impl Spool {
         Cut { logs, bytes }
     }
 
-    /// The same with their threads.
-    pub(crate) fn threads_before<'a>(
-        &'a self,
-        cut: &'a Cut,
-    ) -> impl Iterator<Item = (ThreadId, Backward<'a>)> {
-        self.logs.iter().map(Log::owner).zip(self.before(cut))
-    }
-
     /// What each log holds before the cut, by their places then.
     pub(crate) fn before<'a>(&'a self, cut: &'a Cut) -> impl Iterator<Item = Backward<'a>> {
         let logs = cut.logs.iter().zip(&self.logs);
         logs.map(|(cut, log)| log.before(cut).unwrap_or_default())
     }
 
-    /// Forgets what lies before the cut.
-    pub(crate) fn forget_before(&mut self, cut: &Cut) {
+    /// Takes out what lies before the cut.
+    pub(crate) fn take_before(&mut self, cut: &Cut) -> Vec<Taken> {
         self.bytes -= cut.bytes;
+        let mut all = Vec::new();
         for (place, (cut, log)) in cut.logs.iter().zip(&mut self.logs).enumerate() {
-            self.bytes -= log.forget_before(cut);
+            if let Some(taken) = log.take_before(cut) {
+                self.bytes -= taken.bytes();
+                all.push(taken);
+            }
             if log.generation != 0 && log.is_empty() {
                 *log = Log::default();
                 self.bytes -= size_of::<Log>();
@@ -203,6 +199,7 @@ impl Spool {
             }
         }
         self.bytes_at_cut = self.bytes_at_cut.min(self.bytes);
+        all
     }
 
     pub(crate) fn clear(&mut self) {

@@ -125,7 +125,7 @@ impl Tracker {
                 continue;
             };
             *hits += 1;
-            if event.follows_loss() {
+            if event.lost_before() > 0 {
                 stacks.damage();
             }
             if ts < stacks.last {

@@ -86,8 +86,8 @@ mod tests {
                 passed: None,
                 before: None,
             });
-            markers.sample(sample(), Nanos::MAX, |_, records| {
-                off.extend(records.iter().map(|record| record.ts_ns.abs_diff(event.time.0)));
+            markers.sample(sample(), Nanos::MAX, |_, events| {
+                off.extend(events.iter().map(|seen| seen.ts().abs_diff(event.time.0)));
             });
         }
         off.sort_unstable();

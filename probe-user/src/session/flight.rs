@@ -89,10 +89,11 @@ impl Flight {
     }
 
     pub fn take(&mut self, blocks: Vec<Block>) {
-        for block in blocks {
+        for mut block in blocks {
             self.definitions.note(&block);
             if block.kind == BlockKind::Calls {
-                self.bytes += block.contents.len();
+                block.pack();
+                self.bytes += block.bytes();
                 self.chunks.push_back(Arc::new(block));
             }
         }
@@ -102,7 +103,7 @@ impl Flight {
             && self.chunks.len() > 1
             && (chunk.window().end < oldest || self.bytes > self.asked.memory)
         {
-            self.bytes -= chunk.contents.len();
+            self.bytes -= chunk.bytes();
             self.chunks.pop_front();
         }
         let from = self.chunks.front().map_or(newest, |chunk| chunk.window().start);

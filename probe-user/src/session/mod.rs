@@ -1,6 +1,7 @@
 //! One tracing session: plans probes, attaches them, moves records into the engine, ends.
 
 pub mod arm;
+pub mod behind;
 pub mod bell;
 pub mod budget;
 pub mod buffers;

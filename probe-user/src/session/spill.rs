@@ -1,7 +1,8 @@
 //! Every call of a session that reports once, for exact numbers: a recording without a name, in
 //! memory as far as `--spool` allows and in a temporary file beyond.
 
-use anyhow::Context;
+use super::behind::Behind;
+use anyhow::bail;
 use ctrace_core::{
     engine::ReportMeta,
     record::{Block, End, ReadAt, Recording, Start, Writer},
@@ -16,47 +17,86 @@ use std::{
 };
 
 pub struct Spill {
-    /// From when calls count.
-    writer: Option<Writer<Store>>,
     max_memory: u64,
-    is_full: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Calls do not count yet, or have been reported.
+    Idle,
+    Writing(Behind<Kept>),
+    Full(Writer<Store>),
+}
+
+/// What is kept, and why no more can be.
+struct Kept {
+    writer: Writer<Store>,
+    failure: Option<io::Error>,
 }
 
 impl Spill {
     pub fn new(max_memory: u64) -> Self {
-        Self { writer: None, max_memory, is_full: false }
+        Self { max_memory, stage: Stage::Idle }
     }
 
     pub fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
         let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
         let start = Start { start_ns, ..Start::default() };
-        self.writer = Some(Writer::uncompressed(store, &start)?);
+        let open = move || Ok(Kept { writer: Writer::uncompressed(store, &start)?, failure: None });
+        let write = |kept: &mut Kept, block: Block| {
+            kept.failure = kept.writer.write(&block).err();
+            Ok(kept.failure.is_none())
+        };
+        self.stage = Stage::Writing(Behind::start("spill", open, write)?);
         Ok(())
     }
 
     /// Once it fails nothing more can be kept, but what was there before can be reported.
     pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
-        let writer = self.writer.as_mut().context("calls do not count yet")?;
-        if self.is_full {
-            return Ok(());
+        match &self.stage {
+            Stage::Writing(thread) if thread.write(blocks).is_err() => {}
+            _ => return Ok(()),
         }
-        let written = blocks.iter().try_for_each(|block| writer.write(block));
-        self.is_full = written.is_err();
-        written.with_context(|| {
-            let folder = folder();
-            format!("no room for more calls in {} (TMPDIR says where, --spool how much stays in memory)", folder.display())
-        })
+        let (writer, failure) = self.end()?;
+        self.stage = Stage::Full(writer);
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Nothing more is kept; the failure is told once.
+    fn end(&mut self) -> anyhow::Result<(Writer<Store>, Option<anyhow::Error>)> {
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Writing(thread) => {
+                let Kept { writer, failure } = thread.join()?;
+                Ok((writer, failure.map(no_room)))
+            }
+            Stage::Full(writer) => Ok((writer, None)),
+            Stage::Idle => bail!("calls do not count yet"),
+        }
     }
 
     /// The report of everything up to `end`.
-    pub fn report(&mut self, end_ns: Nanos, meta: ReportMeta) -> anyhow::Result<Report> {
-        let writer = self.writer.take().context("calls do not count yet")?;
-        let store = match self.is_full {
+    pub fn report(&mut self, end_ns: Nanos, mut meta: ReportMeta) -> anyhow::Result<Report> {
+        let is_full = matches!(self.stage, Stage::Full(_));
+        let (writer, failure) = self.end()?;
+        let store = match is_full || failure.is_some() {
             true => writer.into_inner(),
             false => writer.finish(&End { end_ns, ..End::default() })?,
         };
+        meta.notes.extend(failure.as_ref().map(stopped_early));
         Ok(report_with(&Recording::open(store)?, &Query::default(), meta))
     }
+}
+
+fn no_room(error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!(
+        "no room for more calls in {} (TMPDIR says where, --spool how much stays in memory)",
+        folder().display()
+    ))
+}
+
+/// The note that tells it.
+pub fn stopped_early(failure: &anyhow::Error) -> String {
+    format!("tracing stopped early: {failure:#}")
 }
 
 /// Memory, then a file that nobody else sees.

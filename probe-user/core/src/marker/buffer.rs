@@ -79,31 +79,56 @@ impl Progress {
 
     /// What is new in the slots of a reading. `before` is an earlier reading of a buffer that may be
     /// written to meanwhile: only slots that are in both are written to their end.
-    #[inline]
-    pub(super) fn take<'a>(
+    pub(super) fn take(
         &mut self,
-        bytes: &'a [u8; BUFFER_LEN],
+        bytes: &[u8; BUFFER_LEN],
         before: Option<&[u8; BUFFER_LEN]>,
-    ) -> impl Iterator<Item = Slot> + use<'a> {
+    ) -> News {
         let (mut there, mut whole) = written(bytes);
         if let Some(before) = before {
             each(&mut there, &written(before).0, |there, before| there & before);
             each(&mut whole, &there, |whole, there| whole & there);
         }
-        let known = self.seen;
         let mut fresh = there;
         each(&mut fresh, &self.seen, |there, seen| there & !seen);
         let mut completed = whole;
         each(&mut completed, &self.whole, |whole, known| whole & !known);
         self.accounted = self.accounted.saturating_add(count(&fresh) + count(&completed));
+        let mut ends = completed;
+        each(&mut ends, &self.seen, |completed, seen| completed & seen);
+        each(&mut fresh, &ends, |fresh, ends| fresh | ends);
         each(&mut self.seen, &there, |seen, there| seen | there);
         each(&mut self.whole, &whole, |known, whole| known | whole);
-        each(&mut fresh, &completed, |fresh, completed| fresh | completed);
-        let is_in = |slots: &Slots, index: usize| slots[index / 64] >> (index % 64) & 1 == 1;
-        (0..SLOTS).filter(move |index| is_in(&fresh, *index)).map(move |index| {
-            let slot = Slot::read(bytes, index);
-            if is_in(&known, index) { slot.into_exit() } else { slot }
-        })
+        News { slots: fresh, ends }
+    }
+}
+
+/// What is new in a reading.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    slots: Slots,
+    /// Those of them whose entry is known.
+    ends: Slots,
+}
+
+impl News {
+    /// How many slots are new.
+    pub(super) fn slots(&self) -> u64 {
+        count(&self.slots)
+    }
+
+    /// Each new slot of the reading, in their order.
+    #[inline]
+    pub(super) fn read(&self, bytes: &[u8; BUFFER_LEN], mut each: impl FnMut(Slot)) {
+        for (nth, (&slots, &ends)) in self.slots.iter().zip(&self.ends).enumerate() {
+            let mut slots = slots;
+            while slots != 0 {
+                let bit = slots.trailing_zeros();
+                slots &= slots - 1;
+                let slot = Slot::read(bytes, 64 * nth + bit as usize);
+                each(if ends >> bit & 1 == 1 { slot.into_exit() } else { slot });
+            }
+        }
     }
 }
 
@@ -118,11 +143,13 @@ fn count(slots: &Slots) -> u64 {
 /// Slots in which something is written, and those of them that hold a whole call.
 fn written(bytes: &[u8; BUFFER_LEN]) -> (Slots, Slots) {
     let (mut written, mut whole) = (Slots::default(), Slots::default());
-    for index in 0..SLOTS {
-        let is_written = Slot::is_written(bytes, index);
-        let is_whole = is_written & Slot::is_whole_call(bytes, index);
-        written[index / 64] |= u64::from(is_written) << (index % 64);
-        whole[index / 64] |= u64::from(is_whole) << (index % 64);
+    for (nth, (written, whole)) in written.iter_mut().zip(&mut whole).enumerate() {
+        for bit in 0..64 {
+            let is_written = Slot::is_written(bytes, 64 * nth + bit);
+            let is_whole = is_written & Slot::is_whole_call(bytes, 64 * nth + bit);
+            *written |= u64::from(is_written) << bit;
+            *whole |= u64::from(is_whole) << bit;
+        }
     }
     (written, whole)
 }
@@ -157,8 +184,8 @@ mod tests {
         let got = header.map_or(Verdict::Malformed, |header| progress.turn_to(&header, TIME));
         let mut taken = Vec::new();
         if let Verdict::New { .. } = got {
-            let slots = progress.take(bytes, before.map(|b| &**b));
-            taken.extend(slots.map(|slot| slot.time - 1));
+            let news = progress.take(bytes, before.map(|b| &**b));
+            news.read(bytes, |slot| taken.push(slot.time - 1));
         }
         assert_eq!(got, verdict);
         assert_eq!(taken, times.into_iter().collect::<Vec<_>>());

@@ -4,6 +4,7 @@
 //! assumed: the session takes a sample after each reading of the buffers. Whatever was read lies
 //! between two samples, and between two samples the relation is a straight line.
 
+use super::layout::{Clock, TIME_BITS};
 use crate::units::Nanos;
 use std::collections::VecDeque;
 
@@ -43,7 +44,7 @@ pub(super) struct ClockMap {
 
 /// Between two samples.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+struct Line {
     from: ClockSample,
     to: ClockSample,
     /// Nanoseconds a tick.
@@ -58,14 +59,8 @@ impl Line {
         Some(Self { from, to, slope })
     }
 
-    #[inline]
-    pub(super) fn contains(&self, ticks: Ticks) -> bool {
-        (self.from.ticks..self.to.ticks).contains(&ticks)
-    }
-
     /// The time at `ticks`, on this line or on its way beyond its ends.
-    #[inline]
-    pub(super) fn at(&self, ticks: Ticks) -> Nanos {
+    fn at(&self, ticks: Ticks) -> Nanos {
         let scaled = |ticks: u64| {
             let wide = (u128::from(ticks) * u128::from(self.slope)) >> SHIFT;
             u64::try_from(wide).unwrap_or(u64::MAX)
@@ -110,32 +105,62 @@ impl ClockMap {
         ClockResidual { samples, mean, largest: Nanos(largest) }
     }
 
-    /// All bits of a reading whose low bits an event carried: before the last sample or just after.
-    #[inline]
-    pub(super) fn ticks(&self, low: u64, bits: u32) -> Option<Ticks> {
-        Some(Ticks(complete(self.latest?.ticks.0, low, bits)))
-    }
-
-    /// The same for a writer that has no TSC.
-    #[inline]
-    pub(super) fn time(&self, low: u64, bits: u32) -> Option<Nanos> {
-        Some(Nanos(complete(self.latest?.time.0, low, bits)))
+    /// For events of a buffer; `None` as long as there is no sample.
+    pub(super) fn times(&self, clock: Clock) -> Option<Times<'_>> {
+        let latest = self.latest?;
+        let (latest, span) = match clock {
+            Clock::Tsc => (latest.ticks.0, 0),
+            Clock::Monotonic => (latest.time.0, u64::MAX),
+        };
+        let latest = latest.saturating_add(AHEAD);
+        Some(Times { map: self, latest, from: 0, span, time: 0, slope: 1 << SHIFT })
     }
 
     /// The line that `ticks` lies on, or is nearest to.
-    pub(super) fn line(&self, ticks: Ticks) -> Option<Line> {
+    fn line(&self, ticks: Ticks) -> Option<Line> {
         let after = self.lines.partition_point(|line| line.to.ticks <= ticks);
         self.lines.get(after.min(self.lines.len().checked_sub(1)?)).copied()
     }
 }
 
-#[inline]
-fn complete(latest: u64, low: u64, bits: u32) -> u64 {
-    /// What the clocks of two processors may differ by, generously.
-    const AHEAD: u64 = 1 << 20;
-    let latest = latest.saturating_add(AHEAD);
-    let age = latest.wrapping_sub(low) & ((1 << bits) - 1);
-    latest.saturating_sub(age)
+/// What the clocks of two processors may differ by, generously.
+const AHEAD: u64 = 1 << 20;
+
+/// Times of events, from the low bits of the writer's clock that they carry.
+#[derive(Debug)]
+pub(super) struct Times<'a> {
+    map: &'a ClockMap,
+    /// No event is later by the writer's clock.
+    latest: u64,
+    // The last line that was used, from where on and how far.
+    from: u64,
+    span: u64,
+    time: u64,
+    slope: u64,
+}
+
+impl Times<'_> {
+    /// `None` while the relation of the clocks is not known.
+    #[inline]
+    pub(super) fn at(&mut self, low: u64) -> Option<u64> {
+        let age = self.latest.wrapping_sub(low) & ((1 << TIME_BITS) - 1);
+        let whole = self.latest.saturating_sub(age);
+        let after = whole.wrapping_sub(self.from);
+        if after >= self.span {
+            return self.on_another_line(Ticks(whole));
+        }
+        let nanos = (u128::from(after) * u128::from(self.slope)) >> SHIFT;
+        Some(self.time.wrapping_add(nanos as u64))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_another_line(&mut self, ticks: Ticks) -> Option<u64> {
+        let line = self.map.line(ticks)?;
+        (self.from, self.time, self.slope) = (line.from.ticks.0, line.from.time.0, line.slope);
+        self.span = line.to.ticks.0 - line.from.ticks.0;
+        Some(line.at(ticks).0)
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +209,7 @@ mod tests {
     fn a_sample_that_goes_back_starts_anew() {
         let map = map(&[(1000, 500), (3000, 1500), (100, 2000), (100, 2000), (1100, 2500)]);
         check(&map, 600, 2250);
-        assert_eq!(map.ticks(1090, 48), Some(Ticks(1090)));
+        assert_eq!(map.times(Clock::Tsc).and_then(|mut times| times.at(1090)), Some(2495));
     }
 
     #[test]
@@ -197,16 +222,24 @@ mod tests {
 
     #[test]
     fn low_bits_are_completed() {
-        let map = map(&[(0, 0), (0x5_0000_0000_1000, 1)]);
-        let complete = |low| map.ticks(low, 48).expect("a sample").0;
-        assert_eq!(complete(0x0fff), 0x5_0000_0000_0fff);
-        assert_eq!(complete(0x1001), 0x5_0000_0000_1001);
-        assert_eq!(complete(0xffff_ffff_ffff), 0x4_ffff_ffff_ffff);
+        let map = map(&[(0, 0), (0x5_0000_0000_1000, 0x5_0000_0000_1000)]);
+        for clock in [Clock::Tsc, Clock::Monotonic] {
+            let mut times = map.times(clock).expect("a sample");
+            for (low, all) in [
+                (0x0fff, 0x5_0000_0000_0fff),
+                (0x1001, 0x5_0000_0000_1001),
+                (0xffff_ffff_ffff, 0x4_ffff_ffff_ffff),
+            ] {
+                assert_eq!(times.at(low), Some(all), "{clock:?}");
+            }
+        }
     }
 
     #[test]
     fn without_samples_nothing_is_known() {
-        assert!(map(&[]).ticks(5, 48).is_none());
-        assert!(map(&[(1, 1)]).line(Ticks(5)).is_none());
+        assert!(map(&[]).times(Clock::Monotonic).is_none());
+        let one = map(&[(1, 1)]);
+        assert_eq!(one.times(Clock::Tsc).and_then(|mut times| times.at(1)), None);
+        assert!(one.line(Ticks(5)).is_none());
     }
 }

@@ -102,12 +102,12 @@ pub(super) struct Slot {
     pub(super) sp_bits: u32,
     /// Address of the scope's site.
     pub(super) site: u64,
-    pub(super) event: Event,
+    pub(super) moment: Moment,
 }
 
 /// What a slot tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum Moment {
     Enter,
     Exit,
     /// Both, and how long it is from the one to the other.
@@ -133,24 +133,24 @@ impl Slot {
     pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Self {
         let [time, tag] = words(buffer, index);
         let low = time >> TIME_BITS << 4;
-        let (event, sp, sp_bits) = if tag & WHOLE != 0 {
-            (Event::Whole(tag >> SITE_BITS), low, NEAR_SP_BITS)
+        let (moment, sp, sp_bits) = if tag & WHOLE != 0 {
+            (Moment::Whole(tag >> SITE_BITS), low, NEAR_SP_BITS)
         } else {
-            let event = if tag & EXIT != 0 { Event::Exit } else { Event::Enter };
-            (event, low | tag >> SITE_BITS << NEAR_SP_BITS, SP_BITS)
+            let moment = if tag & EXIT != 0 { Moment::Exit } else { Moment::Enter };
+            (moment, low | tag >> SITE_BITS << NEAR_SP_BITS, SP_BITS)
         };
-        Self { time: time & TIME_MASK, sp, sp_bits, site: tag & SITE_MASK, event }
+        Self { time: time & TIME_MASK, sp, sp_bits, site: tag & SITE_MASK, moment }
     }
 
     /// The slot of a whole call whose entry is known: its exit.
     pub(super) fn into_exit(self) -> Self {
-        match self.event {
-            Event::Whole(duration) => Self {
+        match self.moment {
+            Moment::Whole(duration) => Self {
                 time: self.time.wrapping_add(duration) & TIME_MASK,
-                event: Event::Exit,
+                moment: Moment::Exit,
                 ..self
             },
-            Event::Enter | Event::Exit => self,
+            Moment::Enter | Moment::Exit => self,
         }
     }
 
@@ -248,7 +248,7 @@ pub(super) mod tests {
         let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
         put(&mut bytes, 3, (time, sp, site, true));
         let slot = Slot::read(&bytes, 3);
-        assert_eq!((slot.time, slot.site, slot.event), (time, site, Event::Exit));
+        assert_eq!((slot.time, slot.site, slot.moment), (time, site, Moment::Exit));
         assert_eq!(slot.stack_pointer(sp + (1 << 35)), sp);
         assert_eq!(slot.stack_pointer(sp - (1 << 35)), sp);
         assert!(Slot::is_written(&bytes, 3) && !Slot::is_written(&bytes, 2));
@@ -264,12 +264,12 @@ pub(super) mod tests {
         complete(&mut bytes, 3, 0x1_ffff);
         assert!(Slot::is_written(&bytes, 3) && Slot::is_whole_call(&bytes, 3));
         let slot = Slot::read(&bytes, 3);
-        assert_eq!((slot.time, slot.site, slot.event), (time, site, Event::Whole(0x1_ffff)));
+        assert_eq!((slot.time, slot.site, slot.moment), (time, site, Moment::Whole(0x1_ffff)));
         for near in [sp + (1 << 19), sp - (1 << 19) + 1, sp] {
             assert_eq!(slot.stack_pointer(near), sp);
         }
         let exit = slot.into_exit();
-        assert_eq!((exit.time, exit.site, exit.event), (0x1_feff, site, Event::Exit));
+        assert_eq!((exit.time, exit.site, exit.moment), (0x1_feff, site, Moment::Exit));
         assert_eq!(exit.stack_pointer(sp), sp);
     }
 }

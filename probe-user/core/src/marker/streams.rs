@@ -1,13 +1,14 @@
 //! The buffers of all processes, from readings to records.
 
-use super::buffer::{Progress, Verdict};
-use super::clock::{ClockMap, ClockResidual, ClockSample, Line};
-use super::layout::{BUFFER_LEN, Clock, Event, Header, Slot, TIME_BITS};
+use super::buffer::{News, Progress, Verdict};
+use super::clock::{ClockMap, ClockResidual, ClockSample};
+use super::layout::{BUFFER_LEN, Header, Moment};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
-use crate::units::{Nanos, Pid, Tid};
-use ctrace_common::{Control, Kind, Record};
+use crate::event::Event;
+use crate::units::{Nanos, Pid};
+use ctrace_common::{Control, Kind};
 use std::{collections::HashMap, sync::Arc};
 
 /// What happens in order of time, by whatever way it came.
@@ -101,13 +102,13 @@ impl Markers {
         &mut self,
         sample: ClockSample,
         through: Nanos,
-        mut each: impl FnMut(usize, &[Record]),
+        mut each: impl FnMut(usize, &[Event]),
     ) {
         if self.begun == Nanos::ZERO {
             self.begun = sample.time;
         }
         self.clock.add(sample);
-        let mut records = Vec::new();
+        let mut events = Vec::new();
         let is_due = |waiting: &mut (Nanos, Waiting)| waiting.0 <= through;
         let mut due: Vec<_> = self.waiting.extract_if(.., is_due).collect();
         due.sort_by_key(|(time, _)| *time);
@@ -116,12 +117,12 @@ impl Markers {
                 Waiting::Mapped { pid, object, bias } => self.map(pid, object, bias),
                 Waiting::Changed(control) => self.change(&control),
                 Waiting::Read(reading) => {
-                    let lane = self.decode(&reading, &mut records);
-                    if !records.is_sorted_by_key(|record: &Record| record.ts_ns) {
-                        records.sort_by_key(|record| record.ts_ns);
+                    let lane = self.decode(&reading, &mut events);
+                    if !events.is_sorted_by_key(Event::ts) {
+                        events.sort_by_key(Event::ts);
                     }
-                    each(lane, &records);
-                    records.clear();
+                    each(lane, &events);
+                    events.clear();
                 }
             }
         }
@@ -239,7 +240,7 @@ impl Markers {
     }
 
     /// The new events of a reading; says their lane.
-    fn decode(&mut self, reading: &Reading, records: &mut Vec<Record>) -> usize {
+    fn decode(&mut self, reading: &Reading, events: &mut Vec<Event>) -> usize {
         let life = self.life(reading.buffer.pid);
         let id = (life, reading.buffer.address);
         if let Some(passed) = reading.passed {
@@ -254,80 +255,62 @@ impl Markers {
                 self.lost = self.lost.saturating_add(missing);
                 let more = u64::try_from(missing).unwrap_or(0);
                 buffer.lost_before = buffer.lost_before.saturating_add(more);
-                let slots = buffer.progress.take(&reading.bytes, reading.before.as_deref());
-                self.add_records(life, reading.tid, &header, slots, records);
+                let news = buffer.progress.take(&reading.bytes, reading.before.as_deref());
+                self.add_events(life, reading, &header, &news, events);
             }
             (Verdict::Old, _) => {}
             _ => self.malformed += 1,
         }
         if buffer.lost_before > 0
-            && let Some(first) = records.iter_mut().min_by_key(|record| record.ts_ns)
+            && let Some(first) = events.iter_mut().min_by_key(|event| event.ts())
         {
-            first.lost_before = buffer.lost_before.try_into().unwrap_or(u16::MAX);
+            first.after_loss(buffer.lost_before.try_into().unwrap_or(u16::MAX));
             buffer.lost_before = 0;
         }
         self.buffers.insert(id, buffer);
         buffer.lane
     }
 
-    fn add_records(
+    fn add_events(
         &mut self,
         life: Life,
-        tid: Tid,
+        reading: &Reading,
         header: &Header,
-        slots: impl Iterator<Item = Slot>,
-        records: &mut Vec<Record>,
+        news: &News,
+        events: &mut Vec<Event>,
     ) {
         let sites = self.sites.entry(life).or_default();
-        let (mut malformed, mut line) = (0, None);
-        for slot in slots {
-            let place = match sites.find(slot.site) {
-                Site::Chosen(place) => place,
-                Site::Other => continue,
-                Site::Unknown => {
-                    malformed += 1;
-                    continue;
-                }
-            };
-            let record = Record {
-                sp: slot.stack_pointer(header.stack),
-                pid: life.0.0,
-                tid: tid.0,
-                probe: place.function.0,
-                reserved: place.number,
-                ..Record::default()
-            };
-            let mut add =
-                |kind: Kind, low: u64| match time(&self.clock, &mut line, header.clock, low) {
-                    Some(ts_ns) => records.push(Record { ts_ns, kind: kind as u8, ..record }),
-                    None => malformed += 1,
-                };
-            match slot.event {
-                Event::Enter => add(Kind::ScopeEnter, slot.time),
-                Event::Exit => add(Kind::ScopeExit, slot.time),
-                Event::Whole(duration) => {
-                    add(Kind::ScopeEnter, slot.time);
-                    add(Kind::ScopeExit, slot.time.wrapping_add(duration));
-                }
+        let Some(mut times) = self.clock.times(header.clock) else {
+            self.malformed += news.slots();
+            return;
+        };
+        let who = Event::who_is(life.0, reading.tid);
+        // Of the last slot: most are like the one before.
+        let mut last = (0, Site::Unknown);
+        let mut malformed = 0;
+        news.read(&reading.bytes, |slot| {
+            if slot.site != last.0 {
+                last = (slot.site, sites.find(slot.site));
             }
-        }
-        self.malformed += malformed;
-    }
-}
-
-/// The time of an event; `line` is the last one used.
-#[inline]
-fn time(map: &ClockMap, line: &mut Option<Line>, clock: Clock, low: u64) -> Option<u64> {
-    match clock {
-        Clock::Monotonic => map.time(low, TIME_BITS).map(|time| time.0),
-        Clock::Tsc => {
-            let ticks = map.ticks(low, TIME_BITS)?;
-            let on = match line {
-                Some(line) if line.contains(ticks) => *line,
-                _ => *line.insert(map.line(ticks)?),
+            let place = match last.1 {
+                Site::Chosen(place) => Event::place(place.function, place.number),
+                Site::Other => return,
+                Site::Unknown => return malformed += 1,
             };
-            Some(on.at(ticks).0)
-        }
+            let sp = slot.stack_pointer(header.stack);
+            let Some(ts) = times.at(slot.time) else { return malformed += 1 };
+            let kind = match slot.moment {
+                Moment::Exit => Kind::ScopeExit,
+                Moment::Enter | Moment::Whole(_) => Kind::ScopeEnter,
+            };
+            events.push(Event::of_scope(kind, ts, sp, who, place));
+            if let Moment::Whole(duration) = slot.moment
+                && let Some(ts) = times.at(slot.time.wrapping_add(duration))
+            {
+                events.push(Event::of_scope(Kind::ScopeExit, ts, sp, who, place));
+            }
+        });
+        self.malformed += malformed;
     }
 }
 

@@ -3,6 +3,7 @@ use super::super::objects::MarkerPlace;
 use super::*;
 use crate::marker::Ticks;
 use crate::units::{FuncId, Tid};
+use ctrace_common::Record;
 use proptest::prelude::*;
 
 const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
@@ -45,14 +46,14 @@ fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     Reading { buffer: ID, tid: Tid(11), bytes, time: Nanos::ZERO, passed: None, before: None }
 }
 
-fn records(markers: &mut Markers, at: u64) -> Vec<Record> {
-    let mut records = Vec::new();
-    markers.sample(sample(at), Nanos::MAX, |_, new| records.extend_from_slice(new));
-    records
+fn events(markers: &mut Markers, at: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    markers.sample(sample(at), Nanos::MAX, |_, new| events.extend_from_slice(new));
+    events
 }
 
 #[test]
-fn events_become_records() {
+fn slots_become_events() {
     let mut markers = markers();
     let sp = (STACK - 0x100) & !15;
     markers.read(reading(0, 0, &[(1000, sp, SECTION, false), (3000, sp, SECTION, true)]));
@@ -66,23 +67,23 @@ fn events_become_records() {
         ..Record::default()
     };
     let exit = Record { ts_ns: 1500, kind: Kind::ScopeExit as u8, ..enter };
-    assert_eq!(records(&mut markers, 4000), [enter, exit]);
+    assert_eq!(events(&mut markers, 4000), [enter, exit].map(Event::from));
     assert_eq!((markers.lost(), markers.take_malformed()), (0, 0));
 }
 
 #[test]
-fn a_whole_call_becomes_two_records() {
+fn a_whole_call_becomes_two_events() {
     let mut markers = markers();
     let sp = (STACK - 0x7_f000) & !15;
     let mut whole = reading(0, 0, &[(1000, sp, SECTION, false)]);
     complete(&mut whole.bytes, 0, 2000);
     markers.read(whole);
-    let told: Vec<_> = records(&mut markers, 4000)
+    let told: Vec<_> = events(&mut markers, 4000)
         .iter()
-        .map(|record| (record.ts_ns, record.sp, record.kind))
+        .map(|event| (event.ts(), event.sp(), event.kind()))
         .collect();
-    let enter = (500, sp, Kind::ScopeEnter as u8);
-    assert_eq!(told, [enter, (1500, sp, Kind::ScopeExit as u8)]);
+    let enter = (500, sp, Some(Kind::ScopeEnter));
+    assert_eq!(told, [enter, (1500, sp, Some(Kind::ScopeExit))]);
     assert_eq!((markers.lost(), markers.take_malformed()), (0, 0));
 }
 
@@ -91,7 +92,7 @@ fn events_are_in_order_of_time() {
     let mut markers = markers();
     let event = |time| (time, STACK, SECTION, false);
     markers.read(reading(0, 0, &[event(10), event(30), event(20)]));
-    let times: Vec<u64> = records(&mut markers, 100).iter().map(|record| record.ts_ns).collect();
+    let times: Vec<u64> = events(&mut markers, 100).iter().map(Event::ts).collect();
     assert_eq!(times, [5, 10, 15]);
 }
 
@@ -99,7 +100,7 @@ fn events_are_in_order_of_time() {
 fn scopes_that_were_not_chosen_are_left_out() {
     let mut markers = markers();
     markers.read(reading(0, 0, &[(1, STACK, SECTION + 32, false), (2, STACK, SECTION, false)]));
-    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(events(&mut markers, 100).len(), 1);
     assert_eq!(markers.take_malformed(), 0);
 }
 
@@ -107,7 +108,7 @@ fn scopes_that_were_not_chosen_are_left_out() {
 fn addresses_that_are_no_scope_are_counted() {
     let mut markers = markers();
     markers.read(reading(0, 0, &[(1, STACK, 0x20, false), (2, STACK, SECTION, false)]));
-    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(events(&mut markers, 100).len(), 1);
     assert_eq!((markers.take_malformed(), markers.take_malformed()), (1, 0));
 }
 
@@ -117,7 +118,7 @@ fn a_lost_batch_marks_the_next_event() {
     let event = (1, STACK, SECTION, false);
     markers.read(reading(0, 0, &[event]));
     markers.read(reading(2, 504, &[event, event]));
-    let lost: Vec<u16> = records(&mut markers, 100).iter().map(|r| r.lost_before).collect();
+    let lost: Vec<u16> = events(&mut markers, 100).iter().map(Event::lost_before).collect();
     assert_eq!(lost, [0, 503, 0]);
     assert_eq!(markers.lost(), 503);
 }
@@ -152,7 +153,7 @@ fn a_buffer_that_was_there_before_begins_with_what_is_new() {
     let event = (1, STACK, SECTION, false);
     markers.adopt(ID, &reading(5, 2000, &[event, event]).bytes, Nanos::ZERO);
     markers.read(reading(5, 2000, &[event, event, event]));
-    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(events(&mut markers, 100).len(), 1);
     assert_eq!(markers.lost(), 0);
 }
 
@@ -177,7 +178,7 @@ proptest! {
         for _ in 0..2 {
             markers.read(Reading { buffer: ID, tid: Tid(11), bytes: bytes.clone(), time: Nanos::ZERO, passed: None, before: None });
         }
-        prop_assert!(records(&mut markers, 1 << 50).len() <= slots.len());
+        prop_assert!(events(&mut markers, 1 << 50).len() <= slots.len());
     }
 }
 
@@ -193,7 +194,7 @@ fn an_exec_begins_another_life() {
     let object = object(&mut markers, &[Some(FuncId(5))]);
     markers.map_object(Pid(10), object, BIAS, Nanos(6));
     markers.read(at(4, reading(3, 700, &[event])));
-    let probes: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.probe).collect();
+    let probes: Vec<u32> = events(&mut markers, 100).iter().map(|event| event.func().0).collect();
     assert_eq!(probes, [0, 5]);
     assert_eq!(markers.take_malformed(), 0);
 }
@@ -213,7 +214,7 @@ fn batches_that_come_by_several_ways_are_in_order() {
     markers.sample(sample(50), Nanos(2), |_, new| count += new.len());
     assert_eq!((count, markers.lost()), (3 * 252, 0));
     markers.read(batch(4));
-    assert_eq!(records(&mut markers, 100).len(), 2 * 252);
+    assert_eq!(events(&mut markers, 100).len(), 2 * 252);
     assert_eq!(markers.lost(), 0);
 }
 
@@ -226,7 +227,7 @@ fn a_child_has_its_parents_scopes_and_buffers_of_its_own() {
     markers.process_changed(&Control { record, arg0: 20, arg1: 20, ..Control::default() });
     let buffer = BufferId { pid: Pid(20), ..ID };
     markers.read(Reading { buffer, ..reading(0, 0, &[event]) });
-    let pids: Vec<u32> = records(&mut markers, 100).iter().map(|record| record.pid).collect();
+    let pids: Vec<u32> = events(&mut markers, 100).iter().map(|event| event.pid().0).collect();
     assert_eq!(pids, [10, 10, 20]);
 }
 
@@ -246,7 +247,7 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
     markers.sample(sample(0), Nanos::MAX, |_, _| panic!("nothing was read"));
     markers.read(reading(0, 0, &[(1, STACK, SECTION, false)]));
     markers.read(flushed(20, BIAS + 0x100));
-    assert_eq!(records(&mut markers, 100).len(), 2);
+    assert_eq!(events(&mut markers, 100).len(), 2);
     assert_eq!(markers.take_malformed(), 0);
 }
 
@@ -257,7 +258,7 @@ fn what_a_dying_thread_ships_after_the_end_of_its_process_counts() {
     markers.process_changed(&Control { record, ..Control::default() });
     markers.sample(sample(20), Nanos(6), |_, _| panic!("nothing was read"));
     markers.read(Reading { time: Nanos(7), ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
-    assert_eq!(records(&mut markers, 100).len(), 1);
+    assert_eq!(events(&mut markers, 100).len(), 1);
     assert_eq!(markers.take_malformed(), 0);
 }
 
@@ -266,11 +267,11 @@ fn a_batch_that_nothing_follows_is_lost_as_far_as_it_was_not_seen() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
     markers.read(reading(0, 0, &[event; 200]));
-    assert_eq!(records(&mut markers, 100).len(), 200);
+    assert_eq!(events(&mut markers, 100).len(), 200);
     markers.set_cut_off([(ID, 252)]);
     assert_eq!(markers.lost(), 52);
     // If something follows after all, it says the same.
     markers.read(reading(1, 252, &[event]));
-    assert_eq!(records(&mut markers, 200).len(), 1);
+    assert_eq!(events(&mut markers, 200).len(), 1);
     assert_eq!(markers.lost(), 52);
 }

@@ -1,7 +1,9 @@
 //! The frame around everything in a recording: what it is, how long, and a check sum.
 
+use super::harvest::Harvest;
 use super::{ReadAt, RecordError};
 use crate::units::{Nanos, ThreadId};
+use std::borrow::Cow;
 
 /// At the start of a file.
 const MAGIC: [u8; 8] = *b"\x89CTRACE\n";
@@ -48,13 +50,18 @@ impl BlockKind {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Contents {
+    Packed(Vec<u8>),
+    Calls(Harvest),
+}
+
 /// Contents that are not framed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// What it holds.
     pub kind: BlockKind,
-    /// As they will be in the file before compression.
-    pub contents: Vec<u8>,
+    contents: Contents,
     /// Of a chunk: its stretch of time and its calls, for the index.
     pub(crate) window: std::ops::Range<u64>,
     pub(crate) calls: u64,
@@ -70,21 +77,55 @@ impl Block {
     }
 
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
-        Self { kind, contents, window: 0..0, calls: 0, threads: Vec::new(), ended: Vec::new() }
+        let (threads, ended) = Default::default();
+        Self { kind, contents: Contents::Packed(contents), window: 0..0, calls: 0, threads, ended }
+    }
+
+    pub(crate) fn of_calls(calls: Harvest, ended: Vec<ThreadId>) -> Self {
+        Self {
+            kind: BlockKind::Calls,
+            window: calls.window.clone(),
+            calls: calls.len() as u64,
+            threads: calls.threads().collect(),
+            contents: Contents::Calls(calls),
+            ended,
+        }
+    }
+
+    /// Packs what is in it, to take less room and to be written more than once.
+    pub fn pack(&mut self) {
+        self.contents = Contents::Packed(self.contents().into_owned());
+    }
+
+    /// What it takes in memory, about.
+    pub fn bytes(&self) -> usize {
+        match &self.contents {
+            Contents::Packed(bytes) => bytes.len(),
+            Contents::Calls(calls) => calls.bytes(),
+        }
+    }
+
+    /// As they will be in the file before compression.
+    pub(crate) fn contents(&self) -> Cow<'_, [u8]> {
+        match &self.contents {
+            Contents::Packed(bytes) => Cow::Borrowed(bytes),
+            Contents::Calls(calls) => Cow::Owned(calls.encode()),
+        }
     }
 
     /// As it is in the file.
     pub(crate) fn to_bytes(&self, compress: bool) -> Vec<u8> {
-        let compressed = compress.then(|| zstd::bulk::compress(&self.contents, LEVEL).ok());
-        let compressed = compressed.flatten().filter(|c| c.len() < self.contents.len());
-        let stored = compressed.as_deref().unwrap_or(&self.contents);
+        let contents = self.contents();
+        let compressed = compress.then(|| zstd::bulk::compress(&contents, LEVEL).ok());
+        let compressed = compressed.flatten().filter(|c| c.len() < contents.len());
+        let stored = compressed.as_deref().unwrap_or(&contents);
         let flags = if compressed.is_some() { COMPRESSED } else { 0 };
         let mut bytes = Vec::with_capacity(BLOCK_HEADER + stored.len());
         bytes.extend(BLOCK_MAGIC);
         bytes.extend(self.kind.to_wire().to_le_bytes());
         bytes.extend(flags.to_le_bytes());
         bytes.extend((stored.len() as u32).to_le_bytes());
-        bytes.extend((self.contents.len() as u32).to_le_bytes());
+        bytes.extend((contents.len() as u32).to_le_bytes());
         bytes.extend(crc32fast::hash(stored).to_le_bytes());
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
         bytes.extend(stored);

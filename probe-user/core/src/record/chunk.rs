@@ -4,7 +4,7 @@
 //! the duration is known. Those of a thread come latest first, so parents before their children.
 
 use super::RecordError;
-use super::varint::{put, take, take_count, take_u32};
+use super::varint::{take, take_count, take_u32};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::ops::Range;
 
@@ -134,43 +134,6 @@ impl Chunk {
         }
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(64 + 4 * self.calls.len());
-        let ChunkLoss { events, late, decode_errors, filtered } = self.loss;
-        let numbers =
-            [self.from.0, self.to.since(self.from).0, events, late, decode_errors, filtered];
-        numbers.into_iter().for_each(|number| put(&mut out, number));
-        put(&mut out, self.headless.len() as u64);
-        for (function, count) in &self.headless {
-            put(&mut out, function.0.into());
-            put(&mut out, *count);
-        }
-        put(&mut out, self.threads.len() as u64);
-        let mut columns = [const { Vec::new() }; 3];
-        for thread in &self.threads {
-            put(&mut out, thread.thread.0.into());
-            put(&mut out, thread.calls.len() as u64);
-            put(&mut out, thread.open.len() as u64);
-            for open in &thread.open {
-                put(&mut out, self.to.0.wrapping_sub(open.start.0));
-                put(&mut out, open.path.into());
-            }
-            let mut end = self.to.0;
-            for Call(call) in self.calls(thread) {
-                let ended = call.start.wrapping_add(call.duration);
-                put(&mut columns[0], end.wrapping_sub(ended));
-                put(&mut columns[1], call.duration);
-                put(&mut columns[2], u64::from(call.node) << 1 | u64::from(call.timed));
-                end = ended;
-            }
-        }
-        for column in &columns {
-            put(&mut out, column.len() as u64);
-            out.extend_from_slice(column);
-        }
-        out
-    }
-
     /// `paths` and `functions`: how many there are, to which ids must belong.
     pub(crate) fn decode(
         mut bytes: &[u8],
@@ -245,63 +208,5 @@ fn check_path(path: u32, paths: usize) -> Result<u32, RecordError> {
     match (path as usize) < paths && path > 0 {
         true => Ok(path),
         false => Err(RecordError::Malformed("there is no such path")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const PATHS: usize = 300;
-
-    fn call() -> impl Strategy<Value = crate::spool::Call> {
-        let time = || prop_oneof![0u64..5_000, any::<u64>()];
-        (time(), time(), 1..PATHS as u32, any::<bool>()).prop_map(
-            |(start, duration, node, timed)| crate::spool::Call { start, duration, node, timed },
-        )
-    }
-
-    fn open() -> impl Strategy<Value = OpenCall> {
-        (any::<u64>(), 1..PATHS as u32)
-            .prop_map(|(start, path)| OpenCall { start: Nanos(start), path })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn a_chunk_comes_back(
-            from in any::<u64>(),
-            length in 0u64..1_000_000_000,
-            loss in any::<[u64; 4]>(),
-            headless in prop::collection::vec((0u32..9, any::<u64>()), 0..4),
-            threads in prop::collection::vec((
-                any::<u32>(),
-                prop::collection::vec(call(), 0..20),
-                prop::collection::vec(open(), 0..4),
-            ), 0..5),
-        ) {
-            let mut chunk = Chunk::new(from..from.saturating_add(length));
-            let [events, late, decode_errors, filtered] = loss;
-            chunk.loss = ChunkLoss { events, late, decode_errors, filtered };
-            chunk.headless = headless.into_iter().map(|(f, n)| (FuncId(f), n)).collect();
-            for (thread, calls, open) in threads {
-                chunk.push(ThreadId(thread), calls.into_iter(), open);
-            }
-            let bytes = chunk.encode();
-            let back = Chunk::decode(&bytes, PATHS, 9);
-            prop_assert_eq!(&back.map_err(|error| error.to_string()), &Ok(chunk.clone()));
-            // Cut off anywhere, and with fewer ids than it uses, it is an error.
-            for cut in 0..bytes.len() {
-                prop_assert!(Chunk::decode(&bytes[..cut], PATHS, 9).is_err());
-            }
-            prop_assert!(chunk.is_empty() || Chunk::decode(&bytes, 1, 9).is_err());
-        }
-
-        #[test]
-        fn any_bytes_give_a_chunk_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Chunk::decode(&bytes, PATHS, 9);
-        }
     }
 }

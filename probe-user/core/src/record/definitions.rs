@@ -25,13 +25,13 @@ impl Definitions {
     pub fn note(&mut self, block: &Block) {
         match block.kind {
             BlockKind::Names => {
-                if let Ok(names) = serde_json::from_slice::<Names>(&block.contents) {
+                if let Ok(names) = serde_json::from_slice::<Names>(&block.contents()) {
                     self.names.functions.extend(names.functions);
                     self.names.objects.extend(names.objects);
                     self.threads.extend(names.threads.into_iter().map(|t| (t.id, t)));
                 }
             }
-            BlockKind::Paths => self.paths.extend(&block.contents),
+            BlockKind::Paths => self.paths.extend(&*block.contents()),
             BlockKind::Calls => {
                 let end = Nanos(block.window.end);
                 self.last_seen.extend(block.threads.iter().map(|thread| (*thread, end)));

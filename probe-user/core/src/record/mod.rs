@@ -42,6 +42,7 @@ mod block;
 mod chunk;
 mod definitions;
 mod error;
+mod harvest;
 #[cfg(test)]
 mod hostile_tests;
 mod index;

@@ -3,10 +3,12 @@
 
 use super::CHUNK_CALLS;
 use super::block::{Block, BlockKind};
-use super::chunk::{Chunk, ChunkLoss, OpenCall};
+use super::chunk::{ChunkLoss, OpenCall};
+use super::harvest::Harvest;
 use super::names::{Names, ObjectRecord, ThreadRecord};
 use super::slow::{Slow, SlowWatch};
 use super::varint::put;
+use crate::spool::Taken;
 use crate::tracker::Tracker;
 use crate::units::{FuncId, Nanos, ThreadId};
 
@@ -100,7 +102,6 @@ impl Tracker {
 
     fn record_calls(&mut self, recorder: &mut Recorder, to: u64) {
         let to = to.max(recorder.from);
-        let mut chunk = Chunk::new(recorder.from..to);
         let loss = ChunkLoss {
             events: recorder.lost_events,
             late: self.period.late,
@@ -108,41 +109,35 @@ impl Tracker {
             filtered: self.ledger.filtered,
         };
         let before = std::mem::replace(&mut recorder.loss, loss);
-        chunk.loss = ChunkLoss {
+        let loss = ChunkLoss {
             events: loss.events.wrapping_sub(before.events),
             late: loss.late - before.late,
             decode_errors: loss.decode_errors - before.decode_errors,
             filtered: loss.filtered - before.filtered,
         };
+        let mut harvest = Harvest::new(recorder.from..to, loss);
         recorder.headless.resize(self.functions.len(), 0);
         for (index, counts) in self.ledger.functions.iter().enumerate() {
             let before = std::mem::replace(&mut recorder.headless[index], counts.headless);
             if counts.headless > before {
-                chunk.headless.push((FuncId(index as u32), counts.headless - before));
+                harvest.headless.push((FuncId(index as u32), counts.headless - before));
             }
         }
         let mut open = self.open_by_thread();
         let spool = self.ledger.recorded();
         let cut = spool.cut(0);
-        for (thread, calls) in spool.threads_before(&cut) {
+        for calls in spool.take_before(&cut) {
+            let thread = calls.owner();
             let at = open.binary_search_by_key(&thread, |(thread, _)| *thread);
             let open = at.map(|at| std::mem::take(&mut open[at].1)).unwrap_or_default();
-            chunk.push(thread, calls, open);
+            harvest.add(thread, calls, open);
         }
         for (thread, open) in open {
-            chunk.push(thread, std::iter::empty(), open);
+            harvest.add(thread, Taken::default(), open);
         }
-        spool.forget_before(&cut);
-        recorder.watch.look(&chunk, self.ledger.paths.nodes());
+        recorder.watch.look(&harvest, self.ledger.paths.nodes());
         (recorder.from, recorder.calls) = (to, self.ledger.calls);
-        recorder.blocks.push(Block {
-            kind: BlockKind::Calls,
-            contents: chunk.encode(),
-            window: chunk.from.0..chunk.to.0,
-            calls: chunk.len() as u64,
-            threads: chunk.threads().iter().map(|thread| thread.thread).collect(),
-            ended: self.threads.take_ended(),
-        });
+        recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended()));
     }
 
     /// In order of their ids.

@@ -1,6 +1,6 @@
 //! Calls that took too long, seen as they go into a chunk.
 
-use super::chunk::Chunk;
+use super::harvest::Harvest;
 use crate::paths::Node;
 use crate::units::{FuncId, Nanos};
 
@@ -35,20 +35,21 @@ impl SlowWatch {
         self.longest.take()
     }
 
-    pub(crate) fn look(&mut self, chunk: &Chunk, nodes: &[Node]) {
+    pub(crate) fn look(&mut self, calls: &Harvest, nodes: &[Node]) {
         let Some(threshold) = self.threshold else { return };
-        for call in chunk.threads().iter().flat_map(|thread| chunk.calls(thread)) {
-            if !call.is_timed() || call.duration() < threshold {
+        for call in calls.calls() {
+            let duration = Nanos(call.duration);
+            if !call.timed || duration < threshold {
                 continue;
             }
-            let Some(function) = nodes.get(call.path() as usize).map(|node| node.func) else {
+            let Some(function) = nodes.get(call.node as usize).map(|node| node.func) else {
                 continue;
             };
             if self.wanted.get(function.index()) != Some(&true) {
                 continue;
             }
             let calls = self.longest.map_or(0, |slow| slow.calls) + 1;
-            let (start, duration) = (call.start(), call.duration());
+            let start = Nanos(call.start);
             let longer = self.longest.filter(|slow| slow.duration >= duration);
             let longest = longer.unwrap_or(Slow { function, start, duration, calls });
             self.longest = Some(Slow { calls, ..longest });

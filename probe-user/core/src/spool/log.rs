@@ -43,11 +43,6 @@ impl Log {
         Self { generation, owner, end, ..Self::default() }
     }
 
-    /// Whose calls these are.
-    pub(super) fn owner(&self) -> ThreadId {
-        self.owner
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.full.is_empty() && self.tail.is_empty()
     }
@@ -117,13 +112,49 @@ impl Log {
         Some(Backward { chunk, earlier, end: cut.end, aside: self.aside.range(..aside) })
     }
 
-    /// Forgets the calls before a cut; says how many bytes that frees.
-    pub(super) fn forget_before(&mut self, cut: &LogCut) -> usize {
-        let Some([chunks, aside]) = self.places_before(cut) else { return 0 };
+    /// Takes out the calls before a cut, if it is one of this log.
+    pub(super) fn take_before(&mut self, cut: &LogCut) -> Option<Taken> {
+        let [chunks, aside] = self.places_before(cut)?;
         self.forgotten = [0, 1].map(|i| self.forgotten[i].max(cut.before[i]));
-        self.aside.drain(..aside);
-        let freed: usize = self.full.drain(..chunks).map(|chunk| bytes_of(&chunk)).sum();
-        freed + aside * size_of::<(Call, u64)>()
+        Some(Taken {
+            owner: self.owner,
+            chunks: self.full.drain(..chunks).collect(),
+            aside: self.aside.drain(..aside).collect(),
+            end: cut.end,
+        })
+    }
+}
+
+/// Calls of one thread that were taken out of its log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    owner: ThreadId,
+    chunks: VecDeque<Vec<u64>>,
+    aside: VecDeque<(Call, u64)>,
+    end: u64,
+}
+
+impl Taken {
+    /// Whose calls these are.
+    pub(crate) fn owner(&self) -> ThreadId {
+        self.owner
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.iter().map(Vec::len).sum()
+    }
+
+    /// What they counted as in the spool.
+    pub(super) fn bytes(&self) -> usize {
+        let chunks: usize = self.chunks.iter().map(bytes_of).sum();
+        chunks + self.aside.len() * size_of::<(Call, u64)>()
+    }
+
+    /// Latest first.
+    pub(crate) fn backward(&self) -> Backward<'_> {
+        let (chunk, earlier) = (Iter::default(), self.chunks.iter());
+        Backward { chunk, earlier, end: self.end, aside: self.aside.iter() }
     }
 }
 

@@ -1,11 +1,11 @@
-//! The file that a session records into. A thread of its own compresses and writes, so that a slow
-//! disk holds up the session only when it is far behind.
+//! The file that a session records into.
 
 mod segments;
 
 pub use segments::Limit;
 use segments::Segments;
 
+use super::behind::{Behind, Gone};
 use anyhow::{Context, anyhow};
 use ctrace_core::record::{Block, End, Start};
 use std::{
@@ -13,25 +13,15 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc::{SyncSender, sync_channel},
     },
-    thread::JoinHandle,
 };
-
-/// Sets of blocks that may wait for the disk: 20 MB or so.
-const WAITING: usize = 64;
 
 pub struct Recording {
     path: PathBuf,
     /// Until the recording begins.
     segments: Option<Segments>,
-    thread: Option<Thread>,
+    thread: Option<Behind<Segments>>,
     written: Arc<AtomicU64>,
-}
-
-struct Thread {
-    sender: SyncSender<Vec<Block>>,
-    handle: JoinHandle<anyhow::Result<Segments>>,
 }
 
 impl Recording {
@@ -46,33 +36,23 @@ impl Recording {
     /// Calls count from now on.
     pub fn begin(&mut self, start: Start) -> anyhow::Result<()> {
         let mut segments = self.segments.take().context("the recording has begun already")?;
-        let (sender, receiver) = sync_channel::<Vec<Block>>(WAITING);
-        let handle = std::thread::Builder::new().name("writer".into()).spawn(move || {
-            segments.begin(start)?;
-            while let Ok(blocks) = receiver.recv() {
-                blocks.into_iter().try_for_each(|block| segments.write(block))?;
-            }
-            Ok(segments)
-        });
-        self.thread = Some(Thread { sender, handle: handle.context("cannot start a thread")? });
+        let open = move || segments.begin(start).map(|()| segments);
+        let write = |segments: &mut Segments, block| segments.write(block).map(|()| true);
+        self.thread = Some(Behind::start("writer", open, write)?);
         Ok(())
     }
 
     pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        match &self.thread {
-            Some(thread) if thread.sender.send(blocks).is_ok() => Ok(()),
-            _ => Err(self.failure()),
+        match self.thread.as_ref().map_or(Err(Gone), |thread| thread.write(blocks)) {
+            Ok(()) => Ok(()),
+            Err(Gone) => Err(self.failure()),
         }
     }
 
     /// What ended the thread.
     fn failure(&mut self) -> anyhow::Error {
-        let result = self.thread.take().map(|thread| thread.handle.join());
-        let error = match result {
-            Some(Ok(Err(error))) => error,
+        let error = match self.thread.take().map(Behind::join) {
+            Some(Err(error)) => error,
             _ => anyhow!("the thread that writes it ended"),
         };
         error.context(format!(
@@ -83,14 +63,9 @@ impl Recording {
 
     /// Writes the end, and says how large all is.
     pub fn finish(&mut self, end: &End) -> anyhow::Result<u64> {
-        let Some(Thread { sender, handle }) = self.thread.take() else {
-            return Err(self.failure());
-        };
-        drop(sender);
-        let finished = handle.join().map_err(|_| anyhow!("the thread that writes it panicked"));
-        finished
-            .and_then(|segments| segments?.finish(end))
-            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        let Some(thread) = self.thread.take() else { return Err(self.failure()) };
+        let finished = thread.join().and_then(|segments| segments.finish(end));
+        finished.with_context(|| format!("cannot write {}", self.path.display()))?;
         Ok(self.written())
     }
 

@@ -1,7 +1,10 @@
 //! A session that keeps its calls: what goes into the recording, or into the spill, and when.
 
 use super::Tracer;
-use crate::{session::output::Output, ui};
+use crate::{
+    session::{output::Output, spill::stopped_early},
+    ui,
+};
 use ctrace_core::{
     function::qualified,
     record::{Block, End, Host, Start},
@@ -62,7 +65,7 @@ impl Tracer {
                 if let Some(spill) = &mut reports.spill
                     && let Err(error) = spill.write(blocks)
                 {
-                    let note = format!("tracing stopped early: {error:#}");
+                    let note = stopped_early(&error);
                     self.warn(&note);
                     self.note(note);
                     return Ok(false);

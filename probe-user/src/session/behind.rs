@@ -1,0 +1,57 @@
+//! A thread that packs and writes blocks, so that the session is held up only when that is far
+//! behind.
+
+use anyhow::{Context, anyhow};
+use ctrace_core::record::Block;
+use std::{
+    sync::mpsc::{SyncSender, sync_channel},
+    thread::JoinHandle,
+};
+
+/// Sets of blocks that may wait: 20 MB or so.
+const WAITING: usize = 64;
+
+/// The thread, and what it writes to until it is [joined](Self::join).
+pub struct Behind<T> {
+    sender: SyncSender<Vec<Block>>,
+    handle: JoinHandle<anyhow::Result<T>>,
+}
+
+/// The thread has ended, because something went wrong.
+#[derive(Debug)]
+pub struct Gone;
+
+impl<T: Send + 'static> Behind<T> {
+    /// `write` is called for each block until it says `false`.
+    pub fn start(
+        name: &str,
+        open: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+        mut write: impl FnMut(&mut T, Block) -> anyhow::Result<bool> + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let (sender, receiver) = sync_channel::<Vec<Block>>(WAITING);
+        let run = move || {
+            let mut to = open()?;
+            for block in receiver.into_iter().flatten() {
+                if !write(&mut to, block)? {
+                    break;
+                }
+            }
+            Ok(to)
+        };
+        let handle = std::thread::Builder::new().name(name.into()).spawn(run);
+        Ok(Self { sender, handle: handle.context("cannot start a thread")? })
+    }
+
+    pub fn write(&self, blocks: Vec<Block>) -> Result<(), Gone> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        self.sender.send(blocks).map_err(|_| Gone)
+    }
+
+    /// Everything that was handed in is written; or what went wrong.
+    pub fn join(self) -> anyhow::Result<T> {
+        drop(self.sender);
+        self.handle.join().map_err(|_| anyhow!("the thread that writes panicked"))?
+    }
+}
