@@ -161,7 +161,7 @@ impl Engine {
     }
 
     /// Both clocks, read after everything pushed so far, all that came up to `through` included:
-    /// the events of markers up to there find their times.
+    /// the events of markers up to there can find their times.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         let (order, rings) = (&mut self.order, self.rings);
         let push = |lane, events: &[Event]| order.push_sorted(rings + lane, events);
@@ -213,6 +213,9 @@ impl Engine {
     /// Processes every held event up to `watermark`, each thread's in order of time. Events that
     /// come later and are older count as late.
     pub fn advance(&mut self, watermark: Nanos) {
+        let (order, rings) = (&mut self.order, self.rings);
+        self.markers.release(watermark, |lane, events| order.push_sorted(rings + lane, events));
+        self.tracker.period.decode_errors += self.markers.take_malformed();
         self.tell_recorder_of_losses();
         self.order.release(watermark.0, &mut self.tracker);
     }

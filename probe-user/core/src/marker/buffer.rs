@@ -50,7 +50,7 @@ impl Progress {
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
         let (seen, whole) = written(bytes);
-        let accounted = header.events.saturating_add(count(&seen) + count(&whole));
+        let accounted = events_up_to(bytes);
         Some(Self { batch: header.batch, seen, whole, accounted, time })
     }
 
@@ -130,6 +130,13 @@ impl News {
             }
         }
     }
+}
+
+/// Events of a buffer up to this reading, since it was made.
+pub(super) fn events_up_to(bytes: &[u8; BUFFER_LEN]) -> u64 {
+    let (written, whole) = written(bytes);
+    let before = Header::parse(bytes).map_or(0, |header| header.events);
+    before.saturating_add(count(&written) + count(&whole))
 }
 
 fn each(slots: &mut Slots, others: &Slots, of: impl Fn(u64, u64) -> u64) {

@@ -73,6 +73,11 @@ impl Line {
 }
 
 impl ClockMap {
+    /// Whether the clocks have gone back since the last sample.
+    pub(super) fn is_set_back_by(&self, sample: ClockSample) -> bool {
+        self.latest.is_some_and(|last| sample.ticks < last.ticks || sample.time < last.time)
+    }
+
     /// Adds a later sample. After one that goes back, as a machine that slept may do, all starts
     /// anew.
     pub(super) fn add(&mut self, sample: ClockSample) {
@@ -90,9 +95,7 @@ impl ClockMap {
                     }
                     self.lines.push_back(line);
                 }
-                None if sample.ticks < latest.ticks || sample.time < latest.time => {
-                    self.lines.clear();
-                }
+                None if self.is_set_back_by(sample) => self.lines.clear(),
                 None => return,
             }
         }

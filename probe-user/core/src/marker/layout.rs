@@ -163,6 +163,11 @@ impl Slot {
     }
 }
 
+/// What the first slot tells of its time, if something is written there.
+pub(super) fn first_time(buffer: &[u8; BUFFER_LEN]) -> Option<u64> {
+    Slot::is_written(buffer, 0).then(|| Slot::read(buffer, 0).time)
+}
+
 /// Whether every slot that was taken has been written.
 pub(super) fn is_whole(buffer: &[u8; BUFFER_LEN]) -> bool {
     let taken = Header::parse(buffer).map_or(0, |header| header.taken());

@@ -1,8 +1,8 @@
 //! The buffers of all processes, from readings to records.
 
-use super::buffer::{News, Progress, Verdict};
+use super::buffer::{News, Progress, Verdict, events_up_to};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
-use super::layout::{BUFFER_LEN, Header, Moment};
+use super::layout::{BUFFER_LEN, Header, Moment, first_time};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
@@ -14,13 +14,17 @@ use std::{collections::HashMap, sync::Arc};
 /// What happens in order of time, by whatever way it came.
 #[derive(Debug)]
 enum Waiting {
-    Read(Reading),
+    Read(Box<Reading>),
     Changed(Control),
     Mapped { pid: Pid, object: ObjectId, bias: u64 },
 }
 
 /// A process in one of its lives: each exec begins another.
 type Life = (Pid, u32);
+
+/// A signal handler that comes between reading the clock and taking a slot may put its own events
+/// before: so much older than the first one an event is hardly ever, and then it comes late.
+const EARLIER: Nanos = Nanos::from_millis(5);
 
 /// After the end of a process its threads may still be on their way out.
 const AFTERLIFE: Nanos = Nanos::from_millis(1000);
@@ -49,6 +53,8 @@ pub struct Markers {
     lanes: usize,
     /// What waits for its turn.
     waiting: Vec<(Nanos, Waiting)>,
+    /// Readings in order of time, each with the time of its first event.
+    held: Vec<(Nanos, Box<Reading>)>,
     lost: i64,
     malformed: u64,
 }
@@ -93,11 +99,11 @@ impl Markers {
 
     /// Takes a reading. Its events come out with a sample that is taken after it.
     pub fn read(&mut self, reading: Reading) {
-        self.waiting.push((reading.time, Waiting::Read(reading)));
+        self.waiting.push((reading.time, Waiting::Read(Box::new(reading))));
     }
 
     /// Both clocks, after all that was handed in so far; all of it up to `through` is here. Hands
-    /// over the events, those of a lane in order of time.
+    /// over events that cannot wait for [`Self::release`], those of a lane in order of time.
     pub fn sample(
         &mut self,
         sample: ClockSample,
@@ -107,29 +113,54 @@ impl Markers {
         if self.begun == Nanos::ZERO {
             self.begun = sample.time;
         }
+        if self.clock.is_set_back_by(sample) {
+            self.release(Nanos::MAX, &mut each);
+        }
         self.clock.add(sample);
-        let mut events = Vec::new();
         let is_due = |waiting: &mut (Nanos, Waiting)| waiting.0 <= through;
         let mut due: Vec<_> = self.waiting.extract_if(.., is_due).collect();
         due.sort_by_key(|(time, _)| *time);
         for (_, waiting) in due {
+            if !matches!(waiting, Waiting::Read(_)) {
+                // What was read before is of the process as it was then.
+                self.release(Nanos::MAX, &mut each);
+            }
             match waiting {
                 Waiting::Mapped { pid, object, bias } => self.map(pid, object, bias),
                 Waiting::Changed(control) => self.change(&control),
-                Waiting::Read(reading) => {
-                    let lane = self.decode(&reading, &mut events);
-                    if !events.is_sorted_by_key(Event::ts) {
-                        events.sort_by_key(Event::ts);
-                    }
-                    each(lane, &events);
-                    events.clear();
-                }
+                Waiting::Read(reading) => self.held.push((self.first_event(&reading), reading)),
             }
         }
         let is_past = |over: &mut (Nanos, Life)| over.0.saturating_add(AFTERLIFE) <= through;
         for (_, over) in self.over.extract_if(.., is_past).collect::<Vec<_>>() {
+            self.release(Nanos::MAX, &mut each);
             self.forget(over);
         }
+    }
+
+    /// Hands over the events up to `watermark`, and some after it, those of a lane in order of time.
+    /// The others stay what they are, which is a fourth of the size.
+    pub fn release(&mut self, watermark: Nanos, mut each: impl FnMut(usize, &[Event])) {
+        let mut events = Vec::new();
+        let is_due = |held: &mut (Nanos, Box<Reading>)| held.0 <= watermark;
+        for (_, reading) in self.held.extract_if(.., is_due).collect::<Vec<_>>() {
+            let lane = self.decode(&reading, &mut events);
+            if !events.is_sorted_by_key(Event::ts) {
+                events.sort_by_key(Event::ts);
+            }
+            each(lane, &events);
+            events.clear();
+        }
+    }
+
+    /// Not after the first event of a reading.
+    fn first_event(&self, reading: &Reading) -> Nanos {
+        let first = || {
+            let header = Header::parse(&reading.bytes[..])?;
+            let time = self.clock.times(header.clock)?.at(first_time(&reading.bytes)?)?;
+            Some(Nanos(time).since(EARLIER))
+        };
+        first().unwrap_or_default()
     }
 
     fn change(&mut self, control: &Control) {
@@ -200,9 +231,16 @@ impl Markers {
 
     /// Events that no later batch has told of: all of a buffer that is not known.
     fn cut_off(&self) -> u64 {
+        if self.cut_off.is_empty() {
+            return 0;
+        }
+        let held: HashMap<BufferId, &Reading> =
+            self.held.iter().map(|(_, reading)| (reading.buffer, &**reading)).collect();
         let missing = self.cut_off.iter().map(|(id, events)| {
+            let told = held.get(id).map_or(0, |reading| events_up_to(&reading.bytes));
             let buffer = self.buffers.get(&(self.life(id.pid), id.address));
-            buffer.map_or(*events, |buffer| buffer.progress.missing_of(*events))
+            let missing = buffer.map_or(*events, |buffer| buffer.progress.missing_of(*events));
+            missing.min(events.saturating_sub(told))
         });
         missing.sum()
     }

@@ -47,9 +47,15 @@ fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
 }
 
 fn events(markers: &mut Markers, at: u64) -> Vec<Event> {
-    let mut events = Vec::new();
-    markers.sample(sample(at), Nanos::MAX, |_, new| events.extend_from_slice(new));
-    events
+    lanes(markers, at, Nanos::MAX).into_iter().flat_map(|(_, events)| events).collect()
+}
+
+/// Everything that came up to `through`, lane by lane.
+fn lanes(markers: &mut Markers, at: u64, through: Nanos) -> Vec<(usize, Vec<Event>)> {
+    let mut lanes = Vec::new();
+    markers.sample(sample(at), through, |lane, new| lanes.push((lane, new.to_vec())));
+    markers.release(Nanos::MAX, |lane, new| lanes.push((lane, new.to_vec())));
+    lanes
 }
 
 #[test]
@@ -130,9 +136,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
     let lane = |markers: &mut Markers, pid, address| {
         let buffer = BufferId { pid: Pid(pid), address };
         markers.read(Reading { buffer, ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
-        let mut lane = None;
-        markers.sample(sample(10), Nanos::MAX, |found, _| lane = Some(found));
-        lane.expect("an event")
+        lanes(markers, 10, Nanos::MAX)[0].0
     };
     let (a, b, c) = (
         lane(&mut markers, 10, 0x1000),
@@ -210,9 +214,9 @@ fn batches_that_come_by_several_ways_are_in_order() {
     for number in [1, 3, 0, 2] {
         markers.read(batch(number));
     }
-    let mut count = 0;
-    markers.sample(sample(50), Nanos(2), |_, new| count += new.len());
-    assert_eq!((count, markers.lost()), (3 * 252, 0));
+    let early = lanes(&mut markers, 50, Nanos(2));
+    assert_eq!(early.iter().map(|(_, events)| events.len()).sum::<usize>(), 3 * 252);
+    assert_eq!(markers.lost(), 0);
     markers.read(batch(4));
     assert_eq!(events(&mut markers, 100).len(), 2 * 252);
     assert_eq!(markers.lost(), 0);
@@ -274,4 +278,62 @@ fn a_batch_that_nothing_follows_is_lost_as_far_as_it_was_not_seen() {
     markers.read(reading(1, 252, &[event]));
     assert_eq!(events(&mut markers, 200).len(), 1);
     assert_eq!(markers.lost(), 52);
+}
+
+/// A buffer of pid 10 that was flushed at `time`, with an entry as many ticks (half a nanosecond
+/// each) after the start.
+fn flushed_at(batch: u64, time: Nanos, ticks: u64) -> Reading {
+    Reading { time, ..reading(batch, batch, &[(ticks, STACK, SECTION, false)]) }
+}
+
+#[test]
+fn events_are_not_handed_over_long_before_their_time() {
+    let second = Nanos(1_000_000_000);
+    let mut markers = markers();
+    markers.read(flushed_at(0, second, 2 * 100_000_000));
+    markers.read(flushed_at(1, second, 2 * 500_000_000));
+    let nothing = |_, new: &[Event]| panic!("{new:?}");
+    markers.sample(sample(2_000_000_000), Nanos::MAX, nothing);
+    let mut released = Vec::new();
+    for watermark in [90, 100, 400, 500].map(Nanos::from_millis) {
+        let mut events = Vec::new();
+        markers.release(watermark, |_, new| events.extend(new.iter().map(Event::ts)));
+        released.push(events);
+    }
+    assert_eq!(released, [vec![], vec![100_000_000], vec![], vec![500_000_000]]);
+}
+
+#[test]
+fn what_waits_is_of_the_process_as_it_was_then() {
+    let second = Nanos(1_000_000_000);
+    let mut markers = markers();
+    markers.read(flushed_at(0, second, 2 * 500_000_000));
+    let exec = Record { ts_ns: 2 * second.0, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
+    markers.process_changed(&Control { record: exec, ..Control::default() });
+    // The scopes are those of the old program.
+    assert_eq!(events(&mut markers, 2_000_000_000).len(), 1);
+    assert_eq!(markers.take_malformed(), 0);
+}
+
+#[test]
+fn what_waits_is_not_lost() {
+    let second = Nanos(1_000_000_000);
+    let mut markers = markers();
+    markers.read(flushed_at(0, second, 2 * 500_000_000));
+    markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+    markers.set_cut_off([(ID, 253)]);
+    assert_eq!(markers.lost(), 252);
+    assert_eq!(events(&mut markers, 2_000_000_001).len(), 1);
+    assert_eq!(markers.lost(), 252);
+}
+
+#[test]
+fn clocks_that_are_set_back_change_nothing_that_waits() {
+    let second = Nanos(1_000_000_000);
+    let mut markers = markers();
+    markers.read(flushed_at(0, second, 2 * 500_000_000));
+    markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+    let mut times = Vec::new();
+    markers.sample(sample(10), Nanos::MAX, |_, new| times.extend(new.iter().map(Event::ts)));
+    assert_eq!(times, [500_000_000]);
 }
