@@ -223,13 +223,13 @@ CTRACE_INLINE_ long ctrace_syscall_(long number, long a, long b, long c, long d)
 
 /* Takes a slot: its offset, or what shows that there is none. One instruction, so that the thread's
  * signal handlers take others. */
-CTRACE_INLINE_ uint32_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
-    uint32_t position = 16;
-    __asm__ volatile("xadd{l %0, %1| %1, %0}" : "+r"(position), "+m"(buffer->position) : : "memory", "cc");
+CTRACE_INLINE_ uint64_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
+    uint64_t position = 16; /* the instruction zeroes what is above its 32 bits */
+    __asm__ volatile("xadd{l %k0, %1| %1, %k0}" : "+r"(position), "+m"(buffer->position) : : "memory", "cc");
     return position;
 }
 
-CTRACE_INLINE_ void ctrace_write_(struct ctrace_c1_buffer *buffer, uint32_t position, uint64_t time,
+CTRACE_INLINE_ void ctrace_write_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
                                   uint64_t stack, uint64_t tag) {
     uint64_t *slot = (uint64_t *)(void *)((char *)buffer + position);
     __atomic_store_n(&slot[0], (time << 16 >> 16) | stack << 48, __ATOMIC_RELAXED);
@@ -256,21 +256,18 @@ CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
     return (d >> 8 & 1) && mode != 2 /* PR_TSC_SIGSEGV */ ? CTRACE_TSC_ : CTRACE_MONOTONIC_;
 }
 
-/* Whether every slot that was taken has been written: not so while a signal handler runs that
- * interrupted a writer. */
-CTRACE_INLINE_ int ctrace_finished_(const struct ctrace_c1_buffer *buffer) {
+/* Counts the slots that hold a whole call. Says whether every slot has been written: not so while a
+ * signal handler runs that interrupted a writer. */
+CTRACE_INLINE_ int ctrace_survey_(struct ctrace_c1_buffer *buffer) {
+    uint64_t whole = 0, empty = 0;
     int i;
-    for (i = 0; i < 252; i++)
-        if (buffer->slots[i][1] == 0) return 0;
-    return 1;
-}
-
-/* How many slots hold a whole call. */
-CTRACE_INLINE_ uint16_t ctrace_whole_(const struct ctrace_c1_buffer *buffer) {
-    uint16_t whole = 0;
-    int i;
-    for (i = 0; i < 252; i++) whole = (uint16_t)(whole + (buffer->slots[i][1] >> 1 & 1));
-    return whole;
+    for (i = 0; i < 252; i++) {
+        uint64_t tag = buffer->slots[i][1];
+        whole += tag >> 1 & 1;
+        empty += tag == 0;
+    }
+    buffer->whole = (uint16_t)whole;
+    return empty == 0;
 }
 
 CTRACE_INLINE_ uint64_t ctrace_hold_signals_(void) {
@@ -283,8 +280,9 @@ CTRACE_INLINE_ void ctrace_release_signals_(uint64_t before) {
 }
 
 /* Empties the buffer, and then what signal handlers wrote to the nested one meanwhile. They find a full
- * buffer full; while one that is not full is emptied, they must not run at all. */
-CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer) {
+ * buffer full; while one that is not full is emptied, they must not run at all. `surveyed`: it is full,
+ * and its whole calls have been counted. */
+CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int surveyed) {
     for (; buffer && buffer->magic == CTRACE_MAGIC_ && !buffer->flushing; buffer = buffer->nested) {
         uint32_t position;
         uint64_t signals = 0;
@@ -295,7 +293,7 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer) {
         hold = position > CTRACE_FIRST_ && position < CTRACE_SIZE_;
         if (hold) signals = ctrace_hold_signals_();
         if (position > CTRACE_FIRST_) {
-            buffer->whole = ctrace_whole_(buffer);
+            if (!surveyed || hold) ctrace_survey_(buffer);
             ctrace_c1_flush(buffer);
             CTRACE_ORDER_();
             position = buffer->position;
@@ -312,6 +310,7 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer) {
         buffer->flushing = 0;
         CTRACE_ORDER_();
         if (hold) ctrace_release_signals_(signals);
+        surveyed = 0;
     }
 }
 
@@ -321,7 +320,7 @@ CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
     (void)unused;
     ctrace_c1_mine = 0;
     CTRACE_ORDER_();
-    ctrace_c1_empty(buffer);
+    ctrace_c1_empty(buffer, 0);
     while (buffer && buffer->magic == CTRACE_MAGIC_) {
         struct ctrace_c1_buffer *nested = buffer->nested;
         buffer->nested = 0;
@@ -334,7 +333,7 @@ CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
 CTRACE_COLD_ __attribute__((__used__)) void ctrace_c1_end_of_object(void) {
     int64_t key = __atomic_exchange_n(&ctrace_c1_key, -1, __ATOMIC_ACQ_REL);
     if (key > 0) pthread_key_delete((pthread_key_t)(key - 1));
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
 }
 
 /* Has ctrace_c1_end_of_thread called when this thread ends. */
@@ -413,7 +412,7 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
 
 /* An event that found no slot, or the last one. `position` is what was taken of the thread's own
  * buffer; below 64: nothing. Returns 0 if the event had to be dropped. */
-CTRACE_COLD_ int ctrace_c1_slow(uint32_t position, uint64_t stack, uint64_t tag) {
+CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag) {
     uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
     struct ctrace_c1_buffer **place = &ctrace_c1_mine;
     int written = 0;
@@ -431,8 +430,8 @@ CTRACE_COLD_ int ctrace_c1_slow(uint32_t position, uint64_t stack, uint64_t tag)
         if (position >= CTRACE_LAST_) {
             /* Full. It has to wait while it is being emptied, and while a writer that this handler
              * interrupted has not finished; but not for ever, as the handler may never return. */
-            if (!buffer->flushing && (ctrace_finished_(buffer) || position > CTRACE_PATIENCE_)) {
-                ctrace_c1_empty(buffer);
+            if (!buffer->flushing && (ctrace_survey_(buffer) || position > CTRACE_PATIENCE_)) {
+                ctrace_c1_empty(buffer, 1);
             } else {
                 if (position > CTRACE_PATIENCE_) buffer->position = CTRACE_SIZE_;
                 place = &buffer->nested;
@@ -443,17 +442,9 @@ CTRACE_COLD_ int ctrace_c1_slow(uint32_t position, uint64_t stack, uint64_t tag)
     }
 }
 
-/* Writes an event; `time` 0: now. */
-CTRACE_INLINE_ int ctrace_put_(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t stack, uint64_t tag) {
-    uint32_t position = 0;
-    if (!CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
-        position = ctrace_take_(buffer);
-        if (!CTRACE_UNLIKELY_(position - CTRACE_FIRST_ >= (uint32_t)(CTRACE_LAST_ - CTRACE_FIRST_))) {
-            ctrace_write_(buffer, position, time ? time : __builtin_ia32_rdtsc(), stack, tag);
-            return 1;
-        }
-    }
-    return ctrace_c1_slow(position, stack, tag);
+/* Whether a slot was taken, and not the last one. */
+CTRACE_INLINE_ int ctrace_is_plain_(uint64_t position) {
+    return position - CTRACE_FIRST_ < CTRACE_LAST_ - CTRACE_FIRST_;
 }
 
 /* Exchanges word 1 of a slot if it is still what it was; by one instruction, as ctrace_take_. */
@@ -467,17 +458,19 @@ CTRACE_INLINE_ int ctrace_exchange_(uint64_t *word, uint64_t was, uint64_t is) {
  * pointer that the buffer tells, and short. A signal handler that comes meanwhile may have emptied the
  * buffer. Then the slot holds something else, or an entry of the same scope at another time: that one
  * is given back its word. */
-CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t sp, uint64_t tag) {
+CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t sp, uint64_t site,
+                                    uint64_t tag) {
     uint32_t position = __atomic_load_n(&buffer->position, __ATOMIC_RELAXED);
     uint64_t *slot = (uint64_t *)(void *)((char *)buffer + position - 16);
-    uint64_t distance, first, duration, whole;
+    uint64_t distance = (sp & ~UINT64_C(15)) - buffer->stack + CTRACE_NEAR_;
+    uint64_t first, duration, whole;
     if (position - (CTRACE_FIRST_ + 16) > (uint32_t)(CTRACE_LAST_ - (CTRACE_FIRST_ + 16))) return 0;
-    distance = (sp & UINT64_C(0x1ffffffff0)) - buffer->stack + CTRACE_NEAR_;
-    if (distance << 27 >> 47) return 0;
+    if (distance << 27 >> 47) return 0; /* of 37 bits, those above 20 */
     first = __atomic_load_n(&slot[0], __ATOMIC_RELAXED);
-    duration = (time - first) << 16 >> 16;
-    if (first >> 48 != (sp >> 4 & 0xffff) || duration >> 17) return 0;
-    whole = (tag << 17 >> 17) + 2 + (duration << 47);
+    if ((first >> 44 ^ sp) & 0xffff0) return 0;
+    duration = (time - first) << 16; /* of 48 bits, at the top */
+    if (duration >> 33) return 0;
+    whole = site + 2 + (duration << 31);
     if (!ctrace_exchange_(&slot[1], tag, whole)) return 0;
     if (CTRACE_UNLIKELY_(__atomic_load_n(&slot[0], __ATOMIC_RELAXED) != first) &&
         ctrace_exchange_(&slot[1], whole, tag))
@@ -486,22 +479,49 @@ CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t ti
     return 1;
 }
 
-/* Writes the entry of a scope. What its exit needs is in the handle, which is 0 if nothing was written:
- * bits 1-36 of the stack pointer, and in bits 37-63 where the site is, from ctrace_c1_runtime on. */
-CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
-    if (CTRACE_UNLIKELY_(!ctrace_put_(ctrace_c1_mine, 0, sp >> 4, site | sp >> 20 << 47))) return 0;
+/* What the exit of a scope needs: bits 1-36 of the stack pointer, and in bits 37-63 where the site is, from
+ * ctrace_c1_runtime on. */
+CTRACE_INLINE_ uint64_t ctrace_handle_(uintptr_t site, uintptr_t sp) {
     return ((uint64_t)(site - (uintptr_t)ctrace_c1_runtime) << 32) + (sp & UINT64_C(0x1fffffffff)) + 1;
 }
 
-CTRACE_FN_ void ctrace_c1_leave(uint64_t handle) {
-    uintptr_t site = (uintptr_t)ctrace_c1_runtime + (uintptr_t)(int64_t)((int32_t)(handle >> 32) & -32);
-    uint64_t tag = site | handle >> 20 << 47, time = 0;
+CTRACE_COLD_ uint64_t ctrace_c1_enter_slowly(uint64_t position, uintptr_t site, uintptr_t sp) {
+    return ctrace_c1_slow(position, sp >> 4, site | sp >> 20 << 47) ? ctrace_handle_(site, sp) : 0;
+}
+
+/* Writes the entry of a scope. Its handle, or 0 if nothing was written. */
+CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
     struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+    uint64_t position = 0;
     if (!CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
-        time = __builtin_ia32_rdtsc();
-        if (ctrace_complete_(buffer, time, handle, tag)) return;
+        position = ctrace_take_(buffer);
+        if (!CTRACE_UNLIKELY_(!ctrace_is_plain_(position))) {
+            ctrace_write_(buffer, position, __builtin_ia32_rdtsc(), sp >> 4, site | sp >> 20 << 47);
+            return ctrace_handle_(site, sp);
+        }
     }
-    ctrace_put_(buffer, time, handle >> 4, tag | 1);
+    return ctrace_c1_enter_slowly(position, site, sp);
+}
+
+/* Writes an exit to a slot of its own. */
+CTRACE_FN_ void ctrace_c1_append(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t handle, uint64_t tag) {
+    uint64_t position = ctrace_take_(buffer);
+    if (CTRACE_UNLIKELY_(!ctrace_is_plain_(position)))
+        ctrace_c1_slow(position, handle >> 4, tag | 1);
+    else
+        ctrace_write_(buffer, position, time, handle >> 4, tag | 1);
+}
+
+CTRACE_FN_ void ctrace_c1_leave(uint64_t handle) {
+    uintptr_t site = (uintptr_t)ctrace_c1_runtime + (uintptr_t)((int64_t)handle >> 32 & -32);
+    uint64_t tag = site | handle >> 20 << 47, time;
+    struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+    if (CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
+        ctrace_c1_slow(0, handle >> 4, tag | 1);
+        return;
+    }
+    time = __builtin_ia32_rdtsc();
+    if (!ctrace_complete_(buffer, time, handle, site, tag)) ctrace_c1_append(buffer, time, handle, tag);
 }
 
 #ifdef __cplusplus

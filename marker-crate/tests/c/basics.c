@@ -63,7 +63,7 @@ static __attribute__((noinline)) void lasting(uint64_t ticks) {
 static void check_slots(int slots, int whole) {
     CHECK((int)(ctrace_c1_mine->position - 64) / 16 == slots && ctrace_c1_mine->whole == whole);
     event_count = 0;
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     CHECK(event_count == slots + whole && check_nesting(0) * 2 == event_count);
 }
 
@@ -140,12 +140,12 @@ int main(void) {
     CHECK(events[0].sp + 4096 > ((uintptr_t)__builtin_frame_address(0) & 0x1ffffffff0));
 
     event_count = 0;
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     CHECK(event_count == 2 && last_position > 64);
     event_count = 0;
     switch_to(NULL, 1);
     nested(1);
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     CHECK(last_events == 2 && last_batch == 1);
     CHECK(check_nesting(0) == 9);
     const char *order[] = {"nested", "loop", "leaf", "loop", "leaf", "part", "leaf", "leaf", "early"};
@@ -157,7 +157,7 @@ int main(void) {
     second(50);
     collect_all();
     CHECK(check_nesting(0) == 201 + 51 * 2);
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     CHECK(ctrace_c1_mine->position == 64 && ctrace_c1_mine->flushing == 0);
     for (int i = 0; i < 252; i++) CHECK(!ctrace_c1_mine->slots[i][0] && !ctrace_c1_mine->slots[i][1]);
 
@@ -166,7 +166,7 @@ int main(void) {
     for (int i = 0; i < 25200; i++) many(i);
     CHECK(batch_count >= 100 && batch_count < 150);
     CHECK(event_count + events_in(ctrace_c1_mine) == 50400 && last_position == 4096);
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
 
     /* A whole call only if it was short, near the stack pointer that the buffer tells, and the last. */
     stretched();
@@ -194,14 +194,14 @@ int main(void) {
     int status;
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     event_count = 0;
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     CHECK(event_count == 2);
 
     /* The slow clock. */
     ctrace_c1_mine->clock = 2;
     event_count = 0;
     for (int i = 0; i < 1000; i++) many(i);
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     CHECK(check_nesting(0) == 1000);
     ctrace_c1_mine->clock = 1;
 

@@ -13,7 +13,7 @@ static std::vector<std::string> calls() {
     for (int i = 0; i < event_count; i++)
         if (!events[i].exit) names.push_back(site_name(events[i].site));
     event_count = 0;
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     event_count = 0;
     return names;
 }

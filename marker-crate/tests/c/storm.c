@@ -59,7 +59,7 @@ static void storm(void (*how)(int)) {
     setitimer(ITIMER_REAL, &off, NULL);
     usleep(1000);
 
-    ctrace_c1_empty(ctrace_c1_mine);
+    ctrace_c1_empty(ctrace_c1_mine, 0);
     long entries = 0, exits = 0, handlers = 0;
     for (int i = 0; i < event_count; i++) {
         if (events[i].exit) exits++;
