@@ -86,6 +86,7 @@ fn mistakes_are_one_line() {
     fails(&["run.ctrace", "--format", "csv", "-f", "wrok"], "near it: work");
     fails(&["run.ctrace", "--format", "csv", "--time", "1s.."], "it has 5.00 µs");
     fails(&["run.ctrace", "--format", "csv", "--thread", "8"], "no thread `8` was recorded");
+    fails(&["run.ctrace", "--format", "csv", "--thread", "w-*"], "no thread `w-*` was recorded");
 }
 
 /// `outer` from 1 to 9 µs with `inner` from 3 to 5, and once more from 11 µs on.
@@ -127,6 +128,7 @@ fn what_is_exported_can_be_chosen() {
     check_part(&["--time", "10us.."], "outer 7000\nouter;inner 1000\n", "2 calls exported");
     check_part(&["--min-duration", "2us"], "outer 14000\nouter;inner 2000\n", "3 calls exported");
     check_part(&["--thread", "7", "-f", "inner"], "inner 3000\n", "2 calls exported");
+    check_part(&["--thread", "ma[hi]*"], "outer 13000\nouter;inner 3000\n", "4 calls exported");
     check_part(&["--min-duration", "1s"], "", "0 calls exported");
 }
 

@@ -71,6 +71,20 @@ fn depth_leaves_out_what_is_deeper() {
 }
 
 #[test]
+fn threads_are_chosen_by_globs_on_their_names() {
+    let env = or_skip!(gate::live(Link::Session));
+    let functions = ["handle_request", "write_log"];
+    let of = |threads: &[&str]| {
+        let report = report(&env, "demo.c", &["0.3"], &functions, threads);
+        functions.map(|function| calls(&report, function) > 0)
+    };
+    assert_eq!(of(&["--thread", "worker-*"]), [true, false]);
+    assert_eq!(of(&["--thread", "logger"]), [false, true]);
+    assert_eq!(of(&["--thread", "worker-[0-2]", "--thread", "log*"]), [true, true]);
+    assert_eq!(of(&["--thread", "worker"]), [false, false]);
+}
+
+#[test]
 fn full_rings_are_told() {
     let env = or_skip!(gate::live(Link::Session));
     let path = env.targets.get(&program("counts.c")).expect("builds");

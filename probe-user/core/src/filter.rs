@@ -4,6 +4,7 @@
 //! its caller's. Depth and thread are known when a call begins; its duration only when it ends,
 //! which suffices, because no callee lasts longer than its caller.
 
+use crate::glob::Glob;
 use crate::units::{Nanos, Tid};
 
 /// The user's filter; the default lets everything pass.
@@ -17,25 +18,62 @@ pub struct Filter {
     pub threads: Vec<ThreadFilter>,
 }
 
-/// A thread, as a user names it.
+/// Threads, as a user names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadFilter {
-    Name(String),
+    Name(Glob),
     Tid(Tid),
+}
+
+impl ThreadFilter {
+    /// A number is an id, all else a glob on names.
+    pub fn new(text: &str) -> Self {
+        match text.parse() {
+            Ok(tid) => Self::Tid(Tid(tid)),
+            Err(_) => Self::Name(Glob::new(text)),
+        }
+    }
+
+    pub fn matches(&self, tid: Tid, name: &str) -> bool {
+        match self {
+            Self::Name(glob) => glob.matches(name),
+            Self::Tid(wanted) => *wanted == tid,
+        }
+    }
 }
 
 impl Filter {
     pub(crate) fn selects_thread(&self, tid: Tid, name: &str) -> bool {
-        self.threads.is_empty()
-            || self.threads.iter().any(|filter| match filter {
-                ThreadFilter::Name(wanted) => wanted == name,
-                ThreadFilter::Tid(wanted) => *wanted == tid,
-            })
+        self.threads.is_empty() || self.threads.iter().any(|filter| filter.matches(tid, name))
     }
 
     /// `above`: tracked frames that enclose the call.
     #[inline]
     pub(crate) fn selects_depth(&self, above: u32) -> bool {
         self.max_depth.is_none_or(|max| above < max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_chosen_by_name_and_by_id() {
+        let check = |asked: &[&str], tid: u32, name: &str, expected: bool| {
+            let threads = asked.iter().map(|text| ThreadFilter::new(text)).collect();
+            let filter = Filter { threads, ..Filter::default() };
+            assert_eq!(filter.selects_thread(Tid(tid), name), expected, "{asked:?} {tid} {name}");
+        };
+        check(&[], 7, "main", true);
+        check(&["worker"], 7, "worker", true);
+        check(&["worker"], 7, "worker-1", false);
+        check(&["worker-*"], 7, "worker-1", true);
+        check(&["worker-*"], 7, "main", false);
+        check(&["worker-*", "main"], 7, "main", true);
+        check(&["7"], 7, "main", true);
+        check(&["7"], 8, "7", false);
+        check(&[r"\7"], 8, "7", true);
+        check(&["7*"], 8, "77", true);
     }
 }

@@ -19,6 +19,7 @@ pub mod filter;
 mod fold;
 pub mod formats;
 pub mod function;
+pub mod glob;
 mod grouped;
 mod hash;
 mod heat;

@@ -172,7 +172,7 @@ pub struct WhatArgs {
     sudo ctrace record -o slow.ctrace -f 'handle_*' -p 4711 -d 60\n  \
     sudo ctrace record -f '*' -- ./batch --all\n  \
     sudo ctrace record --max-size 100MiB -m '*' -p 4711     a flight recorder: the newest calls\n  \
-    ctrace report slow.ctrace --view tree --thread worker")]
+    ctrace report slow.ctrace --view tree --thread 'worker-*'")]
 pub struct RecordArgs {
     #[command(flatten)]
     pub what: WhatArgs,

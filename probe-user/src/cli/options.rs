@@ -41,8 +41,8 @@ pub struct FilterArgs {
     /// Only calls at most this deep among the traced functions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
-    /// Only the threads of this name or id; repeatable
-    #[arg(long = "thread", value_name = "NAME|TID")]
+    /// Only the threads whose names match, or the one of this id; repeatable
+    #[arg(long = "thread", value_name = "GLOB|TID")]
     pub threads: Vec<String>,
 }
 

@@ -8,12 +8,7 @@ use crate::{
 };
 use anyhow::{bail, ensure};
 use ctrace_core::{
-    export::clean::clean,
-    filter::ThreadFilter,
-    function::FunctionInfo,
-    record::{Recording, ThreadRecord},
-    replay::Query,
-    units::Nanos,
+    export::clean::clean, function::FunctionInfo, record::Recording, replay::Query, units::Nanos,
 };
 use std::{collections::BTreeSet, fs::File, ops::Range};
 
@@ -103,11 +98,7 @@ fn check_threads(args: &FilterArgs, files: &[Asked<'_>]) -> anyhow::Result<()> {
     let threads = || files.iter().filter_map(|file| file.recording).flat_map(Recording::threads);
     let wanted = filter(args).threads;
     for (wanted, text) in wanted.iter().zip(&args.threads) {
-        let is_wanted = |thread: &ThreadRecord| match wanted {
-            ThreadFilter::Name(name) => *thread.name == **name,
-            ThreadFilter::Tid(tid) => thread.tid == *tid,
-        };
-        if !threads().any(is_wanted) {
+        if !threads().any(|thread| wanted.matches(thread.tid, &thread.name)) {
             let names: BTreeSet<&str> = threads().map(|thread| &*thread.name).collect();
             let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
             bail!("no thread `{text}` was recorded{}", some(&names));

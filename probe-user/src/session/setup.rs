@@ -29,7 +29,7 @@ use ctrace_core::{
     engine::{Engine, EngineConfig},
     filter::{Filter, ThreadFilter},
     report::TargetReport,
-    units::{Nanos, Pid, Tid},
+    units::{Nanos, Pid},
 };
 use std::path::Path;
 
@@ -178,14 +178,10 @@ impl<'a> Setup<'a> {
 
 /// The filter that the options ask for.
 pub fn filter(args: &FilterArgs) -> Filter {
-    let thread = |text: &String| match text.parse() {
-        Ok(tid) => ThreadFilter::Tid(Tid(tid)),
-        Err(_) => ThreadFilter::Name(text.clone()),
-    };
     Filter {
         min_duration: args.min_duration.unwrap_or_default(),
         max_depth: args.depth,
-        threads: args.threads.iter().map(thread).collect(),
+        threads: args.threads.iter().map(|text| ThreadFilter::new(text)).collect(),
     }
 }
 

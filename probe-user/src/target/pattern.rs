@@ -1,8 +1,4 @@
 //! One `GLOB[@OBJECT]` of the command line, and what it matches.
-//!
-//! Names of functions are full of what globs give a meaning: `operator[]`, `<impl Foo for [T]>`.
-//! A name typed as it stands must match itself, so a pattern matches literally, or as a glob, or
-//! as a glob whose only signs are `*` and `?`.
 
 use super::demangle::{without_clone_suffix, without_generics, without_version};
 use super::markers::MarkerScope;
@@ -11,6 +7,7 @@ use super::prefilter::Prefilter;
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use ctrace_core::function::{FunctionInfo, FunctionKind};
+use ctrace_core::glob::Glob;
 use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
 
@@ -46,9 +43,7 @@ pub struct Pattern {
 enum NameMatcher {
     Regex(Regex),
     Glob {
-        literal: String,
-        /// Brackets and braces as globs have them, and as plain characters.
-        globs: Vec<GlobMatcher>,
+        glob: Glob,
         /// Arguments typed along: the full name is to be matched.
         has_arguments: bool,
         has_generics: bool,
@@ -82,7 +77,7 @@ impl Pattern {
                 if body.is_empty() {
                     return Err(PatternError::Empty(text.to_owned()));
                 }
-                ((body.to_owned(), NameMatcher::glob(text, body)?), object)
+                ((body.to_owned(), NameMatcher::glob(body)), object)
             }
         };
         let object = match object {
@@ -104,7 +99,7 @@ impl Pattern {
 
     /// Whether it can mean one name only.
     pub fn is_literal(&self) -> bool {
-        matches!(&self.name, NameMatcher::Glob { globs, .. } if globs.is_empty())
+        matches!(&self.name, NameMatcher::Glob { glob, .. } if glob.is_literal())
     }
 
     /// Whether an object is the one named; any is where none is named.
@@ -118,8 +113,8 @@ impl Pattern {
 
     /// Whether a function goes by a name that matches.
     pub fn matches_function(&self, function: &Function) -> bool {
-        if let NameMatcher::Glob { literal, prefilter, .. } = &self.name {
-            if literal == "*" {
+        if let NameMatcher::Glob { glob, prefilter, .. } = &self.name {
+            if glob.text() == "*" {
                 return true;
             }
             // The names at one address are many; one that may match is enough to look closely.
@@ -178,33 +173,19 @@ impl Pattern {
 }
 
 impl NameMatcher {
-    fn glob(text: &str, body: &str) -> Result<Self, PatternError> {
-        let mut globs = Vec::new();
-        if body.contains(['*', '?', '[', '{', '\\']) {
-            let plain = glob(&bracket_free(body));
-            match (glob(body), plain) {
-                (Ok(first), Ok(second)) => globs.extend([first, second]),
-                (Err(_), Ok(only)) | (Ok(only), Err(_)) => globs.push(only),
-                (Err(reason), Err(_)) => {
-                    return Err(PatternError::Glob { pattern: text.to_owned(), reason });
-                }
-            }
-        }
-        Ok(Self::Glob {
-            literal: body.to_owned(),
-            globs,
+    fn glob(body: &str) -> Self {
+        Self::Glob {
+            glob: Glob::new(body),
             prefilter: Prefilter::new(body).map(Box::new),
             has_arguments: body.contains('('),
             has_generics: without_generics(body).is_some(),
-        })
+        }
     }
 
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::Regex(regex) => regex.is_match(name),
-            Self::Glob { literal, globs, .. } => {
-                literal == name || globs.iter().any(|glob| glob.is_match(name))
-            }
+            Self::Glob { glob, .. } => glob.matches(name),
         }
     }
 
@@ -213,7 +194,7 @@ impl NameMatcher {
     fn matches_raw(&self, raw: &str) -> bool {
         let typed = match self {
             Self::Regex(regex) => regex.as_str(),
-            Self::Glob { literal, .. } => literal,
+            Self::Glob { glob, .. } => glob.text(),
         };
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
@@ -277,21 +258,6 @@ fn glob(text: &str) -> Result<GlobMatcher, String> {
         .build()
         .map(|glob| glob.compile_matcher())
         .map_err(|error| one_line(&error.kind().to_string()))
-}
-
-/// The pattern with brackets and braces as plain characters.
-fn bracket_free(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut out, character| {
-        match character {
-            '[' => out.push_str("[[]"),
-            ']' => out.push_str("[]]"),
-            '{' => out.push_str("[{]"),
-            '}' => out.push_str("[}]"),
-            '\\' => out.push_str("[\\\\]"),
-            _ => out.push(character),
-        }
-        out
-    })
 }
 
 fn one_line(text: &str) -> String {

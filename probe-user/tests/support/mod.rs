@@ -5,7 +5,7 @@ use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::FunctionInfo;
 use ctrace_core::record::{End, Start, Writer};
 use ctrace_core::report::TargetReport;
-use ctrace_core::units::Nanos;
+use ctrace_core::units::{Nanos, Pid, Tid};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -43,6 +43,7 @@ pub(crate) fn record(
         engine.add_function(FunctionInfo::new(*name, object));
     }
     engine.begin(Nanos(0));
+    engine.name_thread(Pid(7), Tid(7), "main");
     events.into_iter().for_each(|event| engine.push(0, &event.bytes()));
     let end_ns = Nanos(end);
     engine.advance(end_ns);

@@ -190,10 +190,10 @@ pub const TARGET: [Key<Target>; 41] = [
     target("depth", "0", "Only calls at most this deep among the traced functions; 0: all.", |c, v| {
         Ok(c.what.filter.depth = unless_zero(v)?)
     }),
-    target("threads", "[]", "Only the threads of these names.", |c, v| {
+    target("threads", "[]", "Only the threads whose names match one of these globs, or of these ids.", |c, v| {
         Ok(c.what.filter.threads = v.texts()?)
     })
-    .example(r#"["worker"]"#),
+    .example(r#"["worker-*"]"#),
     target("follow", "false", "Trace the processes that a process forks in one report with it.", |c, v| {
         Ok(c.what.probes.follow = v.flag()?)
     }),

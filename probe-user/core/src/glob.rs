@@ -1,0 +1,96 @@
+//! Globs on names that may have the signs of globs themselves: `operator[]`, `<impl Foo for [T]>`.
+//!
+//! A name typed as it stands must match itself, so a glob matches literally, or as a glob, or as a
+//! glob whose only signs are `*` and `?`.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// What names are held against; a backslash takes the meaning from the sign behind it.
+#[derive(Clone, Debug)]
+pub struct Glob {
+    text: String,
+    /// Brackets and braces as globs have them, and as plain characters; none without any sign.
+    readings: Vec<GlobMatcher>,
+}
+
+impl PartialEq for Glob {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Glob {}
+
+impl Glob {
+    pub fn new(text: &str) -> Self {
+        let readings = match text.contains(['*', '?', '[', '{', '\\']) {
+            false => Vec::new(),
+            true => [matcher(text), matcher(&bracket_free(text))].into_iter().flatten().collect(),
+        };
+        Self { text: text.to_owned(), readings }
+    }
+
+    /// As it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it can mean one name only.
+    pub fn is_literal(&self) -> bool {
+        self.readings.is_empty()
+    }
+
+    pub fn matches(&self, name: &str) -> bool {
+        self.text == name || self.readings.iter().any(|reading| reading.is_match(name))
+    }
+}
+
+fn matcher(text: &str) -> Option<GlobMatcher> {
+    let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
+    Some(glob.ok()?.compile_matcher())
+}
+
+/// The glob with brackets and braces as plain characters.
+fn bracket_free(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, character| {
+        match character {
+            '[' => out.push_str("[[]"),
+            ']' => out.push_str("[]]"),
+            '{' => out.push_str("[{]"),
+            '}' => out.push_str("[}]"),
+            '\\' => out.push_str("[\\\\]"),
+            _ => out.push(character),
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, names: &[&str], others: &[&str]) {
+        let glob = Glob::new(text);
+        for name in names {
+            assert!(glob.matches(name), "{text} should match {name}");
+        }
+        for name in others {
+            assert!(!glob.matches(name), "{text} should not match {name}");
+        }
+    }
+
+    #[test]
+    fn names_match() {
+        check("worker", &["worker"], &["worker-1", "Worker", ""]);
+        check("worker-*", &["worker-1", "worker-a/b", "worker-"], &["worker"]);
+        check("h_?", &["h_1"], &["h_12", "h_"]);
+        check("h_[12]", &["h_1", "h_2", "h_[12]"], &["h_3"]);
+        check("{read,writ}er", &["reader", "writer"], &["er"]);
+        check("pool[*]", &["pool[7]", "pool[*]", "pool*"], &["pool7"]);
+        check(r"\*", &["*", r"\*", r"\a"], &["a"]);
+        check("half[", &["half["], &["half"]);
+        check(r"end\", &[r"end\"], &["end"]);
+        check("", &[""], &["a"]);
+    }
+}
