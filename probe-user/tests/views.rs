@@ -109,6 +109,19 @@ fn default_views() {
 }
 
 #[test]
+fn scopes_of_one_name_are_told_apart() {
+    let report = fixture::scopes();
+    for name in ["summary", "detail", "tree", "paths", "counts", "hist", "calls", "timeline"] {
+        let text = sound(&report, &view(name), &WIDE);
+        for scope in ["ingest/parse", "render/parse"] {
+            assert!(text.contains(scope), "no {scope} in {name}:\n{text}");
+        }
+        let bare = text.matches("parse").count() - text.matches("parse_header").count();
+        assert_eq!(text.matches("/parse").count(), bare, "a scope without its group:\n{text}");
+    }
+}
+
+#[test]
 fn losses_come_first_and_last() {
     check("lossy_summary", &fixture::lossy(), &view("summary"), &WIDE);
     check("lossy_detail", &fixture::lossy(), &view("detail"), &WIDE);

@@ -7,6 +7,7 @@ mod calls;
 mod distribution;
 mod extras;
 mod latency;
+mod names;
 mod places;
 mod timeline;
 

@@ -8,6 +8,7 @@ use ctrace_core::export::rows::{self, Selection};
 use ctrace_core::export::{csv, json};
 use ctrace_core::report::{Report, TargetExit};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 fn reports() -> Vec<Report> {
     vec![
@@ -239,6 +240,28 @@ fn csv_has_raw_numbers_and_quotes() {
     assert_eq!(slow[column("slowest_max_ns")], "100420000");
     assert_eq!(slow[column("group")], "");
     assert!(rows[2][column("name")].ends_with("name,\"quoted\"\\u{202e}\\u{9b}31m"));
+}
+
+#[test]
+fn scopes_of_one_name_are_told_apart_in_csv() {
+    let all = Selection::default();
+    let render =
+        |table| csv::render(&fixture::scopes(), table, &all).expect("no sort is asked for");
+    for table in [Table::Paths, Table::Counts, Table::Calls] {
+        let rows = read_csv(&render(table));
+        let paths: Vec<&str> = rows.iter().map(|row| &*row[0]).collect();
+        assert_eq!(paths[0], "path");
+        assert!(paths.iter().any(|path| path.ends_with("render/parse")), "{paths:?}");
+        let frames = paths.iter().flat_map(|path| path.split(';'));
+        assert!(!frames.into_iter().any(|frame| frame == "parse"), "{paths:?}");
+    }
+    for table in [Table::Functions, Table::Histograms, Table::Timeline] {
+        let rows = read_csv(&render(table));
+        let column = |name| rows[0].iter().position(|n| n == name).expect("a column of that name");
+        let scopes = rows.iter().filter(|row| row[column("name")] == "parse");
+        let groups: BTreeSet<&str> = scopes.map(|row| &*row[column("group")]).collect();
+        assert_eq!(groups, ["ingest", "render"].into());
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn named(report: &Report) -> Vec<String> {
     names.extend(report.histograms.iter().flat_map(|h| &h.functions).map(|f| name(f.function)));
     for call in report.slowest_calls.iter().flatten() {
         names.push(name(call.function));
+        names.extend(call.functions.iter().map(|function| name(*function)));
         names.extend(call.inside.iter().map(|row| name(row.function)));
     }
     for lane in report.timeline.iter().flat_map(|timeline| &timeline.lanes) {
@@ -24,12 +25,17 @@ fn named(report: &Report) -> Vec<String> {
     names
 }
 
-/// Keys called `function` in JSON.
+/// Indices in JSON: values of keys called `function`, and numbers in lists called `functions`.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(values) => values.iter().map(count).sum(),
         Value::Object(map) => {
-            map.iter().map(|(key, value)| usize::from(key == "function") + count(value)).sum()
+            let indices = |key: &str, value: &Value| match (key, value) {
+                ("function", _) => 1,
+                ("functions", Value::Array(list)) => list.iter().filter(|v| v.is_u64()).count(),
+                _ => 0,
+            };
+            map.iter().map(|(key, value)| indices(key, value) + count(value)).sum()
         }
         _ => 0,
     }

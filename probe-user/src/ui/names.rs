@@ -13,7 +13,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// A function as tables name it: a marker with its group, a USDT probe with its provider; how much
 /// of the time it was armed, where that is not all.
 pub(crate) fn label(function: &FunctionReport) -> String {
-    let name = label_of(function.kind, function.group.as_deref(), &function.name);
+    let name = clean(&function.qualified()).into_owned();
     match function.sampled {
         Some(sampled) => format!("{name} (armed {:.1} %)", sampled.armed_percent),
         None => name,

@@ -3,14 +3,13 @@
 use super::names;
 use super::units::count;
 use ctrace_core::export::clean::clean;
-use std::sync::Arc;
 
 /// Frames shown at each end of a path that is longer than twice as many.
 const ENDS: usize = 16;
 
 /// The path in at most `room` columns: recursion counted, then frames in the middle left out,
 /// then names shortened.
-pub(super) fn joined(path: &[Arc<str>], room: usize) -> String {
+pub(super) fn joined<N: AsRef<str> + PartialEq>(path: &[N], room: usize) -> String {
     let frames = folded(path);
     let most = frames.len().min(2 * ENDS);
     for kept in (2..=most).rev() {
@@ -35,11 +34,11 @@ pub(super) fn joined(path: &[Arc<str>], room: usize) -> String {
 }
 
 /// The frames, with direct recursion as one frame and its depth.
-fn folded(path: &[Arc<str>]) -> Vec<String> {
+fn folded<N: AsRef<str> + PartialEq>(path: &[N]) -> Vec<String> {
     let runs = path.chunk_by(|a, b| a == b);
     runs.map(|run| match run.len() {
-        1 => clean(&run[0]).into_owned(),
-        n => format!("{} ×{}", clean(&run[0]), count(n as u64)),
+        1 => clean(run[0].as_ref()).into_owned(),
+        n => format!("{} ×{}", clean(run[0].as_ref()), count(n as u64)),
     })
     .collect()
 }

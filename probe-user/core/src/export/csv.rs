@@ -6,16 +6,16 @@
 use super::Table;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, Slice};
+use super::flat::{self, Bucket, OnPath, Slice};
 use super::rows::{self, Rows, Selection};
 use crate::function::FunctionKind;
 use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport};
 use crate::units::Nanos;
-use std::borrow::Cow;
-use std::sync::Arc;
+use std::borrow::{Borrow, Cow};
 
 /// A column: its heading and the text of a row.
 type Field<T> = (&'static str, fn(&T) -> String);
+type PathField<T> = (&'static str, fn(&OnPath<'_, T>) -> String);
 
 /// The rows that `selection` chooses from `table`, with a heading row.
 pub fn render(
@@ -30,14 +30,15 @@ pub fn render(
         Table::Functions => {
             write(&report.functions, &rows::functions(report, selection), FUNCTIONS)
         }
-        Table::Paths => write(&report.paths, &rows::paths(report, selection), PATHS),
-        Table::Counts => write(&report.paths, &rows::counts(report, selection), COUNTS),
+        Table::Paths => {
+            write_all(&flat::paths(report, &rows::paths(report, selection).indices), PATHS)
+        }
+        Table::Counts => {
+            write_all(&flat::paths(report, &rows::counts(report, selection).indices), COUNTS)
+        }
         Table::Threads => write(&report.threads, &rows::threads(report, selection), THREADS),
         Table::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
-        Table::Calls => {
-            let calls = report.slowest_calls.as_deref().unwrap_or_default();
-            write(calls, &rows::calls(report, selection), CALLS)
-        }
+        Table::Calls => write_all(&flat::calls(report, selection), CALLS),
         Table::Timeline => write_all(&flat::timeline(report), TIMELINE),
     })
 }
@@ -46,11 +47,14 @@ fn write<T>(list: &[T], rows: &Rows, fields: &[Field<T>]) -> String {
     write_rows(rows.indices.iter().map(|&index| &list[index]), fields)
 }
 
-fn write_all<T>(list: &[T], fields: &[Field<T>]) -> String {
+fn write_all<T>(list: &[T], fields: &[(&str, impl Fn(&T) -> String)]) -> String {
     write_rows(list.iter(), fields)
 }
 
-fn write_rows<'a, T: 'a>(rows: impl Iterator<Item = &'a T>, fields: &[Field<T>]) -> String {
+fn write_rows<'a, T: 'a>(
+    rows: impl Iterator<Item = &'a T>,
+    fields: &[(&str, impl Fn(&T) -> String)],
+) -> String {
     let mut out = fields.iter().map(|(heading, _)| *heading).collect::<Vec<_>>().join(",");
     out.push('\n');
     for row in rows {
@@ -86,7 +90,7 @@ fn maybe_ns(value: Option<Nanos>) -> String {
     maybe(value.map(|v| v.0))
 }
 
-fn joined(names: &[Arc<str>]) -> String {
+fn joined(names: &[impl Borrow<str>]) -> String {
     names.join(";")
 }
 
@@ -142,23 +146,24 @@ static FUNCTIONS: &[Field<FunctionReport>] = &[
     ("slowest_max_ns", |f| maybe_ns(f.slowest.max_ns)),
 ];
 
-/// The path is folded as flame graph tools have it: root to leaf, separated by semicolons.
-static PATHS: &[Field<PathReport>] = &[
-    ("path", |p| joined(&p.path)),
-    ("depth", |p| p.path.len().to_string()),
-    ("calls", |p| p.calls.to_string()),
-    ("total_ns", |p| ns(p.total_ns)),
-    ("self_ns", |p| ns(p.self_ns)),
-    ("p50_ns", |p| maybe_ns(p.p50_ns)),
-    ("p90_ns", |p| maybe_ns(p.p90_ns)),
-    ("p99_ns", |p| maybe_ns(p.p99_ns)),
-    ("max_ns", |p| maybe_ns(p.max_ns)),
+/// The path is folded as flame graph tools have it: root to leaf, separated by semicolons, markers
+/// with their groups.
+static PATHS: &[PathField<PathReport>] = &[
+    ("path", |p| joined(&p.names)),
+    ("depth", |p| p.names.len().to_string()),
+    ("calls", |p| p.of.calls.to_string()),
+    ("total_ns", |p| ns(p.of.total_ns)),
+    ("self_ns", |p| ns(p.of.self_ns)),
+    ("p50_ns", |p| maybe_ns(p.of.p50_ns)),
+    ("p90_ns", |p| maybe_ns(p.of.p90_ns)),
+    ("p99_ns", |p| maybe_ns(p.of.p99_ns)),
+    ("max_ns", |p| maybe_ns(p.of.max_ns)),
 ];
 
-static COUNTS: &[Field<PathReport>] = &[
-    ("path", |p| joined(&p.path)),
-    ("depth", |p| p.path.len().to_string()),
-    ("calls", |p| p.calls.to_string()),
+static COUNTS: &[PathField<PathReport>] = &[
+    ("path", |p| joined(&p.names)),
+    ("depth", |p| p.names.len().to_string()),
+    ("calls", |p| p.of.calls.to_string()),
 ];
 
 /// A row for each bucket.
@@ -168,17 +173,18 @@ static HISTOGRAMS: &[Field<Bucket>] = &[
     ("from_ns", |b| ns(b.from)),
     ("to_ns", |b| ns(b.to)),
     ("calls", |b| b.calls.to_string()),
+    ("group", |b| maybe(b.group.as_deref())),
 ];
 
-static CALLS: &[Field<CallReport>] = &[
-    ("path", |c| joined(&c.path)),
-    ("pid", |c| maybe(c.pid.map(|pid| pid.0))),
-    ("tid", |c| maybe(c.tid.map(|tid| tid.0))),
-    ("thread", |c| maybe(c.thread.as_deref())),
-    ("start_ns", |c| ns(c.start_ns)),
-    ("duration_ns", |c| ns(c.duration_ns)),
-    ("self_ns", |c| ns(c.self_ns)),
-    ("inside_calls", |c| c.inside_calls.to_string()),
+static CALLS: &[PathField<CallReport>] = &[
+    ("path", |c| joined(&c.names)),
+    ("pid", |c| maybe(c.of.pid.map(|pid| pid.0))),
+    ("tid", |c| maybe(c.of.tid.map(|tid| tid.0))),
+    ("thread", |c| maybe(c.of.thread.as_deref())),
+    ("start_ns", |c| ns(c.of.start_ns)),
+    ("duration_ns", |c| ns(c.of.duration_ns)),
+    ("self_ns", |c| ns(c.of.self_ns)),
+    ("inside_calls", |c| c.of.inside_calls.to_string()),
 ];
 
 /// A row for each slice in which something ran at a depth; depth 0 is what was innermost.
@@ -192,6 +198,7 @@ static TIMELINE: &[Field<Slice>] = &[
     ("name", |s| s.name.to_string()),
     ("function_ns", |s| ns(s.cell.function_ns)),
     ("busy_ns", |s| ns(s.cell.busy_ns)),
+    ("group", |s| maybe(s.group.as_deref())),
 ];
 
 static THREADS: &[Field<ThreadReport>] = &[

@@ -1,14 +1,36 @@
 //! Nested parts of a report as rows, for formats that have nothing else.
 
 use super::rows::{self, Selection};
-use crate::report::{FunctionHistogram, Report, TimelineCell};
+use crate::report::{CallReport, FunctionHistogram, PathReport, Report, TimelineCell};
 use crate::units::{Nanos, Pid, Tid};
+use std::borrow::Cow;
 use std::sync::Arc;
+
+/// A row about a path.
+pub(super) struct OnPath<'a, T> {
+    /// Root to leaf.
+    pub(super) names: Vec<Cow<'a, str>>,
+    pub(super) of: &'a T,
+}
+
+/// The paths at these indices.
+pub(super) fn paths<'a>(report: &'a Report, indices: &[usize]) -> Vec<OnPath<'a, PathReport>> {
+    let row = |&at: &usize| OnPath { names: report.names_on_path(at), of: &report.paths[at] };
+    indices.iter().map(row).collect()
+}
+
+/// The slowest calls that are shown.
+pub(super) fn calls<'a>(report: &'a Report, selection: &Selection) -> Vec<OnPath<'a, CallReport>> {
+    let calls = report.slowest_calls.as_deref().unwrap_or_default();
+    let rows = rows::calls(report, selection).indices.into_iter().map(|index| &calls[index]);
+    rows.map(|call| OnPath { names: report.names_of_call(call), of: call }).collect()
+}
 
 /// A bucket of a function's durations.
 pub(super) struct Bucket {
     pub(super) name: Arc<str>,
     pub(super) object: Arc<str>,
+    pub(super) group: Option<Arc<str>>,
     pub(super) from: Nanos,
     pub(super) to: Nanos,
     pub(super) calls: u64,
@@ -26,6 +48,7 @@ pub(super) fn histograms(report: &Report, selection: &Selection) -> Vec<Bucket> 
         out.extend(buckets.filter(|(_, calls)| **calls > 0).map(|(edges, &calls)| Bucket {
             name: function.name.clone(),
             object: function.object.clone(),
+            group: function.group.clone(),
             from: edges[0],
             to: edges[1],
             calls,
@@ -43,6 +66,7 @@ pub(super) struct Slice {
     pub(super) from: Nanos,
     pub(super) to: Nanos,
     pub(super) name: Arc<str>,
+    pub(super) group: Option<Arc<str>>,
     pub(super) cell: TimelineCell,
 }
 
@@ -54,6 +78,7 @@ pub(super) fn timeline(report: &Report) -> Vec<Slice> {
         for (depth, cells) in std::iter::once(&lane.innermost).chain(&lane.depths).enumerate() {
             out.extend(cells.iter().filter_map(|&cell| {
                 let edges = timeline.slice_edges_ns.get(cell.slice..=cell.slice + 1)?;
+                let function = report.functions.get(cell.function)?;
                 Some(Slice {
                     pid: lane.pid,
                     tid: lane.tid,
@@ -61,7 +86,8 @@ pub(super) fn timeline(report: &Report) -> Vec<Slice> {
                     depth,
                     from: edges[0],
                     to: edges[1],
-                    name: report.functions.get(cell.function)?.name.clone(),
+                    name: function.name.clone(),
+                    group: function.group.clone(),
                     cell,
                 })
             }));

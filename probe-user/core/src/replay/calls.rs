@@ -20,23 +20,19 @@ pub(crate) fn reports<R: ReadAt>(
     inside: &[Inside],
 ) -> Vec<CallReport> {
     let nodes = lens.paths.nodes();
-    let name = |node: u32| recording.functions()[nodes[node as usize].func.index()].name.clone();
+    let name = |function: usize| recording.functions()[function].name.clone();
     let reports = found.iter().zip(inside).map(|(found, inside)| {
         let rows = match &inside.sums {
             None => tree(&inside.each, nodes, recording.nodes()),
             Some(sums) => by_path(sums, found.node, nodes),
         };
         let (own, rows) = with_own(found.call.duration, rows);
-        let mut path = vec![name(found.node)];
-        let mut above = nodes[found.node as usize].parent;
-        while above != ROOT {
-            path.insert(0, name(above));
-            above = nodes[above as usize].parent;
-        }
+        let functions = functions(found.node, nodes);
         let thread = recording.thread(found.thread);
         CallReport {
             function: nodes[found.node as usize].func.index(),
-            path,
+            path: functions.iter().map(|&function| name(function)).collect(),
+            functions,
             pid: thread.map(|thread| thread.pid),
             tid: thread.map(|thread| thread.tid),
             thread: thread.map(|thread| thread.name.clone()),
@@ -49,7 +45,7 @@ pub(crate) fn reports<R: ReadAt>(
                 .map(|(row, own)| InsideReport {
                     parent: row.parent,
                     function: nodes[row.node as usize].func.index(),
-                    name: name(row.node),
+                    name: name(nodes[row.node as usize].func.index()),
                     calls: row.sum.calls,
                     start_ns: Nanos(row.sum.start),
                     total_ns: Nanos(row.sum.total),
@@ -60,6 +56,17 @@ pub(crate) fn reports<R: ReadAt>(
         }
     });
     reports.collect()
+}
+
+/// On the path that ends in a node, root to leaf.
+fn functions(mut node: u32, nodes: &[Node]) -> Vec<usize> {
+    let mut functions = Vec::new();
+    while node != ROOT {
+        functions.push(nodes[node as usize].func.index());
+        node = nodes[node as usize].parent;
+    }
+    functions.reverse();
+    functions
 }
 
 struct Row {

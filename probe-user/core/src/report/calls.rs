@@ -11,6 +11,8 @@ pub struct CallReport {
     pub function: usize,
     /// From the thread's first traced frame to the function.
     pub path: Vec<Arc<str>>,
+    /// The same as indices in `functions` of the report.
+    pub functions: Vec<usize>,
     pub pid: Option<Pid>,
     pub tid: Option<Tid>,
     /// Name of the thread.

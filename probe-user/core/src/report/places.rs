@@ -25,7 +25,8 @@ impl Report {
         let histograms = self.histograms.iter_mut().flat_map(|all| &mut all.functions);
         let calls = self.slowest_calls.iter_mut().flatten();
         let calls = calls.flat_map(|call| {
-            call.inside.iter_mut().map(|row| &mut row.function).chain([&mut call.function])
+            let inside = call.inside.iter_mut().map(|row| &mut row.function);
+            inside.chain(&mut call.functions).chain([&mut call.function])
         });
         let lanes = self.timeline.iter_mut().flat_map(|timeline| &mut timeline.lanes);
         let cells = lanes.flat_map(|lane| {

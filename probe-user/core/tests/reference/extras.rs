@@ -102,6 +102,7 @@ fn check_calls(
             above = calls[parent].parent;
         }
         prop_assert_eq!(found.path.join(">"), path.join(">"));
+        prop_assert_eq!(report.names_of_call(found).join(">"), path.join(">"));
         let (mut expected, mut own) = (Sums::new(), call.end - call.start);
         for (index, inside) in calls.iter().enumerate() {
             let (mut path, mut at) = (String::new(), index);

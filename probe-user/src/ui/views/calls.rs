@@ -38,11 +38,11 @@ fn outside(shown: &[&CallReport], call: &CallReport) -> Option<usize> {
         (outer.tid, outer.pid) == (call.tid, call.pid)
             && outer.start_ns <= call.start_ns
             && end(outer) >= end(call)
-            && outer.path.len() < call.path.len()
-            && call.path.starts_with(&outer.path)
+            && outer.functions.len() < call.functions.len()
+            && call.functions.starts_with(&outer.functions)
     };
     let outer = shown.iter().enumerate().filter(|(_, outer)| encloses(outer));
-    outer.max_by_key(|(_, outer)| outer.path.len()).map(|(place, _)| place + 1)
+    outer.max_by_key(|(_, outer)| outer.functions.len()).map(|(place, _)| place + 1)
 }
 
 fn of_call(
@@ -54,7 +54,7 @@ fn of_call(
     let style = context.style;
     let lead = format!("{}. {}  ", place + 1, time(call.duration_ns, Digits::Full));
     let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(names::width(&lead)));
-    let name = names::shorten(&clean(call.name()), room);
+    let name = names::shorten(&clean(&context.report.name_of(call.function)), room);
     let mut out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::Name.mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
@@ -63,7 +63,7 @@ fn of_call(
     if let Some(outer) = outside {
         facts.push(format!("inside {outer}."));
     }
-    if let [callers @ .., _] = call.path.as_slice()
+    if let [callers @ .., _] = context.report.names_of_call(call).as_slice()
         && !callers.is_empty()
     {
         let room = style.width.map_or(usize::MAX, |width| width / 2);
@@ -113,7 +113,7 @@ fn inside(context: &Context<'_>, call: &CallReport) -> String {
     let names = lines.iter().map(|line| {
         let row = at(line);
         let times = if row.calls == 1 { String::new() } else { format!(" ×{}", count(row.calls)) };
-        line.cell(&clean(&row.name), &times, room)
+        line.cell(&clean(&context.report.name_of(row.function)), &times, room)
     });
     let tree = Group::untitled(vec![Column::left("inside", names)]);
     let mut out = grid::draw(&[&numbers, &tree]);

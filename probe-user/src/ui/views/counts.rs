@@ -34,7 +34,10 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let room = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
     });
-    let paths = list.iter().map(|path| Cell::toned(joined(&path.path, room), Tone::Name));
+    let paths = rows
+        .indices
+        .iter()
+        .map(|&path| Cell::toned(joined(&report.names_on_path(path), room), Tone::Name));
     let path = Group::untitled(vec![Column::left("path", paths)]);
     text::title("Counts")
         + &grid::draw(&[&numbers, &path])

@@ -1,14 +1,16 @@
 //! The call paths that take the most time, each on one line from root to leaf.
 
 use super::super::grid::{self, Cell, Column, Group};
+use super::super::names::width as width_of;
 use super::super::path::joined;
 use super::super::style::Tone;
 use super::super::units::{Digits, count, maybe_time, time};
-use super::super::{names, plot, text};
+use super::super::{plot, text};
 use super::Context;
 use ctrace_core::export::rows::{self, Selection};
 use ctrace_core::report::PathReport;
 use ctrace_core::units::Nanos;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Paths shown when `--top` does not say.
@@ -27,8 +29,9 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let selection = Selection { top: Some(top), ..context.selection.clone() };
     let rows = rows::paths(report, &selection);
     let list: Vec<&PathReport> = rows.indices.iter().map(|&i| &report.paths[i]).collect();
-    let (numbers, room) = fit(&list, context.style.width);
-    let paths = list.iter().map(|path| Cell::toned(joined(&path.path, room), Tone::Name));
+    let names: Vec<_> = rows.indices.iter().map(|&path| report.names_on_path(path)).collect();
+    let (numbers, room) = fit(&list, &names, context.style.width);
+    let paths = names.iter().map(|path| Cell::toned(joined(path, room), Tone::Name));
     let path = Group::untitled(vec![Column::left("path", paths)]);
     text::title("Paths")
         + &grid::draw(&[&numbers, &path])
@@ -37,9 +40,9 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 
 /// The numbers that leave room enough for the paths, and that room. What a path needs least goes
 /// first: decimals, then columns.
-fn fit(list: &[&PathReport], width: Option<usize>) -> (Group, usize) {
+fn fit(list: &[&PathReport], names: &[Vec<Cow<'_, str>>], width: Option<usize>) -> (Group, usize) {
     let Some(width) = width else { return (numbers(list, Digits::Full, &[]), usize::MAX) };
-    let longest = list.iter().map(|path| names::width(&joined(&path.path, usize::MAX))).max();
+    let longest = names.iter().map(|path| width_of(&joined(path, usize::MAX))).max();
     let longest = longest.unwrap_or(0);
     let mut chosen = numbers(list, Digits::Full, &[]);
     let dropped: [&[&str]; 5] =

@@ -38,10 +38,9 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         .width
         .map_or(usize::MAX, |width| width.saturating_sub(grid::total_width(&[numbers]) + 2));
     let room = room.max("function".len());
-    let functions = lines.iter().map(|line| {
-        let name = paths[line.row].path.last().map_or_else(String::new, |n| clean(n).into_owned());
-        line.cell(&name, "", room)
-    });
+    let functions = lines
+        .iter()
+        .map(|line| line.cell(&clean(&context.report.name_of(paths[line.row].function)), "", room));
     let tree = Group::untitled(vec![Column::left("function", functions)]);
     text::title("Call tree")
         + &grid::draw(&[numbers, &tree])
