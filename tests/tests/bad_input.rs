@@ -151,6 +151,15 @@ fn command_lines_that_make_no_sense() {
     }
 }
 
+#[test]
+fn a_recording_of_nothing() {
+    let binary = or_skip!(gate::binary());
+    for options in [&["-f", "x"][..], &["--budget", "1%"], &["-o", "/nonexistent/file", "--"]] {
+        let arguments = [&["record"], options].concat();
+        refused(&binary, &arguments, 125, &["`--pid PID`", "`-- COMMAND`"]);
+    }
+}
+
 /// Without rights: which capability is missing.
 #[test]
 fn without_rights() {

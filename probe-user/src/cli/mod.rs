@@ -179,7 +179,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub file: RecordingArgs,
     /// The running process to record: all its threads
-    #[arg(short, long, value_name = "PID", required_unless_present = "command")]
+    #[arg(short, long, value_name = "PID")]
     pub pid: Option<u32>,
     /// Stop after this many seconds (also 500ms, 2m)
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]

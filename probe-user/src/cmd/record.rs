@@ -14,6 +14,11 @@ use crate::{
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
+    if args.pid.is_none() && args.command.is_empty() {
+        let why =
+            "nothing to record; name a process with `--pid PID` or a command with `-- COMMAND`";
+        return Err(anyhow::anyhow!(why).into());
+    }
     if args.what.probes.budget.is_some() {
         let why = "--budget is for reports: a recording could not tell calls that were not seen from \
                    calls that were not made; trace fewer functions, or use --max-slowdown";
