@@ -86,7 +86,8 @@ mod tests {
                 passed: None,
                 before: None,
             });
-            markers.sample(sample(), Nanos::MAX, |_, events| {
+            markers.sample(sample(), Nanos::MAX, |_, _| ());
+            markers.release(Nanos::MAX, |_, events| {
                 off.extend(events.iter().map(|seen| seen.ts().abs_diff(event.time.0)));
             });
         }

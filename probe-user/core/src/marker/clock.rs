@@ -156,6 +156,13 @@ impl Times<'_> {
         Some(self.time.wrapping_add(nanos as u64))
     }
 
+    /// Of the oldest of these.
+    pub(super) fn oldest(&mut self, lows: impl Iterator<Item = u64>) -> Option<u64> {
+        let age = |low: &u64| self.latest.wrapping_sub(*low) & ((1 << TIME_BITS) - 1);
+        let low = lows.max_by_key(age)?;
+        self.at(low)
+    }
+
     #[cold]
     #[inline(never)]
     fn on_another_line(&mut self, ticks: Ticks) -> Option<u64> {

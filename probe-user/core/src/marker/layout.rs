@@ -163,9 +163,11 @@ impl Slot {
     }
 }
 
-/// What the first slot tells of its time, if something is written there.
-pub(super) fn first_time(buffer: &[u8; BUFFER_LEN]) -> Option<u64> {
-    Slot::is_written(buffer, 0).then(|| Slot::read(buffer, 0).time)
+/// What the slots tell of their times.
+pub(super) fn written_times(buffer: &[u8; BUFFER_LEN]) -> impl Iterator<Item = u64> {
+    let (slots, _) = buffer[HEADER_LEN..].as_chunks::<SLOT_LEN>();
+    let times = slots.iter().map(|slot| u128::from_le_bytes(*slot) as u64);
+    times.filter(|time| *time != 0).map(|time| time & TIME_MASK)
 }
 
 /// Whether every slot that was taken has been written.

@@ -2,7 +2,7 @@
 
 use super::buffer::{News, Progress, Verdict, events_up_to};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
-use super::layout::{BUFFER_LEN, Header, Moment, first_time};
+use super::layout::{BUFFER_LEN, Header, Moment, written_times};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::{Site, Sites};
@@ -21,10 +21,6 @@ enum Waiting {
 
 /// A process in one of its lives: each exec begins another.
 type Life = (Pid, u32);
-
-/// A signal handler that comes between reading the clock and taking a slot may put its own events
-/// before: so much older than the first one an event is hardly ever, and then it comes late.
-const EARLIER: Nanos = Nanos::from_millis(5);
 
 /// After the end of a process its threads may still be on their way out.
 const AFTERLIFE: Nanos = Nanos::from_millis(1000);
@@ -53,7 +49,8 @@ pub struct Markers {
     lanes: usize,
     /// What waits for its turn.
     waiting: Vec<(Nanos, Waiting)>,
-    /// Readings in order of time, each with the time of its first event.
+    /// Readings in order of time, each with when it is due: at its oldest event, or that of a later
+    /// reading of the same buffer.
     held: Vec<(Nanos, Box<Reading>)>,
     lost: i64,
     malformed: u64,
@@ -65,6 +62,8 @@ struct Buffer {
     lane: usize,
     /// Events of its thread were lost since the last delivered one.
     lost_before: u64,
+    /// When its latest reading is due.
+    due: Nanos,
 }
 
 impl Markers {
@@ -128,7 +127,7 @@ impl Markers {
             match waiting {
                 Waiting::Mapped { pid, object, bias } => self.map(pid, object, bias),
                 Waiting::Changed(control) => self.change(&control),
-                Waiting::Read(reading) => self.held.push((self.first_event(&reading), reading)),
+                Waiting::Read(reading) => self.hold(reading),
             }
         }
         let is_past = |over: &mut (Nanos, Life)| over.0.saturating_add(AFTERLIFE) <= through;
@@ -153,14 +152,20 @@ impl Markers {
         }
     }
 
-    /// Not after the first event of a reading.
-    fn first_event(&self, reading: &Reading) -> Nanos {
-        let first = || {
+    fn hold(&mut self, reading: Box<Reading>) {
+        let oldest = || {
             let header = Header::parse(&reading.bytes[..])?;
-            let time = self.clock.times(header.clock)?.at(first_time(&reading.bytes)?)?;
-            Some(Nanos(time).since(EARLIER))
+            self.clock.times(header.clock)?.oldest(written_times(&reading.bytes))
         };
-        first().unwrap_or_default()
+        let due = Nanos(oldest().unwrap_or(0));
+        let BufferId { pid, address } = reading.buffer;
+        let last = std::mem::replace(&mut self.buffer((self.life(pid), address)).due, due);
+        if due < last {
+            // Its writer read the clock, and a signal handler filled the buffer before.
+            let of_buffer = self.held.iter_mut().filter(|(_, held)| held.buffer == reading.buffer);
+            of_buffer.for_each(|(held_due, _)| *held_due = due.min(*held_due));
+        }
+        self.held.push((due, reading));
     }
 
     fn change(&mut self, control: &Control) {
@@ -273,7 +278,7 @@ impl Markers {
                 self.lanes += 1;
                 self.lanes - 1
             });
-            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0 }
+            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0, due: Nanos::ZERO }
         })
     }
 

@@ -287,7 +287,7 @@ fn flushed_at(batch: u64, time: Nanos, ticks: u64) -> Reading {
 }
 
 #[test]
-fn events_are_not_handed_over_long_before_their_time() {
+fn events_are_not_handed_over_before_their_time() {
     let second = Nanos(1_000_000_000);
     let mut markers = markers();
     markers.read(flushed_at(0, second, 2 * 100_000_000));
@@ -295,7 +295,7 @@ fn events_are_not_handed_over_long_before_their_time() {
     let nothing = |_, new: &[Event]| panic!("{new:?}");
     markers.sample(sample(2_000_000_000), Nanos::MAX, nothing);
     let mut released = Vec::new();
-    for watermark in [90, 100, 400, 500].map(Nanos::from_millis) {
+    for watermark in [99, 100, 499, 500].map(Nanos::from_millis) {
         let mut events = Vec::new();
         markers.release(watermark, |_, new| events.extend(new.iter().map(Event::ts)));
         released.push(events);
@@ -336,4 +336,17 @@ fn clocks_that_are_set_back_change_nothing_that_waits() {
     let mut times = Vec::new();
     markers.sample(sample(10), Nanos::MAX, |_, new| times.extend(new.iter().map(Event::ts)));
     assert_eq!(times, [500_000_000]);
+}
+
+#[test]
+fn a_buffer_stays_in_order_when_its_times_do_not() {
+    let second = Nanos(1_000_000_000);
+    let mut markers = markers();
+    markers.read(flushed_at(0, second, 2 * 500_000_000));
+    markers.read(flushed_at(1, second.saturating_add(Nanos(1)), 2 * 400_000_000));
+    markers.sample(sample(3_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+    let mut times = Vec::new();
+    markers.release(Nanos::from_millis(400), |_, new| times.extend(new.iter().map(Event::ts)));
+    assert_eq!(times, [500_000_000, 400_000_000]);
+    assert_eq!(markers.lost(), 0);
 }
