@@ -124,7 +124,7 @@ mod scope;
 
 pub use chosen::guard::Guard;
 pub use chosen::named::{ctrace_enter, ctrace_exit};
-#[cfg(feature = "macros")]
+#[cfg(any(feature = "macros", not(feature = "active")))]
 pub use ctrace_marker_macros::mark;
 pub use probe_arg::ProbeArg;
 

@@ -28,6 +28,7 @@ impl Build {
         let mut rustc = Command::new(std::env::var("RUSTC").unwrap_or("rustc".into()));
         rustc.current_dir(env!("CARGO_MANIFEST_DIR")).arg(source).args(&self.flags);
         rustc.args(["--edition", "2024", "-A", "unexpected_cfgs", "--out-dir"]).arg(&self.folder);
+        rustc.arg("-L").arg(&self.folder);
         rustc.env("CARGO_PKG_VERSION", "0.1.0").env("CTRACE_MARKER_OFF", "test,dev");
         rustc
     }
@@ -39,6 +40,15 @@ impl Build {
         rustc.arg(format!("-Cmetadata={metadata}")).arg(format!("-Cextra-filename=-{metadata}"));
         if self.active {
             rustc.args(["--cfg", "feature=\"active\""]);
+        } else {
+            let mut macros = self.rustc("macros/src/lib.rs");
+            succeed(macros.args([
+                "--extern=proc_macro",
+                "--crate-type=proc-macro",
+                "--crate-name=ctrace_marker_macros",
+            ]));
+            let macros = self.folder.join("libctrace_marker_macros.so");
+            rustc.arg("--extern").arg(format!("ctrace_marker_macros={}", macros.display()));
         }
         succeed(&mut rustc);
         format!("ctrace_marker={}/libctrace_marker-{metadata}.rlib", self.folder.display())
@@ -247,7 +257,7 @@ fn switched_off_it_compiles_to_nothing() {
         succeed(rustc.args(marked));
         std::fs::read_to_string(build.folder.join("same.s")).unwrap()
     };
-    let with = assembly(&["--cfg=marked"]);
+    let with = assembly(&["--cfg=marked", "--cfg=attribute"]);
     assert_eq!(with, assembly(&[]));
     assert!(with.contains("work"));
 }

@@ -42,3 +42,25 @@ pub fn leaf(a: u64, b: u64) -> u64 {
     let _scope = scope!("leaf");
     a * b + a
 }
+
+#[cfg_attr(attribute, ctrace_marker::mark(name = "twice", group = "prod"))]
+#[unsafe(no_mangle)]
+pub fn marked(a: u64) -> u64 {
+    a * 2
+}
+
+pub struct Numbers(u64);
+
+#[cfg_attr(attribute, ctrace_marker::mark)]
+impl Numbers {
+    #[unsafe(no_mangle)]
+    pub fn sum(&self, a: u64) -> u64 {
+        self.0 + a
+    }
+
+    #[cfg_attr(attribute, ctrace_marker::mark(skip))]
+    #[unsafe(no_mangle)]
+    pub fn product(&self, a: u64) -> u64 {
+        self.0 * a
+    }
+}

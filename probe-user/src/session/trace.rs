@@ -8,13 +8,19 @@ use super::{
 };
 use crate::bpf;
 use anyhow::Context;
-use ctrace_core::units::{Nanos, Pid};
+use ctrace_core::{
+    report::TargetExit,
+    units::{Nanos, Pid},
+};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
-    process::{PidfdFlags, pidfd_open},
+    process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid},
 };
-use std::{os::fd::OwnedFd, time::Duration};
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    time::Duration,
+};
 use tokio::{
     sync::{
         mpsc::{Receiver, UnboundedReceiver},
@@ -78,7 +84,7 @@ pub fn run(
 struct Sources {
     batches: Receiver<Batch>,
     signals: UnboundedReceiver<()>,
-    gone: oneshot::Receiver<()>,
+    gone: oneshot::Receiver<Option<TargetExit>>,
     commands: Option<Commands>,
 }
 
@@ -128,7 +134,10 @@ async fn collect(
                 go_on
             }
             Some(()) = sources.signals.recv() => false,
-            _ = &mut sources.gone => false,
+            exit = &mut sources.gone => {
+                tracer.target_ended(exit.ok().flatten());
+                false
+            }
             () = sleep_until(time_up) => false,
             () = sleep(tend) => {
                 tracer.tend_budget();
@@ -173,13 +182,21 @@ async fn finish(
     Ok(())
 }
 
-/// A thread waits for the process to end.
-fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<()>> {
+/// A thread waits for the process to end. How it ended is known of our own child.
+fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<Option<TargetExit>>> {
     let (sender, receiver) = oneshot::channel();
     std::thread::Builder::new().name("target".into()).spawn(move || {
         while let Err(Errno::INTR) = poll(&mut [PollFd::new(&watched.0, PollFlags::IN)], None) {}
         // Nobody listens any more when the session ended first.
-        let _ = sender.send(());
+        let _ = sender.send(exit_of(&watched));
     })?;
     Ok(receiver)
+}
+
+/// It is left to be waited for.
+fn exit_of(ended: &Watched) -> Option<TargetExit> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let status = waitid(WaitId::PidFd(ended.0.as_fd()), look).ok().flatten()?;
+    let signal = status.terminating_signal().map(TargetExit::Signal);
+    status.exit_status().map(TargetExit::Code).or(signal)
 }

@@ -242,6 +242,11 @@ impl Tracer {
         self.start
     }
 
+    /// The target is gone. The record that tells it may be lost.
+    pub fn target_ended(&mut self, exit: Option<TargetExit>) {
+        self.parts.target.exit = self.parts.target.exit.or(exit);
+    }
+
     /// The end is near: new programs of a launched command start at once, without probes.
     pub fn stop_holding(&mut self) -> anyhow::Result<()> {
         self.finishing = true;
