@@ -5,6 +5,8 @@ use crate::target::{not_found::flawed_markers, object::Object, symbols::Function
 /// For a user who chose nothing: what there is, and an option that would trace some of it.
 pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     const SHOWN: usize = 4;
+    /// Names of templates and closures fill lines.
+    const READABLE: usize = 40;
     let Some(main) = objects.iter().find(|object| object.is_main()) else {
         return "nothing was chosen: say which functions with -f GLOB".into();
     };
@@ -23,13 +25,19 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     }
     let mut largest: Vec<&Function> = functions.iter().collect();
     largest.sort_by_key(|function| std::cmp::Reverse(function.size));
-    let names: Vec<&str> = largest.iter().take(SHOWN).map(|f| &**f.name()).collect();
+    let names: Vec<&str> = largest.iter().map(|function| &**function.name()).collect();
+    let mut shown: Vec<&str> =
+        names.iter().copied().filter(|name| name.len() <= READABLE).take(SHOWN).collect();
+    if shown.is_empty() {
+        shown.push(names[0]);
+    }
+    let tip = names.iter().find(|name| **name == "main").unwrap_or(&shown[0]);
     format!(
-        "nothing was chosen: {} has {} functions ({}, …), {probes} USDT probes and no marker \
-         scopes are there{flawed}; try -f '{}', or -f '*' for all functions; `ctrace list` shows them",
+        "nothing was chosen: {} has {} functions ({}, …), {probes} USDT probes with its libraries, \
+         and no marker scopes{flawed}; try -f '{tip}', or -f '*' for all functions; `ctrace list` \
+         shows them",
         main.name(),
         functions.len(),
-        names.join(", "),
-        names[0],
+        shown.join(", "),
     )
 }

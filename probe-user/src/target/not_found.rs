@@ -92,7 +92,11 @@ impl NotFound {
         let flaws: Vec<String> =
             searched.iter().filter_map(|object| flawed_markers(object)).collect();
         let none = scopes.is_empty() && flaws.is_empty() && !searched.is_empty();
-        let none = none.then(|| "none of them has markers for ctrace".to_owned());
+        let none = none.then(|| {
+            "none of them has markers for ctrace (those of libraries that are opened later can be \
+             chosen beside something that is there)"
+                .to_owned()
+        });
         Self {
             pattern: pattern.text.clone(),
             kind: Wanted::Marker,

@@ -350,3 +350,43 @@ fn a_buffer_stays_in_order_when_its_times_do_not() {
     assert_eq!(times, [500_000_000, 400_000_000]);
     assert_eq!(markers.lost(), 0);
 }
+
+/// In milliseconds, for the events of a batch.
+fn batches() -> impl Strategy<Value = Vec<(u64, Vec<u64>, u64)>> {
+    let times = proptest::collection::vec(1u64..1_000, 1..5);
+    proptest::collection::vec((0u64..2, times, 0u64..1_000), 1..30)
+}
+
+proptest! {
+    /// Whatever order the times are in: nothing comes otherwise for having waited, and nothing waits
+    /// for longer than it may.
+    #[test]
+    fn waiting_changes_nothing(batches in batches()) {
+        let (mut prompt, mut patient) = (markers(), markers());
+        let (mut expected, mut handed) = ([vec![], vec![]], [vec![], vec![]]);
+        let mut written = [(0, 0); 2];
+        for (step, (which, times, watermark)) in batches.into_iter().enumerate() {
+            let (batch, events) = &mut written[which as usize];
+            let slots: Vec<Written> =
+                times.iter().map(|ms| (ms * 2_000_000, STACK, SECTION, false)).collect();
+            let buffer = BufferId { address: 0x1000 * (1 + which), ..ID };
+            let time = Nanos(2_000_000_000 + step as u64);
+            let reading = Reading { buffer, time, ..reading(*batch, *events, &slots) };
+            (*batch, *events) = (*batch + 1, *events + slots.len() as u64);
+            for markers in [&mut prompt, &mut patient] {
+                markers.read(reading.clone());
+                let now = sample(5_000_000_000 + 2 * step as u64);
+                markers.sample(now, Nanos::MAX, |_, new| panic!("{new:?}"));
+            }
+            prompt.release(Nanos::MAX, |lane, new| expected[lane].extend_from_slice(new));
+            let watermark = Nanos::from_millis(watermark);
+            patient.release(watermark, |lane, new| handed[lane].extend_from_slice(new));
+            for (expected, handed) in expected.iter().zip(&handed) {
+                prop_assert!(expected[handed.len()..].iter().all(|event| event.ts() > watermark.0));
+            }
+        }
+        patient.release(Nanos::MAX, |lane, new| handed[lane].extend_from_slice(new));
+        prop_assert_eq!(handed, expected);
+        prop_assert_eq!((prompt.lost(), patient.lost()), (0, 0));
+    }
+}
