@@ -258,7 +258,7 @@ CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
 
 /* Counts the slots that hold a whole call. Says whether every slot has been written: not so while a
  * signal handler runs that interrupted a writer. */
-CTRACE_INLINE_ int ctrace_survey_(struct ctrace_c1_buffer *buffer) {
+CTRACE_INLINE_ int ctrace_survey_(const struct ctrace_c1_buffer *buffer, uint16_t *calls) {
     uint64_t whole = 0, empty = 0;
     int i;
     for (i = 0; i < 252; i++) {
@@ -266,7 +266,7 @@ CTRACE_INLINE_ int ctrace_survey_(struct ctrace_c1_buffer *buffer) {
         whole += tag >> 1 & 1;
         empty += tag == 0;
     }
-    buffer->whole = (uint16_t)whole;
+    *calls = (uint16_t)whole;
     return empty == 0;
 }
 
@@ -293,7 +293,7 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int surveyed)
         hold = position > CTRACE_FIRST_ && position < CTRACE_SIZE_;
         if (hold) signals = ctrace_hold_signals_();
         if (position > CTRACE_FIRST_) {
-            if (!surveyed || hold) ctrace_survey_(buffer);
+            if (!surveyed || hold) ctrace_survey_(buffer, &buffer->whole);
             ctrace_c1_flush(buffer);
             CTRACE_ORDER_();
             position = buffer->position;
@@ -430,8 +430,11 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
         if (position >= CTRACE_LAST_) {
             /* Full. It has to wait while it is being emptied, and while a writer that this handler
              * interrupted has not finished; but not for ever, as the handler may never return. */
-            if (!buffer->flushing && (ctrace_survey_(buffer) || position > CTRACE_PATIENCE_)) {
-                ctrace_c1_empty(buffer, 1);
+            uint16_t whole;
+            int surveyed = !buffer->flushing && ctrace_survey_(buffer, &whole);
+            if (surveyed) buffer->whole = whole;
+            if (!buffer->flushing && (surveyed || position > CTRACE_PATIENCE_)) {
+                ctrace_c1_empty(buffer, surveyed);
             } else {
                 if (position > CTRACE_PATIENCE_) buffer->position = CTRACE_SIZE_;
                 place = &buffer->nested;

@@ -213,11 +213,21 @@ impl Engine {
     /// Processes every held event up to `watermark`, each thread's in order of time. Events that
     /// come later and are older count as late.
     pub fn advance(&mut self, watermark: Nanos) {
+        self.release_markers(watermark);
+        self.tell_recorder_of_losses();
+        self.order.release(watermark.0, &mut self.tracker);
+    }
+
+    /// Nothing more will come: what is lost, and what makes no sense, is known of all that came, also
+    /// of what is too late for the report.
+    pub fn settle(&mut self) {
+        self.release_markers(Nanos::MAX);
+    }
+
+    fn release_markers(&mut self, watermark: Nanos) {
         let (order, rings) = (&mut self.order, self.rings);
         self.markers.release(watermark, |lane, events| order.push_sorted(rings + lane, events));
         self.tracker.period.decode_errors += self.markers.take_malformed();
-        self.tell_recorder_of_losses();
-        self.order.release(watermark.0, &mut self.tracker);
     }
 
     /// The probes of these functions were taken away: what is known to be open of them has no end

@@ -74,6 +74,7 @@ impl Ring {
     fn sort(&mut self) {
         if !self.sorted {
             self.queue.make_contiguous().sort_by_key(Event::ts);
+            self.newest = self.queue.back().map_or(self.newest, Event::ts);
             self.sorted = true;
         }
     }

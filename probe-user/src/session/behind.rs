@@ -8,7 +8,7 @@ use std::{
     thread::JoinHandle,
 };
 
-/// Sets of blocks that may wait: 20 MB or so.
+/// Sets of blocks that may wait: 34 MB or so.
 const WAITING: usize = 64;
 
 /// The thread, and what it writes to until it is [joined](Self::join).

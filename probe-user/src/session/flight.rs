@@ -93,7 +93,7 @@ impl Flight {
             self.definitions.note(&block);
             if block.kind == BlockKind::Calls {
                 block.pack();
-                self.bytes += block.bytes();
+                self.bytes += block.packed_len();
                 self.chunks.push_back(Arc::new(block));
             }
         }
@@ -103,7 +103,7 @@ impl Flight {
             && self.chunks.len() > 1
             && (chunk.window().end < oldest || self.bytes > self.asked.memory)
         {
-            self.bytes -= chunk.bytes();
+            self.bytes -= chunk.packed_len();
             self.chunks.pop_front();
         }
         let from = self.chunks.front().map_or(newest, |chunk| chunk.window().start);

@@ -55,7 +55,8 @@ impl Spill {
     pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
         match &self.stage {
             Stage::Writing(thread) if thread.write(blocks).is_err() => {}
-            _ => return Ok(()),
+            Stage::Writing(_) | Stage::Full(_) => return Ok(()),
+            Stage::Idle => {}
         }
         let (writer, failure) = self.end()?;
         self.stage = Stage::Full(writer);

@@ -5,6 +5,7 @@
 
 use super::layout::{BUFFER_LEN, Header, SLOTS, Slot};
 use crate::units::Nanos;
+use std::ops::Range;
 
 /// A bit for each slot.
 type Slots = [u64; SLOTS.div_ceil(64)];
@@ -50,8 +51,13 @@ impl Progress {
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
         let (seen, whole) = written(bytes);
-        let accounted = events_up_to(bytes);
+        let accounted = events_in(bytes).end;
         Some(Self { batch: header.batch, seen, whole, accounted, time })
+    }
+
+    /// Events accounted for, since the buffer was made.
+    pub(super) fn accounted(&self) -> u64 {
+        self.accounted
     }
 
     /// Events that are missing if the buffer has seen `events` in all.
@@ -132,11 +138,11 @@ impl News {
     }
 }
 
-/// Events of a buffer up to this reading, since it was made.
-pub(super) fn events_up_to(bytes: &[u8; BUFFER_LEN]) -> u64 {
+/// The numbers of the events in this reading, since the buffer was made.
+pub(super) fn events_in(bytes: &[u8; BUFFER_LEN]) -> Range<u64> {
     let (written, whole) = written(bytes);
     let before = Header::parse(bytes).map_or(0, |header| header.events);
-    before.saturating_add(count(&written) + count(&whole))
+    before..before.saturating_add(count(&written) + count(&whole))
 }
 
 fn each(slots: &mut Slots, others: &Slots, of: impl Fn(u64, u64) -> u64) {

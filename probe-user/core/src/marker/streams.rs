@@ -1,6 +1,6 @@
-//! The buffers of all processes, from readings to records.
+//! The buffers of all processes, from readings to events.
 
-use super::buffer::{News, Progress, Verdict, events_up_to};
+use super::buffer::{News, Progress, Verdict, events_in};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
 use super::layout::{BUFFER_LEN, Header, Moment, written_times};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
@@ -9,7 +9,7 @@ use super::sites::{Site, Sites};
 use crate::event::Event;
 use crate::units::{Nanos, Pid};
 use ctrace_common::{Control, Kind};
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 /// What happens in order of time, by whatever way it came.
 #[derive(Debug)]
@@ -17,6 +17,21 @@ enum Waiting {
     Read(Box<Reading>),
     Changed(Control),
     Mapped { pid: Pid, object: ObjectId, bias: u64 },
+}
+
+impl Waiting {
+    /// Whether it changes what addresses stand for.
+    fn changes_meaning(&self) -> bool {
+        match self {
+            Self::Read(_) => false,
+            Self::Mapped { .. } => true,
+            Self::Changed(control) => match Kind::from_wire(control.record.kind) {
+                Some(Kind::Exec | Kind::Buffer) => true,
+                Some(Kind::Fork) => control.arg0 != u64::from(control.record.pid),
+                _ => false,
+            },
+        }
+    }
 }
 
 /// A process in one of its lives: each exec begins another.
@@ -64,6 +79,26 @@ struct Buffer {
     lost_before: u64,
     /// When its latest reading is due.
     due: Nanos,
+}
+
+/// Of a buffer whose last batch was dropped.
+struct Missing {
+    /// That it had seen with that one.
+    events: u64,
+    /// Up to here they are accounted for, or missing.
+    known: u64,
+    missing: u64,
+}
+
+impl Missing {
+    /// A later reading has these.
+    fn take_off(&mut self, held: Range<u64>) {
+        if held.start < self.events {
+            let more = held.end.saturating_sub(held.start.max(self.known));
+            self.missing = self.missing.saturating_sub(more);
+            self.known = self.known.max(held.end);
+        }
+    }
 }
 
 impl Markers {
@@ -120,7 +155,7 @@ impl Markers {
         let mut due: Vec<_> = self.waiting.extract_if(.., is_due).collect();
         due.sort_by_key(|(time, _)| *time);
         for (_, waiting) in due {
-            if !matches!(waiting, Waiting::Read(_)) {
+            if waiting.changes_meaning() {
                 // What was read before is of the process as it was then.
                 self.release(Nanos::MAX, &mut each);
             }
@@ -150,6 +185,12 @@ impl Markers {
             each(lane, &events);
             events.clear();
         }
+        let (buffers, lives) = (&self.buffers, &self.lives);
+        self.cut_off.retain(|id, events| {
+            let life = (id.pid, lives.get(&id.pid).copied().unwrap_or(0));
+            let buffer = buffers.get(&(life, id.address));
+            buffer.is_none_or(|buffer| buffer.progress.missing_of(*events) > 0)
+        });
     }
 
     fn hold(&mut self, reading: Box<Reading>) {
@@ -234,20 +275,25 @@ impl Markers {
         }
     }
 
-    /// Events that no later batch has told of: all of a buffer that is not known.
+    /// Events that no later batch has told of: all of a buffer that is not known. What is held is not
+    /// missing.
     fn cut_off(&self) -> u64 {
         if self.cut_off.is_empty() {
             return 0;
         }
-        let held: HashMap<BufferId, &Reading> =
-            self.held.iter().map(|(_, reading)| (reading.buffer, &**reading)).collect();
-        let missing = self.cut_off.iter().map(|(id, events)| {
-            let told = held.get(id).map_or(0, |reading| events_up_to(&reading.bytes));
-            let buffer = self.buffers.get(&(self.life(id.pid), id.address));
-            let missing = buffer.map_or(*events, |buffer| buffer.progress.missing_of(*events));
-            missing.min(events.saturating_sub(told))
+        let missing = self.cut_off.iter().map(|(id, &events)| {
+            let progress = self.buffers.get(&(self.life(id.pid), id.address)).map(|b| b.progress);
+            let known = progress.map_or(0, |progress| progress.accounted());
+            let missing = progress.map_or(events, |progress| progress.missing_of(events));
+            (*id, Missing { events, known, missing })
         });
-        missing.sum()
+        let mut all: HashMap<_, _> = missing.collect();
+        for (_, reading) in &self.held {
+            if let Some(of_buffer) = all.get_mut(&reading.buffer) {
+                of_buffer.take_off(events_in(&reading.bytes));
+            }
+        }
+        all.values().map(|of_buffer| of_buffer.missing).sum()
     }
 
     /// Batches that the programs had to drop: of each such buffer, how many events it had seen with

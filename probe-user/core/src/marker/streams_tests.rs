@@ -316,15 +316,19 @@ fn what_waits_is_of_the_process_as_it_was_then() {
 }
 
 #[test]
-fn what_waits_is_not_lost() {
+fn what_waits_is_not_lost_and_what_is_missing_before_it_is() {
     let second = Nanos(1_000_000_000);
-    let mut markers = markers();
-    markers.read(flushed_at(0, second, 2 * 500_000_000));
-    markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
-    markers.set_cut_off([(ID, 253)]);
-    assert_eq!(markers.lost(), 252);
-    assert_eq!(events(&mut markers, 2_000_000_001).len(), 1);
-    assert_eq!(markers.lost(), 252);
+    // The events of the dropped batch, and whether the reading that waits came before it or after.
+    for (dropped_at, waits) in [(253, 0), (252, 252)] {
+        let mut markers = markers();
+        let waiting = reading(waits / 252, waits, &[(2 * 500_000_000, STACK, SECTION, false)]);
+        markers.read(Reading { time: second, ..waiting });
+        markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+        markers.set_cut_off([(ID, dropped_at)]);
+        assert_eq!(markers.lost(), 252);
+        assert_eq!(events(&mut markers, 2_000_000_001).len(), 1);
+        assert_eq!(markers.lost(), 252);
+    }
 }
 
 #[test]

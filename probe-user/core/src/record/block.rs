@@ -97,12 +97,9 @@ impl Block {
         self.contents = Contents::Packed(self.contents().into_owned());
     }
 
-    /// What it takes in memory, about.
-    pub fn bytes(&self) -> usize {
-        match &self.contents {
-            Contents::Packed(bytes) => bytes.len(),
-            Contents::Calls(calls) => calls.bytes(),
-        }
+    /// How many bytes it is packed.
+    pub fn packed_len(&self) -> usize {
+        self.contents().len()
     }
 
     /// As they will be in the file before compression.

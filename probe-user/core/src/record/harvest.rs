@@ -42,11 +42,6 @@ impl Harvest {
         self.threads.iter().flat_map(|(_, calls, _)| calls.backward())
     }
 
-    /// Bytes of memory, about.
-    pub(crate) fn bytes(&self) -> usize {
-        self.len() * size_of::<u64>()
-    }
-
     /// As it is in a recording, before compression.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let calls = self.len();

@@ -102,7 +102,7 @@ impl Log {
     /// How many chunks and calls aside lie before a cut of this log, if it is one.
     fn places_before(&self, cut: &LogCut) -> Option<[usize; 2]> {
         let places = || [0, 1].map(|i| cut.before[i].saturating_sub(self.forgotten[i]));
-        (cut.generation == self.generation).then(places)
+        (cut.generation == self.generation && self.generation != 0).then(places)
     }
 
     /// The calls before a cut.

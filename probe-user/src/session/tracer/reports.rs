@@ -15,6 +15,7 @@ impl Tracer {
     /// The last report, up to `end`.
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();
+        self.parts.engine.settle();
         self.take_changes();
         self.tell_what_died_with_the_target();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
