@@ -263,6 +263,15 @@ fn switched_off_it_compiles_to_nothing() {
 }
 
 #[test]
+fn switched_off_the_attribute_leaves_everything_as_it_is() {
+    let mut build = Build::new("off", "");
+    build.active = false;
+    let marker = build.marker("a");
+    succeed(build.rustc("tests/programs/off.rs").args(["--extern", &marker]));
+    assert_eq!(run(&mut Command::new(build.folder.join("off"))), "6\n");
+}
+
+#[test]
 fn for_another_processor_it_compiles_to_nothing() {
     let target = "aarch64-unknown-linux-gnu";
     let build = Build::new("aarch64", &format!("-O --target={target}"));

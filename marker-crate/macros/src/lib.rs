@@ -9,6 +9,8 @@ mod block;
 mod full;
 #[cfg(feature = "full")]
 mod function;
+#[cfg(not(feature = "full"))]
+mod off;
 #[cfg(feature = "full")]
 mod options;
 
@@ -46,6 +48,6 @@ pub fn mark(arguments: TokenStream, item: TokenStream) -> TokenStream {
     #[cfg(not(feature = "full"))]
     {
         let _ = arguments;
-        item
+        off::mark(item)
     }
 }

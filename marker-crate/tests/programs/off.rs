@@ -1,0 +1,29 @@
+//! What bears the attribute is the same without markers, whatever name it goes by.
+
+use ctrace_marker as markers;
+
+struct Numbers;
+
+#[markers::mark(group = "numbers")]
+impl Numbers {
+    #[mark(skip)]
+    fn one(&self) -> u8 {
+        1
+    }
+
+    /// Named.
+    #[markers::mark(name = "second")]
+    #[must_use]
+    fn two(&self) -> u8 {
+        2
+    }
+}
+
+#[markers::mark]
+fn three() -> impl Fn() -> u8 {
+    || 3
+}
+
+fn main() {
+    println!("{}", Numbers.one() + Numbers.two() + three()());
+}
