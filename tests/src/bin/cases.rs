@@ -1,7 +1,7 @@
 //! Runs the table of checks where there is no cargo: in a virtual machine.
 //!
 //! `cases build DIR` compiles the targets; `cases run --ctrace PATH --targets DIR --link KIND
-//! [--slower N] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
+//! [--slower N] [--after NAME] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
 //! `skipped NAME: why`) and a last line `cases: N passed, N failed, N skipped`.
 
 use anyhow::{Context, Result, bail};
@@ -51,7 +51,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         link: Link::Multi,
         slower: 1,
     };
-    let mut names = Vec::new();
+    let (mut names, mut after) = (Vec::new(), None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().with_context(|| format!("{argument} wants a value"));
@@ -62,14 +62,18 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
                 env.link = Link::parse(value()?).context("--link session, multi or perf")?;
             }
             "--slower" => env.slower = value()?.parse().context("--slower wants a number")?,
+            "--after" => after = Some(value()?.clone()),
             name => names.push(name.to_owned()),
         }
     }
-    if let Some(unknown) = names.iter().find(|name| ctrace_tests::cases::find(name).is_none()) {
+    if let Some(unknown) =
+        names.iter().chain(&after).find(|name| ctrace_tests::cases::find(name).is_none())
+    {
         bail!("no case {unknown}; `cases list` shows them");
     }
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for case in CASES {
+    let begin = after.and_then(|after| CASES.iter().position(|case| case.name == after));
+    for case in &CASES[begin.map_or(0, |last| last + 1)..] {
         if !names.is_empty() && !names.iter().any(|name| name == case.name) {
             continue;
         }

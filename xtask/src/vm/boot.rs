@@ -23,7 +23,9 @@ pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration
     command.args(["-accel", "tcg", "-cpu", "max", "-m", "1G", "-smp", "2"]);
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none"]);
     command.arg("-no-reboot").arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
-    command.args(["-append", "console=ttyS0 quiet panic=-1 loglevel=3"]);
+    // A processor stuck for twice this many seconds ends the machine, which tells all stacks then.
+    let lockup = "watchdog_thresh=60 softlockup_panic=1 panic_print=0x60";
+    command.args(["-append", &format!("console=ttyS0 quiet panic=-1 loglevel=3 {lockup}")]);
     let done = progress::run(stage, &mut command)?;
     if done.status.code() == Some(125) || done.status.code() == Some(127) {
         bail!("qemu did not start: {}", progress::tail(&done.output));
@@ -31,6 +33,13 @@ pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration
     let output = done.output.replace('\r', "");
     let code = end_code(&output);
     Ok(Ended { code, output, log: done.log })
+}
+
+impl Ended {
+    /// Whether the kernel saw a processor stuck.
+    pub(super) fn locked_up(&self) -> bool {
+        self.code.is_none() && self.output.contains("Kernel panic - not syncing: softlockup")
+    }
 }
 
 fn end_code(output: &str) -> Option<i32> {
