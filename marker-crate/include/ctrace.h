@@ -488,8 +488,13 @@ CTRACE_INLINE_ uint64_t ctrace_handle_(uintptr_t site, uintptr_t sp) {
     return ((uint64_t)(site - (uintptr_t)ctrace_c1_runtime) << 32) + (sp & UINT64_C(0x1fffffffff)) + 1;
 }
 
+/* Word 1 of an entry. */
+CTRACE_INLINE_ uint64_t ctrace_tag_(uintptr_t site, uint64_t sp) {
+    return site | sp >> 20 << 47;
+}
+
 CTRACE_COLD_ uint64_t ctrace_c1_enter_slowly(uint64_t position, uintptr_t site, uintptr_t sp) {
-    return ctrace_c1_slow(position, sp >> 4, site | sp >> 20 << 47) ? ctrace_handle_(site, sp) : 0;
+    return ctrace_c1_slow(position, sp >> 4, ctrace_tag_(site, sp)) ? ctrace_handle_(site, sp) : 0;
 }
 
 /* Writes the entry of a scope. Its handle, or 0 if nothing was written. */
@@ -499,7 +504,7 @@ CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
     if (!CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
         position = ctrace_take_(buffer);
         if (!CTRACE_UNLIKELY_(!ctrace_is_plain_(position))) {
-            ctrace_write_(buffer, position, __builtin_ia32_rdtsc(), sp >> 4, site | sp >> 20 << 47);
+            ctrace_write_(buffer, position, __builtin_ia32_rdtsc(), sp >> 4, ctrace_tag_(site, sp));
             return ctrace_handle_(site, sp);
         }
     }
@@ -517,7 +522,7 @@ CTRACE_FN_ void ctrace_c1_append(struct ctrace_c1_buffer *buffer, uint64_t time,
 
 CTRACE_FN_ void ctrace_c1_leave(uint64_t handle) {
     uintptr_t site = (uintptr_t)ctrace_c1_runtime + (uintptr_t)((int64_t)handle >> 32 & -32);
-    uint64_t tag = site | handle >> 20 << 47, time;
+    uint64_t tag = ctrace_tag_(site, handle), time;
     struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
     if (CTRACE_UNLIKELY_(!buffer || buffer->clock != CTRACE_TSC_)) {
         ctrace_c1_slow(0, handle >> 4, tag | 1);

@@ -76,6 +76,11 @@ pub struct Counters<'a> {
     pub hits: &'a [u64],
 }
 
+/// Takes what marker buffers tell: their lanes are behind the rings.
+fn into_lanes(order: &mut Order, rings: usize) -> impl FnMut(usize, &[Event]) {
+    move |lane, events| order.push_sorted(rings + lane, events)
+}
+
 /// From the records of all rings to reports. See the crate for the way through.
 #[derive(Debug)]
 pub struct Engine {
@@ -163,10 +168,7 @@ impl Engine {
     /// Both clocks, read after everything pushed so far, all that came up to `through` included:
     /// the events of markers up to there can find their times.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
-        let (order, rings) = (&mut self.order, self.rings);
-        let push = |lane, events: &[Event]| order.push_sorted(rings + lane, events);
-        self.markers.sample(sample, through, push);
-        self.tracker.period.decode_errors += self.markers.take_malformed();
+        self.markers.sample(sample, through, into_lanes(&mut self.order, self.rings));
     }
 
     /// Where functions are from, for a recording.
@@ -225,8 +227,7 @@ impl Engine {
     }
 
     fn release_markers(&mut self, watermark: Nanos) {
-        let (order, rings) = (&mut self.order, self.rings);
-        self.markers.release(watermark, |lane, events| order.push_sorted(rings + lane, events));
+        self.markers.release(watermark, into_lanes(&mut self.order, self.rings));
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 

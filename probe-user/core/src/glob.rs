@@ -25,7 +25,7 @@ impl Glob {
     pub fn new(text: &str) -> Self {
         let readings = match text.contains(['*', '?', '[', '{', '\\']) {
             false => Vec::new(),
-            true => [matcher(text), matcher(&bracket_free(text))].into_iter().flatten().collect(),
+            true => [compile(text), compile(&bracket_free(text))].into_iter().flatten().collect(),
         };
         Self { text: text.to_owned(), readings }
     }
@@ -45,9 +45,10 @@ impl Glob {
     }
 }
 
-fn matcher(text: &str) -> Option<GlobMatcher> {
+/// A glob that is nothing but one.
+pub fn compile(text: &str) -> Result<GlobMatcher, globset::Error> {
     let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
-    Some(glob.ok()?.compile_matcher())
+    Ok(glob?.compile_matcher())
 }
 
 /// The glob with brackets and braces as plain characters.

@@ -32,6 +32,18 @@ impl Node {
     }
 }
 
+/// The functions on a path, root to leaf.
+pub(crate) fn functions_on(mut path: u32, nodes: &[Node]) -> Vec<FuncId> {
+    let mut functions = Vec::new();
+    while path != ROOT {
+        let node = nodes[path as usize];
+        functions.push(node.func);
+        path = node.parent;
+    }
+    functions.reverse();
+    functions
+}
+
 #[derive(Debug)]
 pub(crate) struct Paths {
     nodes: Vec<Node>,

@@ -42,7 +42,8 @@ impl Spill {
     pub fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
         let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
         let start = Start { start_ns, ..Start::default() };
-        let open = move || Ok(Kept { writer: Writer::uncompressed(store, &start)?, failure: None });
+        let writer = Writer::uncompressed(store, &start).map_err(no_room)?;
+        let open = move || Ok(Kept { writer, failure: None });
         let write = |kept: &mut Kept, block: Block| {
             kept.failure = kept.writer.write(&block).err();
             Ok(kept.failure.is_none())

@@ -7,8 +7,8 @@ use super::prefilter::Prefilter;
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use ctrace_core::function::{FunctionInfo, FunctionKind};
-use ctrace_core::glob::Glob;
-use globset::{GlobBuilder, GlobMatcher};
+use ctrace_core::glob::{self, Glob};
+use globset::GlobMatcher;
 use regex::Regex;
 
 /// Why a pattern is none.
@@ -85,8 +85,10 @@ impl Pattern {
             Some("") => return Err(PatternError::NoObject(text.to_owned())),
             Some(object) => Some(ObjectMatcher {
                 text: object.to_owned(),
-                glob: glob(object)
-                    .map_err(|reason| PatternError::Glob { pattern: text.to_owned(), reason })?,
+                glob: glob::compile(object).map_err(|error| PatternError::Glob {
+                    pattern: text.to_owned(),
+                    reason: one_line(&error.kind().to_string()),
+                })?,
             }),
         };
         Ok(Self { text: text.to_owned(), stem: name.0, name: name.1, object })
@@ -249,15 +251,6 @@ fn is_version(text: &str) -> bool {
             && number.starts_with(|first: char| first.is_ascii_digit())
             && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     }) || text == "GLIBC_PRIVATE"
-}
-
-fn glob(text: &str) -> Result<GlobMatcher, String> {
-    GlobBuilder::new(text)
-        .literal_separator(false)
-        .backslash_escape(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| one_line(&error.kind().to_string()))
 }
 
 fn one_line(text: &str) -> String {

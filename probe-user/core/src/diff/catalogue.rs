@@ -6,7 +6,7 @@
 //! are taken together.
 
 use crate::function::FunctionKind;
-use crate::paths::{Node, Paths, ROOT};
+use crate::paths::{Node, Paths, ROOT, functions_on};
 use crate::units::FuncId;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -86,14 +86,7 @@ impl Catalogue {
     }
 
     /// The functions on a path, root to leaf.
-    pub(crate) fn path(&self, mut path: u32) -> Vec<FuncId> {
-        let mut functions = Vec::new();
-        while path != ROOT {
-            let node = self.paths.nodes()[path as usize];
-            functions.push(node.func);
-            path = node.parent;
-        }
-        functions.reverse();
-        functions
+    pub(crate) fn path(&self, path: u32) -> Vec<FuncId> {
+        functions_on(path, self.paths.nodes())
     }
 }

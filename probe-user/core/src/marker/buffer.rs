@@ -51,7 +51,7 @@ impl Progress {
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
         let (seen, whole) = written(bytes);
-        let accounted = events_in(bytes).end;
+        let accounted = header.events.saturating_add(count(&seen) + count(&whole));
         Some(Self { batch: header.batch, seen, whole, accounted, time })
     }
 

@@ -51,6 +51,11 @@ struct Line {
     slope: u64,
 }
 
+#[inline]
+fn scaled(ticks: u64, slope: u64) -> u128 {
+    (u128::from(ticks) * u128::from(slope)) >> SHIFT
+}
+
 impl Line {
     fn between(from: ClockSample, to: ClockSample) -> Option<Self> {
         let ticks = to.ticks.0.checked_sub(from.ticks.0).filter(|ticks| *ticks > 0)?;
@@ -61,10 +66,7 @@ impl Line {
 
     /// The time at `ticks`, on this line or on its way beyond its ends.
     fn at(&self, ticks: Ticks) -> Nanos {
-        let scaled = |ticks: u64| {
-            let wide = (u128::from(ticks) * u128::from(self.slope)) >> SHIFT;
-            u64::try_from(wide).unwrap_or(u64::MAX)
-        };
+        let scaled = |ticks| u64::try_from(scaled(ticks, self.slope)).unwrap_or(u64::MAX);
         match ticks.0.checked_sub(self.from.ticks.0) {
             Some(after) => Nanos(self.from.time.0.saturating_add(scaled(after))),
             None => Nanos(self.from.time.0.saturating_sub(scaled(self.from.ticks.0 - ticks.0))),
@@ -146,21 +148,24 @@ impl Times<'_> {
     /// `None` while the relation of the clocks is not known.
     #[inline]
     pub(super) fn at(&mut self, low: u64) -> Option<u64> {
-        let age = self.latest.wrapping_sub(low) & ((1 << TIME_BITS) - 1);
-        let whole = self.latest.saturating_sub(age);
+        let whole = self.latest.saturating_sub(self.age(low));
         let after = whole.wrapping_sub(self.from);
         if after >= self.span {
             return self.on_another_line(Ticks(whole));
         }
-        let nanos = (u128::from(after) * u128::from(self.slope)) >> SHIFT;
-        Some(self.time.wrapping_add(nanos as u64))
+        Some(self.time.wrapping_add(scaled(after, self.slope) as u64))
     }
 
     /// Of the oldest of these.
     pub(super) fn oldest(&mut self, lows: impl Iterator<Item = u64>) -> Option<u64> {
-        let age = |low: &u64| self.latest.wrapping_sub(*low) & ((1 << TIME_BITS) - 1);
-        let low = lows.max_by_key(age)?;
+        let low = lows.max_by_key(|low| self.age(*low))?;
         self.at(low)
+    }
+
+    /// By the writer's clock.
+    #[inline]
+    fn age(&self, low: u64) -> u64 {
+        self.latest.wrapping_sub(low) & ((1 << TIME_BITS) - 1)
     }
 
     #[cold]

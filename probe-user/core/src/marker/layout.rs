@@ -165,9 +165,8 @@ impl Slot {
 
 /// What the slots tell of their times.
 pub(super) fn written_times(buffer: &[u8; BUFFER_LEN]) -> impl Iterator<Item = u64> {
-    let (slots, _) = buffer[HEADER_LEN..].as_chunks::<SLOT_LEN>();
-    let times = slots.iter().map(|slot| u128::from_le_bytes(*slot) as u64);
-    times.filter(|time| *time != 0).map(|time| time & TIME_MASK)
+    let written = (0..SLOTS).filter(|index| Slot::is_written(buffer, *index));
+    written.map(|index| words(buffer, index)[0] & TIME_MASK)
 }
 
 /// Whether every slot that was taken has been written.

@@ -185,12 +185,15 @@ impl Markers {
             each(lane, &events);
             events.clear();
         }
-        let (buffers, lives) = (&self.buffers, &self.lives);
-        self.cut_off.retain(|id, events| {
-            let life = (id.pid, lives.get(&id.pid).copied().unwrap_or(0));
-            let buffer = buffers.get(&(life, id.address));
-            buffer.is_none_or(|buffer| buffer.progress.missing_of(*events) > 0)
+        let mut cut_off = std::mem::take(&mut self.cut_off);
+        cut_off.retain(|id, events| {
+            self.progress(id).is_none_or(|progress| progress.missing_of(*events) > 0)
         });
+        self.cut_off = cut_off;
+    }
+
+    fn progress(&self, id: &BufferId) -> Option<&Progress> {
+        self.buffers.get(&(self.life(id.pid), id.address)).map(|buffer| &buffer.progress)
     }
 
     fn hold(&mut self, reading: Box<Reading>) {
@@ -282,8 +285,8 @@ impl Markers {
             return 0;
         }
         let missing = self.cut_off.iter().map(|(id, &events)| {
-            let progress = self.buffers.get(&(self.life(id.pid), id.address)).map(|b| b.progress);
-            let known = progress.map_or(0, |progress| progress.accounted());
+            let progress = self.progress(id);
+            let known = progress.map_or(0, Progress::accounted);
             let missing = progress.map_or(events, |progress| progress.missing_of(events));
             (*id, Missing { events, known, missing })
         });

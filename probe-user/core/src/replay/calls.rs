@@ -4,10 +4,10 @@ use super::inside::{Inside, Kept, Sum};
 use super::lens::Lens;
 use super::slowest::Found;
 use super::walk::callers;
-use crate::paths::{Node, ROOT};
+use crate::paths::{Node, ROOT, functions_on};
 use crate::record::{ReadAt, Recording};
 use crate::report::{CallReport, InsideReport};
-use crate::units::Nanos;
+use crate::units::{FuncId, Nanos};
 use std::collections::{BTreeMap, HashMap};
 
 /// Calls of one function in one call, up to which each is told.
@@ -27,7 +27,8 @@ pub(crate) fn reports<R: ReadAt>(
             Some(sums) => by_path(sums, found.node, nodes),
         };
         let (own, rows) = with_own(found.call.duration, rows);
-        let functions = functions(found.node, nodes);
+        let functions = functions_on(found.node, nodes).into_iter();
+        let functions: Vec<usize> = functions.map(FuncId::index).collect();
         let thread = recording.thread(found.thread);
         CallReport {
             function: nodes[found.node as usize].func.index(),
@@ -56,17 +57,6 @@ pub(crate) fn reports<R: ReadAt>(
         }
     });
     reports.collect()
-}
-
-/// On the path that ends in a node, root to leaf.
-fn functions(mut node: u32, nodes: &[Node]) -> Vec<usize> {
-    let mut functions = Vec::new();
-    while node != ROOT {
-        functions.push(nodes[node as usize].func.index());
-        node = nodes[node as usize].parent;
-    }
-    functions.reverse();
-    functions
 }
 
 struct Row {
