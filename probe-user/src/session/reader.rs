@@ -45,8 +45,11 @@ const BUSY_FILL: f64 = 1.0 / 32.0;
 const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
 const BATCH_BYTES: usize = 512 << 10;
-/// Batches in flight: bounds what waits for a slow report.
-const BATCHES: usize = 256;
+/// Batches in flight: what waits for a slow report, or while others take the processors. The fewest
+/// and the most.
+const BATCHES: (usize, usize) = (256, 2048);
+/// Of the memory of the machine, what they may take.
+const BATCHES_SHARE: u64 = 1 << 4;
 
 /// Records of one or several rings, and how far the order is settled with them.
 pub struct Batch {
@@ -114,7 +117,7 @@ impl Reader {
         news: Option<News>,
         pace: Pace,
     ) -> std::io::Result<(Self, Receiver<Batch>)> {
-        let (sender, receiver) = channel(BATCHES);
+        let (sender, receiver) = channel(batches(pace));
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let mut source = Source::new(rings, adopted);
@@ -259,6 +262,17 @@ impl Source {
         let new = self.changes.iter().map(|(time, _)| *time).min().unwrap_or(Nanos::MAX);
         self.unblocked.min(self.buffers.handed_to()).min(new)
     }
+}
+
+/// As many as the machine has room for; a session that is one of many takes the fewest.
+fn batches(pace: Pace) -> usize {
+    if pace.wakes {
+        return BATCHES.0;
+    }
+    let memory = rustix::system::sysinfo();
+    let memory = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
+    let room = memory / BATCHES_SHARE / BATCH_BYTES as u64;
+    usize::try_from(room).unwrap_or(usize::MAX).clamp(BATCHES.0, BATCHES.1)
 }
 
 /// Short as soon as a ring fills, and longer step by step while all are nearly empty.
