@@ -7,7 +7,7 @@ use crate::{paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
-const TARGETS: [&str; 3] = ["recording", "records", "report_facts"];
+const TARGETS: [&str; 4] = ["marker_buffers", "recording", "records", "report_facts"];
 const SECONDS: u32 = 20;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
