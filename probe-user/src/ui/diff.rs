@@ -92,7 +92,7 @@ fn label_function(function: &FunctionDiff) -> String {
 }
 
 fn label_path(of: &PathDiff) -> String {
-    path::joined(&of.path, PATH_ROOM)
+    path::joined(&of.labels, PATH_ROOM)
 }
 
 /// Those that were called on both sides, and those on one.

@@ -9,6 +9,7 @@ mod exports;
 mod footprint;
 mod marker;
 mod recording;
+mod redis;
 mod target;
 mod throughput;
 mod watch;

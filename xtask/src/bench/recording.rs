@@ -1,7 +1,7 @@
 //! Recordings: whether they keep up, how large they are, and how fast a report comes out of them,
 //! beside uftrace's report of as many records.
 
-use super::{Row, call::value, output, target, watch::Used};
+use super::{Row, call::value, output, redis, target, watch::Used};
 use crate::{machine, paths};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -17,6 +17,7 @@ pub(super) fn run() -> Result<Vec<Row>> {
     let mut rows = vec![long.kept_up(), long.size("scopes, two deep")];
     drop(std::fs::remove_file(&long.file));
     rows.push(demo()?);
+    rows.push(served()?);
     let five = recorded(&program, 5)?;
     rows.extend(five.reports()?);
     rows.extend(beside_uftrace(&program)?);
@@ -116,6 +117,21 @@ fn demo() -> Result<Row> {
     record(&file, &["-f", "*"], &program, &[])?;
     let (report, _) = report(&file)?;
     Ok(size("functions of a program", &file, 2 * calls(&report, "calls")))
+}
+
+/// A real server under load.
+fn served() -> Result<Row> {
+    let what = "all functions of redis under redis-benchmark";
+    let Some(server) = redis::server()? else {
+        return Ok(Row::new(what, "redis-tools is not installed"));
+    };
+    let file = file("redis.ctrace");
+    redis::record(&server, &file)?;
+    let (report, _) = report(&file)?;
+    let (calls, lost) = (calls(&report, "calls"), report["loss"]["events"].as_u64().unwrap_or(0));
+    let row = size(&format!("{what} ({calls} calls, {lost} events lost)"), &file, 2 * calls);
+    drop(std::fs::remove_file(&file));
+    Ok(row)
 }
 
 const AS_MANY: u32 = 1;

@@ -8,7 +8,7 @@ use super::resample::ROUNDS;
 use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
 use super::{Options, Source, notes};
-use crate::function::FunctionKind;
+use crate::function::{FunctionKind, qualified};
 use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
 use serde::ser::SerializeMap;
@@ -83,6 +83,9 @@ pub struct FunctionDiff {
 pub struct PathDiff {
     /// Root to leaf.
     pub path: Vec<Arc<str>>,
+    /// The same as tables name them: with their groups.
+    #[serde(skip)]
+    pub labels: Vec<String>,
     #[serde(flatten)]
     pub compared: Compared,
 }
@@ -160,9 +163,14 @@ where
             FunctionDiff { name: name(id), object: object.clone(), kind, group, compared }
         })
         .collect();
-    let paths = chosen.paths.iter().zip(&mut rows).map(|(path, compared)| PathDiff {
-        path: catalogue.path(*path).iter().map(name).collect(),
-        compared,
+    let label = |id: &FuncId| {
+        let named = &catalogue.functions[id.index()].0;
+        qualified(named.kind, named.group.as_deref(), &named.name).into_owned()
+    };
+    let paths = chosen.paths.iter().zip(&mut rows).map(|(path, compared)| {
+        let functions = catalogue.path(*path);
+        let path = functions.iter().map(name).collect();
+        PathDiff { path, labels: functions.iter().map(label).collect(), compared }
     });
     let [old, new] =
         [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));

@@ -1,0 +1,68 @@
+//! A recording of a real server: all functions of redis under redis-benchmark.
+
+use super::output;
+use crate::{machine::which, paths};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The server's binary. Debian ships the very file in redis-tools under another name.
+pub(super) fn server() -> Result<Option<PathBuf>> {
+    let (Some(checker), Some(_)) = (which("redis-check-rdb"), which("redis-benchmark")) else {
+        return Ok(None);
+    };
+    let link = paths::target().join("bench/redis-server");
+    if std::fs::symlink_metadata(&link).is_err() {
+        std::os::unix::fs::symlink(checker, &link)?;
+    }
+    Ok(Some(link))
+}
+
+/// Ends with its owner, however that ends.
+struct Recorder(Child);
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Records the server while it answers a mix of commands.
+pub(super) fn record(server: &Path, file: &Path) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let socket = dir.path().join("redis.sock");
+    let mut command = Command::new(paths::ctrace());
+    command.args(["record", "-f", "*", "-o"]).arg(file).arg("--").arg(server);
+    command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]);
+    command.arg(&socket).arg("--dir").arg(dir.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut recorder = Recorder(command.spawn()?);
+    wait_for(&socket)?;
+    let mut load = Command::new("redis-benchmark");
+    load.arg("-s").arg(&socket).args(["-n", "20000", "-c", "10", "-q"]);
+    output("redis-benchmark", load.args(["-t", "set,get,incr,lpush,lrange_100,mset"]))?;
+    output("end redis", client(&socket).args(["shutdown", "nosave"]))?;
+    let status = recorder.0.wait()?;
+    ensure!(status.success(), "recording redis ended with {status}");
+    Ok(())
+}
+
+fn client(socket: &Path) -> Command {
+    let mut command = Command::new("redis-cli");
+    command.arg("-s").arg(socket);
+    command
+}
+
+fn wait_for(socket: &Path) -> Result<()> {
+    for _ in 0..600 {
+        let answer = client(socket).arg("ping").output().context("redis-cli")?;
+        if answer.stdout.starts_with(b"PONG") {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    bail!("redis does not answer within a minute")
+}
