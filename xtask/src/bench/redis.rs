@@ -19,14 +19,18 @@ pub(super) fn server() -> Result<Option<PathBuf>> {
     Ok(Some(link))
 }
 
-/// Ends with its owner, however that ends.
-struct Recorder(Child);
+/// ctrace and the server that it runs: they end with their owner, however that ends.
+struct Recorder {
+    ctrace: Child,
+    socket: PathBuf,
+}
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        // Both may have ended by themselves.
+        let _ = client(&self.socket).args(["shutdown", "nosave"]).output();
+        let _ = self.ctrace.kill();
+        let _ = self.ctrace.wait();
     }
 }
 
@@ -39,13 +43,13 @@ pub(super) fn record(server: &Path, file: &Path) -> Result<()> {
     command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]);
     command.arg(&socket).arg("--dir").arg(dir.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut recorder = Recorder(command.spawn()?);
+    let mut recorder = Recorder { ctrace: command.spawn()?, socket: socket.clone() };
     wait_for(&socket)?;
     let mut load = Command::new("redis-benchmark");
-    load.arg("-s").arg(&socket).args(["-n", "20000", "-c", "10", "-q"]);
+    load.arg("-s").arg(&socket).args(["-n", "500", "-c", "10", "--csv"]);
     output("redis-benchmark", load.args(["-t", "set,get,incr,lpush,lrange_100,mset"]))?;
     output("end redis", client(&socket).args(["shutdown", "nosave"]))?;
-    let status = recorder.0.wait()?;
+    let status = recorder.ctrace.wait()?;
     ensure!(status.success(), "recording redis ended with {status}");
     Ok(())
 }
