@@ -4,6 +4,7 @@
 //! the duration is known. Those of a thread come latest first, so parents before their children.
 
 use super::RecordError;
+use super::reused::Calls;
 use super::varint::{take, take_count, take_u32};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::ops::Range;
@@ -91,7 +92,7 @@ pub struct Chunk {
     /// Exits whose entries were before arming.
     pub headless: Vec<(FuncId, u64)>,
     threads: Vec<ThreadCalls>,
-    calls: Vec<Call>,
+    calls: Calls,
 }
 
 impl Chunk {
@@ -186,7 +187,7 @@ impl Chunk {
             }
         }
         let [distances, durations, tags] = &mut columns;
-        self.calls.reserve_exact(calls);
+        self.calls = Calls::with_capacity(calls);
         for thread in &self.threads {
             let mut end = self.to.0;
             for _ in thread.calls.clone() {

@@ -49,6 +49,7 @@ mod index;
 mod names;
 mod recorder;
 mod recording;
+mod reused;
 mod room;
 mod slow;
 mod varint;

@@ -4,20 +4,21 @@ use super::count::{Counted, Crossed};
 use super::lens::Lens;
 use super::select::{Selected, each_part};
 use super::spans::CallKey;
+use crate::paths::Node;
 use crate::rank::Keep;
-use crate::record::{ChunkEntry, ReadAt, Recording};
+use crate::record::{Chunk, ChunkEntry, ReadAt, Recording};
 use crate::spool::Call;
 use crate::unions::Unions;
 use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// What a chunk has of calls that are as long as the longest or the shortest of their function's
 /// center, of which only some are in it: the latest to end are cut, and kept.
 #[derive(Default)]
 struct AtEdges {
     /// By function, where there are any: as long as the longest, and as the shortest.
-    counts: BTreeMap<usize, (u64, u64)>,
+    counts: Vec<(usize, (u64, u64))>,
     /// Such calls that began in an earlier chunk: function, and how many come before it.
     crossing: Vec<(CallKey, usize, (u64, u64))>,
 }
@@ -49,10 +50,10 @@ pub(crate) fn unions_of<R: ReadAt>(
         .zip(edges.par_chunks(size))
         .zip(keeps)
         .map(|((chunks, edges), mut keep)| {
-            let mut all = Unions::default();
+            let (mut all, mut calls) = (Unions::default(), Vec::new());
             let mut selected = Selected::new(recording, lens, counted);
             for (entry, edges) in chunks.iter().zip(edges).rev() {
-                all.add(&of_chunk(&mut selected, lens, entry, &keep, &kept));
+                all.add(&of_chunk(&mut selected, lens, entry, &keep, &kept, &mut calls));
                 edges.pass(&mut keep);
             }
             all
@@ -74,37 +75,27 @@ fn at_edges<R: ReadAt>(
     let nodes = lens.paths.nodes();
     let parts = each_part(chunks, |entries| {
         let mut selected = Selected::new(recording, lens, counted);
+        let mut counts = vec![(0, 0); keep.len()];
         let mut of_chunk = |entry: &ChunkEntry| {
             let mut edges = AtEdges::default();
             let Some(chunk) = selected.read(entry) else { return edges };
-            let mut each = |see: &mut dyn FnMut(Order, Call, usize, (u64, u64))| {
-                for (number, thread) in chunk.threads().iter().enumerate() {
-                    let mut place = 0;
-                    selected.calls(&chunk, thread, |call, node| {
-                        let function = nodes[node as usize].func.index();
-                        let (longest, shortest) = keep[function].edges(call.duration);
-                        place += 1;
-                        if call.timed && (longest || shortest) {
-                            let counts = (u64::from(longest), u64::from(shortest));
-                            see((Reverse(call.end()), number, place), call, function, counts);
-                        }
-                    });
-                }
-            };
             let mut crossing = Vec::new();
-            each(&mut |order, call, function, (longest, shortest)| {
-                let counts = edges.counts.entry(function).or_default();
-                (counts.0, counts.1) = (counts.0 + longest, counts.1 + shortest);
+            each_at_edges(&mut selected, &chunk, nodes, keep, |order, call, function, at| {
+                let counts = &mut counts[function];
+                (counts.0, counts.1) = (counts.0 + at.0, counts.1 + at.1);
                 if call.start < chunk.from.0 {
                     crossing.push((order, call, function));
                 }
             });
+            let found = counts.iter().enumerate().filter(|(_, counts)| **counts != (0, 0));
+            edges.counts = found.map(|(function, counts)| (function, *counts)).collect();
+            edges.counts.iter().for_each(|(function, _)| counts[*function] = (0, 0));
             // Few, if any, are as long as an edge and cross one.
             for (of, call, function) in crossing {
                 let mut before = (0, 0);
-                each(&mut |order, _, other, (longest, shortest)| {
+                each_at_edges(&mut selected, &chunk, nodes, keep, |order, _, other, at| {
                     if other == function && order < of {
-                        before = (before.0 + longest, before.1 + shortest);
+                        before = (before.0 + at.0, before.1 + at.1);
                     }
                 });
                 let thread = chunk.threads()[of.1].thread;
@@ -115,6 +106,30 @@ fn at_edges<R: ReadAt>(
         entries.iter().map(&mut of_chunk).collect::<Vec<_>>()
     });
     parts.into_iter().flatten().collect()
+}
+
+/// Shows the calls of a chunk that are as long as an edge of their function's center: with the
+/// function, and whether that is the longest and the shortest of the center (1) or not (0).
+#[inline]
+fn each_at_edges<R: ReadAt>(
+    selected: &mut Selected<'_, R>,
+    chunk: &Chunk,
+    nodes: &[Node],
+    keep: &[Keep],
+    mut see: impl FnMut(Order, Call, usize, (u64, u64)),
+) {
+    for (number, thread) in chunk.threads().iter().enumerate() {
+        let mut place = 0;
+        selected.calls(chunk, thread, |call, node| {
+            let function = nodes[node as usize].func.index();
+            let (longest, shortest) = keep[function].edges(call.duration);
+            place += 1;
+            if call.timed && (longest || shortest) {
+                let at = (u64::from(longest), u64::from(shortest));
+                see((Reverse(call.end()), number, place), call, function, at);
+            }
+        });
+    }
 }
 
 /// The calls that cross the edge of a chunk and are in their function's center; and for each part of
@@ -159,18 +174,20 @@ fn of_chunk<R: ReadAt>(
     entry: &ChunkEntry,
     keep: &[Keep],
     kept: &HashSet<CallKey>,
+    calls: &mut Vec<Call>,
 ) -> Unions {
     let Some(chunk) = selected.read(entry) else { return Unions::default() };
     let clipped = lens.clip(chunk.from, chunk.to);
     if clipped.is_empty() {
         return Unions::default();
     }
-    let mut calls: Vec<Vec<Call>> = Vec::with_capacity(chunk.threads().len());
-    for thread in chunk.threads() {
-        let mut of_thread = Vec::with_capacity(chunk.calls(thread).len());
-        selected.calls(&chunk, thread, |call, node| of_thread.push(Call { node, ..call }));
-        calls.push(of_thread);
-    }
-    let calls = calls.iter().map(|calls| calls.iter().copied());
+    calls.clear();
+    let of_threads = chunk.threads().iter().map(|thread| {
+        let first = calls.len();
+        selected.calls(&chunk, thread, |call, node| calls.push(Call { node, ..call }));
+        first..calls.len()
+    });
+    let of_threads: Vec<_> = of_threads.collect();
+    let calls = of_threads.into_iter().map(|of_thread| calls[of_thread].iter().copied());
     selected.unions(&chunk, calls, clipped, keep, kept)
 }

@@ -137,7 +137,15 @@ impl<'a> Walk<'a> {
             while self.stack.last().is_some_and(|top| !top.frame.encloses(call, node)) {
                 self.pop(&mut see);
             }
-            self.push(*call, place, false);
+            let frame = Frame::new(call.start, call.end(), node);
+            let calls_the_next = calls
+                .get(place + 1)
+                .is_some_and(|Call(next)| frame.encloses(next, &self.nodes[next.node as usize]));
+            if calls_the_next || call.start < from {
+                self.push(*call, place, false);
+            } else {
+                self.see(*call, place, 0, false, &mut see);
+            }
         }
         while !self.stack.is_empty() {
             self.pop(&mut see);
@@ -167,21 +175,32 @@ impl<'a> Walk<'a> {
     /// All that is inside the top of the stack has been seen.
     #[inline]
     fn pop(&mut self, see: &mut impl FnMut(Seen)) {
-        let Some(mut slot) = self.stack.pop() else { return };
+        let Some(slot) = self.stack.pop() else { return };
         if let Some(span) = slot.span {
             let span = &mut self.spans[span];
             (span.callees, span.has) = (slot.callees, slot.has);
             return;
         }
-        let call = slot.call;
+        self.see(slot.call, slot.place, slot.callees, slot.has, see);
+    }
+
+    /// Shows a call in the one on top of the stack.
+    #[inline]
+    fn see(
+        &mut self,
+        call: spool::Call,
+        place: usize,
+        callees: u64,
+        mut has: bool,
+        see: &mut impl FnMut(Seen),
+    ) {
         let ended = Some((call.duration, call.timed));
-        let counts_at = counts_at(self.lens, call.node, ended, &mut slot.has);
-        let spent = if counts_at.is_some() { call.duration } else { slot.callees };
+        let counts_at = counts_at(self.lens, call.node, ended, &mut has);
+        let spent = if counts_at.is_some() { call.duration } else { callees };
         if let Some(caller) = self.stack.last_mut() {
             caller.callees = caller.callees.saturating_add(spent);
-            caller.has |= slot.has;
+            caller.has |= has;
         }
-        let own = call.duration.saturating_sub(slot.callees);
-        see(Seen { place: slot.place, call, counts_at, own });
+        see(Seen { place, call, counts_at, own: call.duration.saturating_sub(callees) });
     }
 }
