@@ -62,6 +62,8 @@ const PACKAGES: &[Package] = &[
     },
     // Not redis-server, which would start a service: its binary is in here, under another name.
     Package { need: Need::Peers, name: "redis-tools", brings: Brings::Tool("redis-benchmark") },
+    // A browser for flame graphs.
+    Package { need: Need::Peers, name: "chromium", brings: Brings::Tool("chromium") },
     // A terminal for the tests of `ctrace top`.
     Package { need: Need::Peers, name: "tmux", brings: Brings::Tool("tmux") },
     Package { need: Need::Peers, name: "util-linux", brings: Brings::Tool("setpriv") },

@@ -146,6 +146,34 @@ fn speedscope_files_are_valid_for_its_schema() {
     }
 }
 
+/// The drawing as a browser has it after its scripts have run, with a search for `searched`.
+fn in_a_browser(name: &str, recording: &fixture::Bytes, searched: &str) -> Option<String> {
+    run(Command::new("chromium").arg("--version"))?;
+    let drawing = file(&format!("{name}.svg"), &export("flamegraph", recording).0);
+    // Each has a folder of its own: two browsers do not share one.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{name}"));
+    let mut browser = Command::new("timeout");
+    browser.args(["120", "chromium", "--headless", "--no-sandbox", "--disable-gpu"]);
+    browser.args(["--no-first-run", "--disable-background-networking", "--disable-sync"]);
+    browser.args(["--disable-component-update", "--disable-quic"]);
+    browser.arg(format!("--user-data-dir={}", folder.display())).arg("--dump-dom");
+    Some(must(browser.arg(format!("file://{}?s={searched}", drawing.display()))))
+}
+
+#[test]
+fn a_browser_draws_flame_graphs_and_searches_in_them() {
+    let Some(drawn) = in_a_browser("typical", &typical(), "inner") else {
+        return eprintln!("skipped: no chromium");
+    };
+    // 3,500 of 10,000 ns.
+    assert!(drawn.contains("Matched: 35.0%"), "{drawn}");
+    for (name, recording) in [("hostile", hostile()), ("deep", fixture::deep())] {
+        let drawn = in_a_browser(name, &recording, "x").expect("it was there before");
+        assert!(drawn.contains("id=\"frames\""), "{drawn}");
+        assert!(!drawn.contains("parsererror"), "{drawn}");
+    }
+}
+
 #[test]
 fn go_tool_pprof_reads_profiles() {
     if run(Command::new("go").arg("version")).is_none() {

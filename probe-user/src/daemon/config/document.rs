@@ -65,6 +65,7 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
     for entry in list.iter() {
         let mut target = common.clone();
         set_all(&mut target, &TARGET, as_table(entry)?)?;
+        target.select_groups();
         if target.id.0.is_empty() {
             return Err((entry.span(), "this target needs a name: id = \"…\"".to_owned()));
         }

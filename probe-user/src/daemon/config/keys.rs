@@ -169,11 +169,11 @@ pub const TARGET: [Key<Target>; 41] = [
     })
     .example(r#"["redis:*"]"#),
     target("markers", "[]", "Marker scopes to trace, as `ctrace attach -m`.", |c, v| {
-        Ok(c.what.select.markers.extend(v.texts()?))
+        Ok(c.what.select.markers = v.texts()?)
     })
     .example(r#"["parse*"]"#),
     target("groups", "[]", "Groups of marker scopes to trace.", |c, v| {
-        Ok(c.what.select.markers.extend(v.texts()?.iter().map(|group| format!("{group}/*"))))
+        Ok(c.groups = v.texts()?)
     })
     .example(r#"["prod"]"#),
     target("exclude", "[]", "What to leave out of all of these.", |c, v| {

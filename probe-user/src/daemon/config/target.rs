@@ -24,8 +24,18 @@ pub struct Target {
     /// Processes at a time.
     pub max_processes: u32,
     pub what: WhatArgs,
+    /// Whose scopes are wanted; among `what` they are once all keys have been read.
+    pub groups: Vec<String>,
     pub reports: Reports,
     pub flight: Flight,
+}
+
+impl Target {
+    /// Has the scopes of its groups selected.
+    pub fn select_groups(&mut self) {
+        let scopes = self.groups.iter().map(|group| format!("{group}/*"));
+        self.what.select.markers.extend(scopes);
+    }
 }
 
 /// All that is given must be so; of several patterns of one key, one.

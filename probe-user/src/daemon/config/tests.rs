@@ -79,6 +79,20 @@ fn what_is_common_can_be_overruled() {
 }
 
 #[test]
+fn a_targets_own_scopes_and_groups_take_the_place_of_the_common_ones() {
+    let config = Config::parse(
+        "[defaults]\nmarkers = \"common\"\ngroups = \"all\"\n\
+         [[target]]\nid = \"a\"\nname = \"a\"\n\
+         [[target]]\nid = \"b\"\nname = \"b\"\nmarkers = \"own\"\n\
+         [[target]]\nid = \"c\"\nname = \"c\"\ngroups = [\"prod\", \"dev\"]",
+    )
+    .unwrap();
+    let selected = config.targets.iter().map(|target| target.what.select.markers.join(" "));
+    let selected: Vec<_> = selected.collect();
+    assert_eq!(selected, ["common all/*", "own all/*", "common prod/* dev/*"]);
+}
+
+#[test]
 fn mistakes_name_their_place_and_the_nearest_key() {
     let target = "[[target]]\nid = \"web\"\nexe = \"/bin/web\"\n";
     mistake(&format!("{target}intervall = \"1s\""), 4, 1, "nearest is `interval`");
