@@ -12,13 +12,15 @@ use tempfile::TempDir;
 #[derive(Clone, Copy)]
 struct Program {
     exe: &'static str,
+    outer: &'static str,
     inner: &'static str,
     /// Nanoseconds in the inner function, more or less.
     takes: u64,
     seed: u64,
 }
 
-const OLD: Program = Program { exe: "/srv/app-1", inner: "parse", takes: 50_000, seed: 1 };
+const OLD: Program =
+    Program { exe: "/srv/app-1", outer: "handle", inner: "parse", takes: 50_000, seed: 1 };
 const SAME: Program = Program { exe: "/srv/app-2", seed: 2, ..OLD };
 const SLOWER: Program = Program { takes: 55_000, ..SAME };
 
@@ -44,7 +46,7 @@ impl Program {
             );
             now = (call + 1) * 500_000 + next(100_000);
         }
-        record(self.exe, &["handle", self.inner], events, 2_000_200_000)
+        record(self.exe, &[self.outer, self.inner], events, 2_000_200_000)
     }
 }
 
@@ -207,6 +209,17 @@ fn what_cannot_be_compared_is_one_line() {
     refused(&folder, &["old", "old", "--metric", "p98"], &["p98"]);
     refused(&folder, &["old", "old", "--fail-over", "much"], &["much", "percent"]);
     refused(&folder, &["old"], &["NEW"]);
+}
+
+#[test]
+fn scopes_have_their_groups_in_paths_too() {
+    let scopes =
+        |program: Program| Program { outer: "net/handle", inner: "json/handle", ..program };
+    let folder = folder(&[("old", scopes(OLD)), ("new", scopes(SLOWER))]);
+    let (_, out, _) = diff(&folder, &["old", "new", "--view", "paths"]);
+    assert!(out.contains("net/handle → json/handle"), "{out}");
+    let paths = &json(&folder, &["old", "new"])["paths"];
+    assert_eq!(paths[1]["path"].to_string(), r#"["handle","handle"]"#);
 }
 
 #[test]

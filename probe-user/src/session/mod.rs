@@ -21,6 +21,7 @@ pub mod plan;
 pub mod reader;
 pub mod readings;
 pub mod recording;
+mod room;
 pub mod setup;
 pub mod signals;
 pub mod sink;

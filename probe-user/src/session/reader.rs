@@ -9,6 +9,7 @@ use super::{
     bell::{Bell, Caller, Woken},
     buffers::{Buffers, OwnedBuffer},
     pace::Pace,
+    room,
 };
 use crate::bpf::{self, News, Rings};
 use ctrace_common::{CONTROL_LEN, Control, Kind};
@@ -48,7 +49,7 @@ const BATCH_BYTES: usize = 512 << 10;
 /// Batches in flight: what waits for a slow report, or while others take the processors. The fewest
 /// and the most.
 const BATCHES: (usize, usize) = (256, 2048);
-/// Of the memory of the machine, what they may take.
+/// Of the memory that ctrace may use, the part that they may take.
 const BATCHES_SHARE: u64 = 1 << 4;
 
 /// Records of one or several rings, and how far the order is settled with them.
@@ -57,6 +58,8 @@ pub struct Batch {
     /// What marker buffers held: those that were shipped through a ring, and those looked into. A
     /// buffer is copied once on its way, from the ring into its reading.
     pub readings: Vec<Reading>,
+    /// Of buffers, in all readings.
+    copies: usize,
     /// Both clocks, after everything in this batch and before, and up to when all is there.
     pub sample: Option<(ClockSample, Nanos)>,
     /// No older event is to be expected.
@@ -67,8 +70,8 @@ pub struct Batch {
 
 impl Batch {
     fn new() -> Self {
-        let (bytes, readings) = Default::default();
-        Self { bytes, readings, sample: None, settled: None, answers: None }
+        let (bytes, readings, copies) = Default::default();
+        Self { bytes, readings, copies, sample: None, settled: None, answers: None }
     }
 
     fn push(&mut self, ring: usize, record: &[u8]) {
@@ -80,14 +83,19 @@ impl Batch {
     /// Takes a record that is a marker buffer.
     fn push_buffer(&mut self, record: &[u8]) -> bool {
         match decode(record) {
-            Ok(Decoded::Batch(reading)) => self.readings.push(reading),
+            Ok(Decoded::Batch(reading)) => self.push_reading(reading),
             _ => return false,
         }
         true
     }
 
-    fn len(&self) -> usize {
-        self.bytes.len() + self.readings.len() * BUFFER_LEN
+    fn push_reading(&mut self, reading: Reading) {
+        self.copies += 1 + usize::from(reading.before.is_some());
+        self.readings.push(reading);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() + self.copies * BUFFER_LEN >= BATCH_BYTES
     }
 
     /// Ring and bytes of each other record, in the order of arrival.
@@ -211,6 +219,12 @@ impl Source {
         let begun = bpf::now();
         let mut batch = Batch::new();
         let mut listening = true;
+        let mut send_if_full = |batch: &mut Batch| {
+            if batch.is_full() {
+                let full = std::mem::replace(batch, Batch::new());
+                listening &= sender.blocking_send(full).is_ok();
+            }
+        };
         // What earlier passes read has been read before this one began: it is in order with what
         // they and this one find in the rings, and comes out with this one's sample.
         self.buffers.hand_on();
@@ -219,7 +233,10 @@ impl Source {
         }
         if last || begun.since(self.buffers.looked()) >= self.looks_pause {
             let before = bpf::own_time();
-            self.buffers.look(begun, last, |reading| batch.readings.push(reading));
+            self.buffers.look(begun, last, |reading| {
+                batch.push_reading(reading);
+                send_if_full(&mut batch);
+            });
             self.looks_pause = pause_after(bpf::own_time().since(before));
         }
         let changes = &mut self.changes;
@@ -228,10 +245,7 @@ impl Source {
                 changes.extend(change(record));
                 batch.push(ring, record);
             }
-            if batch.len() >= BATCH_BYTES {
-                let full = std::mem::replace(&mut batch, Batch::new());
-                listening &= sender.blocking_send(full).is_ok();
-            }
+            send_if_full(&mut batch);
         });
         self.apply_changes(begun);
         if drained.blocked_rings == 0 {
@@ -264,13 +278,15 @@ impl Source {
     }
 }
 
-/// As many as the machine has room for; a session that is one of many takes the fewest.
+/// As many as there is room for; a session that is one of many takes the fewest.
 fn batches(pace: Pace) -> usize {
     if pace.wakes {
         return BATCHES.0;
     }
-    let memory = rustix::system::sysinfo();
-    let memory = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
+    batches_in(room::memory())
+}
+
+fn batches_in(memory: u64) -> usize {
     let room = memory / BATCHES_SHARE / BATCH_BYTES as u64;
     usize::try_from(room).unwrap_or(usize::MAX).clamp(BATCHES.0, BATCHES.1)
 }
@@ -329,6 +345,31 @@ mod tests {
     fn looks_take_a_twentieth_of_the_time_at_most() {
         let pauses = [0, 1, 3, 10, 1000].map(|look| pause_after(Nanos::from_millis(look)).0);
         assert_eq!(pauses.map(|nanos| nanos / 1_000_000), [50, 50, 60, 200, 500]);
+    }
+
+    #[test]
+    fn the_queue_takes_a_sixteenth_of_the_memory_within_bounds() {
+        let counts = [0, 1 << 30, 4 << 30, 1 << 40].map(batches_in);
+        assert_eq!(counts, [256, 256, 512, 2048]);
+    }
+
+    #[test]
+    fn both_copies_of_a_buffer_fill_a_batch() {
+        let reading = |before| Reading {
+            buffer: BufferId { pid: Pid(1), address: 0 },
+            tid: Tid(1),
+            time: Nanos(0),
+            bytes: Box::new([0; BUFFER_LEN]),
+            passed: None,
+            before,
+        };
+        let (mut one, mut two) = (Batch::new(), Batch::new());
+        for number in 1..=BATCH_BYTES / BUFFER_LEN {
+            one.push_reading(reading(None));
+            two.push_reading(reading(Some(Box::new([0; BUFFER_LEN]))));
+            assert_eq!(one.is_full(), number * BUFFER_LEN >= BATCH_BYTES);
+            assert_eq!(two.is_full(), 2 * number * BUFFER_LEN >= BATCH_BYTES);
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Spill {
         let (writer, failure) = self.end()?;
         let store = match is_full || failure.is_some() {
             true => writer.into_inner(),
-            false => writer.finish(&End { end_ns, ..End::default() })?,
+            false => writer.finish(&End { end_ns, ..End::default() }).map_err(no_room)?,
         };
         meta.notes.extend(failure.as_ref().map(stopped_early));
         Ok(report_with(&Recording::open(store)?, &Query::default(), meta))

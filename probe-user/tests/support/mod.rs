@@ -2,7 +2,7 @@
 
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig};
-use ctrace_core::function::FunctionInfo;
+use ctrace_core::function::{FunctionInfo, FunctionKind};
 use ctrace_core::record::{End, Start, Writer};
 use ctrace_core::report::TargetReport;
 use ctrace_core::units::{Nanos, Pid, Tid};
@@ -30,6 +30,18 @@ impl Event {
     }
 }
 
+/// `group/name` is a scope.
+fn function(name: &str, object: &str) -> FunctionInfo {
+    match name.split_once('/') {
+        Some((group, name)) => FunctionInfo {
+            kind: FunctionKind::Marker,
+            group: Some(group.into()),
+            ..FunctionInfo::new(name, object)
+        },
+        None => FunctionInfo::new(name, object),
+    }
+}
+
 /// What a program did from 0 to `end`.
 pub(crate) fn record(
     exe: &str,
@@ -40,7 +52,7 @@ pub(crate) fn record(
     let object = exe.rsplit('/').next().unwrap_or_default();
     let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
     for name in functions {
-        engine.add_function(FunctionInfo::new(*name, object));
+        engine.add_function(function(name, object));
     }
     engine.begin(Nanos(0));
     engine.name_thread(Pid(7), Tid(7), "main");

@@ -13,16 +13,32 @@ pub(super) fn server() -> Result<Option<PathBuf>> {
         return Ok(None);
     };
     let link = paths::target().join("bench/redis-server");
-    if std::fs::symlink_metadata(&link).is_err() {
-        std::os::unix::fs::symlink(checker, &link)?;
-    }
+    // It may be of another time.
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(checker, &link)?;
     Ok(Some(link))
 }
 
-/// ctrace and the server that it runs: they end with their owner, however that ends.
+/// ctrace and the server that it runs: they end when this is dropped.
 struct Recorder {
     ctrace: Child,
     socket: PathBuf,
+}
+
+impl Recorder {
+    fn wait_for_answers(&mut self) -> Result<()> {
+        for _ in 0..600 {
+            let answer = client(&self.socket).arg("ping").output().context("redis-cli")?;
+            if answer.stdout.starts_with(b"PONG") {
+                return Ok(());
+            }
+            if let Some(status) = self.ctrace.try_wait()? {
+                bail!("recording redis ended with {status}");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        bail!("redis does not answer within a minute")
+    }
 }
 
 impl Drop for Recorder {
@@ -42,9 +58,9 @@ pub(super) fn record(server: &Path, file: &Path) -> Result<()> {
     command.args(["record", "-f", "*", "-o"]).arg(file).arg("--").arg(server);
     command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]);
     command.arg(&socket).arg("--dir").arg(dir.path());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut recorder = Recorder { ctrace: command.spawn()?, socket: socket.clone() };
-    wait_for(&socket)?;
+    recorder.wait_for_answers()?;
     let mut load = Command::new("redis-benchmark");
     load.arg("-s").arg(&socket).args(["-n", "500", "-c", "10", "--csv"]);
     output("redis-benchmark", load.args(["-t", "set,get,incr,lpush,lrange_100,mset"]))?;
@@ -58,15 +74,4 @@ fn client(socket: &Path) -> Command {
     let mut command = Command::new("redis-cli");
     command.arg("-s").arg(socket);
     command
-}
-
-fn wait_for(socket: &Path) -> Result<()> {
-    for _ in 0..600 {
-        let answer = client(socket).arg("ping").output().context("redis-cli")?;
-        if answer.stdout.starts_with(b"PONG") {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    bail!("redis does not answer within a minute")
 }

@@ -23,7 +23,7 @@ pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration
     command.args(["-accel", "tcg", "-cpu", "max", "-m", "1G", "-smp", "2"]);
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none"]);
     command.arg("-no-reboot").arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
-    // A processor stuck for twice this many seconds ends the machine, which tells all stacks then.
+    // A processor that takes interrupts but is stuck for twice this many seconds ends the machine, which tells all stacks then.
     let lockup = "watchdog_thresh=60 softlockup_panic=1 panic_print=0x60";
     command.args(["-append", &format!("console=ttyS0 quiet panic=-1 loglevel=3 {lockup}")]);
     let done = progress::run(stage, &mut command)?;

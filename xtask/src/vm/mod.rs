@@ -96,7 +96,10 @@ pub(crate) fn run(kernel: &str, cases: &[String]) -> Result<(Outcome, Counts)> {
             script += &format!(" --after {last}");
         }
         let after = last.as_deref().unwrap_or("boot");
-        eprintln!("vm-test on {kernel}: LOCKED UP after {after}; the rest runs in a new machine");
+        eprintln!(
+            "vm-test on {kernel}: LOCKED UP after {after}, see {}; the rest runs in a new machine",
+            ended.log.display()
+        );
         let before = std::mem::take(&mut ended.output);
         ended = boot(kernel, ", again", &script, Some(paths::ctrace()))?;
         ended.output.insert_str(0, &before);

@@ -68,7 +68,7 @@ pub(crate) fn markers_attached_again(env: &Env) -> Result<()> {
 /// A process in full run.
 pub(crate) fn markers_attached_often(env: &Env) -> Result<()> {
     const THREADS: u64 = 3;
-    // Perf links take a tenth of a second and more to be closed on some kernels.
+    // Perf links take a tenth of a second and more to be closed, an emulated processor seconds for a round.
     let rounds = if env.link == Link::Perf || env.slower > 1 { 8 } else { 50 };
     let mut server = Server::start(env)?;
     server.spin(THREADS)?;
