@@ -212,6 +212,26 @@ fn what_cannot_be_compared_is_one_line() {
 }
 
 #[test]
+fn a_damaged_recording_is_no_measure() {
+    let folder = folder(&[("old", OLD), ("new", SAME)]);
+    let mut bytes = std::fs::read(folder.path().join("new")).unwrap();
+    // Neither the names in front nor the index.
+    let half = bytes.len() / 2;
+    bytes[half] ^= 0x55;
+    std::fs::write(folder.path().join("damaged"), bytes).unwrap();
+    let (code, out, _) = diff(&folder, &["old", "damaged"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("unreadable: ") && out.contains("old loss: none"), "{out}");
+    assert!(
+        json(&folder, &["old", "damaged"])["new"]["loss"]["unreadable_calls"].as_u64() > Some(0)
+    );
+    refused(&folder, &["old", "damaged", "--fail-over", "5%"], &["damaged", "--fail-over"]);
+    let csv = ctrace(folder.path(), &["report", "damaged", "--format", "csv"]);
+    let said = String::from_utf8(csv.stderr).unwrap();
+    assert!(said.contains("cannot be read") && said.contains("unreadable: "), "{said}");
+}
+
+#[test]
 fn scopes_have_their_groups_in_paths_too() {
     let scopes =
         |program: Program| Program { outer: "net/handle", inner: "json/handle", ..program };

@@ -74,6 +74,7 @@ fn a_flight_recorder_keeps_the_newest_calls() {
     recording.signal(Signal::INT).expect("ctrace runs");
     let finished = recording.wait(LIMIT).expect("it ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    assert!(finished.stderr.contains(": the newest "), "{}", finished.stderr);
     assert!(size(&recorded.file) < 5 << 18, "{} bytes", size(&recorded.file));
     let report = recorded.report(&[]).expect("it can be read");
     report.check_lossless().expect("nothing is lost");
@@ -93,6 +94,7 @@ fn each_rotated_file_stands_for_itself() {
     let path = env.targets.get(&program("counts.c")).expect("builds");
     let finished = recorded.program(&path, &["1000000"]).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    assert!(finished.stderr.contains(" files: "), "{}", finished.stderr);
     let truth = ctrace_tests::truth::Truth::parse(&finished.stdout);
     let (mut files, mut leaf) = (0, 0);
     loop {

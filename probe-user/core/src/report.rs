@@ -96,12 +96,29 @@ pub struct LossReport {
     pub calls_open: u64,
     pub calls_headless: u64,
     pub decode_errors: u64,
+    /// Calls in damaged parts of a recording, as its index tells.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unreadable_calls: u64,
+    /// Bytes of a recording that cannot be read, of which no index tells.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unreadable_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl LossReport {
+    /// Whether a part of a recording is damaged.
+    pub fn is_damage(&self) -> bool {
+        self.unreadable_calls > 0 || self.unreadable_bytes > 0
+    }
+
     /// Adds what is missing from another stretch of tracing.
     pub fn add(&mut self, other: &Self) {
-        let Self { events, late, calls_untimed, calls_open, calls_headless, decode_errors } = other;
+        let Self { events, late, calls_untimed, calls_open, calls_headless, .. } = other;
+        let Self { decode_errors, unreadable_calls, unreadable_bytes, .. } = other;
         for (mine, other) in [
             (&mut self.events, events),
             (&mut self.late, late),
@@ -109,6 +126,8 @@ impl LossReport {
             (&mut self.calls_open, calls_open),
             (&mut self.calls_headless, calls_headless),
             (&mut self.decode_errors, decode_errors),
+            (&mut self.unreadable_calls, unreadable_calls),
+            (&mut self.unreadable_bytes, unreadable_bytes),
         ] {
             *mine = mine.saturating_add(*other);
         }

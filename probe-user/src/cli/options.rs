@@ -83,10 +83,11 @@ pub struct RecordingArgs {
     /// The file to write
     #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
     pub output: PathBuf,
-    /// Keep only the newest calls: at least half of this size, and at most all of it
+    /// Keep only the newest calls: at least half of this size (1MiB or more), and at most all
+    /// of it
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_size: Option<u64>,
-    /// Begin another file at this size: trace.ctrace, trace.1.ctrace, …; each stands for itself
+    /// Begin another file at the first chunk beyond this size (1MiB or more): trace.ctrace, trace.1.ctrace, …; each stands for itself
     #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "max_size")]
     pub rotate: Option<u64>,
     /// With --rotate: remove all but the newest so many files

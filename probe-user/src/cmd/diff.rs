@@ -49,6 +49,9 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
     selection.sort.as_deref().map_or(Ok(()), check_column)?;
     let mut out = Out::open(args.output.output.as_deref(), Default::Stdout)?;
     let found = compare(args)?;
+    if args.judge.fail_over.is_some() {
+        check_whole(&found)?;
+    }
     let text = match args.output.format {
         DiffFormat::Json => json::to_pretty(&found),
         DiffFormat::Table => {
@@ -109,6 +112,16 @@ impl Opened {
             Input::Report(_) => Asked { functions: &self.functions, recording: None },
         }
     }
+}
+
+/// A verdict for others to rely on wants all calls.
+fn check_whole(found: &Diff) -> anyhow::Result<()> {
+    let Some(damaged) = [&found.old, &found.new].into_iter().find(|side| side.loss.is_damage())
+    else {
+        return Ok(());
+    };
+    let files = damaged.files.join(", ");
+    bail!("{files} cannot be read as a whole; without --fail-over what is left is compared")
 }
 
 /// What reports cannot be asked.

@@ -92,8 +92,8 @@ impl Sink {
             ReportFormat::Json if self.several => json::to_line(report),
             ReportFormat::Json => json::to_pretty(report),
             ReportFormat::Csv => {
-                for warning in ui::warnings(report) {
-                    ui::say(&warning);
+                for remark in ui::warnings(report).iter().chain(&report.notes) {
+                    ui::say(remark);
                 }
                 ui::say(&ui::loss_line(&report.loss));
                 ui::render_csv(report, &self.views)?

@@ -3,7 +3,7 @@
 
 use super::loss::loss_line;
 use super::units::counted;
-use ctrace_core::formats::Told;
+use ctrace_core::{formats::Told, report::LossReport};
 
 /// Lines for stderr; the last one is the loss line.
 pub fn remarks(told: &Told) -> Vec<String> {
@@ -51,11 +51,12 @@ pub fn remarks(told: &Told) -> Vec<String> {
             counted(told.lost.calls_open, "call is", "calls are"),
         ));
     }
-    out.push(format!(
-        "{} exported; {}",
-        counted(told.calls, "call", "calls"),
-        loss_line(&told.lost)
-    ));
+    let lost = LossReport {
+        unreadable_calls: told.unreadable_calls,
+        unreadable_bytes: told.unreadable_bytes,
+        ..told.lost
+    };
+    out.push(format!("{} exported; {}", counted(told.calls, "call", "calls"), loss_line(&lost)));
     out
 }
 

@@ -60,11 +60,20 @@ pub fn loss_line(loss: &LossReport) -> String {
     if loss.decode_errors > 0 {
         line += &format!("; {}", counted(loss.decode_errors, "decode error", "decode errors"));
     }
+    if loss.is_damage() {
+        let (calls, bytes) = (loss.unreadable_calls, loss.unreadable_bytes);
+        line += "; unreadable: ";
+        line += &match (calls, bytes) {
+            (0, _) => counted(bytes, "byte", "bytes"),
+            (_, 0) => counted(calls, "call", "calls"),
+            _ => [counted(calls, "call", "calls"), counted(bytes, "byte", "bytes")].join(", "),
+        };
+    }
     line
 }
 
 /// Whether something that happened is not in the numbers.
 pub(crate) fn is_damaged(report: &Report) -> bool {
     let loss = &report.loss;
-    loss.events > 0 || loss.late > 0 || loss.decode_errors > 0
+    loss.events > 0 || loss.late > 0 || loss.decode_errors > 0 || loss.is_damage()
 }

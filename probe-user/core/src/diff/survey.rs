@@ -58,6 +58,8 @@ impl<R> Read<'_, R> {
             calls_untimed: counts.tallies.iter().map(|tally| tally.untimed).sum(),
             calls_open: self.counted.open.len() as u64,
             calls_headless: counts.headless.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)),
+            unreadable_calls: counts.unreadable,
+            unreadable_bytes: self.recording.unreadable(),
         }
     }
 }

@@ -271,7 +271,9 @@ impl<R: ReadAt> Recording<R> {
             false => Err(RecordError::Malformed("a chunk is not what the index says")),
         }
     }
+}
 
+impl<R> Recording<R> {
     /// Bytes of the file that cannot be read: what was being written when ctrace died, and what is
     /// damaged. Of damaged chunks, only those that the index does not tell of.
     pub fn unreadable(&self) -> u64 {

@@ -87,6 +87,8 @@ pub fn report_with<R: ReadAt>(
             events: loss.lost_events(),
             late: loss.late,
             decode_errors: loss.decode_errors,
+            unreadable_calls: counted.counts.unreadable,
+            unreadable_bytes: recording.unreadable(),
             ..LossReport::default()
         },
     }

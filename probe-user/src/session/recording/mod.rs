@@ -2,8 +2,8 @@
 
 mod segments;
 
-pub use segments::Limit;
 use segments::Segments;
+pub use segments::{Kept, Limit};
 
 use super::behind::{Behind, Gone};
 use anyhow::{Context, anyhow};
@@ -61,20 +61,15 @@ impl Recording {
         ))
     }
 
-    /// Writes the end, and says how large all is.
-    pub fn finish(&mut self, end: &End) -> anyhow::Result<u64> {
+    /// Writes the end, and says what there is.
+    pub fn finish(&mut self, end: End) -> anyhow::Result<Kept> {
         let Some(thread) = self.thread.take() else { return Err(self.failure()) };
         let finished = thread.join().and_then(|segments| segments.finish(end));
-        finished.with_context(|| format!("cannot write {}", self.path.display()))?;
-        Ok(self.written())
+        finished.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     /// Bytes on disk.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 }

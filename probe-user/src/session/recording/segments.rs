@@ -1,7 +1,8 @@
 //! One file after the other, or one that keeps the newest calls only.
 
 use anyhow::{Context, bail, ensure};
-use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Start, Writer};
+use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Recording, Start, Writer};
+use ctrace_core::units::Nanos;
 use std::{
     fs::File,
     io::{BufWriter, ErrorKind, Read},
@@ -39,7 +40,19 @@ pub(super) struct Segments {
     number: u32,
     /// Bytes in files that are done and kept.
     done: Vec<u64>,
+    /// Where the calls that are kept begin, if older ones were dropped.
+    newest_from: Option<Nanos>,
     written: Arc<AtomicU64>,
+}
+
+/// What there is of a recording in the end.
+pub struct Kept {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Oldest first.
+    pub files: Vec<PathBuf>,
+    /// Older calls were dropped than those that ended after this.
+    pub newest_from: Option<Nanos>,
 }
 
 impl Segments {
@@ -61,6 +74,7 @@ impl Segments {
             definitions: Definitions::default(),
             number: 0,
             done: Vec::new(),
+            newest_from: None,
             written,
         })
     }
@@ -116,7 +130,10 @@ impl Segments {
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
         while self.done.len() >= keep {
             let oldest = self.number - self.done.len() as u32;
-            std::fs::remove_file(numbered(&self.path, oldest))?;
+            let oldest = numbered(&self.path, oldest);
+            let ended = Recording::open(File::open(&oldest)?).map(|recording| recording.period().1);
+            self.newest_from = ended.ok().or(self.newest_from);
+            std::fs::remove_file(oldest)?;
             self.done.remove(0);
         }
         Ok(())
@@ -143,16 +160,26 @@ impl Segments {
         }
         newer.flush()?;
         std::fs::rename(&path, &self.path)?;
+        self.newest_from = Some(from);
         self.writer = Some(newer);
         Ok(())
     }
 
-    pub(super) fn finish(mut self, end: &End) -> anyhow::Result<()> {
+    pub(super) fn finish(mut self, mut end: End) -> anyhow::Result<Kept> {
         let writer = self.writer.take().context("the recording has not begun")?;
-        let file = writer.finish(end)?.into_inner().map_err(|error| error.into_error())?;
-        let here = file.metadata()?.len();
-        self.written.store(self.done.iter().sum::<u64>() + here, Ordering::Relaxed);
-        Ok(())
+        if let (Limit::Newest(_), Some(from)) = (self.limit, self.newest_from) {
+            let before = from.since(self.start.start_ns).0 as f64 / 1e9;
+            end.notes.push(format!(
+                "only the newest calls are kept, as --max-size says: none that ended in the first \
+                 {before:.3} s are here, and functions called only then count as never called"
+            ));
+        }
+        let file = writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
+        let bytes = self.done.iter().sum::<u64>() + file.metadata()?.len();
+        self.written.store(bytes, Ordering::Relaxed);
+        let oldest = self.number - self.done.len() as u32;
+        let files = (oldest..=self.number).map(|number| numbered(&self.path, number)).collect();
+        Ok(Kept { bytes, files, newest_from: self.newest_from })
     }
 }
 

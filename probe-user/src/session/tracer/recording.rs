@@ -2,7 +2,7 @@
 
 use super::Tracer;
 use crate::{
-    session::{output::Output, spill::stopped_early},
+    session::{output::Output, recording::Kept, spill::stopped_early},
     ui,
 };
 use ctrace_core::{
@@ -99,9 +99,8 @@ impl Tracer {
         let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
         let target = self.parts.target.clone();
         let unarmed = self.unarmed.ids();
-        let bytes = recording.finish(&End { end_ns: end, target, notes, unarmed })?;
+        let kept = recording.finish(End { end_ns: end, target, notes, unarmed })?;
         let (calls, lost) = (self.parts.engine.counters().calls, self.parts.engine.lost());
-        let seconds = end.since(self.start).0 as f64 / 1e9;
         let lost = match lost {
             0 => "nothing lost".to_owned(),
             lost => format!(
@@ -109,15 +108,32 @@ impl Tracer {
                 ui::units::count(lost)
             ),
         };
-        let path = recording.path().display().to_string();
-        self.parts.status.suspend(|| {
-            ui::say(&format!(
-                "{path}: {} calls in {seconds:.1} s, {}, {lost}; `ctrace report {path}` shows them",
-                ui::units::count(calls),
-                ui::units::bytes(bytes),
-            ));
-        });
+        let said = summary(&kept, calls, (self.start, end), &lost);
+        self.parts.status.suspend(|| ui::say(&said));
         Ok(())
+    }
+}
+
+/// What there is, and how to look at it.
+fn summary(kept: &Kept, calls: u64, (start, end): (Nanos, Nanos), lost: &str) -> String {
+    let seconds = |from: Nanos| format!("{:.1} s", end.since(from).0 as f64 / 1e9);
+    let (calls, all, bytes) =
+        (ui::units::count(calls), seconds(start), ui::units::bytes(kept.bytes));
+    let of = match kept.newest_from {
+        Some(from) => {
+            format!("the newest {} of {all}, in which there were {calls} calls", seconds(from))
+        }
+        None => format!("{calls} calls in {all}"),
+    };
+    let names: Vec<_> = kept.files.iter().map(|file| file.display().to_string()).collect();
+    match &names[..] {
+        [only] => format!("{only}: {of}, {bytes}, {lost}; `ctrace report {only}` shows them"),
+        [first, .., last] => format!(
+            "{first} to {last}, {} files: {of}, {bytes}, {lost}; `ctrace report {last}` shows the \
+             newest of them",
+            names.len()
+        ),
+        [] => format!("{of}, {bytes}, {lost}"),
     }
 }
 
