@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     start = now(CLOCK_MONOTONIC);
     while (now(CLOCK_MONOTONIC) < start + calm) {
         struct timespec nap = {0, 100 * 1000 * 1000};
-        for (int i = 0; i < 10000000; i++) sink += (unsigned long)i;
+        for (int i = 0; i < 40000000; i++) sink += (unsigned long)i;
         round_(1);
         nanosleep(&nap, NULL);
     }

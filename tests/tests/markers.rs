@@ -67,7 +67,7 @@ fn beside_bpftrace() {
         server.call("alpha", 126 * 5).expect("calls");
         end(after, 126 * 5);
         bpftrace.signal(Signal::INT).expect("bpftrace runs");
-        let counted = bpftrace.wait(Duration::from_secs(30)).expect("bpftrace ends");
+        let counted = bpftrace.wait(Duration::from_secs(120)).expect("bpftrace ends");
         let number = |key| number_after(&counted.stdout, key);
         // A buffer holds 252 calls, or half as many if they take long.
         let flushes = number("@flushes: ");

@@ -87,7 +87,8 @@ pub struct RecordingArgs {
     /// of it
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_size: Option<u64>,
-    /// Begin another file at the first chunk beyond this size (1MiB or more): trace.ctrace, trace.1.ctrace, …; each stands for itself
+    /// Begin another file at the first chunk beyond this size (1MiB or more): trace.ctrace,
+    /// trace.1.ctrace, …; each stands for itself
     #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "max_size")]
     pub rotate: Option<u64>,
     /// With --rotate: remove all but the newest so many files

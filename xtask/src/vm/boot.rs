@@ -19,8 +19,10 @@ pub(super) struct Ended {
 pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration) -> Result<Ended> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", &limit.as_secs().to_string(), "qemu-system-x86_64"]);
-    // KVM may be there and hang; emulation is the same everywhere.
-    command.args(["-accel", "tcg", "-cpu", "max", "-m", "1G", "-smp", "2"]);
+    // KVM may be there and hang; emulation is the same everywhere. Both processors in one thread: in two,
+    // one may run code that the other has just replaced, such as a breakpoint of the kernel's that is
+    // nobody's any more, and the kernel dies of it.
+    command.args(["-accel", "tcg,thread=single", "-cpu", "max", "-m", "1G", "-smp", "2"]);
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none"]);
     command.arg("-no-reboot").arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
     // A processor that takes interrupts but is stuck for twice this many seconds ends the machine, which tells all stacks then.
