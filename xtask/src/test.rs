@@ -36,8 +36,9 @@ const GROUPS: &[&[(&str, Run)]] = &[
     &[("fuzz", |_| crate::fuzz::run())],
     &[
         ("live tests", live_tests),
-        ("vm-test on 6.1", |_| vm_test("6.1")),
-        ("vm-test on 6.12", |_| vm_test("6.12")),
+        ("vm-test on 6.1", |_| vm_test(|| vm::run("6.1", &[]))),
+        ("vm-test on 6.12", |_| vm_test(|| vm::run("6.12", &[]))),
+        ("service under systemd", |_| vm_test(vm::service::run)),
     ],
 ];
 
@@ -263,11 +264,11 @@ fn failures(output: &str) -> String {
     if shown.is_empty() { progress::tail(output) } else { shown.join("\n") }
 }
 
-fn vm_test(kernel: &str) -> Result<(Outcome, Counts)> {
+fn vm_test(run: impl Fn() -> Result<(Outcome, Counts)>) -> Result<(Outcome, Counts)> {
     if !machine::holds_bpf_object(&paths::ctrace()) {
         return skipped(format!("no {} with eBPF programs inside", shown(&paths::ctrace())));
     }
-    vm::run(kernel, &[])
+    run()
 }
 
 fn shown(path: &Path) -> String {

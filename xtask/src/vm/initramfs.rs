@@ -10,27 +10,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the image; `script` is the shell command to run, `ctrace` the binary to put in.
+/// Builds the image of a machine that runs the checks; `script` is the shell command to run, `ctrace`
+/// the binary to put in.
 pub(super) fn make(kernel: &str, script: &str, ctrace: Option<&Path>) -> Result<PathBuf> {
     let cases = cases_program()?;
     let targets = dir().join("targets");
     progress::must("build the targets", Command::new(&cases).arg("build").arg(&targets))?;
-    let mut archive = Archive::default();
-    for directory in ["proc", "sys", "dev", "tmp", "root"] {
-        archive.directory(directory);
-    }
-    archive.program("/init", init(script).as_bytes());
-    let busybox = which("busybox").context("busybox-static is not installed")?;
-    archive.program("/bin/busybox", &std::fs::read(busybox)?);
-    let mut libraries = BTreeSet::new();
-    let mut add = |archive: &mut Archive, file: &Path, name: &str| -> Result<()> {
-        libraries.extend(libraries_of(file));
-        archive.program(name, &std::fs::read(file)?);
-        Ok(())
-    };
-    add(&mut archive, &stripped(&cases, "cases")?, "/bin/cases")?;
+    let mut tree = Tree::new(&init(script))?;
+    tree.program(&stripped(&cases, "cases")?, "/bin/cases")?;
     if let Some(ctrace) = ctrace {
-        add(&mut archive, &stripped(ctrace, "ctrace")?, "/bin/ctrace")?;
+        tree.program(&stripped(ctrace, "ctrace")?, "/bin/ctrace")?;
     }
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(&targets)?.flatten().map(|entry| entry.path()).collect();
@@ -38,34 +27,79 @@ pub(super) fn make(kernel: &str, script: &str, ctrace: Option<&Path>) -> Result<
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !name.ends_with(".c") {
-            add(&mut archive, &file, &format!("/targets/{name}"))?;
+            tree.program(&file, &format!("/targets/{name}"))?;
         }
     }
-    for library in libraries {
-        archive.program(&library.to_string_lossy(), &std::fs::read(&library)?);
+    tree.finish(kernel)
+}
+
+/// A file system in the making.
+pub(super) struct Tree {
+    archive: Archive,
+    libraries: BTreeSet<PathBuf>,
+}
+
+impl Tree {
+    /// Busybox, and what the kernel starts.
+    pub(super) fn new(init: &str) -> Result<Self> {
+        let mut tree = Self { archive: Archive::default(), libraries: BTreeSet::new() };
+        for directory in ["proc", "sys", "dev", "tmp", "root"] {
+            tree.archive.directory(directory);
+        }
+        tree.text("/init", init);
+        let busybox = which("busybox").context("busybox-static is not installed")?;
+        tree.program(&busybox, "/bin/busybox")?;
+        Ok(tree)
     }
-    let image = dir().join(format!("initramfs-{kernel}.cpio"));
-    std::fs::write(&image, archive.finish())?;
-    Ok(image)
+
+    /// A program, and the shared libraries that it loads.
+    pub(super) fn program(&mut self, file: &Path, name: &str) -> Result<()> {
+        self.libraries.extend(libraries_of(file));
+        self.file(file, name)
+    }
+
+    pub(super) fn file(&mut self, file: &Path, name: &str) -> Result<()> {
+        let content =
+            std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        self.archive.program(name, &content);
+        Ok(())
+    }
+
+    pub(super) fn text(&mut self, name: &str, content: &str) {
+        self.archive.program(name, content.as_bytes());
+    }
+
+    /// Writes the image.
+    pub(super) fn finish(mut self, name: &str) -> Result<PathBuf> {
+        for library in std::mem::take(&mut self.libraries) {
+            self.file(&library, &library.to_string_lossy())?;
+        }
+        let image = dir().join(format!("initramfs-{name}.cpio"));
+        std::fs::write(&image, self.archive.finish())?;
+        Ok(image)
+    }
 }
 
 /// What the kernel starts. `vm: end CODE` is what the other side waits for.
 fn init(script: &str) -> String {
     format!(
-        "#!/bin/busybox sh\n\
-         /bin/busybox --install -s /bin\n\
-         export PATH=/bin HOME=/root TMPDIR=/tmp RUST_BACKTRACE=1\n\
-         mount -t proc proc /proc\n\
-         mount -t sysfs sysfs /sys\n\
-         mount -t devtmpfs devtmpfs /dev\n\
-         mount -t tmpfs tmpfs /tmp\n\
-         ip link set lo up\n\
+        "{SETTING_UP}\
          echo \"vm: begin $(uname -r)\"\n\
          {script}\n\
          echo \"vm: end $?\"\n\
          poweroff -f\n"
     )
 }
+
+/// How each init begins.
+pub(super) const SETTING_UP: &str = "#!/bin/busybox sh\n\
+    /bin/busybox --install -s /bin\n\
+    export PATH=/bin HOME=/root TMPDIR=/tmp RUST_BACKTRACE=1\n\
+    mount -t proc proc /proc\n\
+    mount -t sysfs sysfs /sys\n\
+    mount -t devtmpfs devtmpfs /dev\n\
+    mount -t tmpfs tmpfs /tmp\n\
+    ip link set lo up\n";
 
 /// The table of checks as a program.
 fn cases_program() -> Result<PathBuf> {
@@ -76,7 +110,7 @@ fn cases_program() -> Result<PathBuf> {
 }
 
 /// A copy without debug information, where `strip` can make one.
-fn stripped(file: &Path, name: &str) -> Result<PathBuf> {
+pub(super) fn stripped(file: &Path, name: &str) -> Result<PathBuf> {
     std::fs::create_dir_all(dir())?;
     let copy = dir().join(format!("{name}.stripped"));
     let mut strip = Command::new("strip");

@@ -6,6 +6,7 @@ mod boot;
 mod cpio;
 mod initramfs;
 mod kernel;
+pub(crate) mod service;
 
 use crate::machine::which;
 use crate::setup::{self, Need};
@@ -28,6 +29,9 @@ pub(crate) struct Options {
     /// Only boot and run a target untraced: checks the virtual machine itself
     #[arg(long)]
     smoke: bool,
+    /// Only boot systemd, and run ctrace as its service
+    #[arg(long, conflicts_with_all = ["kernel", "smoke", "cases"])]
+    service: bool,
     /// Run only these checks (`cases list` shows them)
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
@@ -53,17 +57,23 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         build::release()?;
     }
     let mut summary = Summary::default();
-    for machine in MACHINES {
-        if options.kernel.as_ref().is_some_and(|kernel| kernel != machine.kernel) {
-            continue;
-        }
+    let mut stage = |name: String, run: &dyn Fn() -> Result<(Outcome, Counts)>| {
         let start = Instant::now();
-        let result =
-            if options.smoke { smoke(machine.kernel) } else { run(machine.kernel, &options.cases) };
-        let (outcome, counts) = result
+        let (outcome, counts) = run()
             .unwrap_or_else(|error| (Outcome::Failed(format!("{error:#}")), Counts::default()));
-        let name = format!("vm-test on {}", machine.kernel);
         summary.add(Stage { name, outcome, seconds: start.elapsed().as_secs_f64(), counts });
+    };
+    let machines = MACHINES.iter().filter(|machine| {
+        !options.service && options.kernel.as_ref().is_none_or(|kernel| kernel == machine.kernel)
+    });
+    for Machine { kernel, .. } in machines {
+        stage(format!("vm-test on {kernel}"), &|| match options.smoke {
+            true => smoke(kernel),
+            false => run(kernel, &options.cases),
+        });
+    }
+    if options.service || options.kernel.is_none() && !options.smoke && options.cases.is_empty() {
+        stage("service under systemd".into(), &service::run);
     }
     println!("\n{}", summary.render().trim_end());
     if summary.failed() {
@@ -151,13 +161,17 @@ fn boot(
     script: &str,
     ctrace: Option<PathBuf>,
 ) -> Result<boot::Ended> {
-    let (image, initramfs) = {
-        // What several machines have in common is made once.
-        static MAKING: Mutex<()> = Mutex::new(());
-        let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        (kernel::fetch(kernel)?, initramfs::make(kernel, script, ctrace.as_deref())?)
-    };
+    let (image, initramfs) = alone(|| {
+        Ok((kernel::fetch(kernel)?, initramfs::make(kernel, script, ctrace.as_deref())?))
+    })?;
     boot::boot(&format!("virtual machine with {kernel}{which_time}"), &image, &initramfs, LIMIT)
+}
+
+/// What several machines have in common is made once.
+fn alone<T>(make: impl FnOnce() -> Result<T>) -> Result<T> {
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    make()
 }
 
 /// Where kernels and file systems are kept.
