@@ -63,6 +63,7 @@ pub use index::ChunkEntry;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
+pub(crate) use reused::Calls;
 pub use slow::Slow;
 pub(crate) use varint::put as put_varint;
 pub use writer::{Copied, Writer};

@@ -3,40 +3,41 @@
 
 use super::CHUNK_CALLS;
 use super::chunk::Call;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
 /// More than this is given back to the system: chunks that we write have less.
 const MOST: usize = 2 * CHUNK_CALLS * size_of::<Call>();
+/// What a thread keeps.
+const SPARES: usize = 8;
 
 thread_local! {
-    static SPARE: Cell<Vec<Call>> = const { Cell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Vec<Call>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The calls of a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Calls(Vec<Call>);
+pub(crate) struct Calls(Vec<Call>);
 
 impl Calls {
-    pub(super) fn with_capacity(calls: usize) -> Self {
-        let spare = SPARE.take();
-        if spare.capacity() >= calls {
-            return Self(spare);
-        }
-        drop(spare);
-        Self(Vec::with_capacity(calls))
+    pub(crate) fn with_capacity(calls: usize) -> Self {
+        let spare = SPARE.with_borrow_mut(Vec::pop).filter(|spare| spare.capacity() >= calls);
+        // What fits most chunks can be used again for most.
+        Self(spare.unwrap_or_else(|| Vec::with_capacity(calls.max(CHUNK_CALLS))))
     }
 }
 
 impl Drop for Calls {
     fn drop(&mut self) {
         let mut memory = std::mem::take(&mut self.0);
-        if memory.capacity() * size_of::<Call>() <= MOST {
+        if (1..=MOST).contains(&(memory.capacity() * size_of::<Call>())) {
             memory.clear();
             // A thread that ends has no use for it.
-            let _ = SPARE.try_with(|spare| {
-                let other = spare.take();
-                spare.set(if other.capacity() > memory.capacity() { other } else { memory });
+            let _ = SPARE.try_with(|spares| {
+                let mut spares = spares.borrow_mut();
+                if spares.len() < SPARES {
+                    spares.push(memory);
+                }
             });
         }
     }
