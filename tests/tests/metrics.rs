@@ -10,6 +10,7 @@ use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
+use serde_json::Value;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -130,6 +131,33 @@ fn check_quantiles(classic: &Prometheus, native: &Prometheus, report: &Report) -
     Ok(())
 }
 
+/// Every graph of the dashboard has something to show, but for those about a budget: there is none.
+fn check_dashboard(prometheus: &Prometheus) -> Result<()> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana-dashboard.json");
+    let dashboard: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
+    let panels = dashboard["panels"].as_array().context("panels")?;
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let mut asked = 0;
+    for target in targets {
+        let mut query = target["expr"].as_str().context("an expression")?.to_owned();
+        for (variable, value) in [
+            ("$__rate_interval", "10m"),
+            ("$target", "demo"),
+            ("$function", ".*"),
+            ("$job", "ctrace"),
+            ("$top", "5"),
+        ] {
+            query = query.replace(variable, value);
+        }
+        let rows = prometheus.query(&query)?;
+        let of_budget = ["budget", "disarmed"].iter().any(|word| query.contains(word));
+        ensure!(of_budget || !rows.is_empty(), "{query}: nothing");
+        asked += 1;
+    }
+    ensure!(asked > 20, "{asked} expressions");
+    Ok(())
+}
+
 fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let target = fs::canonicalize(env.targets.get(&program("demo.c"))?)?;
     let daemon = Daemon::start(env, &target)?;
@@ -162,6 +190,7 @@ fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let count = of("ctrace_function_duration_seconds", "parse_request");
     ensure!(native.number(&format!("histogram_count({count})"))? == timed as f64);
 
+    check_dashboard(&classic)?;
     let text = daemon.folder.path().join("metrics.txt");
     fs::write(&text, daemon.get("/metrics")?)?;
     let said = programs.check(&text)?;
