@@ -1,7 +1,7 @@
 //! One file after the other, or one that keeps the newest calls only.
 
 use anyhow::{Context, bail, ensure};
-use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Recording, Start, Writer};
+use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::{
     fs::File,
@@ -38,8 +38,8 @@ pub(super) struct Segments {
     definitions: Definitions,
     /// Number of the file in the making.
     number: u32,
-    /// Bytes in files that are done and kept.
-    done: Vec<u64>,
+    /// Files that are done and kept: their bytes, and where their last chunks end.
+    done: Vec<(u64, Nanos)>,
     /// Where the calls that are kept begin, if older ones were dropped.
     newest_from: Option<Nanos>,
     written: Arc<AtomicU64>,
@@ -107,7 +107,11 @@ impl Segments {
 
     fn count(&self) {
         let here = self.writer.as_ref().map_or(0, Writer::written);
-        self.written.store(self.done.iter().sum::<u64>() + here, Ordering::Relaxed);
+        self.written.store(self.bytes_done() + here, Ordering::Relaxed);
+    }
+
+    fn bytes_done(&self) -> u64 {
+        self.done.iter().map(|(bytes, _)| bytes).sum()
     }
 
     /// Ends the file and begins the next.
@@ -120,7 +124,7 @@ impl Segments {
         let target = self.start.target.clone();
         let end = End { end_ns: from, target, notes: vec![goes_on], ..End::default() };
         writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
-        self.done.push(size);
+        self.done.push((size, from));
         let file = open(&path).and_then(|file| Ok((file.set_len(0)?, file).1))?;
         let start = Start { start_ns: from, ..self.start.clone() };
         let mut writer = Writer::new(BufWriter::new(file), &start)?;
@@ -130,11 +134,8 @@ impl Segments {
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
         while self.done.len() >= keep {
             let oldest = self.number - self.done.len() as u32;
-            let oldest = numbered(&self.path, oldest);
-            let ended = Recording::open(File::open(&oldest)?).map(|recording| recording.period().1);
-            self.newest_from = ended.ok().or(self.newest_from);
-            std::fs::remove_file(oldest)?;
-            self.done.remove(0);
+            std::fs::remove_file(numbered(&self.path, oldest))?;
+            self.newest_from = Some(self.done.remove(0).1);
         }
         Ok(())
     }
@@ -175,7 +176,7 @@ impl Segments {
             ));
         }
         let file = writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
-        let bytes = self.done.iter().sum::<u64>() + file.metadata()?.len();
+        let bytes = self.bytes_done() + file.metadata()?.len();
         self.written.store(bytes, Ordering::Relaxed);
         let oldest = self.number - self.done.len() as u32;
         let files = (oldest..=self.number).map(|number| numbered(&self.path, number)).collect();
