@@ -1,5 +1,5 @@
-//! Where the blocks of a recording are: from its index, or found one after the other where it has
-//! none, because it was not ended.
+//! Where the blocks of a recording are, as its index tells. A file that was not ended has none: see
+//! `scan`.
 
 use super::block::{self, Block, BlockKind};
 use super::varint::{put, take, take_count};
@@ -106,23 +106,5 @@ impl Index {
             }
             _ => Ok(None),
         }
-    }
-
-    /// Finds the blocks one after the other. Gives also how many bytes at the end are none.
-    pub(crate) fn scan(source: &impl ReadAt) -> Result<(Self, u64), RecordError> {
-        let (mut index, mut offset) = (Self::default(), block::FILE_HEADER as u64);
-        let end = source.len()?;
-        while offset < end {
-            let Some(header) = block::header_at(source, offset)? else { break };
-            let next = offset + (block::BLOCK_HEADER as u64) + u64::from(header.stored);
-            if next > end {
-                break;
-            }
-            if let Some(kind) = header.kind {
-                index.0.push(Entry { kind, offset, window: 0..0, calls: 0 });
-            }
-            offset = next;
-        }
-        Ok((index, end.saturating_sub(offset)))
     }
 }

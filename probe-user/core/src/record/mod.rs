@@ -40,8 +40,11 @@
 
 mod block;
 mod chunk;
+#[cfg(test)]
+mod damage_tests;
 mod definitions;
 mod error;
+mod extent;
 mod harvest;
 #[cfg(test)]
 mod hostile_tests;
@@ -51,6 +54,7 @@ mod recorder;
 mod recording;
 mod reused;
 mod room;
+mod scan;
 mod slow;
 mod varint;
 mod writer;
@@ -65,7 +69,7 @@ pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
 pub use slow::Slow;
 pub(crate) use varint::put as put_varint;
-pub use writer::{Copied, Writer};
+pub use writer::{Framed, Writer};
 
 /// Calls in a chunk, at most a few more: small enough to stay in a processor's cache.
 pub const CHUNK_CALLS: usize = 65_536;

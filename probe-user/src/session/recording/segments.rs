@@ -1,7 +1,7 @@
 //! One file after the other, or one that keeps the newest calls only.
 
 use anyhow::{Context, bail, ensure};
-use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Start, Writer};
+use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::{
     fs::File,
@@ -157,7 +157,7 @@ impl Segments {
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut newer)?;
         for chunk in &kept {
-            newer.copy(&Copied::read(&old, chunk)?)?;
+            newer.add(Framed::read(&old, chunk)?)?;
         }
         newer.flush()?;
         std::fs::rename(&path, &self.path)?;
