@@ -85,6 +85,11 @@ impl Block {
         Nanos(self.window.start)..Nanos(self.window.end)
     }
 
+    /// Of a chunk: how many calls ended in it.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
         let (threads, ended) = Default::default();
         Self { kind, contents: Contents::Packed(contents), window: 0..0, calls: 0, threads, ended }

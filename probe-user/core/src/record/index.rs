@@ -10,6 +10,8 @@ use std::ops::Range;
 /// At the very end of a file that was ended: where the index is.
 const TAIL_MAGIC: [u8; 8] = *b"CTRINDEX";
 pub(crate) const TAIL: usize = 16;
+/// Bytes of an entry: a kind, a distance of 32 bits, three numbers of 64.
+pub(crate) const MOST_OF_ENTRY: u64 = 1 + 5 + 3 * 10;
 
 /// A chunk, as the index has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Puts blocks one after the other, and an index behind them.
 
-use super::block::{self, Block, BlockKind, file_header};
-use super::index::{ChunkEntry, Entry, Index};
+use super::block::{self, BLOCK_HEADER, Block, BlockKind, file_header};
+use super::index::{ChunkEntry, Entry, Index, MOST_OF_ENTRY, TAIL};
 use super::names::{End, Start};
 use super::{ReadAt, RecordError};
 use crate::units::Nanos;
@@ -111,6 +111,12 @@ impl<W: Write> Writer<W> {
     /// Bytes so far.
     pub fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Bytes there will be, at most, when it is ended: all but what [`End`] says.
+    pub fn size_when_ended(&self) -> u64 {
+        let blocks = self.index.0.len() as u64 + 2;
+        self.written + blocks * MOST_OF_ENTRY + 2 * BLOCK_HEADER as u64 + TAIL as u64
     }
 
     /// Leaves the recording as it is, without an end.

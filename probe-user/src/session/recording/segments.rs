@@ -1,11 +1,12 @@
 //! One file after the other, or one that keeps the newest calls only.
 
-use anyhow::{Context, bail, ensure};
+use super::files::{numbered, open};
+use anyhow::{Context, ensure};
 use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::{
     fs::File,
-    io::{BufWriter, ErrorKind, Read},
+    io::BufWriter,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -20,12 +21,18 @@ pub enum Limit {
     None,
     /// Keep the newest calls in so many bytes.
     Newest(u64),
-    /// Begin another file at this size, and keep so many.
+    /// Begin another file before one is larger than this, and keep so many.
     Rotate { at: u64, keep: Option<u32> },
 }
 
 /// Less would hold hardly a chunk.
 const LEAST: u64 = 1 << 20;
+/// What a file may say about its end.
+const ENDING: u64 = 4 << 10;
+/// Left for chunks without calls, so that the last one, which often is, begins no file.
+const WITHOUT_CALLS: u64 = 4 << 10;
+
+const NOT_BEGUN: &str = "the recording has not begun";
 
 /// The file in the making, and those before it.
 pub(super) struct Segments {
@@ -33,6 +40,10 @@ pub(super) struct Segments {
     limit: Limit,
     writer: Option<Writer<BufWriter<File>>>,
     file: Option<File>,
+    /// Names and paths that the next chunk needs: they go where it goes.
+    pending: Vec<Framed>,
+    /// Whether the file in the making has chunks.
+    has_chunks: bool,
     start: Start,
     /// What ids stand for: each file begins with it.
     definitions: Definitions,
@@ -70,6 +81,8 @@ impl Segments {
             limit,
             writer: None,
             file: Some(file),
+            pending: Vec::new(),
+            has_chunks: false,
             start: Start::default(),
             definitions: Definitions::default(),
             number: 0,
@@ -88,21 +101,38 @@ impl Segments {
     }
 
     pub(super) fn write(&mut self, block: Block) -> anyhow::Result<()> {
-        let is_chunk = block.kind == BlockKind::Calls;
-        let writer = self.writer.as_mut().context("the recording has not begun")?;
-        writer.write(&block)?;
-        self.definitions.note(&block);
-        if is_chunk {
-            writer.flush()?;
-            let size = writer.written();
-            match self.limit {
-                Limit::Newest(limit) if size > limit => self.shrink(limit)?,
-                Limit::Rotate { at, keep } if size > at => self.rotate(keep)?,
-                _ => {}
-            }
-            self.count();
+        let framed = self.writer.as_ref().map(|writer| writer.frame(&block)).context(NOT_BEGUN)?;
+        if block.kind != BlockKind::Calls {
+            self.definitions.note(&block);
+            self.pending.push(framed);
+            return Ok(());
         }
+        self.make_room(framed.size(), block.calls() > 0)?;
+        let writer = self.writer.as_mut().context(NOT_BEGUN)?;
+        self.pending.drain(..).try_for_each(|names| writer.add(names))?;
+        writer.add(framed)?;
+        writer.flush()?;
+        self.has_chunks = true;
+        self.definitions.note(&block);
+        self.count();
         Ok(())
+    }
+
+    /// For a chunk of this size.
+    fn make_room(&mut self, chunk: u64, has_calls: bool) -> anyhow::Result<()> {
+        let (Limit::Newest(limit) | Limit::Rotate { at: limit, .. }) = self.limit else {
+            return Ok(());
+        };
+        let ended = self.writer.as_ref().map_or(0, Writer::size_when_ended);
+        let pending: u64 = self.pending.iter().map(Framed::size).sum();
+        let left = ENDING + if has_calls { WITHOUT_CALLS } else { 0 };
+        if !self.has_chunks || ended + pending + chunk + left <= limit {
+            return Ok(());
+        }
+        match self.limit {
+            Limit::Rotate { keep, .. } => self.rotate(keep),
+            _ => self.shrink(limit),
+        }
     }
 
     fn count(&self) {
@@ -130,6 +160,8 @@ impl Segments {
         let mut writer = Writer::new(BufWriter::new(file), &start)?;
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut writer)?;
+        self.pending.clear();
+        self.has_chunks = false;
         self.writer = Some(writer);
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
         while self.done.len() >= keep {
@@ -156,6 +188,7 @@ impl Segments {
         let mut newer = Writer::new(BufWriter::new(new), &start)?;
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut newer)?;
+        self.pending.clear();
         for chunk in &kept {
             newer.add(Framed::read(&old, chunk)?)?;
         }
@@ -167,7 +200,7 @@ impl Segments {
     }
 
     pub(super) fn finish(mut self, mut end: End) -> anyhow::Result<Kept> {
-        let writer = self.writer.take().context("the recording has not begun")?;
+        let writer = self.writer.take().context(NOT_BEGUN)?;
         if let (Limit::Newest(_), Some(from)) = (self.limit, self.newest_from) {
             let before = from.since(self.start.start_ns).0 as f64 / 1e9;
             end.notes.push(format!(
@@ -182,48 +215,4 @@ impl Segments {
         let files = (oldest..=self.number).map(|number| numbered(&self.path, number)).collect();
         Ok(Kept { bytes, files, newest_from: self.newest_from })
     }
-}
-
-/// `trace.ctrace`, `trace.1.ctrace`, …
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    match (number, path.extension()) {
-        (0, _) => path.to_owned(),
-        (_, Some(extension)) => {
-            let mut name = std::ffi::OsString::from(format!("{number}."));
-            name.push(extension);
-            path.with_extension(name)
-        }
-        (_, None) => path.with_extension(number.to_string()),
-    }
-}
-
-/// Opens for writing; what is no recording stays untouched.
-fn open(path: &Path) -> anyhow::Result<File> {
-    let cannot = || format!("cannot write {}", path.display());
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .with_context(cannot)?;
-    if !file.metadata().with_context(cannot)?.is_file() {
-        bail!("{}: a recording needs a file", cannot());
-    }
-    let mut head = [0; 8];
-    match file.read_exact(&mut head) {
-        Ok(()) if !ctrace_core::record::is_recording(&head) => {
-            bail!("{} is there already and is no recording; remove it first", path.display())
-        }
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            ensure!(
-                file.metadata()?.len() == 0,
-                "{} is there already and is no recording; remove it first",
-                path.display()
-            );
-        }
-        other => other.with_context(cannot)?,
-    }
-    std::io::Seek::rewind(&mut file)?;
-    Ok(file)
 }
