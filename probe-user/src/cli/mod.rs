@@ -92,7 +92,7 @@ pub struct ListArgs {
     #[arg(value_name = "BINARY", required_unless_present = "pid", conflicts_with = "pid")]
     pub binary: Option<PathBuf>,
     /// The running process to look into, with its libraries
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = values::pid)]
     pub pid: Option<u32>,
     #[command(flatten)]
     pub select: SelectArgs,
@@ -134,7 +134,7 @@ pub struct RunArgs {
     sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
 pub struct AttachArgs {
     /// The process to trace: all its threads
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
     #[command(flatten)]
     pub trace: TraceArgs,
@@ -179,7 +179,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub file: RecordingArgs,
     /// The running process to record: all its threads
-    #[arg(short, long, value_name = "PID")]
+    #[arg(short, long, value_name = "PID", value_parser = values::pid)]
     pub pid: Option<u32>,
     /// Stop after this many seconds (also 500ms, 2m)
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]

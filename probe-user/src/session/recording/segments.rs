@@ -1,7 +1,7 @@
 //! One file after the other, or one that keeps the newest calls only.
 
 use super::files::{numbered, open};
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::{
@@ -25,8 +25,6 @@ pub enum Limit {
     Rotate { at: u64, keep: Option<u32> },
 }
 
-/// Less would hold hardly a chunk.
-const LEAST: u64 = 1 << 20;
 /// What a file may say about its end.
 const ENDING: u64 = 4 << 10;
 /// Left for chunks without calls, so that the last one, which often is, begins no file.
@@ -72,9 +70,6 @@ impl Segments {
         limit: Limit,
         written: Arc<AtomicU64>,
     ) -> anyhow::Result<Self> {
-        if let Limit::Newest(bytes) | Limit::Rotate { at: bytes, .. } = limit {
-            ensure!(bytes >= LEAST, "--max-size and --rotate: at least 1MiB");
-        }
         let file = open(path)?;
         Ok(Self {
             path: path.to_owned(),
