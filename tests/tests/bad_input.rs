@@ -75,7 +75,7 @@ fn functions_that_are_not_there() {
     let command = |glob| ["run", "-f", glob, "--", text(&path), "10"];
     // What was searched, and the closest name.
     refused(&env.ctrace, &command("pingg"), 125, &["pingg", "counts", "ping"]);
-    let words = ["`/wor[k/` is no regular expression", "at character 4: `[k`"];
+    let words = ["`/wor[k/` is no regular expression", "at character 4: `[`"];
     refused(&env.ctrace, &command("/wor[k/"), 125, &words);
     refused(&env.ctrace, &["run", "--", text(&path), "10"], 125, &["-f"]);
     refused(&env.ctrace, &["run", "-u", "no:such", "--", text(&path), "10"], 125, &["no:such"]);

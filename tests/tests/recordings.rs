@@ -96,7 +96,7 @@ fn each_rotated_file_stands_for_itself() {
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     assert!(finished.stderr.contains(" files: "), "{}", finished.stderr);
     let truth = ctrace_tests::truth::Truth::parse(&finished.stdout);
-    let (mut files, mut leaf) = (0, 0);
+    let (mut files, mut leaf, mut others) = (0, 0, Vec::new());
     loop {
         let name = if files == 0 { "ctrace".to_owned() } else { format!("{files}.ctrace") };
         let file = recorded.file.with_extension(name);
@@ -113,10 +113,20 @@ fn each_rotated_file_stands_for_itself() {
         assert!(size(&file) <= 1 << 20, "file {files} has {} bytes", size(&file));
         leaf += in_it;
         files += 1;
+        others.insert(0, file.to_str().expect("text").to_owned());
     }
     assert!(files > 1, "one file only");
     let expected = truth.calls.iter().find(|(name, _)| name == "leaf").expect("it counts").1;
     assert_eq!(leaf, expected, "in {files} files");
+    // Together they are one recording, in whatever order they are given.
+    let first = others.pop().expect("a file");
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let whole = report(&env.ctrace, Path::new(&first), &others).expect("they go together");
+    whole.check_lossless().expect("nothing is lost");
+    assert_eq!(whole.expect("leaf").expect("recorded").ends(), (expected, expected, 0, 0));
+    let gap = Command::new(&env.ctrace).args(["report", &first, others[0]]).output().expect("ends");
+    let said = String::from_utf8_lossy(&gap.stderr);
+    assert!(files == 2 || said.contains("a file between them is missing"), "{said}");
 }
 
 #[test]

@@ -201,11 +201,12 @@ pub struct RecordArgs {
     ctrace report trace.ctrace -f 'parse*' --view tree\n  \
     ctrace report trace.ctrace --caller handle_request --min-duration 1ms\n  \
     ctrace report trace.ctrace --time 10s..20s --format json -o part.json\n  \
-    ctrace report trace.ctrace --interval 60")]
+    ctrace report trace.ctrace --interval 60\n  \
+    ctrace report trace*.ctrace                      the files of `record --rotate` as one")]
 pub struct ReportArgs {
-    /// A file that `ctrace record` wrote
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// A file that `ctrace record` wrote, or all that `--rotate` made of one recording
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub query: QueryArgs,
     #[command(flatten)]
@@ -224,9 +225,9 @@ pub struct ReportArgs {
     ctrace export run.ctrace --format jsonl | jq -c 'select(.duration_ns > 1e6)'"
 )]
 pub struct ExportArgs {
-    /// The recording
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The recording, or all files that `--rotate` made of it
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// What to turn it into
     #[arg(long, value_name = "NAME", value_parser = values::format_names())]
     pub format: String,

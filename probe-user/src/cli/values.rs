@@ -4,7 +4,7 @@ use super::SlowdownArg;
 use crate::ui::ViewName;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ctrace_core::diff::Metric;
-use ctrace_core::{formats::Format, units::Nanos};
+use ctrace_core::{formats::Format, record::Joined, units::Nanos};
 use std::{fs::File, ops::Range, str::FromStr, time::Duration};
 
 const TIMES: [(&str, f64); 6] =
@@ -159,7 +159,7 @@ pub fn view_names() -> PossibleValuesParser {
 
 /// The names of the export formats, from their registry.
 pub fn format_names() -> PossibleValuesParser {
-    let formats = Format::<File>::ALL.iter();
+    let formats = Format::<Joined<File>>::ALL.iter();
     PossibleValuesParser::new(
         formats.map(|format| PossibleValue::new(format.name).help(format.help)),
     )

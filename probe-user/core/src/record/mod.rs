@@ -49,6 +49,7 @@ mod harvest;
 #[cfg(test)]
 mod hostile_tests;
 mod index;
+mod join;
 mod names;
 mod recorder;
 mod recording;
@@ -64,6 +65,7 @@ pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
 pub use definitions::Definitions;
 pub use error::RecordError;
 pub use index::ChunkEntry;
+pub use join::{JoinError, Joined};
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};

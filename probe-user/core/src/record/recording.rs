@@ -83,16 +83,16 @@ pub struct PathNode {
 
 /// A recording that is open: its names and call paths in memory, its calls where they are.
 pub struct Recording<R> {
-    source: R,
-    start: Start,
-    end: Option<End>,
-    functions: Vec<FunctionInfo>,
-    objects: Vec<ObjectRecord>,
-    threads: HashMap<ThreadId, ThreadRecord>,
-    nodes: Vec<Node>,
-    chunks: Vec<ChunkEntry>,
-    unreadable: u64,
-    room: Room,
+    pub(super) source: R,
+    pub(super) start: Start,
+    pub(super) end: Option<End>,
+    pub(super) functions: Vec<FunctionInfo>,
+    pub(super) objects: Vec<ObjectRecord>,
+    pub(super) threads: HashMap<ThreadId, ThreadRecord>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) chunks: Vec<ChunkEntry>,
+    pub(super) unreadable: u64,
+    pub(super) room: Room,
 }
 
 impl<R: ReadAt> Recording<R> {
