@@ -163,6 +163,19 @@ fn damage_costs_its_own_chunk_where_there_is_no_index_too() {
     }
 }
 
+/// Such as one that has entries of a later ctrace.
+#[test]
+fn nothing_is_missing_where_only_the_index_cannot_be_read() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let mut bytes = record(&groups, true);
+    let index = *blocks(&bytes, 6).last().expect("an index");
+    bytes[index + 24] ^= 0x55;
+    let recording = Recording::open(bytes).expect("its blocks are sound");
+    assert_eq!((calls(&recording), recording.unreadable()), (expected(), 0));
+    assert!(recording.end().is_some());
+}
+
 #[test]
 fn what_came_before_damaged_names_is_read() {
     let groups = groups();

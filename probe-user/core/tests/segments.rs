@@ -165,7 +165,8 @@ fn files_that_are_not_one_recording_are_told() {
     let (_, mut files) = rotated(&[1, 1, 1]);
     let missing = |before, after| {
         Err(format!(
-            "file {after} does not go on where file {before} ends: a file between them is missing"
+            "file {after} does not go on where file {before} ends: a file between them is missing, \
+             or one is given twice"
         ))
     };
     assert!(join(&files, &[1, 2]).is_ok());

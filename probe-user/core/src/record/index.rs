@@ -94,14 +94,20 @@ impl Index {
         tail
     }
 
-    /// The index of a file that has one.
-    pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
-        let Some(at) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
+    /// In a file that was ended: where its last block ends, and where the index begins.
+    pub(crate) fn find(source: &impl ReadAt) -> Result<Option<(u64, u64)>, RecordError> {
+        let Some(end) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
         let mut tail = [0; TAIL];
-        if source.read_at(&mut tail, at)? < TAIL || tail[8..] != TAIL_MAGIC {
+        if source.read_at(&mut tail, end)? < TAIL || tail[8..] != TAIL_MAGIC {
             return Ok(None);
         }
         let offset = tail[..8].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        Ok(Some((end, offset)))
+    }
+
+    /// The index of a file that has one.
+    pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
+        let Some((_, offset)) = Self::find(source)? else { return Ok(None) };
         match block::header_at(source, offset)? {
             Some(header) if header.kind == Some(BlockKind::Index) => {
                 Self::parse(&block::contents_at(source, offset, &header)?).map(Some)

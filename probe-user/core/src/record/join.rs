@@ -45,8 +45,11 @@ pub enum JoinError {
         /// The other.
         after: String,
     },
-    /// A file between them is missing.
-    #[error("{after} does not go on where {before} ends: a file between them is missing")]
+    /// A file between them is missing, or they are of the same time.
+    #[error(
+        "{after} does not go on where {before} ends: a file between them is missing, or one is \
+         given twice"
+    )]
     Gap {
         /// The one that begins earlier.
         before: String,

@@ -23,7 +23,8 @@ const PIECE: usize = 1 << 16;
 
 pub(crate) fn scan(source: &impl ReadAt) -> Result<Found, RecordError> {
     let (mut found, mut offset) = (Found::default(), block::FILE_HEADER as u64);
-    let (end, mut definitions) = (source.len()?, 0);
+    let mut definitions = 0;
+    let end = Index::find(source)?.map_or(source.len()?, |(end, _)| end);
     while offset < end {
         let block = block_from(source, offset)?.filter(|(at, header)| {
             let is_told = match header.definitions {
