@@ -75,7 +75,8 @@ fn functions_that_are_not_there() {
     let command = |glob| ["run", "-f", glob, "--", text(&path), "10"];
     // What was searched, and the closest name.
     refused(&env.ctrace, &command("pingg"), 125, &["pingg", "counts", "ping"]);
-    refused(&env.ctrace, &command("/[/"), 125, &["regex"]);
+    let words = ["`/wor[k/` is no regular expression", "at character 4: `[`"];
+    refused(&env.ctrace, &command("/wor[k/"), 125, &words);
     refused(&env.ctrace, &["run", "--", text(&path), "10"], 125, &["-f"]);
     refused(&env.ctrace, &["run", "-u", "no:such", "--", text(&path), "10"], 125, &["no:such"]);
 }
@@ -149,6 +150,45 @@ fn command_lines_that_make_no_sense() {
         assert_eq!(finished.shell_code(), 125, "{arguments:?}: {}", finished.stderr);
         assert!(finished.stderr.starts_with("ctrace:"), "{arguments:?}: {}", finished.stderr);
     }
+}
+
+#[test]
+fn numbers_that_make_no_sense() {
+    let binary = or_skip!(gate::binary());
+    for (option, value, word) in [
+        ("--ring-size", "5", "from 4KiB to 1GiB"),
+        ("--ring-size", "2GiB", "from 4KiB to 1GiB"),
+        ("--budget", "500%", "up to 100%"),
+        ("--max-slowdown", "inf", "20%"),
+        ("--top", "0", "1 or more"),
+        ("--depth", "0", "1 or more"),
+        ("--max-functions", "0", "1 or more"),
+        ("--center", "60", "below 50"),
+        ("--interval", "0", "at least 1ms"),
+        ("--duration", "0", "at least 1ms"),
+    ] {
+        let arguments = ["attach", "4194303", "-f", "main", option, value];
+        refused(&binary, &arguments, 125, &[option, value, word]);
+    }
+    for (options, word) in [
+        (&["--rotate", "0"][..], "at least 1MiB"),
+        (&["--max-size", "1"], "at least 1MiB"),
+        (&["--rotate", "1MiB", "--keep", "0"], "1 or more"),
+    ] {
+        refused(&binary, &[&["record", "-p", "4194303"], options].concat(), 125, &[word]);
+    }
+}
+
+#[test]
+fn a_name_in_place_of_a_process_id() {
+    let binary = or_skip!(gate::binary());
+    for command in
+        [&["attach"][..], &["top"], &["list", "-p"], &["record", "-p"], &["ctl", "attach"]]
+    {
+        let arguments = [command, &["redis-server"]].concat();
+        refused(&binary, &arguments, 125, &["`pidof redis-server` tells"]);
+    }
+    refused(&binary, &["attach", "0"], 125, &["no process has such an id"]);
 }
 
 #[test]

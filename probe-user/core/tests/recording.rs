@@ -23,11 +23,11 @@ fn groups() -> Vec<Vec<Event>> {
     ]
 }
 
-/// Name of the path, start, duration, timed, by time of the end.
+/// Name of the path, start, duration, timed, by time of the end; of chunks that can be read.
 fn calls(recording: &Recording<Vec<u8>>) -> Vec<(String, u64, u64, bool)> {
     let mut calls = Vec::new();
     for entry in recording.chunks() {
-        let chunk = recording.chunk(entry).expect("a chunk that was written");
+        let Ok(chunk) = recording.chunk(entry) else { continue };
         for thread in chunk.threads() {
             for call in chunk.calls(thread).iter().rev() {
                 let (mut path, mut names) = (call.path(), Vec::new());
@@ -113,19 +113,28 @@ fn what_was_whole_before_the_cut_is_read() {
 fn damage_is_an_error_and_never_another_call() {
     let groups = groups();
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
-    let bytes = record(&groups, true);
-    for at in 0..bytes.len() {
-        for bit in 0..8 {
-            let mut bytes = bytes.clone();
-            bytes[at] ^= 1 << bit;
-            let Ok(recording) = Recording::open(bytes) else { continue };
-            for entry in recording.chunks() {
-                let Ok(chunk) = recording.chunk(entry) else { continue };
-                let calls = chunk.threads().iter().flat_map(|t| chunk.calls(t));
-                let known = [(20, 5), (27, 0), (40, 30), (10, 90)];
-                for call in calls {
-                    assert!(known.contains(&(call.start().0, call.duration().0)), "byte {at}");
-                }
+    for ended in [true, false] {
+        let whole = record(&groups, ended);
+        let check = |damaged: Vec<u8>, at: usize| {
+            let is_cut = damaged.len() < whole.len();
+            let Ok(recording) = Recording::open(damaged) else { return };
+            let calls = calls(&recording);
+            assert!(calls.iter().all(|call| expected().contains(call)), "byte {at}: {calls:?}");
+            let is_told = recording.unreadable() > 0 || ended || is_cut;
+            assert!(calls.len() == 4 || is_told, "byte {at}");
+        };
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                check(bytes, at);
+            }
+            for length in [1, 24, 60, 100, 300] {
+                let end = whole.len().min(at + length);
+                let mut bytes = whole.clone();
+                bytes[at..end].fill(0);
+                check(bytes, at);
+                check([&whole[..at], &whole[end..]].concat(), at);
             }
         }
     }
@@ -141,13 +150,30 @@ fn blocks(bytes: &[u8], kind: u8) -> Vec<usize> {
 fn damage_costs_its_own_chunk_where_there_is_no_index_too() {
     let groups = groups();
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
-    let mut bytes = record(&groups, false);
-    let second = blocks(&bytes, 4)[1];
-    bytes[second + 24] ^= 0x55;
-    let recording = Recording::open(bytes).expect("the rest of it");
-    let kept: Vec<_> = expected().into_iter().filter(|call| call.1 != 40).collect();
-    assert_eq!(calls(&recording), kept);
-    assert!(recording.unreadable() > 0);
+    let whole = record(&groups, false);
+    let second = blocks(&whole, 4)[1];
+    // In its magic number, its kind, its length, its check sum, its contents.
+    for at in [0, 4, 8, 20, 24] {
+        let mut bytes = whole.clone();
+        bytes[second + at] ^= 0x55;
+        let recording = Recording::open(bytes).expect("the rest of it");
+        let kept: Vec<_> = expected().into_iter().filter(|call| call.1 != 40).collect();
+        assert_eq!(calls(&recording), kept, "byte {at}");
+        assert!((1..100).contains(&recording.unreadable()), "byte {at}");
+    }
+}
+
+/// Such as one that has entries of a later ctrace.
+#[test]
+fn nothing_is_missing_where_only_the_index_cannot_be_read() {
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    let mut bytes = record(&groups, true);
+    let index = *blocks(&bytes, 6).last().expect("an index");
+    bytes[index + 24] ^= 0x55;
+    let recording = Recording::open(bytes).expect("its blocks are sound");
+    assert_eq!((calls(&recording), recording.unreadable()), (expected(), 0));
+    assert!(recording.end().is_some());
 }
 
 #[test]

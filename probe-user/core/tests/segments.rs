@@ -4,7 +4,9 @@ mod support;
 
 use ctrace_common::Kind;
 use ctrace_core::engine::EngineConfig;
-use ctrace_core::record::{Definitions, Recording, Start, Writer};
+use ctrace_core::export::json;
+use ctrace_core::record::{BlockKind, Definitions, End, Recording, Start, Writer};
+use ctrace_core::replay::{Query, report};
 use ctrace_core::units::Nanos;
 use support::*;
 
@@ -89,4 +91,100 @@ fn what_is_kept_is_no_less_than_was_asked_for() {
     assert_eq!(kept(last), [4_000]);
     assert_eq!(kept(last + 1), [3_000, 4_000]);
     assert_eq!(kept(u64::MAX), [0, 1_000, 2_000, 3_000, 4_000]);
+}
+
+/// Seconds of calls in one file, and in files of so many seconds each. Functions and threads come up
+/// one by one, and calls go on from file to file.
+fn rotated(seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let mut engine = engine(&[function("f0")], EngineConfig { record: true, ..Default::default() });
+    let begin = |from: u64| {
+        let start = Start { start_ns: Nanos(from), ..Start::default() };
+        Writer::new(Vec::new(), &start).expect("memory takes all")
+    };
+    let end = |writer: Writer<Vec<u8>>, at: u64, notes: &[&str]| {
+        let notes = notes.iter().map(|note| note.to_string()).collect();
+        let end = End { end_ns: Nanos(at), notes, ..End::default() };
+        writer.finish(&end).expect("memory takes all")
+    };
+    let (mut whole, mut definitions, mut files) = (begin(0), Definitions::default(), Vec::new());
+    engine.begin(Nanos(0));
+    let mut second = 0;
+    for seconds in seconds_in_each {
+        let mut writer = begin(second * SECOND);
+        definitions.forget_threads_before(Nanos(second * SECOND));
+        definitions.write(&mut writer).expect("memory takes all");
+        for _ in 0..*seconds {
+            let (now, tid) = (second * SECOND, second as u32);
+            let id = engine.add_function(function(&format!("f{}", second + 1))).0;
+            engine.push(0, &enter(id, 900, now + 10).on(tid).bytes());
+            engine.push(0, &enter(0, 800, now + 20).on(tid).bytes());
+            engine.push(0, &ret(0, 800, now + 30 + second).on(tid).bytes());
+            if second > 0 {
+                engine.push(0, &ret(id - 1, 900, now + 500).on(tid - 1).bytes());
+                engine.push(0, &control(Kind::ThreadExit, now + 600, tid - 1, "gone", [0, 0]));
+            }
+            second += 1;
+            engine.advance(Nanos(second * SECOND));
+            engine.end_chunk(Nanos(second * SECOND));
+            for block in engine.take_blocks() {
+                assert!(block.kind != BlockKind::Calls || block.calls() > 0);
+                writer.write(&block).expect("memory takes all");
+                whole.write(&block).expect("memory takes all");
+                definitions.note(&block);
+            }
+        }
+        files.push(end(writer, second * SECOND, &["it goes on"]));
+    }
+    // Only the last one says how it all ended.
+    (end(whole, second * SECOND, &["it goes on"]), files)
+}
+
+/// Joins the files of these numbers.
+fn join(files: &[Vec<u8>], numbers: &[usize]) -> Result<String, String> {
+    let open = |number: &usize| {
+        let file = Recording::open(files[*number].clone()).expect("it stands for itself");
+        (format!("file {number}"), file)
+    };
+    let joined = Recording::join(numbers.iter().map(open).collect());
+    let joined = joined.map_err(|error| error.to_string())?;
+    Ok(json::to_pretty(&report(&joined, &Query::default(), 1.0)))
+}
+
+#[test]
+fn files_of_one_recording_are_as_if_there_were_one() {
+    let (whole, files) = rotated(&[2, 1, 3]);
+    let whole = Recording::open(whole).expect("a recording");
+    let whole = json::to_pretty(&report(&whole, &Query::default(), 1.0));
+    for numbers in [[0, 1, 2], [2, 0, 1]] {
+        assert_eq!(join(&files, &numbers).as_ref(), Ok(&whole));
+    }
+}
+
+#[test]
+fn files_that_are_not_one_recording_are_told() {
+    let (_, mut files) = rotated(&[1, 1, 1]);
+    let missing = |before, after| {
+        Err(format!(
+            "file {after} does not go on where file {before} ends: a file between them is missing, \
+             or one is given twice"
+        ))
+    };
+    assert!(join(&files, &[1, 2]).is_ok());
+    assert_eq!(join(&files, &[0, 2]), missing(0, 2));
+    assert_eq!(join(&files, &[1, 1]), missing(1, 1));
+    files.push(
+        Writer::new(
+            Vec::new(),
+            &Start { start_ns: Nanos(SECOND), ctrace: "2".into(), ..Start::default() },
+        )
+        .and_then(|writer| writer.finish(&End::default()))
+        .expect("memory takes all"),
+    );
+    let unrelated = join(&files, &[0, 3]).expect_err("it is another");
+    assert!(unrelated.contains("file 3 is not of the same recording as file 0"), "{unrelated}");
+    // The end of the second is not there any more, nor is its chunk.
+    let cut = files[1].len() / 2;
+    files[1].truncate(cut);
+    let report = join(&files, &[0, 1, 2]).expect("what there is");
+    assert!(report.contains("unreadable_bytes"), "{report}");
 }

@@ -47,7 +47,7 @@ pub enum CtlCommand {
 #[derive(Debug, Args)]
 pub struct CtlAttachArgs {
     /// The process
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
     /// As this target of the configuration
     #[arg(long, value_name = "NAME")]

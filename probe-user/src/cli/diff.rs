@@ -65,7 +65,7 @@ pub struct DiffOutputArgs {
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
     /// Show only the first N rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>)]
     pub top: Option<usize>,
     /// Leave out rows with less than this percent of the time on both sides
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]

@@ -92,7 +92,7 @@ pub struct ListArgs {
     #[arg(value_name = "BINARY", required_unless_present = "pid", conflicts_with = "pid")]
     pub binary: Option<PathBuf>,
     /// The running process to look into, with its libraries
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = values::pid)]
     pub pid: Option<u32>,
     #[command(flatten)]
     pub select: SelectArgs,
@@ -134,7 +134,7 @@ pub struct RunArgs {
     sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
 pub struct AttachArgs {
     /// The process to trace: all its threads
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
     #[command(flatten)]
     pub trace: TraceArgs,
@@ -179,7 +179,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub file: RecordingArgs,
     /// The running process to record: all its threads
-    #[arg(short, long, value_name = "PID")]
+    #[arg(short, long, value_name = "PID", value_parser = values::pid)]
     pub pid: Option<u32>,
     /// Stop after this many seconds (also 500ms, 2m)
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]
@@ -201,11 +201,12 @@ pub struct RecordArgs {
     ctrace report trace.ctrace -f 'parse*' --view tree\n  \
     ctrace report trace.ctrace --caller handle_request --min-duration 1ms\n  \
     ctrace report trace.ctrace --time 10s..20s --format json -o part.json\n  \
-    ctrace report trace.ctrace --interval 60")]
+    ctrace report trace.ctrace --interval 60\n  \
+    ctrace report trace*.ctrace                      the files of `record --rotate` as one")]
 pub struct ReportArgs {
-    /// A file that `ctrace record` wrote
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// A file that `ctrace record` wrote, or all that `--rotate` made of one recording
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub query: QueryArgs,
     #[command(flatten)]
@@ -224,9 +225,9 @@ pub struct ReportArgs {
     ctrace export run.ctrace --format jsonl | jq -c 'select(.duration_ns > 1e6)'"
 )]
 pub struct ExportArgs {
-    /// The recording
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The recording, or all files that `--rotate` made of it
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
     /// What to turn it into
     #[arg(long, value_name = "NAME", value_parser = values::format_names())]
     pub format: String,

@@ -28,7 +28,7 @@ pub struct SelectArgs {
 #[command(next_help_heading = "What to trace")]
 pub struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = values::at_least_one::<usize>)]
     pub max_functions: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "TIME", value_parser = values::nanos)]
     pub min_duration: Option<Nanos>,
     /// Only calls at most this deep among the traced functions
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one::<u32>)]
     pub depth: Option<u32>,
     /// Only the threads whose names match, or the one of this id; repeatable
     #[arg(long = "thread", value_name = "GLOB|TID")]
@@ -85,14 +85,14 @@ pub struct RecordingArgs {
     pub output: PathBuf,
     /// Keep only the newest calls: at least half of this size (1MiB or more), and at most all
     /// of it
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", value_parser = values::recording_size)]
     pub max_size: Option<u64>,
-    /// Begin another file at the first chunk beyond this size (1MiB or more): trace.ctrace,
+    /// Begin another file before one is larger than this (1MiB or more): trace.ctrace,
     /// trace.1.ctrace, …; each stands for itself
-    #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "max_size")]
+    #[arg(long, value_name = "SIZE", value_parser = values::recording_size, conflicts_with = "max_size")]
     pub rotate: Option<u64>,
     /// With --rotate: remove all but the newest so many files
-    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = values::at_least_one::<u32>)]
     pub keep: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
     /// Show only the first N rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>)]
     pub top: Option<usize>,
     /// Percent of the calls to cut off each end for the center columns
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
@@ -142,11 +142,11 @@ pub struct ProbeArgs {
     /// Trace the processes that the target forks, too
     #[arg(long)]
     pub follow: bool,
-    /// Size of the ring buffer of each CPU
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::size)]
+    /// Size of the ring buffer of each CPU, from 4KiB to 1GiB; it becomes a power of two
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::ring_size)]
     pub ring_size: u64,
-    /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp). With --interval there is
-    /// no file, and past this size percentiles are within 0.1 %
+    /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), and with 0 all. With
+    /// --interval there is no file, and past this size percentiles are within 0.1 %
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
     pub spool: u64,
     /// Keep what the probes cost within this much of the target's own processor time: the dearest

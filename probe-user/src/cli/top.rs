@@ -22,6 +22,7 @@ pub struct TopArgs {
     /// The process to watch: all its threads
     #[arg(
         value_name = "PID",
+        value_parser = values::pid,
         required_unless_present_any = ["daemon", "command"],
         conflicts_with_all = ["daemon", "command"]
     )]

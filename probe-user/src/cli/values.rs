@@ -4,8 +4,8 @@ use super::SlowdownArg;
 use crate::ui::ViewName;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ctrace_core::diff::Metric;
-use ctrace_core::{formats::Format, units::Nanos};
-use std::{fs::File, ops::Range, time::Duration};
+use ctrace_core::{formats::Format, record::Joined, units::Nanos};
+use std::{fs::File, ops::Range, str::FromStr, time::Duration};
 
 const TIMES: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9)];
@@ -77,6 +77,40 @@ pub fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(scale).filter(|n| *n <= 1 << 40).ok_or_else(|| "out of range".into())
 }
 
+/// The size of a ring.
+pub fn ring_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        size if (4 << 10..=1 << 30).contains(&size) => Ok(size),
+        _ => Err("give a size from 4KiB to 1GiB".into()),
+    }
+}
+
+/// What a recording may take; less would hold hardly a chunk.
+pub fn recording_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        size if size >= 1 << 20 => Ok(size),
+        _ => Err("give at least 1MiB".into()),
+    }
+}
+
+/// A number of things, of which there must be some.
+pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or("give a whole number, 1 or more".into())
+}
+
+/// The id of a process.
+pub fn pid(text: &str) -> Result<u32, String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match text.parse::<i32>() {
+        Ok(pid @ 1..) => Ok(pid.unsigned_abs()),
+        Err(_) if text.contains(char::is_alphabetic) && text.chars().all(is_name) => {
+            Err(format!("a process is chosen by its id, a number, which `pidof {text}` tells"))
+        }
+        _ => Err("no process has such an id".into()),
+    }
+}
+
 /// Percent to cut off each end.
 pub fn center(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim_end_matches('%').parse().map_err(|_| "give a percent such as 1")?;
@@ -91,9 +125,10 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A percent above 0.
+/// A percent above 0 that still leaves the target as much time as its probes take.
 pub fn budget(text: &str) -> Result<f64, String> {
-    percent(text).ok().filter(|value| *value > 0.0).ok_or("give a percent such as 1%".into())
+    let value = percent(text).ok().filter(|value| *value > 0.0 && *value <= 100.0);
+    value.ok_or("give a percent above 0% and up to 100%, such as 1%".into())
 }
 
 /// The numbers that are compared, from their registry.
@@ -107,7 +142,7 @@ pub fn slowdown(text: &str) -> Result<SlowdownArg, String> {
     match text {
         "warn" => Ok(SlowdownArg::Warn),
         "off" => Ok(SlowdownArg::Off),
-        _ => match text.trim_end_matches('%').parse::<f64>() {
+        _ => match percent(text) {
             Ok(percent) if percent > 0.0 => Ok(SlowdownArg::StopBeyond(percent)),
             _ => Err("give warn, off or a percent such as 20%".into()),
         },
@@ -124,7 +159,7 @@ pub fn view_names() -> PossibleValuesParser {
 
 /// The names of the export formats, from their registry.
 pub fn format_names() -> PossibleValuesParser {
-    let formats = Format::<File>::ALL.iter();
+    let formats = Format::<Joined<File>>::ALL.iter();
     PossibleValuesParser::new(
         formats.map(|format| PossibleValue::new(format.name).help(format.help)),
     )
@@ -165,6 +200,32 @@ mod tests {
         check(size("77"), Some(77));
         check(size("1.5G"), None);
         check(size("99999G"), None);
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        check(ring_size("4KiB"), Some(4096));
+        check(ring_size("1GiB"), Some(1 << 30));
+        check(ring_size("5"), None);
+        check(ring_size("2GiB"), None);
+        check(recording_size("1MiB"), Some(1 << 20));
+        check(recording_size("1"), None);
+        check(at_least_one::<usize>("1"), Some(1));
+        check(at_least_one::<usize>("0"), None);
+        check(at_least_one::<u32>("4294967296"), None);
+        check(budget("100%"), Some(100.0));
+        check(budget("0"), None);
+        check(budget("500%"), None);
+        check(slowdown("inf"), None);
+        check(pid("4711"), Some(4711));
+        check(pid("0"), None);
+        check(pid("4294967295"), None);
+    }
+
+    #[test]
+    fn a_name_in_place_of_a_pid_leads_to_the_pid() {
+        assert!(pid("redis-server").unwrap_err().contains("`pidof redis-server`"));
+        assert!(!pid("a`b").unwrap_err().contains("pidof"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{
     Failure,
+    open::{Files, open},
     query::{Asked, queries},
 };
 use crate::{
@@ -29,7 +30,7 @@ const WORSE: u8 = 1;
 const MOST_JSON: u64 = 256 << 20;
 
 enum Input {
-    Recording(Box<Recording<File>>),
+    Recording(Box<Recording<Files>>),
     Report(ReportFacts),
 }
 
@@ -94,7 +95,7 @@ impl Opened {
         };
         read(&mut file, 16, &mut head)?;
         let (input, functions) = if is_recording(&head) {
-            let recording = Recording::open(file).map_err(|e| anyhow::anyhow!("{shown} {e}"))?;
+            let recording = open(&[path])?;
             let functions = recording.functions().to_vec();
             (Input::Recording(Box::new(recording)), functions)
         } else {
@@ -145,7 +146,7 @@ fn check_report(args: &DiffArgs, file: &str) -> anyhow::Result<()> {
     bail!("{file} is a report, without single calls: {unable}; give recordings of `ctrace record`")
 }
 
-fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<Source<'a, File>> {
+fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<Source<'a, Files>> {
     let source = |(file, query): (&'a Opened, &'a Query)| Source {
         file: file.file.clone(),
         content: match &file.input {

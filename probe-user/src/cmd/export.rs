@@ -3,17 +3,16 @@
 
 use super::{
     Failure,
+    open::{Files, open},
     query::{Asked, queries},
-    report::open,
 };
 use crate::{cli::ExportArgs, session::sink, ui};
 use anyhow::{Context, bail};
 use ctrace_core::formats::{Choice, Export, ExportError, Format, Options, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
-    fs::File,
     io::{self, ErrorKind, IsTerminal, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
@@ -24,8 +23,8 @@ pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let format = Format::find(&args.format).context("the command line knows the formats")?;
     check(args, format)?;
-    let recording = open(&args.file)?;
-    let older = args.diff.as_deref().map(open).transpose()?;
+    let recording = open(&args.files)?;
+    let older = args.diff.as_ref().map(|old| open(&[old])).transpose()?;
     let recordings = [Some(&recording), older.as_ref()];
     let calls = recordings.iter().flatten().flat_map(|r| r.chunks()).map(|chunk| chunk.calls).sum();
     let asked: Vec<Asked<'_>> = recordings.into_iter().flatten().map(Asked::from).collect();
@@ -52,14 +51,14 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         Err(ExportError::Write(error)) => {
             return Err(error).context(format!("cannot write {name}"));
         }
-        Err(ExportError::Read(error)) => bail!("{} {error}", args.file.display()),
+        Err(ExportError::Read(error)) => bail!("{} {error}", shown(&args.files)),
         Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
 /// Whether the format has what else was asked for.
-fn check(args: &ExportArgs, format: &Format<File>) -> anyhow::Result<()> {
+fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
     let asked = [
         (args.reversed, Choice::Reversed, "--reversed"),
         (args.diff.is_some(), Choice::Older, "--diff"),
@@ -67,7 +66,8 @@ fn check(args: &ExportArgs, format: &Format<File>) -> anyhow::Result<()> {
     ];
     for (is_asked, choice, option) in asked {
         if is_asked && !format.takes.contains(&choice) {
-            let takers = Format::<File>::ALL.iter().filter(|format| format.takes.contains(&choice));
+            let takers =
+                Format::<Files>::ALL.iter().filter(|format| format.takes.contains(&choice));
             let takers: Vec<_> = takers.map(|format| format.name).collect();
             bail!("{option} is for --format {}, not for {}", takers.join(" or "), format.name);
         }
@@ -78,22 +78,30 @@ fn check(args: &ExportArgs, format: &Format<File>) -> anyhow::Result<()> {
 /// Where to write, and how that is called.
 fn output(
     args: &ExportArgs,
-    format: &Format<File>,
+    format: &Format<Files>,
 ) -> anyhow::Result<(Box<dyn Write + Send>, String)> {
     match args.output.as_deref() {
         Some(path) if path != Path::new("-") => {
             let is_input = |input: &Path| same_file(input, path);
-            if is_input(&args.file) || args.diff.as_deref().is_some_and(is_input) {
+            if args.files.iter().any(|file| is_input(file))
+                || args.diff.as_deref().is_some_and(is_input)
+            {
                 bail!("{} is the recording itself: give -o another file", path.display());
             }
             Ok((Box::new(sink::open(path)?), path.display().to_string()))
         }
         None if format.is_binary && io::stdout().is_terminal() => {
-            let example = args.file.with_extension(format.extension);
+            let first = args.files.first().context("the command line asks for a file")?;
+            let example = first.with_extension(format.extension);
             bail!("{} is not for a terminal: add -o {}", format.name, example.display())
         }
         _ => Ok((Box::new(io::stdout()), "stdout".to_owned())),
     }
+}
+
+fn shown(files: &[PathBuf]) -> String {
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    names.join(", ")
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {

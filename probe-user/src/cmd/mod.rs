@@ -11,6 +11,7 @@ mod export;
 mod guard;
 mod list;
 mod man;
+mod open;
 mod query;
 mod record;
 mod report;

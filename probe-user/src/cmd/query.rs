@@ -1,5 +1,6 @@
 //! SELECT, FILTER and the ways to look at a recording, as what the core is asked.
 
+use super::open::Files;
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
     session::filter,
@@ -10,16 +11,16 @@ use anyhow::{bail, ensure};
 use ctrace_core::{
     export::clean::clean, function::FunctionInfo, record::Recording, replay::Query, units::Nanos,
 };
-use std::{collections::BTreeSet, fs::File, ops::Range};
+use std::{collections::BTreeSet, ops::Range};
 
 /// What is asked about: a recording, or a report, which has functions only.
 pub(super) struct Asked<'a> {
     pub(super) functions: &'a [FunctionInfo],
-    pub(super) recording: Option<&'a Recording<File>>,
+    pub(super) recording: Option<&'a Recording<Files>>,
 }
 
-impl<'a> From<&'a Recording<File>> for Asked<'a> {
-    fn from(recording: &'a Recording<File>) -> Self {
+impl<'a> From<&'a Recording<Files>> for Asked<'a> {
+    fn from(recording: &'a Recording<Files>) -> Self {
         Self { functions: recording.functions(), recording: Some(recording) }
     }
 }
@@ -27,7 +28,7 @@ impl<'a> From<&'a Recording<File>> for Asked<'a> {
 /// What to look at in one recording.
 pub(super) fn query(
     args: &QueryArgs,
-    recording: &Recording<File>,
+    recording: &Recording<Files>,
     window: Option<Range<Nanos>>,
 ) -> anyhow::Result<Query> {
     check_threads(&args.filter, &[recording.into()])?;

@@ -2,23 +2,23 @@
 
 use super::{
     Failure,
+    open::{Files, open},
     query::{query, window},
 };
 use crate::{
     cli::ReportArgs,
     session::sink::{Default, Sink},
 };
-use anyhow::Context;
 use ctrace_core::{
     engine::ReportMeta,
     record::Recording,
     replay::{Query, meta_of, report_with},
     units::{FuncId, Nanos},
 };
-use std::{fs::File, ops::Range, path::Path};
+use std::ops::Range;
 
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
-    let recording = open(&args.file)?;
+    let recording = open(&args.files)?;
     let mut sink = Sink::open(&args.output, Default::Stdout)?;
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
@@ -36,16 +36,10 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
 }
 
 /// Whether calls of the function would be in the report.
-fn is_asked(recording: &Recording<File>, query: &Query, function: usize) -> bool {
+fn is_asked(recording: &Recording<Files>, query: &Query, function: usize) -> bool {
     let is_chosen = query.functions.as_ref().is_none_or(|chosen| chosen[function]);
     let unarmed = recording.end().map_or(&[][..], |end| &end.unarmed);
     is_chosen && unarmed.binary_search(&FuncId(function as u32)).is_err()
-}
-
-/// Opens a recording; an error is one line that names it.
-pub(super) fn open(path: &Path) -> anyhow::Result<Recording<File>> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    Recording::open(file).map_err(|error| anyhow::anyhow!("{} {error}", path.display()))
 }
 
 /// The times that reports are made of: one, or one for each interval.

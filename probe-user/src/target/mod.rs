@@ -23,6 +23,7 @@ pub mod plan;
 mod prefilter;
 pub mod process;
 pub mod recorded;
+mod regex_error;
 mod search;
 pub mod select;
 pub mod symbols;

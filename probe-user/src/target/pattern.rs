@@ -4,6 +4,7 @@ use super::demangle::{without_clone_suffix, without_generics, without_version};
 use super::markers::MarkerScope;
 use super::object::Object;
 use super::prefilter::Prefilter;
+use super::regex_error::{self, one_line};
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use ctrace_core::function::{FunctionInfo, FunctionKind};
@@ -65,7 +66,7 @@ impl Pattern {
                     split_regex(rest).ok_or_else(|| PatternError::Unclosed(text.to_owned()))?;
                 let matcher = Regex::new(body).map_err(|error| PatternError::Regex {
                     pattern: text.to_owned(),
-                    reason: one_line(&error.to_string()),
+                    reason: regex_error::reason(body, &error.to_string()),
                 })?;
                 if body.is_empty() {
                     return Err(PatternError::Empty(text.to_owned()));
@@ -251,10 +252,6 @@ fn is_version(text: &str) -> bool {
             && number.starts_with(|first: char| first.is_ascii_digit())
             && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     }) || text == "GLIBC_PRIVATE"
-}
-
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

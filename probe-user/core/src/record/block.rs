@@ -17,6 +17,10 @@ pub(crate) const BLOCK_HEADER: usize = 24;
 const COMPRESSED: u16 = 1;
 /// Of a block's contents, before and after compression.
 const MAX_LEN: u32 = 64 << 20;
+/// Of a chunk's, which are read by several threads at once.
+const MAX_CHUNK: u32 = 32 << 20;
+/// Numbers of blocks are told modulo this: in 15 bits, in which 0 says nothing.
+pub(crate) const TOLD_MODULO: u64 = (1 << 15) - 1;
 /// Fast, and good enough: contents are packed already.
 const LEVEL: i32 = 1;
 
@@ -48,6 +52,11 @@ impl BlockKind {
     pub(crate) fn from_wire(wire: u16) -> Option<Self> {
         Self::ALL.get(usize::from(wire).checked_sub(1)?).copied()
     }
+
+    /// Whether later blocks need it to be understood.
+    pub(crate) fn defines(self) -> bool {
+        matches!(self, Self::Names | Self::Paths)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +83,11 @@ impl Block {
     /// Of a chunk: its stretch of time.
     pub fn window(&self) -> std::ops::Range<Nanos> {
         Nanos(self.window.start)..Nanos(self.window.end)
+    }
+
+    /// Of a chunk: how many calls ended in it.
+    pub fn calls(&self) -> u64 {
+        self.calls
     }
 
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
@@ -110,7 +124,7 @@ impl Block {
         }
     }
 
-    /// As it is in the file.
+    /// As it is in the file, but for what [`tell`] adds.
     pub(crate) fn to_bytes(&self, compress: bool) -> Vec<u8> {
         let contents = self.contents();
         let compressed = compress.then(|| zstd::bulk::compress(&contents, LEVEL).ok());
@@ -128,6 +142,19 @@ impl Block {
         bytes.extend(stored);
         bytes
     }
+}
+
+/// How a block tells that so many blocks of names and paths come before it.
+pub(crate) fn told(definitions: u64) -> u16 {
+    (definitions % TOLD_MODULO) as u16 + 1
+}
+
+/// Lets a block tell it.
+pub(crate) fn tell(bytes: &mut [u8], definitions: u64) {
+    let flags = u16::from(bytes[6]) & COMPRESSED | told(definitions) << 1;
+    bytes[6..8].copy_from_slice(&flags.to_le_bytes());
+    let sum = crc32fast::hash(&bytes[..20]);
+    bytes[20..BLOCK_HEADER].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Whether a file that begins so is a recording.
@@ -169,6 +196,9 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 pub(crate) struct Header {
     /// Nothing for a kind that came with a later ctrace.
     pub(crate) kind: Option<BlockKind>,
+    /// How many blocks of names and paths come before it, as [`told`] has it. Earlier versions of
+    /// ctrace did not say.
+    pub(crate) definitions: Option<u16>,
     compressed: bool,
     pub(crate) stored: u32,
     len: u32,
@@ -178,21 +208,27 @@ pub(crate) struct Header {
 impl Header {
     /// Nothing where there is no whole header.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let bytes = bytes.get(..BLOCK_HEADER)?;
+        let bytes = bytes.get(..BLOCK_HEADER).filter(|bytes| bytes.starts_with(&BLOCK_MAGIC))?;
         let kinds = word(bytes, 4)?;
+        let flags = (kinds >> 16) as u16;
         let header = Self {
             kind: BlockKind::from_wire(kinds as u16),
-            compressed: kinds >> 16 & u32::from(COMPRESSED) != 0,
+            definitions: Some(flags >> 1).filter(|told| *told > 0),
+            compressed: flags & COMPRESSED != 0,
             stored: word(bytes, 8)?,
             len: word(bytes, 12)?,
             check: word(bytes, 16)?,
         };
-        let sound = bytes[..4] == BLOCK_MAGIC
-            && is_sum(word(bytes, 20)?, &bytes[..20])
+        let sound = is_sum(word(bytes, 20)?, &bytes[..20])
             && header.stored <= MAX_LEN
             && header.len <= MAX_LEN
             && (header.compressed || header.stored == header.len);
         sound.then_some(header)
+    }
+
+    /// Where a block with this header at `offset` ends.
+    pub(crate) fn end(&self, offset: u64) -> u64 {
+        offset + BLOCK_HEADER as u64 + u64::from(self.stored)
     }
 
     /// Checks and unpacks what lies behind the header.
@@ -225,6 +261,9 @@ pub(crate) fn contents_at(
     offset: u64,
     header: &Header,
 ) -> Result<Vec<u8>, RecordError> {
+    if header.kind == Some(BlockKind::Calls) && header.stored.max(header.len) > MAX_CHUNK {
+        return Err(RecordError::Malformed("a chunk is larger than any should be"));
+    }
     let mut stored = vec![0; header.stored as usize];
     let read = source.read_at(&mut stored, offset.saturating_add(BLOCK_HEADER as u64))?;
     if read < stored.len() {

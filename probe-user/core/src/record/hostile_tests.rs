@@ -3,7 +3,7 @@
 use super::block::{Block, BlockKind};
 use super::index::{Entry, Index};
 use super::varint::put;
-use super::{Recording, Start, Writer};
+use super::{End, Recording, Start, Writer};
 
 fn writer() -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), &Start::default()).expect("memory takes all")
@@ -72,4 +72,49 @@ fn paths_cannot_be_too_deep_or_too_many() {
     assert!(read < 10_000 && cut, "{read}");
     let (read, cut) = nodes(paths(1 << 19, false));
     assert!(read <= (1 << 18) + 2 && cut, "{read}");
+}
+
+/// Whether a chunk of so many threads, calls and open calls is taken; each is of path 1.
+fn is_taken(threads: u64, calls: u64, open: u64) -> bool {
+    let mut chunk = vec![0, 1, 0, 0, 0, 0, 0];
+    put(&mut chunk, threads);
+    for thread in 0..threads {
+        put(&mut chunk, thread);
+        put(&mut chunk, calls);
+        put(&mut chunk, open);
+        (0..open).for_each(|_| chunk.extend([0, 1]));
+    }
+    for number in [0, 0, 2] {
+        put(&mut chunk, threads * calls);
+        chunk.resize(chunk.len() + (threads * calls) as usize, number);
+    }
+    let mut path = Vec::new();
+    [0, 0].iter().for_each(|&number| put(&mut path, number));
+    let mut chunk = Block::new(BlockKind::Calls, chunk);
+    (chunk.window, chunk.calls) = (0..1, threads * calls);
+    let blocks = [one_function(), Block::new(BlockKind::Paths, path), chunk];
+    let [by_index, by_search] = [true, false].map(|ended| {
+        let mut writer = writer();
+        blocks.iter().for_each(|block| writer.write(block).expect("memory takes all"));
+        let bytes = match ended {
+            true => writer.finish(&End::default()).expect("memory takes all"),
+            false => writer.into_inner(),
+        };
+        let recording = Recording::open(bytes).expect("as far as it goes");
+        recording.chunks().iter().any(|entry| recording.chunk(entry).is_ok())
+    });
+    assert_eq!(by_index, by_search);
+    by_index
+}
+
+#[test]
+fn a_chunk_takes_little_memory() {
+    for (threads, calls, open) in [(1, 1 << 21, 0), (2, 0, 1 << 20), (1 << 18, 1, 1)] {
+        assert!(is_taken(threads, calls, open), "{threads} threads, {calls} calls, {open} open");
+    }
+    for (threads, calls, open) in
+        [(1, 3 << 20, 0), (1, 20 << 20, 0), (5, 0, 1 << 20), (1 << 19, 1, 0)]
+    {
+        assert!(!is_taken(threads, calls, open), "{threads} threads, {calls} calls, {open} open");
+    }
 }

@@ -1,5 +1,5 @@
-//! Where the blocks of a recording are: from its index, or found one after the other where it has
-//! none, because it was not ended.
+//! Where the blocks of a recording are, as its index tells. A file that was not ended has none: see
+//! `scan`.
 
 use super::block::{self, Block, BlockKind};
 use super::varint::{put, take, take_count};
@@ -10,6 +10,8 @@ use std::ops::Range;
 /// At the very end of a file that was ended: where the index is.
 const TAIL_MAGIC: [u8; 8] = *b"CTRINDEX";
 pub(crate) const TAIL: usize = 16;
+/// Bytes of an entry: a kind, a distance of 32 bits, three numbers of 64.
+pub(crate) const MOST_OF_ENTRY: u64 = 1 + 5 + 3 * 10;
 
 /// A chunk, as the index has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,37 +94,25 @@ impl Index {
         tail
     }
 
-    /// The index of a file that has one.
-    pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
-        let Some(at) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
+    /// In a file that was ended: where its last block ends, and where the index begins.
+    pub(crate) fn find(source: &impl ReadAt) -> Result<Option<(u64, u64)>, RecordError> {
+        let Some(end) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
         let mut tail = [0; TAIL];
-        if source.read_at(&mut tail, at)? < TAIL || tail[8..] != TAIL_MAGIC {
+        if source.read_at(&mut tail, end)? < TAIL || tail[8..] != TAIL_MAGIC {
             return Ok(None);
         }
         let offset = tail[..8].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        Ok(Some((end, offset)))
+    }
+
+    /// The index of a file that has one.
+    pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
+        let Some((_, offset)) = Self::find(source)? else { return Ok(None) };
         match block::header_at(source, offset)? {
             Some(header) if header.kind == Some(BlockKind::Index) => {
                 Self::parse(&block::contents_at(source, offset, &header)?).map(Some)
             }
             _ => Ok(None),
         }
-    }
-
-    /// Finds the blocks one after the other. Gives also how many bytes at the end are none.
-    pub(crate) fn scan(source: &impl ReadAt) -> Result<(Self, u64), RecordError> {
-        let (mut index, mut offset) = (Self::default(), block::FILE_HEADER as u64);
-        let end = source.len()?;
-        while offset < end {
-            let Some(header) = block::header_at(source, offset)? else { break };
-            let next = offset + (block::BLOCK_HEADER as u64) + u64::from(header.stored);
-            if next > end {
-                break;
-            }
-            if let Some(kind) = header.kind {
-                index.0.push(Entry { kind, offset, window: 0..0, calls: 0 });
-            }
-            offset = next;
-        }
-        Ok((index, end.saturating_sub(offset)))
     }
 }

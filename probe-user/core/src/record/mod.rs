@@ -40,17 +40,22 @@
 
 mod block;
 mod chunk;
+#[cfg(test)]
+mod damage_tests;
 mod definitions;
 mod error;
+mod extent;
 mod harvest;
 #[cfg(test)]
 mod hostile_tests;
 mod index;
+mod join;
 mod names;
 mod recorder;
 mod recording;
 mod reused;
 mod room;
+mod scan;
 mod slow;
 mod varint;
 mod writer;
@@ -60,13 +65,14 @@ pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
 pub use definitions::Definitions;
 pub use error::RecordError;
 pub use index::ChunkEntry;
+pub use join::{JoinError, Joined};
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use recorder::Recorder;
 pub use recording::{PathNode, ReadAt, Recording};
 pub(crate) use reused::Calls;
 pub use slow::Slow;
 pub(crate) use varint::put as put_varint;
-pub use writer::{Copied, Writer};
+pub use writer::{Framed, Writer};
 
 /// Calls in a chunk, at most a few more: small enough to stay in a processor's cache.
 pub const CHUNK_CALLS: usize = 65_536;

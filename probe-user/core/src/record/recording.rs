@@ -2,9 +2,11 @@
 
 use super::block::{self, BlockKind, Header};
 use super::chunk::Chunk;
+use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
 use super::room::Room;
+use super::scan::{Found, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::function::FunctionInfo;
@@ -81,16 +83,16 @@ pub struct PathNode {
 
 /// A recording that is open: its names and call paths in memory, its calls where they are.
 pub struct Recording<R> {
-    source: R,
-    start: Start,
-    end: Option<End>,
-    functions: Vec<FunctionInfo>,
-    objects: Vec<ObjectRecord>,
-    threads: HashMap<ThreadId, ThreadRecord>,
-    nodes: Vec<Node>,
-    chunks: Vec<ChunkEntry>,
-    unreadable: u64,
-    room: Room,
+    pub(super) source: R,
+    pub(super) start: Start,
+    pub(super) end: Option<End>,
+    pub(super) functions: Vec<FunctionInfo>,
+    pub(super) objects: Vec<ObjectRecord>,
+    pub(super) threads: HashMap<ThreadId, ThreadRecord>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) chunks: Vec<ChunkEntry>,
+    pub(super) unreadable: u64,
+    pub(super) room: Room,
 }
 
 impl<R: ReadAt> Recording<R> {
@@ -99,9 +101,9 @@ impl<R: ReadAt> Recording<R> {
         let mut header = [0; block::FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;
         block::check_file_header(&header[..read])?;
-        let (index, unreadable) = match Index::read(&source) {
-            Ok(Some(index)) => (index, 0),
-            Ok(None) | Err(RecordError::Malformed(_)) => Index::scan(&source)?,
+        let Found { index, mut gaps } = match Index::read(&source) {
+            Ok(Some(index)) => Found { index, gaps: Vec::new() },
+            Ok(None) | Err(RecordError::Malformed(_)) => scan(&source)?,
             Err(error) => return Err(error),
         };
         let mut recording = Self {
@@ -113,7 +115,7 @@ impl<R: ReadAt> Recording<R> {
             threads: HashMap::new(),
             nodes: vec![Node::root()],
             chunks: Vec::new(),
-            unreadable,
+            unreadable: 0,
             room: Room::default(),
         };
         let mut started = false;
@@ -122,16 +124,20 @@ impl<R: ReadAt> Recording<R> {
                 Ok(()) => started |= entry.kind == BlockKind::Start,
                 // What comes later needs what is damaged.
                 Err(RecordError::Malformed(_)) if started => {
-                    let end = recording.source.len()?;
-                    recording.unreadable = end.saturating_sub(entry.offset);
+                    gaps.retain(|gap| gap.start < entry.offset);
+                    gaps.push(entry.offset..recording.source.len()?);
                     break;
                 }
                 Err(error) => return Err(error),
             }
         }
-        if !started {
+        if !started && index.0.is_empty() {
             return Err(RecordError::Empty);
+        } else if !started {
+            return Err(RecordError::Malformed("the block that it begins with is damaged"));
         }
+        let gaps = gaps.iter().map(|gap| gap.end.saturating_sub(gap.start));
+        recording.unreadable = gaps.fold(recording.unreadable, u64::saturating_add);
         Ok(recording)
     }
 
@@ -149,7 +155,7 @@ impl<R: ReadAt> Recording<R> {
             return self.add_chunk(entry, &header, contents);
         }
         let contents = contents?;
-        if matches!(entry.kind, BlockKind::Names | BlockKind::Paths) {
+        if entry.kind.defines() {
             self.room.take_block(&header, &contents)?;
         }
         match entry.kind {
@@ -169,8 +175,7 @@ impl<R: ReadAt> Recording<R> {
         header: &Header,
         contents: Result<Vec<u8>, RecordError>,
     ) -> Result<(), RecordError> {
-        let (nodes, functions) = (self.nodes.len(), self.functions.len());
-        match contents.and_then(|contents| Chunk::decode(&contents, nodes, functions)) {
+        match contents.and_then(|contents| self.decode(&contents)) {
             Ok(chunk) => {
                 let window = chunk.from.0..chunk.to.0;
                 let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
@@ -180,6 +185,11 @@ impl<R: ReadAt> Recording<R> {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    fn decode(&self, contents: &[u8]) -> Result<Chunk, RecordError> {
+        extent::check(contents)?;
+        Chunk::decode(contents, self.nodes.len(), self.functions.len())
     }
 
     fn header(&self, offset: u64, kind: BlockKind) -> Result<Header, RecordError> {
@@ -265,7 +275,7 @@ impl<R: ReadAt> Recording<R> {
     pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
         let header = self.header(entry.offset, BlockKind::Calls)?;
         let contents = block::contents_at(&self.source, entry.offset, &header)?;
-        let chunk = Chunk::decode(&contents, self.nodes.len(), self.functions.len())?;
+        let chunk = self.decode(&contents)?;
         match (chunk.from, chunk.to, chunk.len() as u64) == (entry.from, entry.to, entry.calls) {
             true => Ok(chunk),
             false => Err(RecordError::Malformed("a chunk is not what the index says")),

@@ -1,25 +1,30 @@
 //! Puts blocks one after the other, and an index behind them.
 
-use super::block::{self, Block, BlockKind, file_header};
-use super::index::{ChunkEntry, Entry, Index};
+use super::block::{self, BLOCK_HEADER, Block, BlockKind, file_header};
+use super::index::{ChunkEntry, Entry, Index, MOST_OF_ENTRY, TAIL};
 use super::names::{End, Start};
 use super::{ReadAt, RecordError};
 use crate::units::Nanos;
 use std::io::{self, Write};
 
-/// A chunk as it lies in a file.
-pub struct Copied {
+/// A block as it lies in a file.
+pub struct Framed {
     entry: Entry,
     bytes: Vec<u8>,
 }
 
-impl Copied {
+impl Framed {
     /// Reads the bytes of a chunk, which are not unpacked.
     pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
         let bytes = block::bytes_at(source, chunk.offset)?;
         let window = chunk.from.0..chunk.to.0;
         let kind = BlockKind::Calls;
         Ok(Self { entry: Entry { kind, offset: 0, window, calls: chunk.calls }, bytes })
+    }
+
+    /// How many bytes of the file it takes.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
     }
 }
 
@@ -28,6 +33,8 @@ pub struct Writer<W> {
     out: W,
     written: u64,
     index: Index,
+    /// Blocks of names and paths so far.
+    definitions: u64,
     compress: bool,
 }
 
@@ -46,23 +53,21 @@ impl<W: Write> Writer<W> {
         let header = file_header();
         out.write_all(&header)?;
         let written = header.len() as u64;
-        let mut writer = Self { out, written, index: Index::default(), compress };
+        let mut writer = Self { out, written, index: Index::default(), definitions: 0, compress };
         writer.write_json(BlockKind::Start, start)?;
         Ok(writer)
     }
 
     /// Adds one block. Should the process die, what was written before is whole.
     pub fn write(&mut self, block: &Block) -> io::Result<()> {
-        let bytes = block.to_bytes(self.compress);
-        self.out.write_all(&bytes)?;
-        self.index.0.push(Entry {
-            kind: block.kind,
-            offset: self.written,
-            window: block.window.clone(),
-            calls: block.calls,
-        });
-        self.written += bytes.len() as u64;
-        Ok(())
+        self.add(self.frame(block))
+    }
+
+    /// Packs a block, without adding it.
+    pub fn frame(&self, block: &Block) -> Framed {
+        let window = block.window.clone();
+        let entry = Entry { kind: block.kind, offset: 0, window, calls: block.calls };
+        Framed { entry, bytes: block.to_bytes(self.compress) }
     }
 
     pub(crate) fn write_json(
@@ -74,11 +79,13 @@ impl<W: Write> Writer<W> {
         self.write(&Block::new(kind, contents))
     }
 
-    /// Adds a block as it is in another recording.
-    pub fn copy(&mut self, block: &Copied) -> io::Result<()> {
-        self.out.write_all(&block.bytes)?;
-        self.index.0.push(Entry { offset: self.written, ..block.entry.clone() });
-        self.written += block.bytes.len() as u64;
+    /// Adds a block that is packed, such as one of another recording with the same ids.
+    pub fn add(&mut self, Framed { entry, mut bytes }: Framed) -> io::Result<()> {
+        block::tell(&mut bytes, self.definitions);
+        self.out.write_all(&bytes)?;
+        self.definitions += u64::from(entry.kind.defines());
+        self.index.0.push(Entry { offset: self.written, ..entry });
+        self.written += bytes.len() as u64;
         Ok(())
     }
 
@@ -106,6 +113,12 @@ impl<W: Write> Writer<W> {
         self.written
     }
 
+    /// Bytes there will be, at most, when it is ended: all but what [`End`] says.
+    pub fn size_when_ended(&self) -> u64 {
+        let blocks = self.index.0.len() as u64 + 2;
+        self.written + blocks * MOST_OF_ENTRY + 2 * BLOCK_HEADER as u64 + TAIL as u64
+    }
+
     /// Leaves the recording as it is, without an end.
     pub fn into_inner(self) -> W {
         self.out
@@ -115,8 +128,7 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self, end: &End) -> io::Result<W> {
         self.write_json(BlockKind::End, end)?;
         let at = self.written;
-        let index = self.index.to_block();
-        self.out.write_all(&index.to_bytes(self.compress))?;
+        self.write(&self.index.to_block())?;
         self.out.write_all(&Index::tail(at))?;
         self.out.flush()?;
         Ok(self.out)

@@ -215,7 +215,7 @@ pub const TARGET: [Key<Target>; 41] = [
         Ok(c.what.probes.link = v.one_of(&words)?)
     }),
     target("ring_size", r#""512KiB""#, "Size of the ring buffer of each CPU, for each process.", |c, v| {
-        Ok(c.what.probes.ring_size = v.parsed(values::size)?)
+        Ok(c.what.probes.ring_size = v.parsed(values::ring_size)?)
     }),
     target(
         "spool",

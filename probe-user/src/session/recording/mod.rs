@@ -1,6 +1,9 @@
 //! The file that a session records into.
 
+mod files;
 mod segments;
+#[cfg(test)]
+mod segments_tests;
 
 use segments::Segments;
 pub use segments::{Kept, Limit};

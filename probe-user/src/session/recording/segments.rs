@@ -1,11 +1,12 @@
 //! One file after the other, or one that keeps the newest calls only.
 
-use anyhow::{Context, bail, ensure};
-use ctrace_core::record::{Block, BlockKind, Copied, Definitions, End, Recording, Start, Writer};
+use super::files::{numbered, open};
+use anyhow::Context;
+use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::{
     fs::File,
-    io::{BufWriter, ErrorKind, Read},
+    io::BufWriter,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -20,12 +21,16 @@ pub enum Limit {
     None,
     /// Keep the newest calls in so many bytes.
     Newest(u64),
-    /// Begin another file at this size, and keep so many.
+    /// Begin another file before one is larger than this, and keep so many.
     Rotate { at: u64, keep: Option<u32> },
 }
 
-/// Less would hold hardly a chunk.
-const LEAST: u64 = 1 << 20;
+/// What a file may say about its end.
+const ENDING: u64 = 4 << 10;
+/// Left for chunks without calls, so that the last one, which often is, begins no file.
+const WITHOUT_CALLS: u64 = 4 << 10;
+
+const NOT_BEGUN: &str = "the recording has not begun";
 
 /// The file in the making, and those before it.
 pub(super) struct Segments {
@@ -33,13 +38,17 @@ pub(super) struct Segments {
     limit: Limit,
     writer: Option<Writer<BufWriter<File>>>,
     file: Option<File>,
+    /// Names and paths that the next chunk needs: they go where it goes.
+    pending: Vec<Framed>,
+    /// Whether the file in the making has chunks.
+    has_chunks: bool,
     start: Start,
     /// What ids stand for: each file begins with it.
     definitions: Definitions,
     /// Number of the file in the making.
     number: u32,
-    /// Bytes in files that are done and kept.
-    done: Vec<u64>,
+    /// Files that are done and kept: their bytes, and where their last chunks end.
+    done: Vec<(u64, Nanos)>,
     /// Where the calls that are kept begin, if older ones were dropped.
     newest_from: Option<Nanos>,
     written: Arc<AtomicU64>,
@@ -61,15 +70,14 @@ impl Segments {
         limit: Limit,
         written: Arc<AtomicU64>,
     ) -> anyhow::Result<Self> {
-        if let Limit::Newest(bytes) | Limit::Rotate { at: bytes, .. } = limit {
-            ensure!(bytes >= LEAST, "--max-size and --rotate: at least 1MiB");
-        }
         let file = open(path)?;
         Ok(Self {
             path: path.to_owned(),
             limit,
             writer: None,
             file: Some(file),
+            pending: Vec::new(),
+            has_chunks: false,
             start: Start::default(),
             definitions: Definitions::default(),
             number: 0,
@@ -88,26 +96,47 @@ impl Segments {
     }
 
     pub(super) fn write(&mut self, block: Block) -> anyhow::Result<()> {
-        let is_chunk = block.kind == BlockKind::Calls;
-        let writer = self.writer.as_mut().context("the recording has not begun")?;
-        writer.write(&block)?;
-        self.definitions.note(&block);
-        if is_chunk {
-            writer.flush()?;
-            let size = writer.written();
-            match self.limit {
-                Limit::Newest(limit) if size > limit => self.shrink(limit)?,
-                Limit::Rotate { at, keep } if size > at => self.rotate(keep)?,
-                _ => {}
-            }
-            self.count();
+        let framed = self.writer.as_ref().map(|writer| writer.frame(&block)).context(NOT_BEGUN)?;
+        if block.kind != BlockKind::Calls {
+            self.definitions.note(&block);
+            self.pending.push(framed);
+            return Ok(());
         }
+        self.make_room(framed.size(), block.calls() > 0)?;
+        let writer = self.writer.as_mut().context(NOT_BEGUN)?;
+        self.pending.drain(..).try_for_each(|names| writer.add(names))?;
+        writer.add(framed)?;
+        writer.flush()?;
+        self.has_chunks = true;
+        self.definitions.note(&block);
+        self.count();
         Ok(())
+    }
+
+    /// For a chunk of this size.
+    fn make_room(&mut self, chunk: u64, has_calls: bool) -> anyhow::Result<()> {
+        let (Limit::Newest(limit) | Limit::Rotate { at: limit, .. }) = self.limit else {
+            return Ok(());
+        };
+        let ended = self.writer.as_ref().map_or(0, Writer::size_when_ended);
+        let pending: u64 = self.pending.iter().map(Framed::size).sum();
+        let left = ENDING + if has_calls { WITHOUT_CALLS } else { 0 };
+        if !self.has_chunks || ended + pending + chunk + left <= limit {
+            return Ok(());
+        }
+        match self.limit {
+            Limit::Rotate { keep, .. } => self.rotate(keep),
+            _ => self.shrink(limit),
+        }
     }
 
     fn count(&self) {
         let here = self.writer.as_ref().map_or(0, Writer::written);
-        self.written.store(self.done.iter().sum::<u64>() + here, Ordering::Relaxed);
+        self.written.store(self.bytes_done() + here, Ordering::Relaxed);
+    }
+
+    fn bytes_done(&self) -> u64 {
+        self.done.iter().map(|(bytes, _)| bytes).sum()
     }
 
     /// Ends the file and begins the next.
@@ -120,21 +149,20 @@ impl Segments {
         let target = self.start.target.clone();
         let end = End { end_ns: from, target, notes: vec![goes_on], ..End::default() };
         writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
-        self.done.push(size);
+        self.done.push((size, from));
         let file = open(&path).and_then(|file| Ok((file.set_len(0)?, file).1))?;
         let start = Start { start_ns: from, ..self.start.clone() };
         let mut writer = Writer::new(BufWriter::new(file), &start)?;
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut writer)?;
+        self.pending.clear();
+        self.has_chunks = false;
         self.writer = Some(writer);
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
         while self.done.len() >= keep {
             let oldest = self.number - self.done.len() as u32;
-            let oldest = numbered(&self.path, oldest);
-            let ended = Recording::open(File::open(&oldest)?).map(|recording| recording.period().1);
-            self.newest_from = ended.ok().or(self.newest_from);
-            std::fs::remove_file(oldest)?;
-            self.done.remove(0);
+            std::fs::remove_file(numbered(&self.path, oldest))?;
+            self.newest_from = Some(self.done.remove(0).1);
         }
         Ok(())
     }
@@ -155,8 +183,9 @@ impl Segments {
         let mut newer = Writer::new(BufWriter::new(new), &start)?;
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut newer)?;
+        self.pending.clear();
         for chunk in &kept {
-            newer.copy(&Copied::read(&old, chunk)?)?;
+            newer.add(Framed::read(&old, chunk)?)?;
         }
         newer.flush()?;
         std::fs::rename(&path, &self.path)?;
@@ -166,7 +195,7 @@ impl Segments {
     }
 
     pub(super) fn finish(mut self, mut end: End) -> anyhow::Result<Kept> {
-        let writer = self.writer.take().context("the recording has not begun")?;
+        let writer = self.writer.take().context(NOT_BEGUN)?;
         if let (Limit::Newest(_), Some(from)) = (self.limit, self.newest_from) {
             let before = from.since(self.start.start_ns).0 as f64 / 1e9;
             end.notes.push(format!(
@@ -175,54 +204,10 @@ impl Segments {
             ));
         }
         let file = writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
-        let bytes = self.done.iter().sum::<u64>() + file.metadata()?.len();
+        let bytes = self.bytes_done() + file.metadata()?.len();
         self.written.store(bytes, Ordering::Relaxed);
         let oldest = self.number - self.done.len() as u32;
         let files = (oldest..=self.number).map(|number| numbered(&self.path, number)).collect();
         Ok(Kept { bytes, files, newest_from: self.newest_from })
     }
-}
-
-/// `trace.ctrace`, `trace.1.ctrace`, …
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    match (number, path.extension()) {
-        (0, _) => path.to_owned(),
-        (_, Some(extension)) => {
-            let mut name = std::ffi::OsString::from(format!("{number}."));
-            name.push(extension);
-            path.with_extension(name)
-        }
-        (_, None) => path.with_extension(number.to_string()),
-    }
-}
-
-/// Opens for writing; what is no recording stays untouched.
-fn open(path: &Path) -> anyhow::Result<File> {
-    let cannot = || format!("cannot write {}", path.display());
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .with_context(cannot)?;
-    if !file.metadata().with_context(cannot)?.is_file() {
-        bail!("{}: a recording needs a file", cannot());
-    }
-    let mut head = [0; 8];
-    match file.read_exact(&mut head) {
-        Ok(()) if !ctrace_core::record::is_recording(&head) => {
-            bail!("{} is there already and is no recording; remove it first", path.display())
-        }
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            ensure!(
-                file.metadata()?.len() == 0,
-                "{} is there already and is no recording; remove it first",
-                path.display()
-            );
-        }
-        other => other.with_context(cannot)?,
-    }
-    std::io::Seek::rewind(&mut file)?;
-    Ok(file)
 }

@@ -129,8 +129,8 @@ fn summary(kept: &Kept, calls: u64, (start, end): (Nanos, Nanos), lost: &str) ->
     match &names[..] {
         [only] => format!("{only}: {of}, {bytes}, {lost}; `ctrace report {only}` shows them"),
         [first, .., last] => format!(
-            "{first} to {last}, {} files: {of}, {bytes}, {lost}; `ctrace report {last}` shows the \
-             newest of them",
+            "{first} to {last}, {} files: {of}, {bytes}, {lost}; `ctrace report` with the \
+             names of all shows them, with {last} the newest of them",
             names.len()
         ),
         [] => format!("{of}, {bytes}, {lost}"),

@@ -1,0 +1,136 @@
+//! The files of one recording that was rotated, looked at as one. They have their ids in common:
+//! each file begins with all that was defined before it.
+
+use super::index::ChunkEntry;
+use super::recording::Recording;
+use super::{ReadAt, Start};
+use crate::paths::Node;
+use std::io;
+
+/// Files one after the other. Blocks are never read across an edge.
+pub struct Joined<R> {
+    /// Where each begins.
+    parts: Vec<(u64, R)>,
+    len: u64,
+}
+
+impl<R: ReadAt> ReadAt for Joined<R> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let behind = self.parts.partition_point(|(begin, _)| *begin <= offset);
+        match behind.checked_sub(1).and_then(|at| self.parts.get(at)) {
+            Some((begin, part)) => part.read_at(bytes, offset - begin),
+            None => Ok(0),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.len)
+    }
+}
+
+/// Why files are not one recording.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// There are none.
+    #[error("there is no file to look at")]
+    Nothing,
+    /// The system refuses.
+    #[error("the files cannot be read: {0}")]
+    Io(io::Error),
+    /// Recorded at other times, or of something else.
+    #[error("{after} is not of the same recording as {before}: give the files of one `--rotate`")]
+    Unrelated {
+        /// The one that begins earlier.
+        before: String,
+        /// The other.
+        after: String,
+    },
+    /// A file between them is missing, or they are of the same time.
+    #[error(
+        "{after} does not go on where {before} ends: a file between them is missing, or one is \
+         given twice"
+    )]
+    Gap {
+        /// The one that begins earlier.
+        before: String,
+        /// The other.
+        after: String,
+    },
+}
+
+impl<R: ReadAt> Recording<R> {
+    /// Puts the files of one recording together, in whatever order they come. What they are called is
+    /// for the error.
+    pub fn join(mut files: Vec<(String, Self)>) -> Result<Recording<Joined<R>>, JoinError> {
+        files.sort_by_key(|(_, file)| file.start.start_ns);
+        let mut files = files.into_iter();
+        let (mut before, first) = files.next().ok_or(JoinError::Nothing)?;
+        let mut joined = Recording::of_one(first).map_err(JoinError::Io)?;
+        for (after, file) in files {
+            if !joined.is_of_one_run(&file) {
+                return Err(JoinError::Unrelated { before, after });
+            }
+            if !joined.ends_before(&file) {
+                return Err(JoinError::Gap { before, after });
+            }
+            joined.append(file).map_err(JoinError::Io)?;
+            before = after;
+        }
+        Ok(joined)
+    }
+}
+
+impl<R: ReadAt> Recording<Joined<R>> {
+    fn of_one(file: Recording<R>) -> io::Result<Self> {
+        let source = Joined { len: file.source.len()?, parts: vec![(0, file.source)] };
+        let Recording { start, end, functions, objects, threads, nodes, chunks, .. } = file;
+        let Recording { unreadable, room, .. } = file;
+        Ok(Self {
+            source,
+            start,
+            end,
+            functions,
+            objects,
+            threads,
+            nodes,
+            chunks,
+            unreadable,
+            room,
+        })
+    }
+
+    /// Whether what ids of both stand for is the same, as far as both have them.
+    fn is_of_one_run(&self, next: &Recording<R>) -> bool {
+        let start = Start { start_ns: next.start.start_ns, ..self.start.clone() };
+        let is_same =
+            |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
+        start == next.start
+            && self.functions.iter().zip(&next.functions).all(|(a, b)| a == b)
+            && self.nodes.iter().zip(&next.nodes).all(is_same)
+    }
+
+    /// Whether nothing is between them, as far as can be known: what is damaged may have no end.
+    fn ends_before(&self, next: &Recording<R>) -> bool {
+        let (end, begin) = (self.period().1, next.start.start_ns);
+        end == begin || self.end.is_none() && end < begin
+    }
+
+    fn append(&mut self, next: Recording<R>) -> io::Result<()> {
+        let (begin, len) = (self.source.len, next.source.len()?);
+        self.source.parts.push((begin, next.source));
+        self.source.len = begin.saturating_add(len);
+        let chunks = next.chunks.into_iter();
+        self.chunks.extend(
+            chunks.map(|chunk| ChunkEntry { offset: chunk.offset.saturating_add(begin), ..chunk }),
+        );
+        self.functions.extend(next.functions.into_iter().skip(self.functions.len()));
+        self.nodes.extend(next.nodes.into_iter().skip(self.nodes.len()));
+        let objects = next.objects.into_iter();
+        let objects: Vec<_> = objects.filter(|object| !self.objects.contains(object)).collect();
+        self.objects.extend(objects);
+        self.threads.extend(next.threads);
+        self.unreadable = self.unreadable.saturating_add(next.unreadable);
+        self.end = next.end;
+        Ok(())
+    }
+}
