@@ -38,9 +38,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 const CALM: Duration = Duration::from_secs(1);
 /// The same where a budget is to be kept.
 const WATCHFUL: Duration = Duration::from_millis(250);
-/// The same where only the next report needs the events. So much later it may be.
-const LAZY: (Duration, Duration) = (WATCHFUL, Duration::from_secs(4));
-const PASSES_PER_REPORT: u32 = 8;
+/// The same where only the next report needs the events, which has a pass of its own.
+const LAZY: Duration = Duration::from_secs(8);
 
 /// Reading a program takes memory: one session does at a time.
 static PLANNING: Mutex<()> = Mutex::new(());
@@ -152,7 +151,7 @@ impl Work {
 
     /// Between passes over the rings, when they do not fill.
     fn pause(&self, plan: &Plan) -> Duration {
-        let Target { what, flight, reports, .. } = &*self.target;
+        let Target { what, flight, .. } = &*self.target;
         if what.probes.budget.is_some() {
             WATCHFUL
         } else if flight.slow.is_some()
@@ -160,7 +159,7 @@ impl Work {
         {
             CALM
         } else {
-            (reports.interval / PASSES_PER_REPORT).clamp(LAZY.0, LAZY.1)
+            LAZY
         }
     }
 

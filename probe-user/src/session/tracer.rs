@@ -20,6 +20,7 @@ use super::{
     reader::{Batch, Reader},
     slowdown::Watch,
     status::Status,
+    timetable::Intervals,
     unarmed::Unarmed,
 };
 use crate::{
@@ -262,7 +263,9 @@ impl Tracer {
         let pace = self.parts.pace;
         let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
         let rings = self.parts.kernel.rings()?;
-        Reader::start(rings, adopted, news, pace).context("cannot start a thread")
+        let each = self.parts.output.interval().map(nanos);
+        let intervals = self.next_report.zip(each).map(|(end, each)| Intervals { end, each });
+        Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
@@ -317,7 +320,6 @@ impl Tracer {
             let followed: Vec<Pid> = self.followed.iter().copied().collect();
             followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
-        self.count_losses()?;
         let lost = self.parts.engine.lost();
         let written = self.parts.output.written();
         self.parts.status.show(self.parts.engine.counters(), lost, written);
