@@ -98,9 +98,14 @@ impl Finder {
         found
     }
 
-    /// Other targets: all processes are new again.
+    /// Other targets.
     pub(super) fn look_for(&mut self, targets: Vec<Arc<Target>>) {
         lock(&self.shared.interest).targets = targets;
+        self.look_again();
+    }
+
+    /// All processes are new.
+    pub(super) fn look_again(&mut self) {
         self.known.clear();
     }
 

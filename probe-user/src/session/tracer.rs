@@ -24,7 +24,7 @@ use super::{
     unarmed::Unarmed,
 };
 use crate::{
-    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role},
+    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role, Traced},
     target::{maps::MappedObject, process::Process},
     ui,
 };
@@ -241,6 +241,11 @@ impl Tracer {
     /// When calls began to count.
     pub fn start(&self) -> Nanos {
         self.start
+    }
+
+    /// The processes that are traced.
+    pub fn traced(&self) -> Traced {
+        self.parts.kernel.traced()
     }
 
     /// The target is gone. The record that tells it may be lost.
