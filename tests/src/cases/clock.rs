@@ -14,7 +14,7 @@ const TARGETS: &str = "[[target]]\nid = \"spin\"\nexe = \"DIR/spin\"\nfunctions 
 const DAY: i64 = 86_400;
 
 /// Steps of the clock touch no interval; `from` and `to` tell of them.
-pub fn clock_steps(env: &Env) -> Result<()> {
+pub(super) fn clock_steps(env: &Env) -> Result<()> {
     let dir = folder(env, &[("spin", &program("spin.c"))])?;
     let daemon = Daemon::start(env, dir, TARGETS)?;
     let target = daemon.target("spin", &["0", "20"])?;
