@@ -20,7 +20,7 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::{Kind, TRACED_HELD, TRACED_LAUNCHED};
+use ctrace_common::{Kind, NEW_PROGRAM, TRACED_HELD, TRACED_LAUNCHED};
 
 /// `SIGNAL_GROUP_EXIT`: the whole process was told to exit, with one status for all threads.
 const SIGNAL_GROUP_EXIT: u32 = 4;
@@ -102,7 +102,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
         let held = hold(task);
         control(task, Kind::Exec, current_comm(), old_tid as u64, held as u64);
         if settings::WAKE.load() != 0 {
-            news::wake();
+            news::wake(NEW_PROGRAM);
         }
     }
     0

@@ -16,10 +16,10 @@ pub fn tell(number: u32) -> u32 {
     0
 }
 
-/// Wakes who reads the rings; while they have not looked yet, that there is no room does not matter.
+/// Wakes who reads the rings, and says why; while they have not looked yet, that there is no room does not matter.
 #[cold]
 #[inline(never)]
-pub fn wake() -> u32 {
-    let _ = NEWS.output(0, WAKE);
+pub fn wake(why: u32) -> u32 {
+    let _ = NEWS.output(why, WAKE);
     0
 }

@@ -10,8 +10,8 @@ use crate::{atomic::exchange, maps::RINGS, news, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
 use core::{ffi::c_void, mem::transmute};
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, Control, Kind, PAGE_SLOTS, Page, READER_WORD, Record,
-    SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
+    COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, Control, Kind, PAGE_SLOTS, Page, READER_WORD,
+    RING_FILLS, Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
 };
 
 /// How often room is asked for while others are quicker: programs that preempt this one, or that run
@@ -58,7 +58,7 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     if settings::WAKE.load() != 0 {
         let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
         if (position ^ next) & (capacity() / 8) != 0 {
-            news::wake();
+            news::wake(RING_FILLS);
         }
     }
     Some(Room { first_page, position })

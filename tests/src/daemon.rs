@@ -7,6 +7,9 @@ use crate::targets::Build;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -31,15 +34,22 @@ pub fn folder(env: &Env, builds: &[(&str, &Build)]) -> Result<TempDir> {
 }
 
 impl Daemon {
-    /// `targets` is the rest of the file, in which `DIR` stands for the folder.
+    /// `targets` is the rest of the file, in which `DIR` stands for the folder; it may begin with
+    /// `rescan`.
     pub fn start(env: &Env, dir: TempDir, targets: &str) -> Result<Daemon> {
         configure(dir.path(), targets)?;
+        Daemon::start_again(env, dir)
+    }
+
+    /// In the folder of one that was killed.
+    pub fn start_again(env: &Env, dir: TempDir) -> Result<Daemon> {
         let mut command = Command::new(&env.ctrace);
         command.arg("daemon").arg("--config").arg(dir.path().join("ctrace.toml"));
         let running = Running::start(&mut command)?;
         let mut daemon = Daemon { running, ctrace: env.ctrace.clone(), dir };
-        let socket = daemon.socket();
-        wait_until("the daemon listens", || socket.exists() || !daemon.running.is_running())?;
+        wait_until("the daemon listens", || {
+            daemon.request(r#"{"v":1,"do":"status"}"#).is_ok() || !daemon.running.is_running()
+        })?;
         if !daemon.running.is_running() {
             bail!("it ended: {:?}", daemon.running.wait(LIMIT)?);
         }
@@ -91,6 +101,34 @@ impl Daemon {
         serde_json::from_str(&finished.stdout).context("the answer is no JSON")
     }
 
+    /// Past `ctrace ctl`: a line to the socket, and the line that comes back.
+    pub fn request(&self, line: &str) -> Result<Value> {
+        let mut stream = UnixStream::connect(self.socket())?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        writeln!(stream, "{line}")?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        serde_json::from_str(&answer).context("the answer is no JSON")
+    }
+
+    /// SIGKILL; the folder is left as it is.
+    pub fn kill(self) -> Result<(Finished, TempDir)> {
+        self.running.signal(Signal::KILL)?;
+        Ok((self.running.wait(LIMIT)?, self.dir))
+    }
+
+    /// Processes with probes in place, and their sessions.
+    pub fn sessions(&self) -> HashMap<i32, u64> {
+        let all = self.request(r#"{"v":1,"do":"targets"}"#).unwrap_or_default();
+        let targets = all["targets"].as_array().cloned().unwrap_or_default();
+        let processes = targets.iter().flat_map(|t| t["processes"].as_array().cloned()).flatten();
+        let traced = processes.filter(|process| process["state"] == "traced");
+        let ids = |process: Value| {
+            Some((process["pid"].as_i64()?.try_into().ok()?, process["session"].as_u64()?))
+        };
+        traced.filter_map(ids).collect()
+    }
+
     /// Processes with probes in place.
     pub fn traced(&self) -> Vec<i64> {
         let Ok(all) = self.ask(&["targets"]) else { return Vec::new() };
@@ -113,9 +151,10 @@ impl Daemon {
 
 fn configure(dir: &Path, targets: &str) -> Result<()> {
     let metrics = if targets.contains("[metrics]") { "" } else { "[metrics]\nlisten = \"off\"\n" };
-    let head =
-        "[daemon]\nsocket = \"DIR/socket\"\nrecordings = \"DIR/recordings\"\nrescan = \"5s\"\n";
-    let text = format!("{metrics}{head}{targets}").replace("DIR", &dir.display().to_string());
+    let rescan = if targets.starts_with("rescan") { "" } else { "rescan = \"5s\"\n" };
+    let head = "[daemon]\nsocket = \"DIR/socket\"\nrecordings = \"DIR/recordings\"\n";
+    let text =
+        format!("{metrics}{head}{rescan}{targets}").replace("DIR", &dir.display().to_string());
     Ok(std::fs::write(dir.join("ctrace.toml"), text)?)
 }
 
@@ -126,8 +165,8 @@ pub fn reports(text: &str) -> Result<Vec<Value>> {
 
 /// Reports of one session must lie end to end, and sums must not go back.
 pub fn check_reports(reports: &[Value]) -> Result<()> {
-    let mut ends = std::collections::HashMap::new();
-    let mut sums = std::collections::HashMap::new();
+    let mut ends = HashMap::new();
+    let mut sums = HashMap::new();
     for report in reports {
         let facts = &report["daemon"];
         let (session, target) = (facts["session"].to_string(), facts["target"].to_string());

@@ -20,6 +20,7 @@ pub mod prometheus;
 pub mod recorded;
 pub mod report;
 pub mod serve;
+pub mod soak;
 pub mod targets;
 pub mod tmux;
 pub mod tools;

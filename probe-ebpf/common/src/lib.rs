@@ -8,6 +8,7 @@ mod cookie;
 mod jump;
 mod loss;
 mod marker;
+mod news;
 mod record;
 mod ring;
 mod traced;
@@ -19,6 +20,7 @@ pub use marker::{
     BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD, BufferKey,
     FIRST_SLOT, SLOT_BYTES, ThreadBuffer,
 };
+pub use news::{NEW_PROGRAM, RING_FILLS};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
 pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,

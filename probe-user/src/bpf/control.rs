@@ -5,6 +5,7 @@ use super::{
     programs::{Program, Programs},
     sys::{self, AttachType},
 };
+use ctrace_core::units::Pid;
 use std::{
     ffi::CStr,
     os::fd::{AsFd as _, OwnedFd},
@@ -28,6 +29,15 @@ const TRACEPOINTS: [Tracepoint; 5] = [
     (Program::Exit, c"sched_process_exit", "sched_process_exit"),
     (Program::Rename, c"task_rename", "task_rename"),
 ];
+
+/// The processes that a session traces, as the kernel has them.
+pub struct Traced(Arc<OwnedFd>);
+
+impl Traced {
+    pub fn has(&self, pid: Pid) -> bool {
+        sys::map_lookup(self.0.as_fd(), pid.0, &mut [0]).is_ok()
+    }
+}
 
 pub(super) struct Control {
     /// Dropping one stops its program.
@@ -73,6 +83,10 @@ impl Control {
 }
 
 impl Control {
+    pub(super) fn traced(&self) -> Traced {
+        Traced(Arc::clone(&self.traced))
+    }
+
     /// That it is not there is as good.
     pub(super) fn forget(&self, pid: u32) {
         let _ = sys::map_delete(self.traced.as_fd(), pid);

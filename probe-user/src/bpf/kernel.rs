@@ -3,7 +3,7 @@
 use super::{
     BpfError, Diagnostics, LostCounter, News, Release, Rings,
     buffers::Buffers,
-    control::Control,
+    control::{Control, Traced},
     cpus::Cpus,
     features,
     jumps::Jumps,
@@ -95,7 +95,12 @@ impl Kernel {
         self.control.trace(pid.0, TRACED)
     }
 
-    /// The same for a process that is about to execute the command whose probes are in place. From
+    /// Those processes, and the children that they have forked meanwhile if those are followed.
+    pub fn traced(&self) -> Traced {
+        self.control.traced()
+    }
+
+    /// As [`Self::trace_process`] for a process that is about to execute the command whose probes are in place. From
     /// its next exec on it stops before each new program, until it gets SIGCONT.
     pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
         self.control.trace(pid.0, TRACED_LAUNCHED)

@@ -37,6 +37,7 @@ mod sys;
 
 pub use capabilities::{Capabilities, Capability};
 pub use clock::{now, own_time, sample};
+pub use control::Traced;
 pub use cpu_clock::CpuClock;
 pub use diagnostics::Diagnostics;
 pub use error::BpfError;

@@ -63,7 +63,7 @@ impl Supervisor {
                 "exe": running.facts.program.exe,
                 "session": running.id.0,
                 "since_s": running.since.elapsed().as_secs(),
-                "state": if running.is_armed { "traced" } else { "starting" },
+                "state": if running.is_armed() { "traced" } else { "starting" },
                 "last": seen,
             })
         });

@@ -4,10 +4,10 @@
 
 use super::{Event, config::Target};
 use crate::{
-    bpf::Starts,
+    bpf::{self, Starts},
     target::facts::{self, Program},
 };
-use ctrace_core::units::Pid;
+use ctrace_core::units::{Nanos, Pid};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::{
     collections::{HashMap, HashSet},
@@ -15,8 +15,11 @@ use std::{
     time::Duration,
 };
 
-/// Programs start in bursts, and many are over soon. To attach takes longer than this.
-const GATHERING: Duration = Duration::from_millis(20);
+/// Programs start in bursts, and many are over soon. To attach takes longer than the shortest pause;
+/// the longest comes where programs start without end.
+const GATHERING: (Nanos, Nanos) = (Nanos::from_millis(20), Nanos::from_millis(200));
+/// Between two rounds lies so many times the processor time of the first.
+const PAUSE_PER_ROUND: u64 = 1000;
 
 /// Looks at a process; after so many it is not new any more. What it is known by may change soon
 /// after its start (user, control group), and hardly ever later.
@@ -49,10 +52,12 @@ impl Finder {
         let finder = Arc::new(Shared { starts: starts.into(), interest: interest.into() });
         let shared = Arc::clone(&finder);
         std::thread::Builder::new().name("finder".into()).spawn(move || {
+            let (mut earliest, mut used) = (Nanos::ZERO, bpf::own_time());
             loop {
                 // A signal makes this an empty round.
                 let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], None);
-                std::thread::sleep(GATHERING);
+                let pause = earliest.since(bpf::now()).clamp(GATHERING.0, GATHERING.1);
+                std::thread::sleep(Duration::from_nanos(pause.0));
                 let mut started = Vec::new();
                 let all = lock(&shared.starts).drain(|pid| started.push(pid));
                 let interest = lock(&shared.interest);
@@ -66,6 +71,9 @@ impl Finder {
                 if !listening {
                     return;
                 }
+                let before = std::mem::replace(&mut used, bpf::own_time());
+                let round = used.since(before).0;
+                earliest = bpf::now().saturating_add(Nanos(round.saturating_mul(PAUSE_PER_ROUND)));
             }
         })?;
         Ok(Self { shared: finder, known: HashMap::new() })
@@ -90,9 +98,14 @@ impl Finder {
         found
     }
 
-    /// Other targets: all processes are new again.
+    /// Other targets.
     pub(super) fn look_for(&mut self, targets: Vec<Arc<Target>>) {
         lock(&self.shared.interest).targets = targets;
+        self.look_again();
+    }
+
+    /// All processes are new.
+    pub(super) fn look_again(&mut self) {
         self.known.clear();
     }
 

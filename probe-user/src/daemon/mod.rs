@@ -1,14 +1,15 @@
 //! `ctrace daemon`: traces chosen processes for as long as they live, for as long as the machine
 //! runs.
 //!
-//! [`supervisor`] is the one thread that decides; everything reaches it as an [`Event`]. [`finder`]
-//! says which processes there are. Each traced process has a session on threads of its own
+//! [`supervisor`] is the one thread that decides ([`choosing`]: which processes to trace); everything
+//! reaches it as an [`Event`]. [`finder`] says which processes there are. Each traced process has a session on threads of its own
 //! ([`session`]), which is what `ctrace attach` does; what the sessions see goes through the
 //! [`hub`], and from there to reports and to whoever asks ([`control`]).
 
 pub mod accounts;
 pub mod asked;
 pub mod backoff;
+pub mod choosing;
 pub mod config;
 pub mod control;
 pub mod finder;
@@ -29,6 +30,7 @@ pub mod totals;
 
 pub use supervisor::run;
 
+use crate::bpf::Traced;
 use ctrace_core::units::Pid;
 
 /// What happens, to the supervisor.
@@ -49,7 +51,7 @@ pub struct SessionId(pub u64);
 
 /// How far a session is.
 pub enum Progress {
-    /// Its probes are in place.
-    Armed,
+    /// Its probes are in place; the processes that it traces are these.
+    Armed(Traced),
     Ended(Result<(), String>),
 }

@@ -9,7 +9,7 @@ use super::{
     recordings::{Place, Recordings},
 };
 use crate::{
-    bpf,
+    bpf::{self, Traced},
     cli::WhatArgs,
     session::{
         Setup,
@@ -38,9 +38,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 const CALM: Duration = Duration::from_secs(1);
 /// The same where a budget is to be kept.
 const WATCHFUL: Duration = Duration::from_millis(250);
-/// The same where only the next report needs the events. So much later it may be.
-const LAZY: (Duration, Duration) = (WATCHFUL, Duration::from_secs(4));
-const PASSES_PER_REPORT: u32 = 8;
+/// The same where only the next report needs the events, which has a pass of its own.
+const LAZY: Duration = Duration::from_secs(8);
 
 /// Reading a program takes memory: one session does at a time.
 static PLANNING: Mutex<()> = Mutex::new(());
@@ -52,7 +51,8 @@ pub(super) struct Running {
     pub(super) facts: Facts,
     pub(super) commands: UnboundedSender<Command>,
     pub(super) since: Instant,
-    pub(super) is_armed: bool,
+    /// Once its probes are in place.
+    pub(super) traced: Option<Traced>,
     /// Asked for by hand: stays whatever the configuration says.
     pub(super) by_hand: bool,
     pub(super) is_stopping: bool,
@@ -61,6 +61,15 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn pid(&self) -> Pid {
         self.facts.pid
+    }
+
+    pub(super) fn is_armed(&self) -> bool {
+        self.traced.is_some()
+    }
+
+    /// Whether this process is among those that it traces by now.
+    pub(super) fn traces(&self, pid: Pid) -> bool {
+        self.traced.as_ref().is_some_and(|traced| traced.has(pid))
     }
 
     /// Asks it to end; its end is told.
@@ -104,7 +113,7 @@ pub(super) fn start(
         facts,
         commands,
         since: Instant::now(),
-        is_armed: false,
+        traced: None,
         by_hand,
         is_stopping: false,
     })
@@ -142,17 +151,18 @@ impl Work {
         planned.setup.flight =
             flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
         let mut tracer = planned.arm(&process, self.output())?;
+        let traced = tracer.traced();
         let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
         trace::run(&mut tracer, watched, ending, || {
             // The supervisor is gone only when all is over.
-            let _ = self.events.send(Event::Session(self.id, Progress::Armed));
+            let _ = self.events.send(Event::Session(self.id, Progress::Armed(traced)));
             Ok(())
         })
     }
 
     /// Between passes over the rings, when they do not fill.
     fn pause(&self, plan: &Plan) -> Duration {
-        let Target { what, flight, reports, .. } = &*self.target;
+        let Target { what, flight, .. } = &*self.target;
         if what.probes.budget.is_some() {
             WATCHFUL
         } else if flight.slow.is_some()
@@ -160,7 +170,7 @@ impl Work {
         {
             CALM
         } else {
-            (reports.interval / PASSES_PER_REPORT).clamp(LAZY.0, LAZY.1)
+            LAZY
         }
     }
 

@@ -11,13 +11,13 @@ use super::{
     metrics::service::Service,
     notify::Manager,
     recordings::Recordings,
-    session::{self, Running, Shared},
+    session::Running,
     signals::{self, Asked},
     told::Told,
 };
 use crate::{
-    bpf,
-    target::facts::{self, Facts},
+    bpf::{self, Traced},
+    target::facts,
     ui,
 };
 use anyhow::Context;
@@ -129,7 +129,7 @@ impl Supervisor {
         match event {
             Event::Started(pid) => self.consider(pid),
             Event::StartsLost => self.next_scan = Instant::now(),
-            Event::Session(id, Progress::Armed) => self.armed(id),
+            Event::Session(id, Progress::Armed(traced)) => self.armed(id, traced),
             Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
             Event::Signal(Asked::Reload) => {
                 // That it failed was said.
@@ -163,130 +163,27 @@ impl Supervisor {
         due.into_iter().for_each(|pid| self.consider(pid));
     }
 
-    /// A process is there: is it a target's, and is it traced?
-    fn consider(&mut self, pid: Pid) {
-        if pid.0 == std::process::id() {
-            return;
-        }
-        let Some(facts) = Facts::of(pid) else {
-            self.retries.remove(&pid);
-            self.let_go.remove(&pid);
-            return;
-        };
-        let mut matching = self.targets.iter().filter(|target| target.matching.matches(&facts));
-        let wanted = matching.next().map(Arc::clone);
-        if let (Some(wanted), Some(other)) = (&wanted, matching.next()) {
-            self.told.twice_matched(&wanted.id, &other.id, pid.0);
-        }
-        let wanted = wanted
-            .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
-        if let Some(running) = self.sessions.get_mut(&pid) {
-            let is_right = wanted.as_ref() == Some(&running.target)
-                && running.facts.start_time == facts.start_time;
-            if !is_right && !running.by_hand {
-                // Its end brings us here again.
-                running.stop();
-            }
-            return;
-        }
-        let Some(target) = wanted else {
-            self.retries.remove(&pid);
-            return;
-        };
-        let retry = self.retries.get(&pid).filter(|retry| retry.start_time == facts.start_time);
-        if retry.is_some_and(|retry| retry.at > Instant::now()) || self.is_followed(&target, pid) {
-            return;
-        }
-        if let Err(why) = self.has_room(&target) {
-            self.told.say(&target.id, &why);
-            self.try_later(&facts);
-            if let Some(retry) = self.retries.get_mut(&pid) {
-                retry.waits_for_room = true;
-            }
-            return;
-        }
-        self.start(target, facts, false);
-    }
-
-    /// Whether a session of its parent, or of that one's, traces it already.
-    fn is_followed(&self, target: &Target, pid: Pid) -> bool {
-        const FAR: usize = 64;
-        if !target.what.probes.follow {
-            return false;
-        }
-        let ancestors = std::iter::successors(facts::parent(pid), |pid| facts::parent(*pid));
-        ancestors.take(FAR).any(|pid| {
-            self.sessions.get(&pid).is_some_and(|running| running.target.id == target.id)
-        })
-    }
-
-    pub(super) fn has_room(&self, target: &Target) -> Result<(), String> {
-        let of_target = self.sessions.values().filter(|running| running.target.id == target.id);
-        if of_target.count() >= target.max_processes as usize {
-            let most = target.max_processes;
-            return Err(format!("more than {most} processes; the others wait (max_processes)"));
-        }
-        let most = self.config.daemon.max_processes;
-        if self.sessions.len() >= most as usize {
-            return Err(format!(
-                "more than {most} processes of all targets; it waits (max_processes of [daemon])"
-            ));
-        }
-        Ok(())
-    }
-
-    pub(super) fn start(
-        &mut self,
-        target: Arc<Target>,
-        facts: Facts,
-        by_hand: bool,
-    ) -> Option<SessionId> {
-        let id = SessionId(self.last_session.0 + 1);
-        self.last_session = id;
-        self.hub.metrics().begin(id, &target.id.0);
-        let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
-        match started {
-            Ok(running) => {
-                self.finder.watch(facts.pid);
-                self.sessions.insert(facts.pid, running);
-                Some(id)
-            }
-            Err(error) => {
-                self.hub.metrics().end(id);
-                ui::say(&format!("cannot start a thread for process {}: {error}", facts.pid.0));
-                self.try_later(&facts);
-                None
-            }
-        }
-    }
-
-    fn shared(&self) -> Shared {
-        Shared {
-            hub: Arc::clone(&self.hub),
-            recordings: Arc::clone(&self.recordings),
-            events: self.events.clone(),
-        }
-    }
-
-    fn try_later(&mut self, facts: &Facts) -> bool {
-        let before = self.retries.get(&facts.pid);
-        let retry = Retry::after(before, facts.start_time, Instant::now());
-        let is_worth_a_word = retry.is_worth_a_word();
-        self.retries.insert(facts.pid, retry);
-        is_worth_a_word
-    }
-
-    fn armed(&mut self, id: SessionId) {
+    fn armed(&mut self, id: SessionId, traced: Traced) {
         let Some(running) = self.sessions.values_mut().find(|running| running.id == id) else {
             return;
         };
-        running.is_armed = true;
+        running.traced = Some(traced);
+        let follows = running.target.what.probes.follow;
         self.hub.metrics().armed(id, running.commands.clone());
         let (pid, target) = (running.pid(), running.target.id.clone());
         self.hub.began(&target, id);
         self.retries.remove(&pid);
         self.told.forget(&target);
         tracing::info!("target {target}: process {} is traced", pid.0);
+        if follows {
+            self.look_at_all();
+        }
+    }
+
+    /// Children that were there before a session of their parent, or are after it, need their own.
+    fn look_at_all(&mut self) {
+        self.finder.look_again();
+        self.next_scan = Instant::now();
     }
 
     fn ended(&mut self, id: SessionId, result: Result<(), String>) {
@@ -295,6 +192,9 @@ impl Supervisor {
         let Some(running) = self.sessions.remove(&pid) else { return };
         self.hub.ended(&running.target.id, id);
         self.finder.unwatch(pid);
+        if running.target.what.probes.follow {
+            self.look_at_all();
+        }
         let is_there = facts::birth(pid).is_some_and(|birth| birth.0 == running.facts.start_time);
         match result {
             Err(_) if !is_there => {}

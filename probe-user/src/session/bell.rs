@@ -2,6 +2,7 @@
 //! wants to know what there is or wants it to end, or the programs, because a ring fills.
 
 use crate::bpf::News;
+use ctrace_common::NEW_PROGRAM;
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
     io,
@@ -27,7 +28,10 @@ impl Caller {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     ByTime,
+    /// One fills.
     ByRing,
+    /// The target runs another one.
+    ByProgram,
     BySession,
 }
 
@@ -58,7 +62,11 @@ impl Bell {
         let _ = poll(&mut fds, timeout.as_ref());
         let mut woken = Woken::ByTime;
         if let Some(news) = &mut self.news {
-            news.drain(|_| woken = Woken::ByRing);
+            news.drain(|number| match number {
+                NEW_PROGRAM => woken = Woken::ByProgram,
+                _ if woken == Woken::ByTime => woken = Woken::ByRing,
+                _ => {}
+            });
         }
         match io::read(&*self.called.0, &mut [0; 8]) {
             Ok(_) => Woken::BySession,

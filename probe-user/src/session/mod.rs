@@ -28,6 +28,7 @@ pub mod sink;
 pub mod slowdown;
 pub mod spill;
 pub mod status;
+pub mod timetable;
 pub mod trace;
 pub mod tracer;
 pub mod unarmed;

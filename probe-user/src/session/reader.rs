@@ -10,6 +10,7 @@ use super::{
     buffers::{Buffers, OwnedBuffer},
     pace::Pace,
     room,
+    timetable::{Intervals, Timetable},
 };
 use crate::bpf::{self, News, Rings};
 use ctrace_common::{CONTROL_LEN, Control, Kind};
@@ -18,32 +19,21 @@ use ctrace_core::{
     marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
     units::{Nanos, Pid, Tid},
 };
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+    mpsc,
 };
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How long events wait for older ones from other CPUs.
 pub const HOLD: Nanos = Nanos::from_millis(100);
 
-/// Between passes when much happens.
-const BUSY_PAUSE: Duration = Duration::from_millis(5);
-/// After the programs woke the reader: what they told is in order by then.
-const SETTLING_PAUSE: Duration = Duration::from_millis(150);
 /// Between looks into marker buffers: the shortest and the longest pause.
 const LOOKS_PAUSE: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_millis(500));
 /// A pause is so many times the processor time of the look before: with ten thousand threads a look
 /// takes milliseconds, however little they do. Events wait for it.
 const PAUSE_PER_LOOK: u64 = 20;
-/// A ring filled beyond this since the last pass is much.
-const BUSY_FILL: f64 = 1.0 / 32.0;
-/// The same where the programs wake the reader.
-const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 /// A batch is sent at this size, in the middle of a pass if need be.
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches in flight: what waits for a slow report, or while others take the processors. The fewest
@@ -124,16 +114,18 @@ impl Reader {
         adopted: mpsc::Receiver<OwnedBuffer>,
         news: Option<News>,
         pace: Pace,
+        intervals: Option<Intervals>,
     ) -> std::io::Result<(Self, Receiver<Batch>)> {
         let (sender, receiver) = channel(batches(pace));
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let mut source = Source::new(rings, adopted);
+        let mut timetable = Timetable::new(pace, intervals);
         let mut bell = Bell::new(news)?;
         let caller = bell.caller();
         std::thread::Builder::new()
             .name("reader".into())
-            .spawn(move || source.run(&sender, &seen, &mut bell, pace))?;
+            .spawn(move || source.run(&sender, &seen, &mut bell, &mut timetable))?;
         Ok((Self { stop, caller }, receiver))
     }
 
@@ -184,15 +176,20 @@ impl Source {
         Self { rings, buffers, looks_pause, adopted, changes, unblocked }
     }
 
-    fn run(&mut self, sender: &Sender<Batch>, stop: &AtomicBool, bell: &mut Bell, pace: Pace) {
-        let mut pause = BUSY_PAUSE;
+    fn run(
+        &mut self,
+        sender: &Sender<Batch>,
+        stop: &AtomicBool,
+        bell: &mut Bell,
+        timetable: &mut Timetable,
+    ) {
         let mut woken = Woken::ByTime;
         loop {
             let fill = self.rings.fill();
             let kind = match woken {
                 _ if stop.load(Ordering::Acquire) => Pass::Last,
                 Woken::BySession => Pass::Answer,
-                Woken::ByTime | Woken::ByRing => Pass::Usual,
+                Woken::ByTime | Woken::ByRing | Woken::ByProgram => Pass::Usual,
             };
             if kind != Pass::Usual {
                 // What is read in buffers comes out with the pass after. The last look finds those,
@@ -205,11 +202,8 @@ impl Source {
             if !self.pass(sender, kind) || kind == Pass::Last {
                 return;
             }
-            pause = match woken {
-                Woken::ByRing => SETTLING_PAUSE,
-                Woken::ByTime | Woken::BySession => next_pause(pause, fill, pace),
-            };
-            woken = bell.sleep(pause);
+            let settled = self.seen_all_to().since(HOLD);
+            woken = bell.sleep(timetable.pause(woken, fill, settled, bpf::now()));
         }
     }
 
@@ -291,12 +285,6 @@ fn batches_in(memory: u64) -> usize {
     usize::try_from(room).unwrap_or(usize::MAX).clamp(BATCHES.0, BATCHES.1)
 }
 
-/// Short as soon as a ring fills, and longer step by step while all are nearly empty.
-fn next_pause(pause: Duration, fill: f64, pace: Pace) -> Duration {
-    let busy = if pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
-    if fill > busy { BUSY_PAUSE } else { (pause * 2).min(pace.pass) }
-}
-
 /// How long after a look that took so much processor time the next one begins.
 fn pause_after(look: Nanos) -> Nanos {
     Nanos(look.0.saturating_mul(PAUSE_PER_LOOK)).clamp(LOOKS_PAUSE.0, LOOKS_PAUSE.1)
@@ -327,19 +315,6 @@ fn change(record: &[u8]) -> Option<(Nanos, Change)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passes_are_frequent_only_while_a_ring_fills() {
-        let mut pause = BUSY_PAUSE;
-        for _ in 0..10 {
-            pause = next_pause(pause, 0.001, Pace::PROMPT);
-        }
-        assert_eq!(pause, Pace::PROMPT.pass);
-        assert_eq!(next_pause(pause, 0.1, Pace::PROMPT), BUSY_PAUSE);
-        let calm = Pace::calm(Duration::from_secs(1));
-        assert!(next_pause(pause, 0.1, calm) > BUSY_PAUSE);
-        assert_eq!(next_pause(pause, 0.6, calm), BUSY_PAUSE);
-    }
 
     #[test]
     fn looks_take_a_twentieth_of_the_time_at_most() {

@@ -20,10 +20,11 @@ use super::{
     reader::{Batch, Reader},
     slowdown::Watch,
     status::Status,
+    timetable::Intervals,
     unarmed::Unarmed,
 };
 use crate::{
-    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role},
+    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role, Traced},
     target::{maps::MappedObject, process::Process},
     ui,
 };
@@ -242,6 +243,11 @@ impl Tracer {
         self.start
     }
 
+    /// The processes that are traced.
+    pub fn traced(&self) -> Traced {
+        self.parts.kernel.traced()
+    }
+
     /// The target is gone. The record that tells it may be lost.
     pub fn target_ended(&mut self, exit: Option<TargetExit>) {
         self.parts.target.exit = self.parts.target.exit.or(exit);
@@ -262,7 +268,9 @@ impl Tracer {
         let pace = self.parts.pace;
         let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
         let rings = self.parts.kernel.rings()?;
-        Reader::start(rings, adopted, news, pace).context("cannot start a thread")
+        let each = self.parts.output.interval().map(nanos);
+        let intervals = self.next_report.zip(each).map(|(end, each)| Intervals { end, each });
+        Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
@@ -317,7 +325,6 @@ impl Tracer {
             let followed: Vec<Pid> = self.followed.iter().copied().collect();
             followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
-        self.count_losses()?;
         let lost = self.parts.engine.lost();
         let written = self.parts.output.written();
         self.parts.status.show(self.parts.engine.counters(), lost, written);

@@ -217,11 +217,13 @@ pub(super) fn text(bytes: &[u8]) -> String {
 
 pub(super) fn read_stat(pid: u32) -> Result<Stat, ProcessError> {
     let path = proc_path(pid, "stat");
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
+    // In one piece: `fs::read` begins with small ones, and the kernel makes the text at the first.
+    let mut bytes = [0; 1024];
+    let length = match fs::File::open(&path).and_then(|mut file| file.read(&mut bytes)) {
+        Ok(length) => length,
         Err(error) => return Err(stat_error(pid, &path, error)),
     };
-    parse_stat(&bytes).ok_or_else(|| ProcessError::Io {
+    parse_stat(&bytes[..length]).ok_or_else(|| ProcessError::Io {
         path: path.display().to_string(),
         error: io::Error::from(io::ErrorKind::InvalidData),
     })

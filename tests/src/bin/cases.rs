@@ -5,7 +5,7 @@
 //! `skipped NAME: why`) and a last line `cases: N passed, N failed, N skipped`.
 
 use anyhow::{Context, Result, bail};
-use ctrace_tests::cases::{CASES, MANY, builds};
+use ctrace_tests::cases::{self, MANY, builds};
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::gate;
 use ctrace_tests::targets::Targets;
@@ -19,7 +19,7 @@ fn main() -> Result<ExitCode> {
         Some("build") => build(Path::new(arguments.get(1).context("cases build DIR")?)),
         Some("run") => run(&arguments[1..]),
         Some("list") => {
-            CASES.iter().for_each(|case| println!("{}", case.name));
+            cases::all().for_each(|case| println!("{}", case.name));
             Ok(ExitCode::SUCCESS)
         }
         _ => bail!(
@@ -66,14 +66,12 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
             name => names.push(name.to_owned()),
         }
     }
-    if let Some(unknown) =
-        names.iter().chain(&after).find(|name| ctrace_tests::cases::find(name).is_none())
-    {
+    if let Some(unknown) = names.iter().chain(&after).find(|name| cases::find(name).is_none()) {
         bail!("no case {unknown}; `cases list` shows them");
     }
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    let begin = after.and_then(|after| CASES.iter().position(|case| case.name == after));
-    for case in &CASES[begin.map_or(0, |last| last + 1)..] {
+    let begin = after.and_then(|after| cases::all().position(|case| case.name == after));
+    for case in cases::all().skip(begin.map_or(0, |last| last + 1)) {
         if !names.is_empty() && !names.iter().any(|name| name == case.name) {
             continue;
         }

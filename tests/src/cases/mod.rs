@@ -4,6 +4,7 @@
 
 mod attach;
 mod calls;
+mod clock;
 mod held;
 mod markers;
 mod objects;
@@ -42,7 +43,7 @@ const fn case(name: &'static str, check: fn(&Env) -> Result<()>) -> Case {
     Case { name, check, unsuited: any_link }
 }
 
-/// Every check, by name.
+/// Every check that disturbs nobody, by name.
 pub const CASES: &[Case] = &[
     case("counts", calls::counts),
     case("counts_by_ret_sites", calls::counts_by_ret_sites),
@@ -101,9 +102,17 @@ pub const CASES: &[Case] = &[
     Case { name: "a_thousand_functions", check: calls::a_thousand_functions, unsuited: not_perf },
 ];
 
+/// Those that change what all processes of a machine share.
+const MACHINE_CASES: &[Case] = &[case("clock_steps", clock::clock_steps)];
+
+/// What is checked in a machine of one's own.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(MACHINE_CASES)
+}
+
 /// The check of this name.
 pub fn find(name: &str) -> Option<&'static Case> {
-    CASES.iter().find(|case| case.name == name)
+    all().find(|case| case.name == name)
 }
 
 /// The programs the table runs, for a machine that cannot build them.

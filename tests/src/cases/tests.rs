@@ -5,8 +5,8 @@ use crate::targets::Targets;
 
 #[test]
 fn names_are_unique() {
-    for (index, case) in CASES.iter().enumerate() {
-        assert!(CASES[..index].iter().all(|other| other.name != case.name), "{}", case.name);
+    for (index, case) in all().enumerate() {
+        assert!(all().take(index).all(|other| other.name != case.name), "{}", case.name);
         assert!(find(case.name).is_some());
     }
 }

@@ -4,6 +4,7 @@
 
 mod attach;
 mod call;
+mod daemon;
 mod engine;
 mod exports;
 mod footprint;
@@ -65,6 +66,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("engine", engine::run),
     ("exports", exports::run),
     ("footprint", footprint::run),
+    ("daemon", daemon::run),
     ("marker-cost", marker::cost),
     ("marker-peers", marker::peers),
     ("marker-rate", marker::rate),

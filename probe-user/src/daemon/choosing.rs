@@ -1,0 +1,135 @@
+//! Which processes get sessions: those that a target asks for, while there is room, unless a session
+//! traces them already.
+
+use super::{
+    SessionId,
+    backoff::Retry,
+    config::Target,
+    session::{self, Running, Shared},
+    supervisor::Supervisor,
+};
+use crate::{
+    target::facts::{self, Facts},
+    ui,
+};
+use ctrace_core::units::Pid;
+use std::{sync::Arc, time::Instant};
+
+impl Supervisor {
+    /// A process is there: is it a target's, and is it traced?
+    pub(super) fn consider(&mut self, pid: Pid) {
+        if pid.0 == std::process::id() {
+            return;
+        }
+        let Some(facts) = Facts::of(pid) else {
+            self.retries.remove(&pid);
+            self.let_go.remove(&pid);
+            return;
+        };
+        let mut matching = self.targets.iter().filter(|target| target.matching.matches(&facts));
+        let wanted = matching.next().map(Arc::clone);
+        if let (Some(wanted), Some(other)) = (&wanted, matching.next()) {
+            self.told.twice_matched(&wanted.id, &other.id, pid.0);
+        }
+        let wanted = wanted
+            .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
+        if let Some(running) = self.sessions.get_mut(&pid) {
+            let is_right = wanted.as_ref() == Some(&running.target)
+                && running.facts.start_time == facts.start_time;
+            if !is_right && !running.by_hand {
+                // Its end brings us here again.
+                running.stop();
+            }
+            return;
+        }
+        let Some(target) = wanted else {
+            self.retries.remove(&pid);
+            return;
+        };
+        let retry = self.retries.get(&pid).filter(|retry| retry.start_time == facts.start_time);
+        if retry.is_some_and(|retry| retry.at > Instant::now()) || self.is_followed(&target, pid) {
+            return;
+        }
+        if let Err(why) = self.has_room(&target) {
+            self.told.say(&target.id, &why);
+            self.try_later(&facts);
+            if let Some(retry) = self.retries.get_mut(&pid) {
+                retry.waits_for_room = true;
+            }
+            return;
+        }
+        self.start(target, facts, false);
+    }
+
+    /// Whether a session of its target traces it as the child of another process. One that has no
+    /// probes yet traces what an ancestor forks from now on, perhaps this one.
+    fn is_followed(&self, target: &Target, pid: Pid) -> bool {
+        const FAR: usize = 64;
+        if !target.what.probes.follow {
+            return false;
+        }
+        let is_its = |running: &&Running| running.target.id == target.id;
+        if self.sessions.values().filter(is_its).any(|running| running.traces(pid)) {
+            return true;
+        }
+        let ancestors = std::iter::successors(facts::parent(pid), |pid| facts::parent(*pid));
+        let mut sessions = ancestors.take(FAR).filter_map(|pid| self.sessions.get(&pid));
+        sessions.any(|running| is_its(&running) && !running.is_armed())
+    }
+
+    pub(super) fn has_room(&self, target: &Target) -> Result<(), String> {
+        let of_target = self.sessions.values().filter(|running| running.target.id == target.id);
+        if of_target.count() >= target.max_processes as usize {
+            let most = target.max_processes;
+            return Err(format!("more than {most} processes; the others wait (max_processes)"));
+        }
+        let most = self.config.daemon.max_processes;
+        if self.sessions.len() >= most as usize {
+            return Err(format!(
+                "more than {most} processes of all targets; it waits (max_processes of [daemon])"
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn start(
+        &mut self,
+        target: Arc<Target>,
+        facts: Facts,
+        by_hand: bool,
+    ) -> Option<SessionId> {
+        let id = SessionId(self.last_session.0 + 1);
+        self.last_session = id;
+        self.hub.metrics().begin(id, &target.id.0);
+        let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
+        match started {
+            Ok(running) => {
+                self.finder.watch(facts.pid);
+                self.sessions.insert(facts.pid, running);
+                Some(id)
+            }
+            Err(error) => {
+                self.hub.metrics().end(id);
+                ui::say(&format!("cannot start a thread for process {}: {error}", facts.pid.0));
+                self.try_later(&facts);
+                None
+            }
+        }
+    }
+
+    fn shared(&self) -> Shared {
+        Shared {
+            hub: Arc::clone(&self.hub),
+            recordings: Arc::clone(&self.recordings),
+            events: self.events.clone(),
+        }
+    }
+
+    pub(super) fn try_later(&mut self, facts: &Facts) -> bool {
+        let before = self.retries.get(&facts.pid);
+        let retry = Retry::after(before, facts.start_time, Instant::now());
+        let is_worth_a_word = retry.is_worth_a_word();
+        self.retries.insert(facts.pid, retry);
+        is_worth_a_word
+    }
+}

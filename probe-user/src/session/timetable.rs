@@ -1,0 +1,124 @@
+//! When the reader passes over the rings next, if nothing calls it: soon while they fill, as soon as
+//! the interval of a report is complete, and else as seldom as the session can do with. Sessions of
+//! one daemon pass at the same times: the second to wake finds warm caches and a processor that is
+//! awake.
+
+use super::{bell::Woken, pace::Pace, reader::HOLD};
+use ctrace_core::units::Nanos;
+use std::time::Duration;
+
+/// Between passes when much happens.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// After word of a new program: what was told is in order by then.
+const SETTLING_PAUSE: Duration = Duration::from_millis(150);
+/// While a report waits for a record that is still being written, or for marker buffers.
+const LATE_PAUSE: Duration = Duration::from_millis(50);
+/// A ring filled beyond this since the last pass is much.
+const BUSY_FILL: f64 = 1.0 / 32.0;
+/// The same where the programs wake the reader.
+const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
+
+/// Intervals, of which each has a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Intervals {
+    /// Where the one that is not reported yet ends.
+    pub end: Nanos,
+    pub each: Nanos,
+}
+
+pub struct Timetable {
+    pace: Pace,
+    /// Grows step by step while all rings are nearly empty.
+    pause: Duration,
+    intervals: Option<Intervals>,
+}
+
+impl Timetable {
+    pub fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
+        Self { pace, pause: BUSY_PAUSE, intervals }
+    }
+
+    /// The pause after a pass, for which the reader was `woken` while a ring was filled to `fill`,
+    /// and by which everything before `settled` is there.
+    pub fn pause(&mut self, woken: Woken, fill: f64, settled: Nanos, now: Nanos) -> Duration {
+        let busy = if self.pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
+        self.pause = match woken {
+            _ if fill > busy => BUSY_PAUSE,
+            Woken::ByProgram => SETTLING_PAUSE.min(self.pace.pass),
+            // It wakes again.
+            Woken::ByRing => self.pause,
+            Woken::ByTime | Woken::BySession => (self.pause * 2).min(self.pace.pass),
+        };
+        self.together(now).min(self.until_report(settled, now))
+    }
+
+    /// The usual pause, to a time that is that of the others.
+    fn together(&self, now: Nanos) -> Duration {
+        let pass = self.pace.pass;
+        if !self.pace.wakes || self.pause < pass {
+            return self.pause;
+        }
+        let each = pass.as_nanos() as u64;
+        Duration::from_nanos(each - now.0 % each)
+    }
+
+    fn until_report(&mut self, settled: Nanos, now: Nanos) -> Duration {
+        let Some(Intervals { end, each }) = &mut self.intervals else { return Duration::MAX };
+        while *end <= settled {
+            *end = end.saturating_add((*each).max(Nanos(1)));
+        }
+        match end.saturating_add(HOLD).since(now) {
+            Nanos::ZERO => LATE_PAUSE,
+            left => Duration::from_nanos(left.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALM: Pace = Pace::calm(Duration::from_secs(8));
+    const TEN_SECONDS: Nanos = Nanos::from_millis(10_000);
+
+    #[test]
+    fn passes_are_frequent_only_while_a_ring_fills() {
+        let mut prompt = Timetable::new(Pace::PROMPT, None);
+        let mut pause = |fill| prompt.pause(Woken::ByTime, fill, Nanos::ZERO, TEN_SECONDS);
+        let longest = (0..10).map(|_| pause(0.001)).last();
+        assert_eq!(longest, Some(Pace::PROMPT.pass));
+        assert_eq!(pause(0.1), BUSY_PAUSE);
+        let mut calm = Timetable::new(CALM, None);
+        let mut pause = |fill| calm.pause(Woken::ByRing, fill, Nanos::ZERO, TEN_SECONDS);
+        assert_eq!(pause(0.6), BUSY_PAUSE);
+    }
+
+    #[test]
+    fn calm_sessions_pass_at_the_same_times() {
+        let mut calm = Timetable::new(CALM, None);
+        let mut pause = |woken, now| calm.pause(woken, 0.0, Nanos::ZERO, now);
+        let first = pause(Woken::ByTime, TEN_SECONDS);
+        let longest = (0..20).map(|_| pause(Woken::ByTime, TEN_SECONDS)).last();
+        assert!(first < Duration::from_millis(50), "{first:?}");
+        assert_eq!(longest, Some(Duration::from_secs(6)));
+        assert_eq!(pause(Woken::ByRing, TEN_SECONDS), Duration::from_secs(6));
+        assert_eq!(pause(Woken::ByProgram, TEN_SECONDS), SETTLING_PAUSE);
+        assert_eq!(pause(Woken::ByTime, TEN_SECONDS), 2 * SETTLING_PAUSE);
+    }
+
+    #[test]
+    fn a_report_is_not_kept_waiting() {
+        let intervals = Intervals { end: Nanos::from_millis(60_000), each: TEN_SECONDS };
+        let mut table = Timetable::new(CALM, Some(intervals));
+        let mut pause = |settled, now| {
+            let millis = [settled, now].map(Nanos::from_millis);
+            table.pause = CALM.pass;
+            table.pause(Woken::ByTime, 0.0, millis[0], millis[1]).as_millis()
+        };
+        assert_eq!(pause(58_900, 59_000), 1_100);
+        assert_eq!(pause(59_999, 60_100), LATE_PAUSE.as_millis());
+        assert_eq!(pause(60_000, 60_100), 3_900, "to the others' next pass");
+        assert_eq!(pause(63_900, 64_000), 6_100, "to the end of the interval");
+        assert_eq!(pause(95_000, 95_100), 900);
+    }
+}

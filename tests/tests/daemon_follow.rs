@@ -1,0 +1,85 @@
+//! `follow` in the daemon: each process of a family is traced once, whoever its parent is by now.
+
+use ctrace_tests::daemon::{Daemon, folder};
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::look::{runs, wait_until};
+use ctrace_tests::process::Running;
+use ctrace_tests::targets::program;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::time::Duration;
+
+// Found by the kernel's word and by what the sessions say, and not by looking again and again.
+const OTHERS: &str = "rescan = \"60m\"\n[[target]]\nid = \"other\"\nexe = \"DIR/other\"\n\
+                      functions = \"work\"\n";
+const FAMILY: &str = "[[target]]\nid = \"family\"\nexe = \"DIR/lineage\"\nfunctions = \"work\"\n\
+                      follow = true\ninterval = \"200ms\"\n";
+
+fn start(env: &Env) -> Daemon {
+    let dir = folder(env, &[("lineage", &program("lineage.c"))]).expect("the target builds");
+    Daemon::start(env, dir, OTHERS).expect("the daemon starts")
+}
+
+/// Has it fork, and gives the descendant that stays.
+fn descendant(daemon: &Daemon, target: &Running) -> i32 {
+    let file = daemon.path("lineage");
+    let others = || -> Vec<i32> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| *pid != target.pid() && runs(*pid, &file)).collect()
+    };
+    target.signal(Signal::USR1).expect("runs");
+    // The one between may still be there.
+    std::thread::sleep(Duration::from_millis(300));
+    wait_until("there is one other", || others().len() == 1).expect("forked");
+    others()[0]
+}
+
+fn sessions(daemon: &Daemon) -> Vec<i32> {
+    let mut pids: Vec<i32> = daemon.sessions().into_keys().collect();
+    pids.sort();
+    pids
+}
+
+fn end(pid: i32) {
+    // Gone is as good.
+    let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
+}
+
+/// A followed grandchild whose parent ended is no process of its own while the session that traces
+/// it goes on; it is when that ends.
+#[test]
+fn one_that_lost_its_parent_is_traced_once() {
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env);
+    daemon.configure(&format!("{OTHERS}{FAMILY}")).expect("written");
+    daemon.ask(&["reload"]).expect("sound");
+    let target = daemon.target("lineage", &["orphan"]).expect("starts");
+    daemon.wait_until_traced(target.pid()).expect("traced");
+    let left = descendant(&daemon, &target);
+    // All processes are looked at.
+    daemon.ask(&["reload"]).expect("sound");
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(sessions(&daemon), [target.pid()], "and not {left}");
+    target.signal(Signal::KILL).expect("runs");
+    let taken = wait_until("the other has a session", || sessions(&daemon) == [left]);
+    end(left);
+    taken.expect("traced");
+}
+
+/// A child that was there before its parent was traced is nobody's else.
+#[test]
+fn one_that_was_there_before_is_traced() {
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env);
+    let target = daemon.target("lineage", &[]).expect("starts");
+    let child = descendant(&daemon, &target);
+    daemon.configure(&format!("{OTHERS}{FAMILY}")).expect("written");
+    daemon.ask(&["reload"]).expect("sound");
+    let mut both = [target.pid(), child];
+    both.sort();
+    let taken = wait_until("both have sessions", || sessions(&daemon) == both);
+    end(child);
+    taken.expect("traced");
+}
