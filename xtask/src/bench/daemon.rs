@@ -1,6 +1,6 @@
 //! What a daemon takes that has 20 targets: while they hardly do anything, and at 10,000 calls a
-//! second of all together, where the probes' cost to the targets counts as well. That one is taken
-//! with the daemon and without it, in turns.
+//! second of all together, by probes and by scopes, where what these cost the targets counts as well.
+//! That is taken with the daemon and without it, in turns.
 
 use super::{Row, target};
 use crate::paths;
@@ -20,40 +20,41 @@ const SETTLING: Duration = Duration::from_secs(5);
 
 pub(super) fn run() -> Result<Vec<Row>> {
     let mut rows = vec![idle()?];
-    rows.extend(busy()?);
+    rows.extend(busy("calls", &["5"], "functions = \"request\"")?);
+    rows.extend(busy("scopes", &["5", "served"], "markers = \"served\"")?);
     Ok(rows)
 }
 
 fn idle() -> Result<Row> {
     let program = target::compile("spin.c")?;
     let _targets = start_all(&program, &["0", "4"])?;
-    let daemon = Daemon::start(&program, "step")?;
+    let daemon = Daemon::start(&program, "functions = \"step\"")?;
     let share = share_over(IDLE, || daemon.time())?;
     Ok(Row::new(format!("daemon with {TARGETS} targets of 4 calls/s"), percent(share))
         .goal("under 0.1 % of a core", share < 0.1))
 }
 
-fn busy() -> Result<[Row; 3]> {
+fn busy(what: &str, arguments: &[&str], selection: &str) -> Result<[Row; 3]> {
     let program = target::compile("steady.c")?;
-    let targets = start_all(&program, &["5"])?;
+    let targets = start_all(&program, arguments)?;
     let pids: Vec<u32> = targets.iter().map(|target| target.0.id()).collect();
     let theirs = || pids.iter().map(|pid| time(*pid)).sum::<Result<u64>>();
     let (mut own, mut with, mut without) = (0.0, 0.0, 0.0);
     for _ in 0..TURNS {
         without += share_over(BUSY, theirs)? / TURNS as f64;
-        let daemon = Daemon::start(&program, "request")?;
+        let daemon = Daemon::start(&program, selection)?;
         let before = daemon.time()?;
         with += share_over(BUSY, theirs)? / TURNS as f64;
         let taken = (daemon.time()? - before) as f64;
         own += taken / BUSY.as_nanos() as f64 * 100.0 / TURNS as f64;
     }
     let (cost, all) = (with - without, own + with - without);
-    let at = format!("at 10,000 calls/s of {TARGETS} targets");
+    let at = format!("at 10,000 {what}/s of {TARGETS} targets");
     Ok([
         Row::new(format!("daemon {at}"), percent(own)).goal("under 1 % of a core", own < 1.0),
         Row::new(
-            format!("its probes {at}"),
-            format!("{}, {:.0} ns a call", percent(cost), cost * 1000.0),
+            format!("its targets' part {at}"),
+            format!("{}, {:.0} ns each", percent(cost), cost * 1000.0),
         ),
         Row::new(format!("both {at}"), percent(all)).goal("under 1 % of a core", all < 1.0),
     ])
@@ -93,14 +94,14 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// Returns when all are traced, and a while has passed.
-    fn start(program: &Path, function: &str) -> Result<Daemon> {
+    /// Returns when all are traced, and a while has passed. `selection`: a line of the target's.
+    fn start(program: &Path, selection: &str) -> Result<Daemon> {
         let dir = tempfile::tempdir()?;
         let (place, program) = (dir.path().display(), program.display());
         let config = format!(
             "[daemon]\nsocket = \"{place}/socket\"\nrecordings = \"{place}/recordings\"\n\
              [metrics]\nlisten = \"127.0.0.1:0\"\n\
-             [[target]]\nid = \"bench\"\nexe = \"{program}\"\nfunctions = \"{function}\"\n\
+             [[target]]\nid = \"bench\"\nexe = \"{program}\"\n{selection}\n\
              max_processes = {TARGETS}\noutput = \"{place}/reports.jsonl\"\n"
         );
         let file = dir.path().join("ctrace.toml");
