@@ -7,6 +7,8 @@ use crate::targets::Build;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -89,6 +91,15 @@ impl Daemon {
         let finished = self.ctl(&all)?;
         ensure!(finished.shell_code() == 0, "{}", finished.stderr);
         serde_json::from_str(&finished.stdout).context("the answer is no JSON")
+    }
+
+    /// The answer to a line of JSON.
+    pub fn ask_line(&self, line: &str) -> Result<Value> {
+        let mut stream = UnixStream::connect(self.socket())?;
+        stream.write_all(line.as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        serde_json::from_str(&answer).context("the answer is no JSON")
     }
 
     /// Processes with probes in place.
