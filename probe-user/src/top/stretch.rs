@@ -1,7 +1,9 @@
 //! What happened between two looks at an interval of the daemon that goes on: what the later one has
 //! and the earlier one has not.
 //!
-//! Calls, times, unions, losses and costs are sums over time, and their differences are exact.
+//! Calls, times, unions, losses and costs are sums over time, and their differences are exact: all
+//! but unions where a call under way at the first look turns out to be too short to be counted, or to
+//! have lost its end. They are too small then by what that call had.
 //! Percentiles and extremes of the calls between come from the difference of the histograms, whose
 //! buckets are an eighth of an octave wide.
 

@@ -96,7 +96,7 @@ impl Sums {
             // It may stand in for one that had not come yet.
             let sum = &mut report.functions[id.0];
             if is_never_called(sum) {
-                *sum = emptied(new);
+                *sum = FunctionReport { sampled: sum.sampled, ..emptied(new) };
             }
             sum.sampled = sampled(sum, new, duration, interval.report.duration_ns);
             add_function(sum, new);

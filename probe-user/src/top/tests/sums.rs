@@ -1,12 +1,14 @@
 //! Numbers since the start.
 
 use super::{SECOND, fixture, model, model_of, nth, press, screen, snapshot};
+use crate::top::{data::Data, model::Model};
 use ctrace_core::{
     report::{Report, SampledReport},
     units::Nanos,
 };
 use fixture::MICRO;
 use ratatui::crossterm::event::KeyCode;
+use std::time::Duration;
 
 #[test]
 fn sums_are_those_of_all_intervals() {
@@ -55,6 +57,34 @@ fn estimates_are_marked_and_add_up() {
     assert_eq!((sampled.calls, sampled.calls_error), (Some(20_000), Some(424)));
     assert_eq!((sampled.windows, sampled.total_ns), (8, None));
     assert!((sampled.armed_percent - 10.0).abs() < 1e-6, "{sampled:?}");
+}
+
+/// It is armed for a part of the time from the beginning on, and not called before the third interval.
+#[test]
+fn what_is_not_called_is_not_armed_for_long_therefore() {
+    let interval = |n: u64| {
+        let mut report = nth(&fixture::empty(), n);
+        let calls = if n < 2 { 0 } else { 10 };
+        let mut function = fixture::function("rare", calls, MICRO, report.duration_ns);
+        function.sampled = Some(SampledReport {
+            armed_ns: Nanos(report.duration_ns.0 / 100),
+            armed_percent: 1.0,
+            windows: 5,
+            calls: Some(100 * calls),
+            calls_error: Some(calls),
+            total_ns: None,
+            active_ns: None,
+        });
+        report.functions.push(function);
+        vec![snapshot(report, n * SECOND)]
+    };
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    (0..3).for_each(|n| model.add(interval(n), 0));
+    press(&mut model, KeyCode::Char('c'));
+    let sampled = model.figures().expect("numbers").report.functions[0].sampled;
+    let sampled = sampled.expect("it was armed for a part");
+    assert!((sampled.armed_percent - 1.0).abs() < 1e-6, "{sampled:?}");
+    assert_eq!((sampled.windows, sampled.calls), (15, Some(1_000)));
 }
 
 #[test]
