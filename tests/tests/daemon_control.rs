@@ -109,6 +109,49 @@ fn reports_out_of_turn_are_up_to_date() {
     }
 }
 
+/// Who looks again and again misses nothing where an interval ends, and the reports of the target
+/// are as if nobody did.
+#[test]
+fn looks_lie_end_to_end() {
+    let env = or_skip!(gate::live(Link::Session));
+    let config = format!("{HICCUP}interval = \"700ms\"\noutput = \"DIR/out.jsonl\"\n");
+    let daemon = start(&env, &config);
+    let hiccup = daemon.target("hiccup", &[]).expect("starts");
+    daemon.wait_until_traced(hiccup.pid()).expect("traced");
+    let look = |since: Option<u64>| {
+        let since = since.map_or(String::new(), |since| format!(",\"since_ns\":{since}"));
+        let line =
+            format!("{{\"v\":1,\"do\":\"report\",\"target\":\"hiccup\",\"full\":true{since}}}\n");
+        daemon.request(&line).expect("answers")["reports"].as_array().cloned().expect("reports")
+    };
+    let number = |report: &serde_json::Value, key: &str| report[key].as_u64().expect("a number");
+    let mut last = look(None).pop().expect("a look");
+    let mut ended = 0;
+    while ended < 3 {
+        std::thread::sleep(Duration::from_millis(250));
+        for report in look(Some(number(&last, "end_ns"))) {
+            let (start, end) = (number(&report, "start_ns"), number(&report, "end_ns"));
+            if start != number(&last, "start_ns") {
+                assert_eq!(start, number(&last, "end_ns"), "something between is missing");
+                ended += 1;
+            }
+            assert!(end > number(&last, "end_ns"));
+            let functions = report["functions"].as_array().expect("functions").len();
+            assert_eq!(report["daemon"]["spent_ns"].as_array().map(Vec::len), Some(functions));
+            assert!(report["daemon"]["cpu_ns"].is_u64(), "{report}");
+            assert!(report["histograms"].is_object(), "{report}");
+            last = report;
+        }
+    }
+    let plain = daemon.ask(&["report", "hiccup"]).expect("answers");
+    assert!(plain["reports"][0]["histograms"].is_null(), "{plain}");
+    let (_, dir) = daemon.end().expect("ends");
+    let all = reports(&read_to_string(dir.path().join("out.jsonl")).expect("there"));
+    let all = all.expect("whole lines");
+    check_reports(&all).expect("end to end");
+    assert!(all.iter().all(|report| report["histograms"].is_null()));
+}
+
 /// The socket's mode keeps strangers out, and so does the daemon where the mode does not.
 #[test]
 fn strangers_are_refused() {

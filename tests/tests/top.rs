@@ -1,5 +1,6 @@
 //! `ctrace top` in a real terminal: what its screen shows of a live target, and what keys do to it.
 
+use ctrace_tests::daemon::{self, Daemon};
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::targets::program;
@@ -175,6 +176,95 @@ fn pause_compare_and_export() {
         let written = std::fs::read_to_string(terminal.folder().join(name)).expect("a file");
         assert!(written.contains(text) && written.contains("handle_request"), "{written}");
     }
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+}
+
+/// A daemon with this interval, and a target of it whose `step` is called 500 times a second.
+fn daemon_with_spin(env: &Env, interval: &str) -> (Daemon, Running) {
+    let dir = daemon::folder(env, &[("spin", &program("spin.c"))]).expect("spin builds");
+    let target = format!(
+        "[[target]]\nid = \"spin\"\nexe = \"DIR/spin\"\nfunctions = [\"step\", \"mix\"]\ninterval \
+         = \"{interval}\"\n"
+    );
+    let daemon = Daemon::start(env, dir, &target).expect("the daemon starts");
+    let spin = daemon.target("spin", &["0", "500"]).expect("starts");
+    daemon.wait_until_traced(spin.pid()).expect("traced");
+    (daemon, spin)
+}
+
+/// The screen of a daemon, with its one process chosen.
+fn top_of_daemon(env: &Env, daemon: &Daemon, options: &str) -> Terminal {
+    let arguments = format!("--daemon --socket '{}' {options}", daemon.socket().display());
+    let terminal = top_with(env, &arguments, (100, 24));
+    terminal.shows(&["target", "spin", "Enter look at it"]);
+    terminal.press(&["Enter"]).expect("keys");
+    terminal
+}
+
+/// What the column of rates says of `step`.
+fn rate(screen: &str) -> Option<f64> {
+    let row = *rows(screen, &["step"]).first()?;
+    row.split_whitespace().nth(1)?.replace(',', "").parse().ok()
+}
+
+/// Marks of its sparkline.
+fn marks(screen: &str) -> usize {
+    let row = rows(screen, &["step"]).first().copied().unwrap_or_default();
+    row.chars().filter(|mark| ('▁'..='█').contains(mark)).count()
+}
+
+/// The daemon's interval is a minute, and what is shown is of the last moment.
+#[test]
+fn a_process_of_a_daemon() {
+    let env = or_skip!(live());
+    let (daemon, spin) = daemon_with_spin(&env, "60s");
+    let terminal = top_of_daemon(&env, &daemon, "--interval 500ms");
+    let screen = terminal.when("the rate is that of the target", |s| {
+        rate(s).is_some_and(|rate| (450.0..550.0).contains(&rate))
+    });
+    assert!(screen.contains(&format!("pid {}", spin.pid())), "{screen}");
+    for always in ["% CPU · loss: none", "· last ", "p99", "~ within 6 %"] {
+        assert!(screen.contains(always), "{always}: {screen}");
+    }
+    terminal.when("there is a trend", |s| marks(s) >= 4);
+    terminal.press(&["Enter"]).expect("keys");
+    terminal.shows(&["called by", "time in mix"]);
+    terminal.press(&["h"]).expect("keys");
+    terminal.shows(&["[histogram]", "timed calls", "◂ p"]);
+    terminal.press(&["t"]).expect("keys");
+    terminal.shows(&["[tree]", "└─ mix"]);
+    terminal.press(&["T"]).expect("keys");
+    terminal.shows(&["[threads]", &spin.pid().to_string()]);
+    terminal.press(&["f", "c"]).expect("keys");
+    terminal.shows(&["since start"]);
+    terminal.press(&["c", "b"]).expect("keys");
+    // It does the same all the time.
+    terminal.when("changes are shown", |s| {
+        let changed = |row: &&str| row.contains('%') || row.contains(" = ");
+        s.contains("COMPARED") && rows(s, &["step"]).iter().any(changed)
+    });
+    terminal.press(&["e", "j"]).expect("keys");
+    let name = format!("ctrace-top-{}-1.json", spin.pid());
+    terminal.shows(&[&format!("written: ./{name}")]);
+    let written = std::fs::read_to_string(terminal.folder().join(name)).expect("a file");
+    assert!(written.contains("\"step\"") && written.contains("come from histograms"), "{written}");
+    terminal.press(&["q"]).expect("keys");
+    check_end(&terminal);
+}
+
+/// Where the daemon's intervals end between looks, nothing is missing.
+#[test]
+fn short_intervals_of_a_daemon() {
+    let env = or_skip!(live());
+    let (daemon, _spin) = daemon_with_spin(&env, "300ms");
+    let terminal = top_of_daemon(&env, &daemon, "");
+    terminal.when("there is a trend", |s| marks(s) >= 4);
+    terminal.press(&["c"]).expect("keys");
+    terminal.when("the rate since the start is that of the target", |s| {
+        let about = rate(s).is_some_and(|rate| (450.0..550.0).contains(&rate));
+        about && s.contains("since start") && s.contains("loss: none")
+    });
     terminal.press(&["q"]).expect("keys");
     check_end(&terminal);
 }

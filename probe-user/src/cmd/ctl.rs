@@ -40,7 +40,9 @@ fn ask(command: &CtlCommand, json: bool) -> Ask {
             },
         },
         CtlCommand::Detach(args) => Ask::Detach { whom: whom(args) },
-        CtlCommand::Report(args) => Ask::Report { whom: whom(args), table: !json },
+        CtlCommand::Report(args) => {
+            Ask::Report { whom: whom(args), table: !json, full: false, since_ns: None }
+        }
         CtlCommand::Reload => Ask::Reload,
         CtlCommand::Record(args) => {
             Ask::Record { whom: whom(&args.whom), seconds: args.duration.as_secs_f64() }

@@ -149,6 +149,7 @@ impl Supervisor {
             pid: running.pid(),
             target: Arc::clone(&running.target),
             commands: running.commands.clone(),
+            looks: Arc::clone(&running.looks),
         };
         Ok(self.found(whom)?.iter().map(handle).collect())
     }

@@ -16,6 +16,7 @@ pub mod finder;
 pub mod flight;
 pub mod hub;
 pub mod limits;
+pub mod looks;
 pub mod matching;
 pub mod metrics;
 pub mod notify;

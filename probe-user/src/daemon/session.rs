@@ -6,6 +6,7 @@ use super::{
     config::Target,
     flight,
     hub::Hub,
+    looks::Looks,
     recordings::{Place, Recordings},
 };
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     session::{
         Setup,
         flight::Flight,
-        live::{Command, Live},
+        live::{Command, Live, Snapshot},
         output::Output,
         pace::Pace,
         plan::Plan,
@@ -26,7 +27,7 @@ use crate::{
     target::{facts::Facts, maps::MappedObject, process::Process},
 };
 use anyhow::ensure;
-use ctrace_core::units::Pid;
+use ctrace_core::{report::Extras, units::Pid};
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
     time::{Duration, Instant},
@@ -50,6 +51,7 @@ pub(super) struct Running {
     pub(super) target: Arc<Target>,
     pub(super) facts: Facts,
     pub(super) commands: UnboundedSender<Command>,
+    pub(super) looks: Arc<Looks>,
     pub(super) since: Instant,
     /// Once its probes are in place.
     pub(super) traced: Option<Traced>,
@@ -97,6 +99,7 @@ pub(super) fn start(
     shared: &Shared,
 ) -> std::io::Result<Running> {
     let (commands, receiver) = unbounded_channel();
+    let looks = Arc::new(Looks::default());
     let work = Work {
         id,
         target: Arc::clone(&target),
@@ -104,6 +107,7 @@ pub(super) fn start(
         start_time: facts.start_time,
         hub: Arc::clone(&shared.hub),
         recordings: Arc::clone(&shared.recordings),
+        looks: Arc::clone(&looks),
         events: shared.events.clone(),
     };
     std::thread::Builder::new().name("session".into()).spawn(move || work.run(receiver))?;
@@ -112,6 +116,7 @@ pub(super) fn start(
         target,
         facts,
         commands,
+        looks,
         since: Instant::now(),
         traced: None,
         by_hand,
@@ -126,6 +131,7 @@ struct Work {
     start_time: u64,
     hub: Arc<Hub>,
     recordings: Arc<Mutex<Recordings>>,
+    looks: Arc<Looks>,
     events: Sender<Event>,
 }
 
@@ -177,14 +183,26 @@ impl Work {
     fn output(&self) -> Output {
         let reports = &self.target.reports;
         let (hub, target, id) = (Arc::clone(&self.hub), Arc::clone(&self.target), self.id);
+        let (looks, looked_at) = (Arc::clone(&self.looks), Arc::clone(&self.looks));
+        let always = hub.extras(&target);
+        let extras = move || match looked_at.is_wanted(bpf::now()) && !always.histograms {
+            true => Extras { histograms: true, slices: 1, ..always },
+            false => always,
+        };
+        let deliver = move |mut snapshot: Snapshot| {
+            // The reports of a target are the same whoever looks.
+            let all = &mut snapshot.report.histograms;
+            let histograms = all.take_if(|_| !always.histograms);
+            hub.observe(&target, id, &snapshot);
+            snapshot.report.histograms = snapshot.report.histograms.or(histograms);
+            looks.keep(snapshot, bpf::now());
+            true
+        };
         Output::Live(Live {
             interval: reports.interval,
-            extras: hub.extras(&target),
+            extras: Box::new(extras),
             center_cut: reports.center_cut,
-            deliver: Box::new(move |snapshot| {
-                hub.observe(&target, id, &snapshot);
-                true
-            }),
+            deliver: Box::new(deliver),
         })
     }
 }

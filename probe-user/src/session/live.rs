@@ -14,12 +14,14 @@ pub type Deliver = Box<dyn FnMut(Snapshot) -> bool + Send>;
 /// Where the reports of intervals go, and what is in them.
 pub struct Live {
     pub interval: Duration,
-    pub extras: Extras,
+    /// Asked for each report.
+    pub extras: Box<dyn Fn() -> Extras + Send>,
     pub center_cut: f64,
     pub deliver: Deliver,
 }
 
 /// A report, and what the probes cost the target in the same stretch of time.
+#[derive(Clone)]
 pub struct Snapshot {
     pub report: Report,
     /// Of each of the report's functions, by what its hits cost on average: an estimate.

@@ -1,6 +1,6 @@
 //! The columns of the table of functions: what each shows, and which of them a narrow window keeps.
 
-use super::figures::Figures;
+use super::figures::{Figures, FromHistograms};
 use crate::ui::units::{ABSENT, Digits, count, percent, time};
 use ctrace_core::units::Nanos;
 
@@ -126,6 +126,11 @@ impl Column {
         match self {
             Self::Cost => true,
             Self::P50 | Self::P90 | Self::P99 => figures.report.approximate,
+            Self::Max => figures.from_histograms == FromHistograms::Extremes,
+            Self::Mean => {
+                let untimed = functions.get(place).is_some_and(|function| function.untimed > 0);
+                untimed && figures.from_histograms == FromHistograms::Extremes
+            }
             Self::Rate | Self::Calls | Self::Total => estimated,
             _ => false,
         }

@@ -1,11 +1,11 @@
 //! What a running daemon is asked at its control socket: the processes it traces, and what it has of
-//! one of them in its interval so far.
+//! one of them.
 
 use crate::{
     daemon::control::{Ask, Whom, client},
     session::live::Snapshot,
 };
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use ctrace_core::{report::Report, units::Nanos};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -66,7 +66,21 @@ struct OfDaemon {
 
 #[derive(Deserialize)]
 struct Facts {
-    cost_ns: Nanos,
+    #[serde(default)]
+    cpu_ns: Option<Nanos>,
+    #[serde(default)]
+    spent_ns: Vec<Nanos>,
+    #[serde(default)]
+    paths_open: Vec<u64>,
+}
+
+impl From<OfDaemon> for Snapshot {
+    fn from(OfDaemon { daemon, mut report }: OfDaemon) -> Self {
+        for (path, open) in report.paths.iter_mut().zip(daemon.paths_open) {
+            path.open = open;
+        }
+        Self { report, spent: daemon.spent_ns, cpu: daemon.cpu_ns }
+    }
 }
 
 /// All processes of all targets.
@@ -78,14 +92,14 @@ pub(super) fn processes(socket: &Path) -> anyhow::Result<Vec<Traced>> {
     Ok(targets.into_iter().flat_map(of).collect())
 }
 
-/// The interval so far, and what its probes cost.
-pub(super) fn report(socket: &Path, pid: u32) -> anyhow::Result<(Snapshot, Nanos)> {
+/// The interval so far, after those that ended since the asker has looked. Each has in its costs what
+/// the probes cost from its beginning on.
+pub(super) fn look(socket: &Path, pid: u32, since: Option<Nanos>) -> anyhow::Result<Vec<Snapshot>> {
     let whom = Whom { target: None, pid: Some(pid) };
-    let Reports { reports } = ask(socket, Ask::Report { whom, table: false })?;
-    let first = reports.into_iter().next();
-    let OfDaemon { daemon, report } =
-        first.with_context(|| format!("the daemon has no report of process {pid}"))?;
-    Ok((Snapshot { report, spent: Vec::new(), cpu: None }, daemon.cost_ns))
+    let question = Ask::Report { whom, table: false, full: true, since_ns: since };
+    let Reports { reports } = ask(socket, question)?;
+    ensure!(!reports.is_empty(), "the daemon has no report of process {pid}");
+    Ok(reports.into_iter().map(Snapshot::from).collect())
 }
 
 fn ask<T: DeserializeOwned>(socket: &Path, question: Ask) -> anyhow::Result<T> {

@@ -1,6 +1,11 @@
 //! Everything that is known: the last interval, the sums, and how it came there.
 
-use super::{catalogue::Catalogue, figures::Figures, sums::Sums, trend::Trend};
+use super::{
+    catalogue::Catalogue,
+    figures::{Figures, FromHistograms},
+    sums::Sums,
+    trend::Trend,
+};
 use crate::session::live::Snapshot;
 use ctrace_core::{report::LossReport, units::Nanos};
 
@@ -13,7 +18,9 @@ pub(super) struct Data {
     pub(super) trend: Trend,
     /// Processor time of the target when the last interval ended.
     cpu: Option<Nanos>,
-    /// Intervals that are not in the sums, because the terminal stood still.
+    /// Of each interval.
+    from_histograms: FromHistograms,
+    /// Intervals that are not in the sums: the terminal stood still, or a daemon did not keep them.
     pub(super) missed: u64,
     /// Since the start, whatever the sums are of.
     pub(super) lost: LossReport,
@@ -25,33 +32,53 @@ impl Data {
         Self { cpu, ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, snapshot: Snapshot, missed: u64) {
+    /// Of looks at a daemon.
+    pub(super) fn of_looks(cpu: Option<Nanos>) -> Self {
+        Self { from_histograms: FromHistograms::Extremes, ..Self::new(cpu) }
+    }
+
+    /// The parts of an interval, one after the other. Before them, so many intervals were missed.
+    pub(super) fn add(&mut self, parts: Vec<Snapshot>, missed: u64) {
+        self.missed += missed;
+        let parts: Vec<Figures> = parts.into_iter().map(|part| self.take_in(part)).collect();
+        let whole = match <[Figures; 1]>::try_from(parts) {
+            Ok([only]) => Some(only),
+            Err(parts) => self.joined(parts),
+        };
+        if let Some(whole) = whole {
+            self.trend.add(&whole);
+            self.interval = Some(whole);
+        }
+    }
+
+    /// Of all parts together.
+    fn joined(&mut self, parts: Vec<Figures>) -> Option<Figures> {
+        let (mut own, mut sums) = (Catalogue::default(), None::<Sums>);
+        for part in parts {
+            let part = Figures { ids: own.ids_of(&part.report), ..part };
+            match &mut sums {
+                Some(sums) => sums.add(&part),
+                None => sums = Some(Sums::new(&part)),
+            }
+        }
+        let figures = sums?.figures;
+        Some(Figures { ids: self.catalogue.ids_of(&figures.report), ..figures })
+    }
+
+    fn take_in(&mut self, snapshot: Snapshot) -> Figures {
         let Snapshot { report, spent, cpu } = snapshot;
         let used = cpu.zip(self.cpu).map(|(now, before)| now.since(before));
         self.cpu = cpu;
-        self.missed += missed;
         self.lost.add(&report.loss);
         let cost = spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost));
         let ids = self.catalogue.ids_of(&report);
-        let figures = Figures { report, ids, spent, cost, cpu: used };
+        let from_histograms = self.from_histograms;
+        let figures = Figures { report, ids, spent, cost, cpu: used, from_histograms };
         match &mut self.sums {
             Some(sums) => sums.add(&figures),
             None => self.sums = Some(Sums::new(&figures)),
         }
-        self.show(figures);
-    }
-
-    /// Another look at an interval that goes on.
-    pub(super) fn look(&mut self, snapshot: Snapshot, cost: Nanos) {
-        let Snapshot { report, spent, cpu } = snapshot;
-        self.lost = report.loss;
-        let ids = self.catalogue.ids_of(&report);
-        self.show(Figures { report, ids, spent, cost, cpu });
-    }
-
-    fn show(&mut self, figures: Figures) {
-        self.trend.add(&figures);
-        self.interval = Some(figures);
+        figures
     }
 
     /// The sums start anew with the next interval.

@@ -4,10 +4,9 @@
 use super::{
     columns::Column,
     compare::Change,
-    figures::Figures,
-    model::{Basis, Model, View},
+    figures::{Figures, FromHistograms, WITHIN_PERCENT},
+    model::{Model, View},
     narrow::narrow,
-    sums::WITHIN_PERCENT,
     view::status,
 };
 use crate::ui::{
@@ -91,8 +90,8 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
         }
         Format::Text if model.view == View::Functions => table(model, figures),
         Format::Text => {
-            // Which would say that they are closer than those of sums are; a note tells of these.
-            report.approximate &= model.basis == Basis::Interval;
+            // Which would say that they are closer than they are; a note tells.
+            report.approximate &= figures.from_histograms == FromHistograms::Nothing;
             let options = ViewOptions { views: vec![view.into()], sort, ..ViewOptions::default() };
             ui::render_table(&report, &options, &Style::default())?
         }
@@ -116,8 +115,8 @@ fn table(model: &Model, figures: &Figures) -> String {
     if model.before().is_some() {
         out += "The columns show changes since the numbers were frozen.\n";
     }
-    if report.approximate && model.basis == Basis::Start {
-        out += &format!("~: percentiles within {WITHIN_PERCENT} %, costs of probes estimated\n");
+    if figures.from_histograms != FromHistograms::Nothing {
+        out += &format!("~: durations within {WITHIN_PERCENT} %, costs of probes estimated\n");
     }
     let table = grid::draw(&[&Group::untitled(columns)]);
     out += &Style::default().resolve(&format!("\n{table}\n"));

@@ -3,6 +3,31 @@
 use super::catalogue::RowId;
 use ctrace_core::{report::Report, units::Nanos};
 
+/// How far off durations from histograms may be, in percent: half of a bucket.
+pub(super) const WITHIN_PERCENT: u32 = 6;
+
+/// Which durations are from histograms whose buckets are an eighth of an octave wide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FromHistograms {
+    #[default]
+    Nothing,
+    Percentiles,
+    /// The least, the longest and how they spread, too.
+    Extremes,
+}
+
+impl FromHistograms {
+    /// For the reader.
+    pub(super) fn note(self) -> Option<String> {
+        let what = match self {
+            Self::Nothing => return None,
+            Self::Percentiles => "percentiles of more than one interval",
+            Self::Extremes => "percentiles, the shortest and the longest call",
+        };
+        Some(format!("{what} come from histograms: within {WITHIN_PERCENT} %"))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
     pub(super) report: Report,
@@ -14,6 +39,7 @@ pub(super) struct Figures {
     pub(super) cost: Nanos,
     /// Processor time of the target in this stretch, if it is known.
     pub(super) cpu: Option<Nanos>,
+    pub(super) from_histograms: FromHistograms,
 }
 
 impl Figures {

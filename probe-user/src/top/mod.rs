@@ -14,12 +14,14 @@ mod export;
 mod figures;
 mod held;
 mod keys;
+mod looking;
 mod model;
 mod narrow;
 mod rows;
 mod run;
 mod screen;
 mod source;
+mod stretch;
 mod sums;
 #[cfg(test)]
 mod tests;

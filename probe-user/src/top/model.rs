@@ -77,6 +77,8 @@ pub(super) struct Model {
     pub(super) processes: Option<Vec<Traced>>,
     /// The chosen row of them.
     pub(super) process: usize,
+    /// That which is looked at.
+    chosen: Option<u32>,
     pub(super) view: View,
     pub(super) mode: Mode,
     pub(super) basis: Basis,
@@ -105,6 +107,7 @@ impl Model {
             baseline: None,
             processes: None,
             process: 0,
+            chosen: None,
             view: View::Functions,
             mode: Mode::Look,
             basis: Basis::Interval,
@@ -121,8 +124,19 @@ impl Model {
         }
     }
 
-    pub(super) fn add(&mut self, snapshot: Snapshot, missed: u64) {
-        self.live.add(snapshot, missed);
+    /// Calls count from now on; the target has used so much processor time.
+    pub(super) fn begun(&mut self, cpu: Option<Nanos>) {
+        self.live = if self.processes.is_some() { Data::of_looks(cpu) } else { Data::new(cpu) };
+    }
+
+    /// The parts of an interval.
+    pub(super) fn add(&mut self, parts: Vec<Snapshot>, missed: u64) {
+        // What is of another process was on its way when somebody chose this one.
+        let pid = |part: &Snapshot| part.report.target.pid.map(|pid| pid.0);
+        let is_late = |part: &Snapshot| self.processes.is_some() && pid(part) != self.chosen;
+        if !parts.iter().any(is_late) {
+            self.live.add(parts, missed);
+        }
     }
 
     /// What the daemon traces; the same process stays chosen.
@@ -136,14 +150,6 @@ impl Model {
         let last = processes.len().saturating_sub(1);
         self.process = processes.iter().position(same).unwrap_or(self.process.min(last));
         self.processes = Some(processes);
-    }
-
-    /// Another look at the daemon's interval.
-    pub(super) fn look(&mut self, snapshot: Snapshot, cost: Nanos) {
-        // One that was on its way when somebody went back to the list is late.
-        if self.mode != Mode::Choose {
-            self.live.look(snapshot, cost);
-        }
     }
 
     /// What is shown.
@@ -227,9 +233,6 @@ impl Model {
             }
             Action::Detail => self.detail = !self.detail,
             Action::Pause => self.pause(),
-            Action::Basis if self.processes.is_some() => {
-                self.message = Some("the daemon's interval so far is all there is".to_owned());
-            }
             Action::Basis => {
                 self.basis = match self.basis {
                     Basis::Interval => Basis::Start,
@@ -249,12 +252,12 @@ impl Model {
             Action::Accept if self.mode == Mode::Choose => {
                 let chosen = self.processes.as_ref().and_then(|list| list.get(self.process));
                 let pid = chosen.map(|chosen| chosen.process.pid)?;
-                self.begin(Mode::Look);
+                self.begin(Some(pid));
                 return Some(Effect::Choose(Some(pid)));
             }
             Action::Accept => self.enter(Mode::Look),
             Action::Others if self.processes.is_some() => {
-                self.begin(Mode::Choose);
+                self.begin(None);
                 return Some(Effect::Choose(None));
             }
             Action::Others => {
@@ -268,12 +271,13 @@ impl Model {
         None
     }
 
-    /// Another process: nothing is known of it yet.
-    fn begin(&mut self, mode: Mode) {
-        self.live = Data::new(None);
+    /// Another process of the daemon, of which nothing is known yet, or the list of them.
+    fn begin(&mut self, pid: Option<u32>) {
+        self.chosen = pid;
+        self.live = Data::of_looks(None);
         (self.paused, self.baseline, self.selected) = (None, None, None);
         self.filter.clear();
-        self.enter(mode);
+        self.enter(if pid.is_some() { Mode::Look } else { Mode::Choose });
     }
 
     fn enter(&mut self, mode: Mode) {
@@ -319,8 +323,7 @@ impl Model {
             return;
         }
         let data = self.data();
-        // Of a daemon there is but the one stretch.
-        let sums = data.sums.as_ref().map(|sums| &sums.figures).or(data.interval.as_ref());
+        let sums = data.sums.as_ref().map(|sums| &sums.figures);
         let (Some(interval), Some(sums)) = (&data.interval, sums) else {
             self.message = Some("there is nothing to compare with yet".to_owned());
             return;

@@ -3,7 +3,7 @@
 
 use super::rows::matches;
 use crate::ui::names;
-use ctrace_core::report::Report;
+use ctrace_core::report::{PathReport, Report};
 
 /// `by_thread`: the filter is for threads, and functions stay.
 pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
@@ -14,7 +14,7 @@ pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
     }
     let matching: Vec<bool> =
         report.functions.iter().map(|f| matches(filter, &names::label(f))).collect();
-    let kept = keep_paths(&mut report, &matching);
+    let kept = keep_paths_of(&mut report, &matching);
     let mut places = Vec::with_capacity(kept.len());
     let mut next = 0;
     for kept in &kept {
@@ -32,7 +32,7 @@ pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
 
 /// Keeps the paths with a function that matches, and those they are on. Returns which functions
 /// these paths are about.
-fn keep_paths(report: &mut Report, matching: &[bool]) -> Vec<bool> {
+fn keep_paths_of(report: &mut Report, matching: &[bool]) -> Vec<bool> {
     let mut kept = matching.to_vec();
     let mut wanted: Vec<bool> = Vec::with_capacity(report.paths.len());
     for (place, path) in report.paths.iter_mut().enumerate() {
@@ -41,8 +41,15 @@ fn keep_paths(report: &mut Report, matching: &[bool]) -> Vec<bool> {
         let below = path.parent.is_some_and(|parent| wanted[parent]);
         wanted.push(below || matching[path.function]);
     }
+    keep_paths(&mut report.paths, wanted);
+    report.paths.iter().for_each(|path| kept[path.function] = true);
+    kept
+}
+
+/// Keeps the paths that are wanted, and those that they are below. Parents come first.
+pub(super) fn keep_paths(paths: &mut Vec<PathReport>, mut wanted: Vec<bool>) {
     for place in (0..wanted.len()).rev() {
-        if let (true, Some(parent)) = (wanted[place], report.paths[place].parent) {
+        if let (true, Some(parent)) = (wanted[place], paths[place].parent) {
             wanted[parent] = true;
         }
     }
@@ -52,10 +59,8 @@ fn keep_paths(report: &mut Report, matching: &[bool]) -> Vec<bool> {
         next += usize::from(*wanted);
     }
     let mut keep = wanted.iter();
-    report.paths.retain(|_| keep.next().copied().unwrap_or(false));
-    for path in &mut report.paths {
+    paths.retain(|_| keep.next().copied().unwrap_or(false));
+    for path in paths {
         path.parent = path.parent.map(|parent| places[parent]);
-        kept[path.function] = true;
     }
-    kept
 }

@@ -103,10 +103,10 @@ fn show(
 /// `false` to quit.
 fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool> {
     match event {
-        Event::Update(Update::Begun { .. }) | Event::Resized => {}
-        Event::Update(Update::Snapshot { snapshot, missed }) => model.add(*snapshot, missed),
+        Event::Resized => {}
+        Event::Update(Update::Begun { cpu }) => model.begun(cpu),
+        Event::Update(Update::Interval { parts, missed }) => model.add(parts, missed),
         Event::Update(Update::Processes(processes)) => model.list(processes),
-        Event::Update(Update::Look { snapshot, cost }) => model.look(*snapshot, cost),
         Event::Update(Update::Ended(result)) => {
             model.ended = true;
             result?;

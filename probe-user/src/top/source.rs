@@ -1,10 +1,7 @@
 //! Where snapshots come from: a session on a thread of its own, or the daemon, which is asked again
 //! and again.
 
-use super::{
-    daemon::{self, Traced},
-    run::Event,
-};
+use super::{daemon::Traced, looking, run::Event};
 use crate::{
     cli::TopArgs,
     session::{
@@ -23,7 +20,7 @@ use ctrace_core::{report::Extras, units::Nanos};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel},
+    sync::mpsc::{Sender, SyncSender, TrySendError, channel},
     time::Duration,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -32,12 +29,10 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 pub(super) enum Update {
     /// Calls count from now on; the target has used so much processor time.
     Begun { cpu: Option<Nanos> },
-    /// Before it, so many were lost because nobody took them.
-    Snapshot { snapshot: Box<Snapshot>, missed: u64 },
+    /// Its parts, one after the other: of a session one. Before it, so many were missed.
+    Interval { parts: Vec<Snapshot>, missed: u64 },
     /// What the daemon traces.
     Processes(Vec<Traced>),
-    /// Another look at the interval of the daemon's session, and what its probes cost.
-    Look { snapshot: Box<Snapshot>, cost: Nanos },
     /// Nothing more comes.
     Ended(anyhow::Result<()>),
 }
@@ -90,7 +85,7 @@ impl Source {
         let socket = socket.to_owned();
         let ask = move || {
             // Nobody listens any more when the screen is gone.
-            let _ = ask_again(&socket, interval, &choices, &events);
+            let _ = looking::look_again(&socket, interval, &choices, &events);
         };
         let thread = std::thread::Builder::new().name("daemon".into());
         thread.spawn(ask).context("cannot start a thread")?;
@@ -110,42 +105,6 @@ impl Source {
         match self {
             Self::Session(commands) => commands.send(Command::Stop).is_ok(),
             Self::Daemon(_) => false,
-        }
-    }
-}
-
-/// Until nobody listens any more.
-fn ask_again(
-    socket: &Path,
-    interval: Duration,
-    choices: &Receiver<Option<u32>>,
-    events: &SyncSender<Event>,
-) -> anyhow::Result<()> {
-    let mut chosen = None;
-    let mut begun = false;
-    loop {
-        let update = match chosen {
-            None => daemon::processes(socket).map(Update::Processes),
-            Some(pid) => daemon::report(socket, pid)
-                .map(|(snapshot, cost)| Update::Look { snapshot: Box::new(snapshot), cost }),
-        };
-        match update {
-            Ok(update) => {
-                if !std::mem::replace(&mut begun, true) {
-                    events.send(Event::Update(Update::Begun { cpu: None }))?;
-                }
-                events.send(Event::Update(update))?;
-            }
-            Err(error) if !begun => {
-                events.send(Event::Update(Update::Ended(Err(error))))?;
-                return Ok(());
-            }
-            Err(error) => events.send(Event::Said(format!("{error:#}")))?,
-        }
-        match choices.recv_timeout(interval) {
-            Ok(choice) => chosen = choice,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }
 }
@@ -200,7 +159,7 @@ fn launch(
 fn live(args: &TopArgs, events: SyncSender<Event>) -> Live {
     let mut missed = 0;
     let deliver = move |snapshot| {
-        let update = Update::Snapshot { snapshot: Box::new(snapshot), missed };
+        let update = Update::Interval { parts: vec![snapshot], missed };
         match events.try_send(Event::Update(update)) {
             Ok(()) => missed = 0,
             Err(TrySendError::Full(_)) => missed += 1,
@@ -210,5 +169,10 @@ fn live(args: &TopArgs, events: SyncSender<Event>) -> Live {
     };
     // How durations change within an interval is not shown.
     let extras = Extras { histograms: true, slices: 1, ..Extras::default() };
-    Live { interval: args.interval, extras, center_cut: 1.0, deliver: Box::new(deliver) }
+    Live {
+        interval: args.interval,
+        extras: Box::new(move || extras),
+        center_cut: 1.0,
+        deliver: Box::new(deliver),
+    }
 }

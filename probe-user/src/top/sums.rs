@@ -4,7 +4,10 @@
 //! Sums, unions, extremes, means and spreads come out exactly. Percentiles come from the sum of the
 //! histograms, whose buckets are an eighth of an octave wide: they are marked as approximate.
 
-use super::{catalogue::RowId, figures::Figures};
+use super::{
+    catalogue::RowId,
+    figures::{Figures, FromHistograms},
+};
 use ctrace_core::{
     export::rows::{is_never_called, percent},
     report::{
@@ -14,9 +17,6 @@ use ctrace_core::{
     units::{Nanos, Pid, Tid},
 };
 use std::collections::HashMap;
-
-/// How far off percentiles may be, in percent: half of a bucket.
-pub(super) const WITHIN_PERCENT: u32 = 6;
 
 /// Threads that are kept: a target may have millions, one after the other.
 const MOST_THREADS: usize = 4_096;
@@ -45,6 +45,7 @@ impl Sums {
             spent: Vec::new(),
             cost: Nanos::ZERO,
             cpu: Some(Nanos::ZERO),
+            from_histograms: FromHistograms::Percentiles,
         };
         let mut sums = Self { figures, paths: HashMap::new(), threads: HashMap::new() };
         sums.add(first);
@@ -65,9 +66,11 @@ impl Sums {
         report.loss.calls_open = new.loss.calls_open;
         report.target.clone_from(&new.target);
         report.notes.clone_from(&new.notes);
-        report.notes.push(format!(
-            "percentiles of more than one interval come from histograms: within {WITHIN_PERCENT} %"
-        ));
+        // Those of looks at a daemon say so already.
+        if interval.from_histograms == FromHistograms::Nothing {
+            report.notes.extend(FromHistograms::Percentiles.note());
+        }
+        self.figures.from_histograms = self.figures.from_histograms.max(interval.from_histograms);
         self.figures.cpu = match (self.figures.cpu, interval.cpu) {
             (Some(sum), Some(cpu)) => Some(sum.saturating_add(cpu)),
             _ => None,
@@ -93,7 +96,7 @@ impl Sums {
             // It may stand in for one that had not come yet.
             let sum = &mut report.functions[id.0];
             if is_never_called(sum) {
-                *sum = emptied(new);
+                *sum = FunctionReport { sampled: sum.sampled, ..emptied(new) };
             }
             sum.sampled = sampled(sum, new, duration, interval.report.duration_ns);
             add_function(sum, new);

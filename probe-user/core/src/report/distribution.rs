@@ -38,6 +38,33 @@ impl Distribution {
         *self = Self { edges_ns: edges.collect(), counts };
     }
 
+    /// Without the calls of an earlier one, all of which are in this one, too.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let before = |edge: &Nanos| {
+            let place = earlier.edges_ns.binary_search(edge).ok()?;
+            earlier.counts.get(place).copied()
+        };
+        let counts = self.counts.iter().zip(&self.edges_ns);
+        let counts: Vec<u64> =
+            counts.map(|(count, edge)| count.saturating_sub(before(edge).unwrap_or(0))).collect();
+        let is_used = |count: &u64| *count > 0;
+        let (Some(first), Some(last)) =
+            (counts.iter().position(is_used), counts.iter().rposition(is_used))
+        else {
+            return Self::default();
+        };
+        let edges_ns = self.edges_ns.get(first..=last + 1).unwrap_or_default().to_vec();
+        Self { edges_ns, counts: counts[first..=last].to_vec() }
+    }
+
+    /// Each bucket that has calls: how many, and the middle of it.
+    pub fn middles(&self) -> impl DoubleEndedIterator<Item = (u64, Nanos)> {
+        let middle =
+            |edges: &[Nanos]| edges[0].saturating_add(Nanos(edges[1].since(edges[0]).0 / 2));
+        let buckets = self.counts.iter().copied().zip(self.edges_ns.windows(2).map(middle));
+        buckets.filter(|(count, _)| *count > 0)
+    }
+
     /// How fine the buckets are, where they are not all as narrow as can be.
     fn sub_bits(&self) -> u32 {
         let whole = self.edges_ns.windows(2).filter(|edges| edges[1] < Nanos::MAX);
@@ -53,10 +80,9 @@ impl Distribution {
         let calls = self.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let rank = nearest_rank(calls, permille);
         let mut seen = 0_u64;
-        let mut buckets = self.counts.iter().zip(self.edges_ns.windows(2));
-        buckets.find_map(|(count, edges)| {
-            seen = seen.saturating_add(*count);
-            (seen > rank).then(|| edges[0].saturating_add(Nanos(edges[1].since(edges[0]).0 / 2)))
+        self.middles().find_map(|(count, middle)| {
+            seen = seen.saturating_add(count);
+            (seen > rank).then_some(middle)
         })
     }
 
@@ -138,7 +164,9 @@ mod tests {
         ) {
             let mut sum = of(&a);
             sum.add(&of(&b));
-            assert_eq!(sum, of(&[a, b].concat()));
+            assert_eq!(sum, of(&[&a[..], &b].concat()));
+            assert_eq!(sum.since(&of(&a)), of(&b));
+            assert_eq!(sum.since(&sum), Distribution::default());
         }
     }
 

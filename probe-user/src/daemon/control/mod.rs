@@ -7,8 +7,11 @@ mod server;
 
 pub use server::{Listener, Request};
 
-use crate::{daemon::SessionId, session::live::Command};
-use ctrace_core::units::Pid;
+use crate::{
+    daemon::{SessionId, looks::Looks},
+    session::live::Command,
+};
+use ctrace_core::units::{Nanos, Pid};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -50,6 +53,12 @@ pub enum Ask {
         /// As text for people.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         table: bool,
+        /// With all that somebody needs who asks again and again to tell what happened between.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        full: bool,
+        /// With `full`: up to when the asker knows all. Intervals that ended later are told, too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since_ns: Option<Nanos>,
     },
     /// Read the configuration again.
     Reload,
@@ -130,6 +139,7 @@ pub struct Handle {
     pub pid: Pid,
     pub target: std::sync::Arc<crate::daemon::config::Target>,
     pub commands: UnboundedSender<Command>,
+    pub looks: std::sync::Arc<Looks>,
 }
 
 #[cfg(test)]
@@ -152,9 +162,15 @@ mod tests {
         );
         assert_eq!(ask(r#"{"v":1,"do":"dance"}"#), None);
         let whom = Whom { target: None, pid: Some(4711) };
-        let line = Line { v: VERSION, ask: Ask::Report { whom, table: false } };
-        let line = serde_json::to_string(&line).unwrap();
-        assert_eq!(line, r#"{"v":1,"do":"report","pid":4711}"#);
+        let report = |full, since_ns| {
+            let ask = Ask::Report { whom: whom.clone(), table: false, full, since_ns };
+            serde_json::to_string(&Line { v: VERSION, ask }).unwrap()
+        };
+        assert_eq!(report(false, None), r#"{"v":1,"do":"report","pid":4711}"#);
+        assert_eq!(
+            report(true, Some(Nanos(5))),
+            r#"{"v":1,"do":"report","pid":4711,"full":true,"since_ns":5}"#
+        );
         let reply = serde_json::to_string(&Reply::error("no")).unwrap();
         assert_eq!(reply, r#"{"v":1,"ok":false,"error":"no"}"#);
     }

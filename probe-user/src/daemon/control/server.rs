@@ -3,12 +3,19 @@
 
 use super::{Answer, Ask, Handle, Line, Reply, VERSION, peer};
 use crate::{
-    daemon::{Event, hub::Hub, recordings::Recordings, reports::Style, session},
+    bpf,
+    daemon::{
+        Event,
+        hub::Hub,
+        recordings::Recordings,
+        reports::{Style, style},
+        session,
+    },
     session::live::{Command, Snapshot},
     ui,
 };
 use anyhow::{Context, bail};
-use ctrace_core::export::json;
+use ctrace_core::{export::json, units::Nanos};
 use serde_json::json;
 use std::{
     fs::Permissions,
@@ -191,34 +198,57 @@ impl Shared {
             Answer::Sessions(sessions) => sessions,
         };
         match line.ask {
-            Ask::Report { table, .. } => self.report(&sessions, table),
+            Ask::Report { table: true, .. } => self.table(&sessions),
+            Ask::Report { full: true, since_ns, .. } => {
+                self.look(&sessions, since_ns.unwrap_or(Nanos::MAX))
+            }
+            Ask::Report { .. } => self.report(&sessions),
             Ask::Record { seconds, .. } => self.record(&sessions, seconds),
             _ => Reply::error("a mistake in ctrace; please report it"),
         }
     }
 
     /// What each session has of its interval so far.
-    fn report(&self, sessions: &[Handle], table: bool) -> Reply {
-        let (mut text, mut reports) = (String::new(), Vec::new());
+    fn report(&self, sessions: &[Handle]) -> Reply {
+        let report = |session: &Handle| {
+            let mut snapshot = peek(session)?;
+            // They are there when somebody else wants them.
+            snapshot.report.histograms = None;
+            Some(self.value(session, &snapshot, false))
+        };
+        Reply::ok(json!({ "reports": sessions.iter().filter_map(report).collect::<Vec<_>>() }))
+    }
+
+    /// The same with all that is known, after the intervals that ended since then.
+    fn look(&self, sessions: &[Handle], since: Nanos) -> Reply {
+        let mut reports = Vec::new();
         for session in sessions {
-            let (sender, receiver) = channel::<Snapshot>();
-            let peek = Command::Peek(Box::new(move |snapshot| drop(sender.send(snapshot))));
-            if session.commands.send(peek).is_err() {
-                continue;
-            }
-            let Ok(snapshot) = receiver.recv_timeout(PEEK) else { continue };
+            session.looks.look(bpf::now());
+            let Some(snapshot) = peek(session) else { continue };
+            let ended = session.looks.ended(since, snapshot.report.start_ns);
+            reports.extend(ended.iter().map(|ended| self.value(session, ended, true)));
+            reports.push(self.value(session, &snapshot, true));
+        }
+        Reply::ok(json!({ "reports": reports }))
+    }
+
+    fn value(&self, session: &Handle, snapshot: &Snapshot, full: bool) -> serde_json::Value {
+        style::value(&self.hub.header(&session.target.id, session.id), snapshot, full)
+    }
+
+    /// The interval so far, for people.
+    fn table(&self, sessions: &[Handle]) -> Reply {
+        let mut text = String::new();
+        for session in sessions {
+            let Some(snapshot) = peek(session) else { continue };
             let style = Style::of(&session.target.reports).unwrap_or_default();
             let header = self.hub.header(&session.target.id, session.id);
-            if table {
-                match style.table(&header, &snapshot) {
-                    Ok(table) => text += &table,
-                    Err(error) => return Reply::error(format!("{error:#}")),
-                }
-            } else {
-                reports.push(style.value(&header, &snapshot));
+            match style.table(&header, &snapshot) {
+                Ok(table) => text += &table,
+                Err(error) => return Reply::error(format!("{error:#}")),
             }
         }
-        Reply::ok(if table { json!({ "text": text }) } else { json!({ "reports": reports }) })
+        Reply::ok(json!({ "text": text }))
     }
 
     /// Sessions of their own, which record; those there are go on.
@@ -241,6 +271,14 @@ impl Shared {
             Err(error) => Reply::error(format!("{error:#}")),
         }
     }
+}
+
+/// What a session has of its interval so far; nothing if it is over, or does not answer.
+fn peek(session: &Handle) -> Option<Snapshot> {
+    let (sender, receiver) = channel();
+    let peek = Command::Peek(Box::new(move |snapshot| drop(sender.send(snapshot))));
+    session.commands.send(peek).ok()?;
+    receiver.recv_timeout(PEEK).ok()
 }
 
 fn lock(recordings: &Mutex<Recordings>) -> std::sync::MutexGuard<'_, Recordings> {

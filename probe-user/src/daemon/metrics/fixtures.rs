@@ -10,7 +10,7 @@ use ctrace_core::{
 
 /// What one function did in an interval.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Did {
+pub(in crate::daemon) struct Did {
     pub(super) name: String,
     pub(super) durations: Vec<u64>,
     pub(super) untimed: u64,
@@ -28,7 +28,7 @@ impl Did {
 }
 
 /// Of functions that did this between two times.
-pub(super) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
+pub(in crate::daemon) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
     let mut engine = Engine::new(EngineConfig::default());
     functions.iter().for_each(|did| {
         engine.add_function(FunctionInfo::new(did.name.as_str(), "program"));

@@ -17,7 +17,7 @@ pub mod catalog;
 mod docs_tests;
 pub mod family;
 #[cfg(test)]
-mod fixtures;
+pub(super) mod fixtures;
 mod health;
 pub mod http;
 pub mod hub;

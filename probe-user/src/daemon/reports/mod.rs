@@ -2,7 +2,7 @@
 //! ([`Writer`]).
 
 mod file;
-mod style;
+pub mod style;
 mod writer;
 
 pub use style::{Header, Style};

@@ -52,6 +52,19 @@ struct Facts<'a> {
     cost_ns: Nanos,
     since_start: Counts,
     reports_lost: u64,
+    #[serde(flatten)]
+    full: Option<Full<'a>>,
+}
+
+/// For those who subtract one report from another.
+#[derive(Serialize)]
+struct Full<'a> {
+    /// Processor time of the process up to the end of the report.
+    cpu_ns: Option<Nanos>,
+    /// What the probes of each function cost.
+    spent_ns: &'a [Nanos],
+    /// Calls on each path that have not ended.
+    paths_open: Vec<u64>,
 }
 
 impl Style {
@@ -84,13 +97,8 @@ impl Style {
     pub fn render(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
         match self.kind {
             ReportKind::Table => self.table(header, snapshot),
-            ReportKind::Json | ReportKind::None => Ok(json::line(&line(header, snapshot))),
+            ReportKind::Json | ReportKind::None => Ok(json::line(&line(header, snapshot, false))),
         }
-    }
-
-    /// As a value, for an answer.
-    pub fn value(&self, header: &Header<'_>, snapshot: &Snapshot) -> serde_json::Value {
-        serde_json::to_value(line(header, snapshot)).unwrap_or_default()
     }
 
     /// For people.
@@ -118,7 +126,12 @@ impl Style {
     }
 }
 
-fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot) -> Line<'a> {
+/// As a value, for an answer.
+pub fn value(header: &Header<'_>, snapshot: &Snapshot, full: bool) -> serde_json::Value {
+    serde_json::to_value(line(header, snapshot, full)).unwrap_or_default()
+}
+
+fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot, full: bool) -> Line<'a> {
     let (from, to) = times_of_day(&snapshot.report);
     let time = |time: DateTime<Local>| time.to_rfc3339_opts(SecondsFormat::Millis, false);
     Line {
@@ -131,6 +144,11 @@ fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot) -> Line<'a> {
             cost_ns: Nanos(snapshot.spent.iter().map(|spent| spent.0).sum()),
             since_start: header.totals,
             reports_lost: header.reports_lost,
+            full: full.then(|| Full {
+                cpu_ns: snapshot.cpu,
+                spent_ns: &snapshot.spent,
+                paths_open: snapshot.report.paths.iter().map(|path| path.open).collect(),
+            }),
         },
         report: &snapshot.report,
     }

@@ -60,7 +60,7 @@ impl Tracer {
         let asked = match &self.parts.output {
             Output::Recording(_) => return Ok(true),
             Output::Reports(reports) => (reports.center_cut, reports.sink.extras()),
-            Output::Live(live) => (live.center_cut, live.extras),
+            Output::Live(live) => (live.center_cut, (live.extras)()),
         };
         let meta = self.meta(end, asked);
         let parts = &mut self.parts;
@@ -90,7 +90,7 @@ impl Tracer {
     /// The interval so far, of a session that somebody looks on; it goes on.
     pub fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
         let Output::Live(live) = &self.parts.output else { return Ok(None) };
-        let asked = (live.center_cut, live.extras);
+        let asked = (live.center_cut, (live.extras)());
         self.count_losses()?;
         let end = self.settled.max(self.reported.unwrap_or(self.start));
         let meta = self.meta(end, asked);

@@ -2,7 +2,12 @@
 
 use super::{TIED, paragraph};
 use crate::{
-    top::{columns::Column, compare::Change, figures::Figures, model::Model},
+    top::{
+        columns::Column,
+        compare::Change,
+        figures::{Figures, FromHistograms},
+        model::Model,
+    },
     ui::{
         names,
         units::{Digits, count, maybe_time, percent, ratio, time},
@@ -23,7 +28,7 @@ pub(super) fn lines(model: &Model, width: usize) -> Vec<Line<'static>> {
     let function = &figures.report.functions[place];
     let mut texts = vec!["─".repeat(width), heading(function, width)];
     texts.push(calls(figures, function, place));
-    texts.push(durations(function, figures.report.approximate));
+    texts.push(durations(figures, function));
     texts.push(times(figures, function, place));
     texts.extend(neighbours(figures, place));
     texts.extend(changes(model, figures, place));
@@ -43,32 +48,40 @@ fn heading(function: &FunctionReport, width: usize) -> String {
 fn calls(figures: &Figures, function: &FunctionReport, place: usize) -> String {
     let rate = Column::Rate
         .text(Column::Rate.value(figures, place), Column::Rate.is_about(figures, place));
+    // Which ones they are is not told by a daemon.
+    let of_looks = figures.from_histograms == FromHistograms::Extremes;
     joined([
         format!("calls {}", count(function.calls)),
         format!("{rate}/s"),
         format!("open {}", count(function.open)),
         format!("untimed {}", count(function.untimed)),
         format!("headless {}", count(function.headless)),
-        format!("threads {}", count(function.threads)),
+        format!("threads {}{}", about(of_looks), count(function.threads)),
     ])
 }
 
-fn durations(function: &FunctionReport, approximate: bool) -> String {
+fn about(is_about: bool) -> &'static str {
+    if is_about { "~" } else { "" }
+}
+
+fn durations(figures: &Figures, function: &FunctionReport) -> String {
     let of = &function.durations;
-    let about = if approximate { "~" } else { "" };
-    let exact = |name, ns| format!("{name} {}", maybe_time(ns, Digits::Short));
-    let near = |name, ns| format!("{name} {about}{}", maybe_time(ns, Digits::Short));
+    let approximate = figures.report.approximate;
+    let of_looks = figures.from_histograms == FromHistograms::Extremes;
+    let part =
+        |name, is_about, ns| format!("{name} {}{}", about(is_about), maybe_time(ns, Digits::Short));
+    let near = |name, ns| part(name, approximate, ns);
     joined([
-        exact("min", of.min_ns),
+        part("min", of_looks, of.min_ns),
         near("p50", of.p50_ns),
         near("p90", of.p90_ns),
         near("p95", of.p95_ns),
         near("p99", of.p99_ns),
         near("p99.9", of.p999_ns),
-        exact("max", of.max_ns),
-        exact("mean", of.mean_ns),
-        exact("sd", of.sd_ns),
-        format!("cv {}", ratio(of.cv)),
+        part("max", of_looks, of.max_ns),
+        part("mean", of_looks && function.untimed > 0, of.mean_ns),
+        part("sd", of_looks, of.sd_ns),
+        format!("cv {}{}", about(of_looks), ratio(of.cv)),
     ])
 }
 

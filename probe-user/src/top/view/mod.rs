@@ -71,7 +71,7 @@ fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usiz
     match model.view {
         View::Functions => (with_detail(model, width, height), 0),
         View::Histogram => scrolled(texts::histogram(model, figures, width, height), 0, height),
-        View::Notes => scrolled(texts::notes(model, figures, width), model.scroll, height),
+        View::Notes => scrolled(texts::notes(figures, width), model.scroll, height),
         View::Tree | View::Paths | View::Threads => {
             scrolled(texts::listing(model, figures, width), model.scroll, height)
         }

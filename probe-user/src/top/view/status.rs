@@ -3,8 +3,8 @@
 use super::{look, texts};
 use crate::{
     top::{
+        figures::{FromHistograms, WITHIN_PERCENT},
         model::{Basis, Mode, Model, View},
-        sums::WITHIN_PERCENT,
     },
     ui::{
         head, names,
@@ -39,7 +39,6 @@ pub(in crate::top) fn stretch(model: &Model) -> String {
     let duration = model.figures().map(|figures| figures.report.duration_ns);
     let duration = duration.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, Digits::Short));
     match (model.basis, &model.baseline) {
-        (Basis::Interval, _) if model.processes.is_some() => format!("so far {duration}"),
         (Basis::Interval, _) => format!("last {duration}"),
         (Basis::Start, None) => format!("since start, {duration}"),
         (Basis::Start, Some(_)) => format!("since freeze, {duration}"),
@@ -105,9 +104,9 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
             None => format!("probes ~{} · ", time(figures.cost, Digits::Short)),
         };
         if report.approximate {
-            let within = match model.basis {
-                Basis::Interval => "0.1".to_owned(),
-                Basis::Start => WITHIN_PERCENT.to_string(),
+            let within = match figures.from_histograms {
+                FromHistograms::Nothing => "0.1".to_owned(),
+                _ => WITHIN_PERCENT.to_string(),
             };
             rest += &format!(" · ~ within {within} %");
         }
@@ -134,7 +133,7 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
 pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
     let mut text = String::new();
     for view in View::ALL {
-        let facts = model.figures().map_or(0, |figures| texts::facts(model, figures).len());
+        let facts = model.figures().map_or(0, |figures| texts::facts(figures).len());
         let number = match (view, facts) {
             (View::Notes, 1..) => format!(" {facts}"),
             _ => String::new(),

@@ -3,8 +3,8 @@
 use super::{marked, paragraph};
 use crate::{
     top::{
-        figures::Figures,
-        model::{Basis, Model, View},
+        figures::{Figures, FromHistograms},
+        model::{Model, View},
         narrow::narrow,
     },
     ui::{
@@ -34,16 +34,17 @@ pub(super) fn nothing(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
 }
 
 /// What is missing from the numbers, and what else one should know.
-pub(super) fn notes(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
-    let mut texts = facts(model, figures);
+pub(super) fn notes(figures: &Figures, width: usize) -> Vec<Line<'static>> {
+    let mut texts = facts(figures);
     texts.push(loss_line(&figures.report.loss));
     texts.iter().flat_map(|text| paragraph(text, width)).collect()
 }
 
-pub(super) fn facts(model: &Model, figures: &Figures) -> Vec<String> {
+pub(super) fn facts(figures: &Figures) -> Vec<String> {
     let mut facts = warnings(&figures.report);
-    // Of sums a note tells how close they are.
-    facts.retain(|text| model.basis == Basis::Interval || !text.starts_with("approximate"));
+    // Otherwise a note tells how close they are.
+    let is_fine = figures.from_histograms == FromHistograms::Nothing;
+    facts.retain(|text| is_fine || !text.starts_with("approximate"));
     facts.extend(notes::notes(&figures.report, true));
     facts
 }

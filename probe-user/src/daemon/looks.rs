@@ -1,0 +1,123 @@
+//! Intervals that ended while somebody looks at a session again and again, so that what happens
+//! between two looks is known also where an interval ends there. Where nobody looks, nothing is kept.
+
+use crate::session::live::Snapshot;
+use ctrace_core::units::Nanos;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Who has not looked for so long has gone. It is longer than an interval is by default.
+const PATIENCE: Nanos = Nanos(100_000_000_000);
+/// Intervals that are kept, the newest: short ones come faster than anybody looks.
+const MOST: usize = 16;
+
+/// Those who look at one session.
+#[derive(Default)]
+pub struct Looks(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    last_look: Option<Nanos>,
+    /// From old to new.
+    ended: VecDeque<Arc<Snapshot>>,
+}
+
+impl Looks {
+    /// Somebody looks.
+    pub fn look(&self, now: Nanos) {
+        self.lock().last_look = Some(now);
+    }
+
+    /// Whether somebody will look again.
+    pub fn is_wanted(&self, now: Nanos) -> bool {
+        self.lock().is_wanted(now)
+    }
+
+    /// An interval has ended.
+    pub fn keep(&self, snapshot: Snapshot, now: Nanos) {
+        let mut kept = self.lock();
+        if !kept.is_wanted(now) {
+            *kept = Kept::default();
+            return;
+        }
+        kept.ended.push_back(Arc::new(snapshot));
+        let is_old = |kept: &Kept| {
+            let first = kept.ended.front();
+            first.is_some_and(|first| now.since(first.report.end_ns) > PATIENCE)
+        };
+        while kept.ended.len() > MOST || is_old(&kept) {
+            kept.ended.pop_front();
+        }
+    }
+
+    /// Intervals that ended after `since` and not after `until`, as far as they are kept.
+    pub fn ended(&self, since: Nanos, until: Nanos) -> Vec<Arc<Snapshot>> {
+        let kept = self.lock();
+        let is_between = |ended: &&Arc<Snapshot>| {
+            let end = ended.report.end_ns;
+            end > since && end <= until
+        };
+        kept.ended.iter().filter(is_between).cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn is_wanted(&self, now: Nanos) -> bool {
+        self.last_look.is_some_and(|last| now.since(last) <= PATIENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::metrics::fixtures::snapshot;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(second: u64) -> Nanos {
+        Nanos(second * SECOND)
+    }
+
+    /// Ends of the intervals that one gets who knows all up to `since`.
+    fn ends(looks: &Looks, since: u64, until: u64) -> Vec<u64> {
+        let ended = looks.ended(at(since), at(until));
+        ended.iter().map(|ended| ended.report.end_ns.0 / SECOND).collect()
+    }
+
+    fn keep(looks: &Looks, from: u64, to: u64) {
+        looks.keep(snapshot(from * SECOND, to * SECOND, &[]), at(to));
+    }
+
+    #[test]
+    fn intervals_are_kept_while_somebody_looks() {
+        let looks = Looks::default();
+        keep(&looks, 0, 60);
+        looks.look(at(61));
+        keep(&looks, 60, 120);
+        looks.look(at(121));
+        keep(&looks, 120, 180);
+        assert_eq!(ends(&looks, 61, 180), [120, 180]);
+        assert_eq!(ends(&looks, 121, 180), [180]);
+        assert_eq!(ends(&looks, 121, 179), [0; 0]);
+        assert!(looks.is_wanted(at(221)) && !looks.is_wanted(at(222)));
+        keep(&looks, 180, 240);
+        assert_eq!(ends(&looks, 0, 300), [0; 0]);
+    }
+
+    #[test]
+    fn so_many_are_kept_and_so_old() {
+        let looks = Looks::default();
+        looks.look(at(0));
+        (0..100).for_each(|second| keep(&looks, second, second + 1));
+        assert_eq!(ends(&looks, 0, 100).len(), MOST);
+        looks.look(at(100));
+        keep(&looks, 100, 190);
+        assert_eq!(ends(&looks, 0, 200).first(), Some(&90));
+    }
+}

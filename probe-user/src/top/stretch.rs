@@ -1,0 +1,314 @@
+//! What happened between two looks at an interval of the daemon that goes on: what the later one has
+//! and the earlier one has not.
+//!
+//! Calls, times, unions, losses and costs are sums over time, and their differences are exact: all
+//! but unions where a call under way at the first look turns out to be too short to be counted, or to
+//! have lost its end. They are too small then by what that call had.
+//! Percentiles and extremes of the calls between come from the difference of the histograms, whose
+//! buckets are an eighth of an octave wide.
+
+use super::{catalogue::RowId, figures::FromHistograms, narrow::keep_paths};
+use crate::session::live::Snapshot;
+use ctrace_core::{
+    export::rows::percent,
+    report::{
+        CenterReport, Distribution, DurationReport, FunctionHistogram, FunctionReport,
+        HistogramsReport, LossReport, PathReport, Report, SampledReport, ThreadReport,
+    },
+    units::{Nanos, Pid, Tid},
+};
+use std::collections::HashMap;
+
+/// The interval so far, and what its functions are known by.
+pub(super) struct Look {
+    pub(super) snapshot: Snapshot,
+    pub(super) ids: Vec<RowId>,
+}
+
+/// Of two looks at the same interval.
+pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
+    let before = Before::new(earlier, later);
+    let (old, new) = (&earlier.snapshot.report, &later.snapshot.report);
+    let duration_ns = new.end_ns.since(old.end_ns);
+    let tracked_ns = new.tracked_ns.since(old.tracked_ns);
+    let mut notes = new.notes.clone();
+    notes.extend(FromHistograms::Extremes.note());
+    let report = Report {
+        start_ns: old.end_ns,
+        duration_ns,
+        tracked_ns,
+        tracked_percent: percent(tracked_ns, duration_ns),
+        approximate: true,
+        filtered_calls: new.filtered_calls.saturating_sub(old.filtered_calls),
+        loss: loss(&old.loss, &new.loss),
+        functions: before.functions(duration_ns),
+        paths: before.paths(),
+        paths_other_calls: new.paths_other_calls.saturating_sub(old.paths_other_calls),
+        threads: threads(&old.threads, &new.threads),
+        notes,
+        histograms: Some(HistogramsReport { slice_edges_ns: None, functions: before.histograms() }),
+        target: new.target.clone(),
+        slowest_calls: None,
+        timeline: None,
+        latencies: None,
+        ..*new
+    };
+    let spent = later.snapshot.spent.iter().enumerate().map(|(place, spent)| {
+        let old = before.places[place].and_then(|old| earlier.snapshot.spent.get(old));
+        spent.since(old.copied().unwrap_or_default())
+    });
+    Snapshot { report, spent: spent.collect(), cpu: later.snapshot.cpu }
+}
+
+/// Of an interval that began after the last look.
+pub(super) fn since_start(look: &Look) -> Snapshot {
+    let mut snapshot = look.snapshot.clone();
+    // As of all others, so that they are told alike.
+    snapshot.report.approximate = true;
+    snapshot.report.notes.extend(FromHistograms::Extremes.note());
+    let paths = &mut snapshot.report.paths;
+    paths.iter_mut().for_each(|path| *path = sums_of(path));
+    snapshot
+}
+
+/// Both looks, and where things of the later one are in the earlier one.
+struct Before<'a> {
+    old: &'a Report,
+    new: &'a Report,
+    /// Of functions, by their place in the later one.
+    places: Vec<Option<usize>>,
+}
+
+impl<'a> Before<'a> {
+    fn new(earlier: &'a Look, later: &'a Look) -> Self {
+        let old: HashMap<RowId, usize> =
+            earlier.ids.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+        let places = later.ids.iter().map(|id| old.get(id).copied()).collect();
+        Self { old: &earlier.snapshot.report, new: &later.snapshot.report, places }
+    }
+
+    fn functions(&self, duration: Nanos) -> Vec<FunctionReport> {
+        let functions = self.new.functions.iter().zip(&self.places).enumerate();
+        let functions = functions.map(|(place, (new, old))| {
+            let mut function = match old.map(|old| &self.old.functions[old]) {
+                Some(old) => {
+                    let timed = self.distribution(place);
+                    FunctionReport {
+                        sampled: sampled(old, new, [self.old.duration_ns, duration]),
+                        ..less(old, new, &timed)
+                    }
+                }
+                None => new.clone(),
+            };
+            let exclusive = function.active_exclusive_ns;
+            function.active_exclusive_percent = percent(exclusive, duration);
+            function
+        });
+        functions.collect()
+    }
+
+    /// Of the timed calls of a function.
+    fn distribution(&self, place: usize) -> Distribution {
+        let new = self.new.histogram_of(place).map(|of| &of.durations);
+        let old = self.places[place].and_then(|old| self.old.histogram_of(old));
+        match (new, old) {
+            (Some(new), Some(old)) => new.since(&old.durations),
+            (new, _) => new.cloned().unwrap_or_default(),
+        }
+    }
+
+    fn histograms(&self) -> Vec<FunctionHistogram> {
+        let all = (0..self.new.functions.len()).map(|function| FunctionHistogram {
+            function,
+            durations: self.distribution(function),
+            over_time: Vec::new(),
+        });
+        all.filter(|histogram| !histogram.durations.counts.is_empty()).collect()
+    }
+
+    /// Those with calls, and those that lead to them.
+    fn paths(&self) -> Vec<PathReport> {
+        let old: HashMap<(Option<usize>, usize), usize> = self
+            .old
+            .paths
+            .iter()
+            .enumerate()
+            .map(|(place, path)| ((path.parent, path.function), place))
+            .collect();
+        let mut before: Vec<Option<usize>> = Vec::with_capacity(self.new.paths.len());
+        let mut paths: Vec<PathReport> = Vec::with_capacity(self.new.paths.len());
+        for new in &self.new.paths {
+            let parent = match new.parent {
+                None => Some(None),
+                Some(parent) => before.get(parent).copied().flatten().map(Some),
+            };
+            let key = parent.zip(self.places.get(new.function).copied().flatten());
+            let found = key.and_then(|key| old.get(&key).copied());
+            before.push(found);
+            paths.push(match found.map(|found| &self.old.paths[found]) {
+                Some(old) => path(old, new),
+                None => sums_of(new),
+            });
+        }
+        let called = paths.iter().map(|path| path.calls > 0).collect();
+        keep_paths(&mut paths, called);
+        paths
+    }
+}
+
+/// Calls that were open are calls of the stretch, too.
+fn less(old: &FunctionReport, new: &FunctionReport, timed: &Distribution) -> FunctionReport {
+    let calls = new.calls.saturating_sub(old.calls.saturating_sub(old.open));
+    FunctionReport {
+        calls,
+        timed: new.timed.saturating_sub(old.timed),
+        untimed: new.untimed.saturating_sub(old.untimed),
+        headless: new.headless.saturating_sub(old.headless),
+        // At most: which threads they are is not known.
+        threads: if calls == 0 { 0 } else { new.threads },
+        total_ns: new.total_ns.since(old.total_ns),
+        self_ns: new.self_ns.since(old.self_ns),
+        active_ns: new.active_ns.since(old.active_ns),
+        active_exclusive_ns: new.active_exclusive_ns.since(old.active_exclusive_ns),
+        durations: durations(old, new, timed),
+        fastest: Default::default(),
+        center: CenterReport::default(),
+        slowest: Default::default(),
+        ..new.clone()
+    }
+}
+
+fn durations(old: &FunctionReport, new: &FunctionReport, timed: &Distribution) -> DurationReport {
+    if old.timed == 0 {
+        return new.durations;
+    }
+    let calls = new.timed.saturating_sub(old.timed);
+    let (before, so_far) = (&old.durations, &new.durations);
+    let within = |value: Nanos| {
+        let (least, most) = (so_far.min_ns.unwrap_or_default(), so_far.max_ns);
+        value.clamp(least, most.unwrap_or(Nanos::MAX).max(least))
+    };
+    let shortest = timed.middles().next().map(|(_, middle)| within(middle));
+    let longest = timed.middles().next_back().map(|(_, middle)| within(middle));
+    if calls == 0 || shortest.is_none() {
+        return DurationReport::default();
+    }
+    // The shortest and the longest one of the interval are known exactly.
+    let min_ns = if so_far.min_ns < before.min_ns { so_far.min_ns } else { shortest };
+    let max_ns = if so_far.max_ns > before.max_ns { so_far.max_ns } else { longest };
+    let at = |permille| {
+        let value = timed.percentile(permille)?;
+        Some(value.max(min_ns?).min(max_ns?))
+    };
+    let (mean, sd) = moments(timed);
+    let mean = match new.untimed == old.untimed {
+        true => new.total_ns.since(old.total_ns).0 as f64 / calls as f64,
+        // Of some of the calls only a part is in the total.
+        false => mean,
+    };
+    DurationReport {
+        min_ns,
+        mean_ns: Some(Nanos(mean.round() as u64)),
+        p50_ns: at(500),
+        p90_ns: at(900),
+        p95_ns: at(950),
+        p99_ns: at(990),
+        p999_ns: at(999),
+        max_ns,
+        sd_ns: Some(Nanos(sd as u64)),
+        cv: (mean > 0.0).then(|| sd / mean),
+    }
+}
+
+/// Mean and standard deviation, as well as buckets know them.
+fn moments(timed: &Distribution) -> (f64, f64) {
+    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
+        timed.middles().map(|(count, middle)| count as f64 * of(middle.0 as f64)).sum()
+    };
+    let calls = sum(&|_| 1.0).max(1.0);
+    let mean = sum(&|duration| duration) / calls;
+    let variance = sum(&|duration| (duration - mean).powi(2)) / calls;
+    (mean, variance.sqrt())
+}
+
+/// Where it is armed for a part of the time: what the estimate for the interval has grown by, which
+/// is at least what was seen. Nothing is known of a stretch in which it was not armed. `times`: how
+/// long the interval was at first, and how long the stretch is.
+fn sampled(old: &FunctionReport, new: &FunctionReport, times: [Nanos; 2]) -> Option<SampledReport> {
+    let later = new.sampled?;
+    let earlier = old.sampled.unwrap_or(SampledReport {
+        armed_ns: times[0],
+        armed_percent: 100.0,
+        windows: 0,
+        calls: Some(old.calls),
+        calls_error: Some(0),
+        total_ns: Some(old.total_ns),
+        active_ns: Some(old.active_ns),
+    });
+    let armed_ns = later.armed_ns.since(earlier.armed_ns);
+    let windows = later.windows.saturating_sub(earlier.windows);
+    let is_known = armed_ns > Nanos::ZERO;
+    let grown = |earlier: Option<Nanos>, later: Option<Nanos>, seen: Nanos| {
+        Some(later?.since(earlier?).max(seen)).filter(|_| is_known)
+    };
+    let seen = new.calls.saturating_sub(old.calls.saturating_sub(old.open));
+    let calls = later.calls.zip(earlier.calls).filter(|_| is_known);
+    let calls = calls.map(|(later, earlier)| later.saturating_sub(earlier).max(seen));
+    // The fewer windows, the less is known: over all stretches it comes to the error of the whole.
+    let calls_error = calls.filter(|_| windows > 0).and_then(|calls| {
+        let relative = later.calls_error? as f64 / later.calls?.max(1) as f64;
+        Some((calls as f64 * relative * (later.windows as f64 / windows as f64).sqrt()) as u64)
+    });
+    Some(SampledReport {
+        armed_ns,
+        armed_percent: percent(armed_ns, times[1]),
+        windows,
+        calls,
+        calls_error,
+        total_ns: grown(earlier.total_ns, later.total_ns, new.total_ns.since(old.total_ns)),
+        active_ns: grown(earlier.active_ns, later.active_ns, new.active_ns.since(old.active_ns)),
+    })
+}
+
+/// Calls that were open are calls of the stretch, too.
+fn path(old: &PathReport, new: &PathReport) -> PathReport {
+    PathReport {
+        calls: new.calls.saturating_sub(old.calls.saturating_sub(old.open)),
+        total_ns: new.total_ns.since(old.total_ns),
+        self_ns: new.self_ns.since(old.self_ns),
+        ..sums_of(new)
+    }
+}
+
+/// Without what cannot be told of most stretches, so that it is not told of some.
+fn sums_of(path: &PathReport) -> PathReport {
+    PathReport { p50_ns: None, p90_ns: None, p99_ns: None, max_ns: None, ..path.clone() }
+}
+
+/// Those that did something.
+fn threads(old: &[ThreadReport], new: &[ThreadReport]) -> Vec<ThreadReport> {
+    let before: HashMap<(Pid, Tid), &ThreadReport> =
+        old.iter().map(|thread| ((thread.pid, thread.tid), thread)).collect();
+    let threads = new.iter().filter_map(|new| match before.get(&(new.pid, new.tid)) {
+        // Another one that was given the id of one that is gone.
+        Some(old) if old.first_ns != new.first_ns => Some(new.clone()),
+        Some(old) => {
+            let calls = new.calls.saturating_sub(old.calls);
+            let first_ns = old.last_ns.max(new.first_ns);
+            (calls > 0).then(|| ThreadReport { calls, first_ns, ..new.clone() })
+        }
+        None => Some(new.clone()),
+    });
+    threads.collect()
+}
+
+fn loss(old: &LossReport, new: &LossReport) -> LossReport {
+    LossReport {
+        events: new.events.saturating_sub(old.events),
+        late: new.late.saturating_sub(old.late),
+        calls_untimed: new.calls_untimed.saturating_sub(old.calls_untimed),
+        calls_headless: new.calls_headless.saturating_sub(old.calls_headless),
+        decode_errors: new.decode_errors.saturating_sub(old.decode_errors),
+        ..*new
+    }
+}

@@ -1,0 +1,105 @@
+//! Numbers since the start.
+
+use super::{SECOND, fixture, model, model_of, nth, press, screen, snapshot};
+use crate::top::{data::Data, model::Model};
+use ctrace_core::{
+    report::{Report, SampledReport},
+    units::Nanos,
+};
+use fixture::MICRO;
+use ratatui::crossterm::event::KeyCode;
+use std::time::Duration;
+
+#[test]
+fn sums_are_those_of_all_intervals() {
+    let mut model = model();
+    press(&mut model, KeyCode::Char('c'));
+    let figures = model.figures().expect("numbers");
+    let (sum, one) = (&figures.report, fixture::typical());
+    assert_eq!(sum.duration_ns.0, 2 * one.duration_ns.0);
+    assert_eq!(sum.functions[0].total_ns.0, 2 * one.functions[0].total_ns.0);
+    assert_eq!(sum.functions[0].durations.mean_ns, one.functions[0].durations.mean_ns);
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+    let share = sum.functions[0].active_exclusive_percent;
+    assert!(near(share, one.functions[0].active_exclusive_percent));
+    // A call that was open in both is one call.
+    assert_eq!((sum.functions[5].calls, sum.functions[5].open), (1, 1));
+    assert_eq!(sum.loss.calls_open, 1);
+    assert_eq!(sum.paths.len(), one.paths.len());
+    assert_eq!(sum.paths[2].calls, 2 * one.paths[2].calls);
+    assert_eq!(sum.threads[1].calls, 2 * one.threads[1].calls);
+    assert_eq!(figures.cpu, Some(Nanos(2 * SECOND)));
+    let counts =
+        |report: &Report| report.histogram_of(3).map(|of| of.durations.counts.iter().sum::<u64>());
+    assert_eq!(counts(sum), counts(&one).map(|count| 2 * count));
+}
+
+/// Of what was armed for a part of the time only, the estimates are shown and add up.
+#[test]
+fn estimates_are_marked_and_add_up() {
+    let mut report = fixture::typical();
+    report.functions[0].sampled = Some(SampledReport {
+        armed_ns: Nanos(report.duration_ns.0 / 10),
+        armed_percent: 10.0,
+        windows: 4,
+        calls: Some(10_000),
+        calls_error: Some(300),
+        total_ns: None,
+        active_ns: None,
+    });
+    let mut model = model_of(&report);
+    let shown = screen(&mut model, 120, 12);
+    let row = shown.lines().find(|line| line.contains("micro_operation")).expect("a row");
+    assert!(row.contains("armed 10.0 %") && row.contains("~4,607"), "{shown}");
+    press(&mut model, KeyCode::Char('c'));
+    let sampled = model.figures().expect("numbers").report.functions[0].sampled;
+    let sampled = sampled.expect("it was armed for a part");
+    assert_eq!((sampled.calls, sampled.calls_error), (Some(20_000), Some(424)));
+    assert_eq!((sampled.windows, sampled.total_ns), (8, None));
+    assert!((sampled.armed_percent - 10.0).abs() < 1e-6, "{sampled:?}");
+}
+
+/// It is armed for a part of the time from the beginning on, and not called before the third interval.
+#[test]
+fn what_is_not_called_is_not_armed_for_long_therefore() {
+    let interval = |n: u64| {
+        let mut report = nth(&fixture::empty(), n);
+        let calls = if n < 2 { 0 } else { 10 };
+        let mut function = fixture::function("rare", calls, MICRO, report.duration_ns);
+        function.sampled = Some(SampledReport {
+            armed_ns: Nanos(report.duration_ns.0 / 100),
+            armed_percent: 1.0,
+            windows: 5,
+            calls: Some(100 * calls),
+            calls_error: Some(calls),
+            total_ns: None,
+            active_ns: None,
+        });
+        report.functions.push(function);
+        vec![snapshot(report, n * SECOND)]
+    };
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    (0..3).for_each(|n| model.add(interval(n), 0));
+    press(&mut model, KeyCode::Char('c'));
+    let sampled = model.figures().expect("numbers").report.functions[0].sampled;
+    let sampled = sampled.expect("it was armed for a part");
+    assert!((sampled.armed_percent - 1.0).abs() < 1e-6, "{sampled:?}");
+    assert_eq!((sampled.windows, sampled.calls), (15, Some(1_000)));
+}
+
+#[test]
+fn functions_are_known_by_name_when_places_change() {
+    let mut model = model();
+    let mut shifted = nth(&fixture::typical(), 2);
+    let late = fixture::function("arrived_late", 10, MICRO, Nanos(SECOND));
+    shifted.functions.insert(0, late);
+    let places: Vec<usize> = (1..shifted.functions.len()).collect();
+    shifted.move_functions(&places);
+    model.add(vec![snapshot(shifted, 3 * SECOND)], 0);
+    press(&mut model, KeyCode::Char('c'));
+    let figures = model.figures().expect("numbers");
+    let calls =
+        |name: &str| figures.report.functions.iter().find(|f| &*f.name == name).map(|f| f.calls);
+    assert_eq!(calls("micro_operation"), Some(3_000));
+    assert_eq!(calls("arrived_late"), Some(10));
+}
