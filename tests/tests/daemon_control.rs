@@ -121,7 +121,7 @@ fn looks_lie_end_to_end() {
     let look = |since: Option<u64>| {
         let since = since.map_or(String::new(), |since| format!(",\"since_ns\":{since}"));
         let line =
-            format!("{{\"v\":1,\"do\":\"report\",\"target\":\"hiccup\",\"full\":true{since}}}\n");
+            format!("{{\"v\":1,\"do\":\"report\",\"target\":\"hiccup\",\"full\":true{since}}}");
         daemon.request(&line).expect("answers")["reports"].as_array().cloned().expect("reports")
     };
     let number = |report: &serde_json::Value, key: &str| report[key].as_u64().expect("a number");
