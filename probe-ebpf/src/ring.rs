@@ -57,7 +57,8 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     }
     if settings::WAKE.load() != 0 {
         let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
-        if (position ^ next) & (capacity() / 8) != 0 {
+        // That bit, or one above it where so much is written at once that it is as before.
+        if (position ^ next) & !(capacity() / 8 - 1) != 0 {
             news::wake(RING_FILLS);
         }
     }

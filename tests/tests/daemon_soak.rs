@@ -251,11 +251,22 @@ impl Soak<'_> {
     /// What the daemon holds with nothing to trace, once the last threads are gone.
     fn held(&self, first: Option<Held>) -> Held {
         let pid = self.daemon.pid();
-        if let Some(first) = first {
-            let _ = wait_until("it is as before", || is_flat(first, Held::by(pid)));
-        }
+        let Some(first) = first else { return settled(pid) };
+        let _ = wait_until("it is as before", || is_flat(first, Held::by(pid)));
         Held::by(pid)
     }
+}
+
+/// When nothing that is about to end has ended for a second.
+fn settled(pid: i32) -> Held {
+    let mut least = Held::by(pid);
+    let _ = wait_until("nothing more ends", || {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = Held::by(pid);
+        let before = std::mem::replace(&mut least, now);
+        now.files >= before.files && now.threads >= before.threads
+    });
+    least
 }
 
 /// Files of reports come and go, and are opened again after a failure.

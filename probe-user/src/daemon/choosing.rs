@@ -13,7 +13,13 @@ use crate::{
     ui,
 };
 use ctrace_core::units::Pid;
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How long it takes, more or less, to plan and arm.
+const POSTPONED: Duration = Duration::from_secs(1);
 
 impl Supervisor {
     /// A process is there: is it a target's, and is it traced?
@@ -34,6 +40,7 @@ impl Supervisor {
         let wanted = wanted
             .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
         if let Some(running) = self.sessions.get_mut(&pid) {
+            postpone(self.retries.get_mut(&pid));
             let is_right = wanted.as_ref() == Some(&running.target)
                 && running.facts.start_time == facts.start_time;
             if !is_right && !running.by_hand {
@@ -47,8 +54,11 @@ impl Supervisor {
             return;
         };
         let retry = self.retries.get(&pid).filter(|retry| retry.start_time == facts.start_time);
-        if retry.is_some_and(|retry| retry.at > Instant::now()) || self.is_followed(&target, pid) {
+        if retry.is_some_and(|retry| retry.at > Instant::now()) {
             return;
+        }
+        if self.is_followed(&target, pid) {
+            return postpone(self.retries.get_mut(&pid));
         }
         if let Err(why) = self.has_room(&target) {
             self.told.say(&target.id, &why);
@@ -131,5 +141,12 @@ impl Supervisor {
         let is_worth_a_word = retry.is_worth_a_word();
         self.retries.insert(facts.pid, retry);
         is_worth_a_word
+    }
+}
+
+/// A process whose session has not begun or failed yet is looked at again, but not without a pause.
+fn postpone(retry: Option<&mut Retry>) {
+    if let Some(retry) = retry {
+        retry.at = retry.at.max(Instant::now() + POSTPONED);
     }
 }

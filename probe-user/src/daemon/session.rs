@@ -18,7 +18,6 @@ use crate::{
         live::{Command, Live, Snapshot},
         output::Output,
         pace::Pace,
-        plan::Plan,
         recording::{Limit, Recording},
         signals::Signals,
         trace::{self, Ending},
@@ -153,7 +152,7 @@ impl Work {
         for line in &planned.setup.plan.remarks {
             tracing::info!("target {}: {line}", self.target.id);
         }
-        planned.setup.pace = Pace::calm(self.pause(&planned.setup.plan));
+        planned.setup.pace = Pace::calm(self.pause(planned.setup.asks_for_markers()));
         planned.setup.flight =
             flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
         let mut tracer = planned.arm(&process, self.output())?;
@@ -167,13 +166,11 @@ impl Work {
     }
 
     /// Between passes over the rings, when they do not fill.
-    fn pause(&self, plan: &Plan) -> Duration {
+    fn pause(&self, asks_for_markers: bool) -> Duration {
         let Target { what, flight, .. } = &*self.target;
         if what.probes.budget.is_some() {
             WATCHFUL
-        } else if flight.slow.is_some()
-            || plan.objects.iter().any(|object| object.markers.is_wanted())
-        {
+        } else if flight.slow.is_some() || asks_for_markers {
             CALM
         } else {
             LAZY

@@ -32,6 +32,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Where looks at all processes are asked for one after the other.
+const BETWEEN_SCANS: Duration = Duration::from_secs(1);
 /// For sessions to take their probes away and report, at the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -71,6 +73,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
         let_go: HashSet::new(),
         told: Told::default(),
         next_scan: Instant::now(),
+        last_scan: None,
         last_session: SessionId(0),
     };
     supervisor.run(&arriving);
@@ -97,6 +100,7 @@ pub(super) struct Supervisor {
     pub(super) let_go: HashSet<Pid>,
     pub(super) told: Told,
     pub(super) next_scan: Instant,
+    last_scan: Option<Instant>,
     pub(super) last_session: SessionId,
 }
 
@@ -153,6 +157,7 @@ impl Supervisor {
         let now = Instant::now();
         if now >= self.next_scan {
             self.next_scan = now + self.config.daemon.rescan;
+            self.last_scan = Some(now);
             self.finder.scan().into_iter().for_each(|pid| self.consider(pid));
             let is_there = |pid: &Pid, start| facts::birth(*pid).is_some_and(|b| b.0 == start);
             self.retries.retain(|pid, retry| is_there(pid, retry.start_time));
@@ -181,9 +186,11 @@ impl Supervisor {
     }
 
     /// Children that were there before a session of their parent, or are after it, need their own.
+    /// Sessions that begin and end one after the other share a look.
     fn look_at_all(&mut self) {
         self.finder.look_again();
-        self.next_scan = Instant::now();
+        let soon = self.last_scan.map_or_else(Instant::now, |last| last + BETWEEN_SCANS);
+        self.next_scan = self.next_scan.min(soon);
     }
 
     fn ended(&mut self, id: SessionId, result: Result<(), String>) {

@@ -32,7 +32,10 @@ pub enum Woken {
     ByRing,
     /// The target runs another one.
     ByProgram,
-    BySession,
+    BySession {
+        /// So it does.
+        and_by_program: bool,
+    },
 }
 
 /// The reader's end.
@@ -69,7 +72,7 @@ impl Bell {
             });
         }
         match io::read(&*self.called.0, &mut [0; 8]) {
-            Ok(_) => Woken::BySession,
+            Ok(_) => Woken::BySession { and_by_program: woken == Woken::ByProgram },
             Err(_) => woken,
         }
     }
@@ -86,7 +89,8 @@ mod tests {
         assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::ByTime);
         bell.caller().call();
         let begun = Instant::now();
-        assert_eq!(bell.sleep(Duration::from_secs(600)), Woken::BySession);
+        let called = Woken::BySession { and_by_program: false };
+        assert_eq!(bell.sleep(Duration::from_secs(600)), called);
         assert!(begun.elapsed() < Duration::from_secs(300));
         assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::ByTime);
     }

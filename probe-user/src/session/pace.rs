@@ -29,7 +29,8 @@ impl Pace {
     pub const fn calm(pass: Duration) -> Self {
         Self {
             pass,
-            look: (Duration::from_millis(250), Duration::from_millis(8_000)),
+            // Shorter than the longest pause between passes, or every other pass would come too early.
+            look: (Duration::from_millis(250), Duration::from_millis(6_000)),
             looks_per_maps: 1,
             wakes: true,
         }

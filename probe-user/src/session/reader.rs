@@ -188,7 +188,7 @@ impl Source {
             let fill = self.rings.fill();
             let kind = match woken {
                 _ if stop.load(Ordering::Acquire) => Pass::Last,
-                Woken::BySession => Pass::Answer,
+                Woken::BySession { .. } => Pass::Answer,
                 Woken::ByTime | Woken::ByRing | Woken::ByProgram => Pass::Usual,
             };
             if kind != Pass::Usual {

@@ -80,6 +80,11 @@ impl<'a> Setup<'a> {
         Ok(Self { args, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
+    /// Whether scopes are to be traced, also those of libraries that come later.
+    pub fn asks_for_markers(&self) -> bool {
+        self.planner.asks_for_markers()
+    }
+
     /// Makes everything ready to trace a process that runs already: what is left is
     /// [`Tracer::arm`] with the plan.
     pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
@@ -118,7 +123,7 @@ impl<'a> Setup<'a> {
             ..TargetReport::default()
         };
         let probes = &self.args.probes;
-        let markers = self.planner.asks_for_markers();
+        let markers = self.asks_for_markers();
         // A batch of markers has to find a whole page.
         let least = if markers { 4 * 4096 } else { 4096 };
         let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());

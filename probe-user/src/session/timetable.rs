@@ -44,10 +44,12 @@ impl Timetable {
         let busy = if self.pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
         self.pause = match woken {
             _ if fill > busy => BUSY_PAUSE,
-            Woken::ByProgram => SETTLING_PAUSE.min(self.pace.pass),
+            Woken::ByProgram | Woken::BySession { and_by_program: true } => {
+                SETTLING_PAUSE.min(self.pace.pass)
+            }
             // It wakes again.
             Woken::ByRing => self.pause,
-            Woken::ByTime | Woken::BySession => (self.pause * 2).min(self.pace.pass),
+            Woken::ByTime | Woken::BySession { .. } => (self.pause * 2).min(self.pace.pass),
         };
         self.together(now).min(self.until_report(settled, now))
     }
@@ -103,6 +105,8 @@ mod tests {
         assert_eq!(longest, Some(Duration::from_secs(6)));
         assert_eq!(pause(Woken::ByRing, TEN_SECONDS), Duration::from_secs(6));
         assert_eq!(pause(Woken::ByProgram, TEN_SECONDS), SETTLING_PAUSE);
+        let both = Woken::BySession { and_by_program: true };
+        assert_eq!(pause(both, TEN_SECONDS), SETTLING_PAUSE);
         assert_eq!(pause(Woken::ByTime, TEN_SECONDS), 2 * SETTLING_PAUSE);
     }
 

@@ -44,7 +44,7 @@ pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
         functions: before.functions(duration_ns),
         paths: before.paths(),
         paths_other_calls: new.paths_other_calls.saturating_sub(old.paths_other_calls),
-        threads: threads(&old.threads, &new.threads),
+        threads: threads(old, new),
         notes,
         histograms: Some(HistogramsReport { slice_edges_ns: None, functions: before.histograms() }),
         target: new.target.clone(),
@@ -286,18 +286,21 @@ fn sums_of(path: &PathReport) -> PathReport {
 }
 
 /// Those that did something.
-fn threads(old: &[ThreadReport], new: &[ThreadReport]) -> Vec<ThreadReport> {
-    let before: HashMap<(Pid, Tid), &ThreadReport> =
-        old.iter().map(|thread| ((thread.pid, thread.tid), thread)).collect();
-    let threads = new.iter().filter_map(|new| match before.get(&(new.pid, new.tid)) {
-        // Another one that was given the id of one that is gone.
-        Some(old) if old.first_ns != new.first_ns => Some(new.clone()),
-        Some(old) => {
-            let calls = new.calls.saturating_sub(old.calls);
-            let first_ns = old.last_ns.max(new.first_ns);
-            (calls > 0).then(|| ThreadReport { calls, first_ns, ..new.clone() })
-        }
-        None => Some(new.clone()),
+pub(super) fn threads(old: &Report, new: &Report) -> Vec<ThreadReport> {
+    // An id may be given to another thread when the first is gone.
+    let key = |thread: &ThreadReport| (thread.pid, thread.tid, thread.first_ns);
+    let before: HashMap<_, _> = old.threads.iter().map(|thread| (key(thread), thread)).collect();
+    // As long as nothing has happened in a thread but a call that was open when the interval began,
+    // its first event is that call's.
+    let in_a_call = old.threads.iter().filter(|thread| thread.first_ns < old.start_ns);
+    let in_a_call: HashMap<(Pid, Tid), _> =
+        in_a_call.map(|thread| ((thread.pid, thread.tid), thread)).collect();
+    let threads = new.threads.iter().filter_map(|new| {
+        let old = before.get(&key(new)).or_else(|| in_a_call.get(&(new.pid, new.tid)));
+        let Some(old) = old else { return Some(new.clone()) };
+        let calls = new.calls.saturating_sub(old.calls);
+        let first_ns = old.last_ns.max(new.first_ns);
+        (calls > 0).then(|| ThreadReport { calls, first_ns, ..new.clone() })
     });
     threads.collect()
 }

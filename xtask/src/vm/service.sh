@@ -114,6 +114,9 @@ kill -STOP "$(property MainPID)"
 until_true '[ "$(property NRestarts)" -gt 0 ]' && until_true '[ "$(traced)" = 2 ]'
 verdict is_restarted_when_it_hangs $? "$(property NRestarts) restarts"
 
+# No interval ends by itself any more.
+configure 600s
+systemctl restart ctrace && until_true '[ "$(traced)" = 2 ]'
 lines=$(cat /var/log/ctrace/spin.jsonl | wc -l)
 systemctl stop ctrace
 [ "$(property Result)" = success ] && [ "$(cat /var/log/ctrace/spin.jsonl | wc -l)" -gt "$lines" ]

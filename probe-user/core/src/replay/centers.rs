@@ -113,27 +113,32 @@ fn unpack<R: ReadAt>(
                 add(&mut counts[function], at);
                 if call.start < chunk.from.0 {
                     let key = (thread.thread, call.start, call.node);
-                    crossing.push((key, function, order(&call, number, calls.len())));
+                    crossing.push((order(&call, number, calls.len()), key, function));
                 }
             }
             calls.push(record::Call(seen));
         });
         threads.push(first..calls.len());
     }
+    crossing.sort_unstable();
+    let mut at_edges = Vec::new();
     // Few, if any, are as long as an edge and cross one.
-    let before = |of, this: Order| {
-        let mut before = (0, 0);
+    if !crossing.is_empty() {
         for (number, places) in threads.iter().enumerate() {
-            for place in
-                places.clone().filter(|&place| order(&calls[place].0, number, place) < this)
-            {
-                let at = at_edge(&calls[place].0).filter(|(function, _)| *function == of);
-                at.into_iter().for_each(|(_, at)| add(&mut before, at));
-            }
+            at_edges.extend(places.clone().filter_map(|place| {
+                let call = &calls[place].0;
+                at_edge(call).map(|(function, at)| (order(call, number, place), function, at))
+            }));
         }
-        before
-    };
-    let crossing = crossing.into_iter().map(|(key, of, this)| (key, of, before(of, this)));
+        at_edges.sort_unstable();
+    }
+    let (mut before, mut at_edges) = (vec![(0, 0); keep.len()], at_edges.into_iter().peekable());
+    let crossing = crossing.into_iter().map(|(this, key, of)| {
+        while let Some((_, function, at)) = at_edges.next_if(|(order, ..)| *order < this) {
+            add(&mut before[function], at);
+        }
+        (key, of, before[of])
+    });
     let found = counts.into_iter().enumerate().filter(|(_, counts)| *counts != (0, 0));
     let edges = AtEdges { counts: found.collect(), crossing: crossing.collect() };
     Some(Unpacked { chunk, calls, threads, edges })

@@ -212,23 +212,27 @@ impl Shared {
     fn report(&self, sessions: &[Handle]) -> Reply {
         let report = |session: &Handle| {
             let mut snapshot = peek(session)?;
-            // They are there when somebody else wants them.
-            snapshot.report.histograms = None;
+            // They are there when somebody else wants them, too.
+            if !self.hub.extras(&session.target).histograms {
+                snapshot.report.histograms = None;
+            }
             Some(self.value(session, &snapshot, false))
         };
         Reply::ok(json!({ "reports": sessions.iter().filter_map(report).collect::<Vec<_>>() }))
     }
 
-    /// The same with all that is known, after the intervals that ended since then.
+    /// The same of one session with all that is known, after the intervals that ended since then.
     fn look(&self, sessions: &[Handle], since: Nanos) -> Reply {
-        let mut reports = Vec::new();
-        for session in sessions {
-            session.looks.look(bpf::now());
-            let Some(snapshot) = peek(session) else { continue };
-            let ended = session.looks.ended(since, snapshot.report.start_ns);
-            reports.extend(ended.iter().map(|ended| self.value(session, ended, true)));
-            reports.push(self.value(session, &snapshot, true));
-        }
+        let session = match only(sessions) {
+            Ok(session) => session,
+            Err(refused) => return refused,
+        };
+        session.looks.look(bpf::now());
+        let Some(snapshot) = peek(session) else { return Reply::ok(json!({ "reports": [] })) };
+        let ended = session.looks.ended(since, snapshot.report.start_ns);
+        let mut reports: Vec<_> =
+            ended.iter().map(|ended| self.value(session, ended, true)).collect();
+        reports.push(self.value(session, &snapshot, true));
         Reply::ok(json!({ "reports": reports }))
     }
 
@@ -253,9 +257,9 @@ impl Shared {
 
     /// Sessions of their own, which record; those there are go on.
     fn record(&self, sessions: &[Handle], seconds: f64) -> Reply {
-        let [session] = sessions else {
-            let pids: Vec<String> = sessions.iter().map(|s| s.pid.0.to_string()).collect();
-            return Reply::error(format!("which process? Give one of {}", pids.join(", ")));
+        let session = match only(sessions) {
+            Ok(session) => session,
+            Err(refused) => return refused,
         };
         let Ok(time) = Duration::try_from_secs_f64(seconds) else {
             return Reply::error("the time makes no sense");
@@ -271,6 +275,15 @@ impl Shared {
             Err(error) => Reply::error(format!("{error:#}")),
         }
     }
+}
+
+/// For what takes one.
+fn only(sessions: &[Handle]) -> Result<&Handle, Reply> {
+    let [session] = sessions else {
+        let pids: Vec<String> = sessions.iter().map(|s| s.pid.0.to_string()).collect();
+        return Err(Reply::error(format!("which process? Give one of {}", pids.join(", "))));
+    };
+    Ok(session)
 }
 
 /// What a session has of its interval so far; nothing if it is over, or does not answer.

@@ -10,6 +10,10 @@ use ctrace_core::{
     report::{Extras, Report},
     units::Nanos,
 };
+use std::time::Duration;
+
+/// To read all marker buffers of a target, more or less.
+const LOOK_TAKES: Duration = Duration::from_millis(50);
 
 impl Tracer {
     /// The last report, up to `end`.
@@ -44,11 +48,11 @@ impl Tracer {
     fn tell_what_died_with_the_target(&mut self) {
         let ended = self.parts.target.exit.is_some();
         if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
-            self.notes.push(
-                "on kernels before 6.16, what the target's threads marked in their last 0.1 s may be \
-                 missing, unless they ended by themselves (at most 252 calls each)"
-                    .to_owned(),
-            );
+            let unseen = (self.parts.pace.pass + LOOK_TAKES).as_secs_f64();
+            self.notes.push(format!(
+                "on kernels before 6.16, what the target's threads marked in their last {unseen:.1} s \
+                 may be missing, unless they ended by themselves (at most 252 calls each)"
+            ));
         }
     }
 
