@@ -69,7 +69,7 @@ fn a_thread_that_rests_is_known_and_one_that_ended_is_forgotten() {
 }
 
 #[test]
-fn what_is_kept_is_no_less_than_was_asked_for() {
+fn what_is_kept_is_between_what_was_asked_for() {
     let mut engine = engine(&[function("f")], EngineConfig { record: true, ..Default::default() });
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     let mut begins = Vec::new();
@@ -85,12 +85,20 @@ fn what_is_kept_is_no_less_than_was_asked_for() {
             writer.write(&block).expect("memory takes all");
         }
     }
-    let kept = |bytes| writer.newest_chunks(bytes).iter().map(|c| c.from.0).collect::<Vec<_>>();
+    let between = |enough, most| {
+        let chunks = writer.newest_chunks(enough, most);
+        chunks.iter().map(|chunk| chunk.from.0).collect::<Vec<_>>()
+    };
+    let kept = |enough| between(enough, u64::MAX);
     let last = writer.written() - begins.last().expect("blocks");
     assert_eq!(kept(1), [4_000], "at least one");
     assert_eq!(kept(last), [4_000]);
     assert_eq!(kept(last + 1), [3_000, 4_000]);
     assert_eq!(kept(u64::MAX), [0, 1_000, 2_000, 3_000, 4_000]);
+    assert_eq!(writer.chunks(), 5);
+    assert!(between(1, last).is_empty(), "the index has to tell of it");
+    assert_eq!(between(u64::MAX, last + 100), [4_000]);
+    assert_eq!(between(u64::MAX, 2 * last + 100), [3_000, 4_000]);
 }
 
 /// Seconds of calls in one file, and in files of so many seconds each. Functions and threads come up
