@@ -147,6 +147,13 @@ fn rotated(seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
     (end(whole, second * SECOND, &["it goes on"]), files)
 }
 
+/// Cuts a file off where this chunk begins.
+fn cut_before_chunk(file: &[u8], number: usize) -> Vec<u8> {
+    let begins = |at: &usize| file[*at..].starts_with(b"CTRB\x04\0");
+    let at = (0..file.len()).filter(begins).nth(number).expect("a chunk");
+    file[..at].to_vec()
+}
+
 /// Joins the files of these numbers.
 fn join(files: &[Vec<u8>], numbers: &[usize]) -> Result<String, String> {
     let open = |number: &usize| {
@@ -195,4 +202,18 @@ fn files_that_are_not_one_recording_are_told() {
     files[1].truncate(cut);
     let report = join(&files, &[0, 1, 2]).expect("what there is");
     assert!(report.contains("unreadable_bytes"), "{report}");
+}
+
+#[test]
+fn a_file_that_breaks_off_before_the_next_begins_is_refused() {
+    let (_, mut files) = rotated(&[2, 2]);
+    let whole = std::mem::replace(&mut files[0], Vec::new());
+    files[0] = cut_before_chunk(&whole, 1);
+    assert_eq!(Recording::open(files[0].clone()).expect("sound").unreadable(), 0);
+    let refused = join(&files, &[0, 1]).expect_err("a chunk is missing");
+    assert!(refused.contains("file 0 was not ended and breaks off before file 1"), "{refused}");
+    // As far as its last chunk.
+    let end = whole.windows(6).position(|bytes| bytes == b"CTRB\x05\0").expect("an end");
+    files[0] = whole[..end].to_vec();
+    assert!(join(&files, &[0, 1]).is_ok());
 }
