@@ -165,15 +165,19 @@ fn damage_costs_its_own_chunk_where_there_is_no_index_too() {
 
 /// Such as one that has entries of a later ctrace.
 #[test]
-fn nothing_is_missing_where_only_the_index_cannot_be_read() {
+fn nothing_is_missing_where_only_the_index_cannot_be_found_or_read() {
     let groups = groups();
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
-    let mut bytes = record(&groups, true);
-    let index = *blocks(&bytes, 6).last().expect("an index");
-    bytes[index + 24] ^= 0x55;
-    let recording = Recording::open(bytes).expect("its blocks are sound");
-    assert_eq!((calls(&recording), recording.unreadable()), (expected(), 0));
-    assert!(recording.end().is_some());
+    let whole = record(&groups, true);
+    let index = *blocks(&whole, 6).last().expect("an index");
+    // In its header, its contents, and what tells where it is.
+    for at in [index, index + 8, index + 24, whole.len() - 16, whole.len() - 8, whole.len() - 1] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        let recording = Recording::open(bytes).expect("its blocks are sound");
+        assert_eq!((calls(&recording), recording.unreadable()), (expected(), 0), "byte {at}");
+        assert!(recording.end().is_some());
+    }
 }
 
 #[test]

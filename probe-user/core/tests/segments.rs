@@ -69,7 +69,7 @@ fn a_thread_that_rests_is_known_and_one_that_ended_is_forgotten() {
 }
 
 #[test]
-fn what_is_kept_is_no_less_than_was_asked_for() {
+fn what_is_kept_is_between_what_was_asked_for() {
     let mut engine = engine(&[function("f")], EngineConfig { record: true, ..Default::default() });
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     let mut begins = Vec::new();
@@ -85,12 +85,20 @@ fn what_is_kept_is_no_less_than_was_asked_for() {
             writer.write(&block).expect("memory takes all");
         }
     }
-    let kept = |bytes| writer.newest_chunks(bytes).iter().map(|c| c.from.0).collect::<Vec<_>>();
+    let between = |enough, most| {
+        let chunks = writer.newest_chunks(enough, most);
+        chunks.iter().map(|chunk| chunk.from.0).collect::<Vec<_>>()
+    };
+    let kept = |enough| between(enough, u64::MAX);
     let last = writer.written() - begins.last().expect("blocks");
     assert_eq!(kept(1), [4_000], "at least one");
     assert_eq!(kept(last), [4_000]);
     assert_eq!(kept(last + 1), [3_000, 4_000]);
     assert_eq!(kept(u64::MAX), [0, 1_000, 2_000, 3_000, 4_000]);
+    assert_eq!(writer.chunks(), 5);
+    assert!(between(1, last).is_empty(), "the index has to tell of it");
+    assert_eq!(between(u64::MAX, last + 100), [4_000]);
+    assert_eq!(between(u64::MAX, 2 * last + 100), [3_000, 4_000]);
 }
 
 /// Seconds of calls in one file, and in files of so many seconds each. Functions and threads come up
@@ -137,6 +145,13 @@ fn rotated(seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
     }
     // Only the last one says how it all ended.
     (end(whole, second * SECOND, &["it goes on"]), files)
+}
+
+/// Cuts a file off where this chunk begins.
+fn cut_before_chunk(file: &[u8], number: usize) -> Vec<u8> {
+    let begins = |at: &usize| file[*at..].starts_with(b"CTRB\x04\0");
+    let at = (0..file.len()).filter(begins).nth(number).expect("a chunk");
+    file[..at].to_vec()
 }
 
 /// Joins the files of these numbers.
@@ -187,4 +202,18 @@ fn files_that_are_not_one_recording_are_told() {
     files[1].truncate(cut);
     let report = join(&files, &[0, 1, 2]).expect("what there is");
     assert!(report.contains("unreadable_bytes"), "{report}");
+}
+
+#[test]
+fn a_file_that_breaks_off_before_the_next_begins_is_refused() {
+    let (_, mut files) = rotated(&[2, 2]);
+    let whole = std::mem::replace(&mut files[0], Vec::new());
+    files[0] = cut_before_chunk(&whole, 1);
+    assert_eq!(Recording::open(files[0].clone()).expect("sound").unreadable(), 0);
+    let refused = join(&files, &[0, 1]).expect_err("a chunk is missing");
+    assert!(refused.contains("file 0 was not ended and breaks off before file 1"), "{refused}");
+    // As far as its last chunk.
+    let end = whole.windows(6).position(|bytes| bytes == b"CTRB\x05\0").expect("an end");
+    files[0] = whole[..end].to_vec();
+    assert!(join(&files, &[0, 1]).is_ok());
 }

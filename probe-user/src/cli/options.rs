@@ -84,7 +84,7 @@ pub struct RecordingArgs {
     #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
     pub output: PathBuf,
     /// Keep only the newest calls: at least half of this size (1MiB or more), and at most all
-    /// of it
+    /// of it, unless names and paths alone need nearly as much
     #[arg(long, value_name = "SIZE", value_parser = values::recording_size)]
     pub max_size: Option<u64>,
     /// Begin another file before one is larger than this (1MiB or more): trace.ctrace,

@@ -1,19 +1,35 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
+use crate::ui;
 use anyhow::Context;
-use ctrace_core::record::{Joined, Recording};
+use ctrace_core::record::{Joined, RecordError, Recording};
 use std::{fs::File, path::Path};
 
 /// What a recording is read from.
 pub(super) type Files = Joined<File>;
 
-/// Opens a recording; an error is one line that names the file.
+/// Opens a recording; an error is one line that names the file. Of several files, those that ctrace had
+/// just begun when it was killed are left out, which is said.
 pub(super) fn open(paths: &[impl AsRef<Path>]) -> anyhow::Result<Recording<Files>> {
-    let files = paths.iter().map(|path| {
+    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    for path in paths {
         let name = path.as_ref().display().to_string();
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-        let file = Recording::open(file).map_err(|error| anyhow::anyhow!("{name} {error}"))?;
-        Ok((name, file))
-    });
-    Ok(Recording::join(files.collect::<anyhow::Result<_>>()?)?)
+        let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
+        match Recording::open(file) {
+            Ok(file) => files.push((name, file)),
+            Err(RecordError::Empty) => left_out.push(format!("{name} {}", RecordError::Empty)),
+            Err(_) if is_empty => left_out.push(format!("{name} is empty")),
+            Err(error) => anyhow::bail!("{name} {error}"),
+        }
+    }
+    match left_out.first() {
+        Some(why) if files.is_empty() => anyhow::bail!("{why}"),
+        _ => left_out.iter().for_each(|why| ui::say(&format!("{why}; it is left out"))),
+    }
+    Ok(Recording::join(files)?)
 }
+
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;

@@ -3,7 +3,9 @@
 use super::block::{Block, BlockKind};
 use super::index::{Entry, Index};
 use super::varint::put;
-use super::{End, Recording, Start, Writer};
+use super::{End, ReadAt, Recording, Start, Writer};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn writer() -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), &Start::default()).expect("memory takes all")
@@ -117,4 +119,35 @@ fn a_chunk_takes_little_memory() {
     {
         assert!(!is_taken(threads, calls, open), "{threads} threads, {calls} calls, {open} open");
     }
+}
+
+/// Counts what is read.
+struct Counted<'a>(Vec<u8>, &'a AtomicU64);
+
+impl ReadAt for Counted<'_> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let read = self.0.read_at(bytes, offset)?;
+        self.1.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        ReadAt::len(&self.0)
+    }
+}
+
+#[test]
+fn many_short_gaps_are_not_looked_through_far() {
+    let mut bytes = writer().into_inner();
+    let mut block = names("{}").to_bytes(true);
+    for number in 0..20_000 {
+        bytes.push(b'x');
+        super::block::tell(&mut block, number);
+        bytes.extend(&block);
+    }
+    let (size, read) = (bytes.len() as u64, AtomicU64::new(0));
+    let recording = Recording::open(Counted(bytes, &read)).expect("as far as it goes");
+    assert_eq!(recording.unreadable(), 20_000);
+    let read = read.into_inner();
+    assert!(read < 50 * size, "{read} bytes of {size}");
 }

@@ -56,6 +56,17 @@ pub enum JoinError {
         /// The other.
         after: String,
     },
+    /// What one of them should have last is not in it, and nothing else would tell of it.
+    #[error(
+        "{before} was not ended and breaks off before {after} begins: it is a copy of a file that was \
+         still written to, or a file between them is missing"
+    )]
+    CutOff {
+        /// The one that begins earlier.
+        before: String,
+        /// The other.
+        after: String,
+    },
 }
 
 impl<R: ReadAt> Recording<R> {
@@ -65,14 +76,21 @@ impl<R: ReadAt> Recording<R> {
         files.sort_by_key(|(_, file)| file.start.start_ns);
         let mut files = files.into_iter();
         let (mut before, first) = files.next().ok_or(JoinError::Nothing)?;
+        let mut is_damage_told = first.unreadable > 0;
         let mut joined = Recording::of_one(first).map_err(JoinError::Io)?;
         for (after, file) in files {
             if !joined.is_of_one_run(&file) {
                 return Err(JoinError::Unrelated { before, after });
             }
-            if !joined.ends_before(&file) {
+            let (end, begin) = (joined.period().1, file.start.start_ns);
+            let is_cut_off = joined.end.is_none() && end < begin;
+            if end != begin && !is_cut_off {
                 return Err(JoinError::Gap { before, after });
             }
+            if is_cut_off && !is_damage_told {
+                return Err(JoinError::CutOff { before, after });
+            }
+            is_damage_told = file.unreadable > 0;
             joined.append(file).map_err(JoinError::Io)?;
             before = after;
         }
@@ -106,13 +124,8 @@ impl<R: ReadAt> Recording<Joined<R>> {
             |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
         start == next.start
             && self.functions.iter().zip(&next.functions).all(|(a, b)| a == b)
+            && self.objects.iter().zip(&next.objects).all(|(a, b)| a == b)
             && self.nodes.iter().zip(&next.nodes).all(is_same)
-    }
-
-    /// Whether nothing is between them, as far as can be known: what is damaged may have no end.
-    fn ends_before(&self, next: &Recording<R>) -> bool {
-        let (end, begin) = (self.period().1, next.start.start_ns);
-        end == begin || self.end.is_none() && end < begin
     }
 
     fn append(&mut self, next: Recording<R>) -> io::Result<()> {
@@ -125,9 +138,7 @@ impl<R: ReadAt> Recording<Joined<R>> {
         );
         self.functions.extend(next.functions.into_iter().skip(self.functions.len()));
         self.nodes.extend(next.nodes.into_iter().skip(self.nodes.len()));
-        let objects = next.objects.into_iter();
-        let objects: Vec<_> = objects.filter(|object| !self.objects.contains(object)).collect();
-        self.objects.extend(objects);
+        self.objects.extend(next.objects.into_iter().skip(self.objects.len()));
         self.threads.extend(next.threads);
         self.unreadable = self.unreadable.saturating_add(next.unreadable);
         self.end = next.end;

@@ -3,7 +3,7 @@
 //! Ids are counted by position, so what comes behind damage means something only if no names and
 //! paths were in what is damaged. Each block tells how many of these come before it.
 
-use super::block::{self, BLOCK_HEADER, Header};
+use super::block::{self, BLOCK_HEADER, BlockKind, Header};
 use super::index::{Entry, Index};
 use super::{ReadAt, RecordError};
 use std::ops::Range;
@@ -18,15 +18,15 @@ pub(crate) struct Found {
 
 /// Blocks are told apart modulo this: so many have room in longer gaps only.
 const LONGEST_GAP: u64 = block::TOLD_MODULO * BLOCK_HEADER as u64;
-/// Looked through at once.
-const PIECE: usize = 1 << 16;
+/// Looked through at first, as gaps may be many and short, and at most at once.
+const PIECES: Range<usize> = 1 << 10..1 << 16;
 
 pub(crate) fn scan(source: &impl ReadAt) -> Result<Found, RecordError> {
     let (mut found, mut offset) = (Found::default(), block::FILE_HEADER as u64);
-    let mut definitions = 0;
+    let (mut definitions, mut piece) = (0, vec![0; PIECES.end]);
     let end = Index::find(source)?.map_or(source.len()?, |(end, _)| end);
     while offset < end {
-        let block = block_from(source, offset)?.filter(|(at, header)| {
+        let block = block_from(source, offset, &mut piece)?.filter(|(at, header)| {
             let is_told = match header.definitions {
                 Some(told) => told == block::told(definitions) && at - offset < LONGEST_GAP,
                 None => *at == offset && found.gaps.is_empty(),
@@ -44,23 +44,34 @@ pub(crate) fn scan(source: &impl ReadAt) -> Result<Found, RecordError> {
             definitions += u64::from(kind.defines());
             found.index.0.push(Entry { kind, offset: at, window: 0..0, calls: 0 });
         }
+        // Nothing behind it holds calls.
+        if header.kind == Some(BlockKind::End) {
+            break;
+        }
         offset = header.end(at);
     }
     Ok(found)
 }
 
 /// The first header from `offset` on, and where it is.
-fn block_from(source: &impl ReadAt, mut offset: u64) -> Result<Option<(u64, Header)>, RecordError> {
+fn block_from(
+    source: &impl ReadAt,
+    mut offset: u64,
+    piece: &mut [u8],
+) -> Result<Option<(u64, Header)>, RecordError> {
     if let Some(header) = block::header_at(source, offset)? {
         return Ok(Some((offset, header)));
     }
-    let mut piece = vec![0; PIECE];
+    let mut size = PIECES.start;
     loop {
-        let read = source.read_at(&mut piece, offset)?;
+        let read = source.read_at(&mut piece[..size], offset)?;
         let whole = (read + 1).saturating_sub(BLOCK_HEADER);
         let header = |at| Some((offset + at as u64, Header::parse(&piece[at..read])?));
         match (0..whole).find_map(header) {
-            None if read == PIECE => offset += whole as u64,
+            None if read == size => {
+                offset += whole as u64;
+                size = (2 * size).min(PIECES.end);
+            }
             found => return Ok(found),
         }
     }

@@ -99,13 +99,30 @@ impl<W: Write> Writer<W> {
         Nanos(self.index.0.iter().map(|entry| entry.window.end).max().unwrap_or(0))
     }
 
-    /// The newest chunks, as many as it takes to have so many bytes.
-    pub fn newest_chunks(&self, bytes: u64) -> Vec<ChunkEntry> {
-        let from = self.written.saturating_sub(bytes);
-        let chunks = self.index.0.iter().filter(|entry| entry.kind == BlockKind::Calls);
-        let chunks: Vec<_> = chunks.map(ChunkEntry::from).collect();
-        let newer = chunks.partition_point(|chunk| chunk.offset <= from);
-        chunks[newer.saturating_sub(1)..].to_vec()
+    /// How many chunks there are.
+    pub fn chunks(&self) -> usize {
+        self.index.0.iter().filter(|entry| entry.kind == BlockKind::Calls).count()
+    }
+
+    /// The newest chunks: as many as it takes to have `enough` bytes, but no more than go into `most`,
+    /// what the index says of them included.
+    pub fn newest_chunks(&self, enough: u64, most: u64) -> Vec<ChunkEntry> {
+        let (mut kept, mut bytes, mut end) = (Vec::new(), 0, self.written);
+        for entry in self.index.0.iter().rev() {
+            let size = end - entry.offset;
+            end = entry.offset;
+            if entry.kind != BlockKind::Calls {
+                continue;
+            }
+            let entries = (kept.len() as u64 + 1) * MOST_OF_ENTRY;
+            if bytes >= enough || bytes + size + entries > most {
+                break;
+            }
+            bytes += size;
+            kept.push(ChunkEntry::from(entry));
+        }
+        kept.reverse();
+        kept
     }
 
     /// Bytes so far.

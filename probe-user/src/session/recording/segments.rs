@@ -6,7 +6,7 @@ use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Wri
 use ctrace_core::units::Nanos;
 use std::{
     fs::File,
-    io::BufWriter,
+    io::{BufWriter, ErrorKind},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -126,7 +126,7 @@ impl Segments {
         }
         match self.limit {
             Limit::Rotate { keep, .. } => self.rotate(keep),
-            _ => self.shrink(limit),
+            _ => self.shrink(limit.saturating_sub(chunk + left)),
         }
     }
 
@@ -155,23 +155,25 @@ impl Segments {
         let mut writer = Writer::new(BufWriter::new(file), &start)?;
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut writer)?;
+        writer.flush()?;
         self.pending.clear();
         self.has_chunks = false;
         self.writer = Some(writer);
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
         while self.done.len() >= keep {
             let oldest = self.number - self.done.len() as u32;
-            std::fs::remove_file(numbered(&self.path, oldest))?;
+            remove(&numbered(&self.path, oldest))?;
             self.newest_from = Some(self.done.remove(0).1);
         }
         Ok(())
     }
 
-    /// Replaces the file by one with its newest half. Should ctrace die meanwhile, the old one is
-    /// there.
-    fn shrink(&mut self, limit: u64) -> anyhow::Result<()> {
+    /// Replaces the file by one with its newest calls that takes no more than this, if names and paths
+    /// leave room, and about half of it. Should ctrace die meanwhile, the old one is there.
+    fn shrink(&mut self, most: u64) -> anyhow::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        let kept = writer.newest_chunks(limit / 2);
+        let room = most.saturating_sub(self.size_without_calls()?);
+        let kept = writer.newest_chunks(room.div_ceil(2), room);
         let from = kept.first().map_or(writer.last_time(), |chunk| chunk.from);
         let old = File::open(&self.path)?;
         let mut path = self.path.clone().into_os_string();
@@ -189,9 +191,18 @@ impl Segments {
         }
         newer.flush()?;
         std::fs::rename(&path, &self.path)?;
-        self.newest_from = Some(from);
+        if kept.len() < writer.chunks() {
+            self.newest_from = Some(from);
+        }
         self.writer = Some(newer);
         Ok(())
+    }
+
+    /// Of a file with all names and paths.
+    fn size_without_calls(&self) -> anyhow::Result<u64> {
+        let mut writer = Writer::new(std::io::sink(), &self.start)?;
+        self.definitions.write(&mut writer)?;
+        Ok(writer.size_when_ended())
     }
 
     pub(super) fn finish(mut self, mut end: End) -> anyhow::Result<Kept> {
@@ -209,5 +220,15 @@ impl Segments {
         let oldest = self.number - self.done.len() as u32;
         let files = (oldest..=self.number).map(|number| numbered(&self.path, number)).collect();
         Ok(Kept { bytes, files, newest_from: self.newest_from })
+    }
+}
+
+/// Somebody else may have moved it away.
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
     }
 }

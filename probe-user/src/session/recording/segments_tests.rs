@@ -4,7 +4,7 @@ use super::segments::{Kept, Limit, Segments};
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::record::{End, Recording, Start};
+use ctrace_core::record::{CHUNK_CALLS, End, Recording, Start};
 use ctrace_core::units::Nanos;
 use std::fs::File;
 use std::path::Path;
@@ -32,30 +32,55 @@ fn noise(random: &mut u64, length: usize) -> String {
     (0..length).map(|_| char::from(b'a' + (next(random) % 26) as u8)).collect()
 }
 
-/// Records chunks with so many calls, each of another duration, and a new function before each.
-fn record(path: &Path, limit: Limit, chunks: &[u64]) -> Kept {
+/// A recording in the making.
+struct Making {
+    segments: Segments,
+    engine: Engine,
+    random: u64,
+    end: u64,
+}
+
+fn started(path: &Path, limit: Limit) -> Making {
     let mut segments = Segments::create(path, limit, Default::default()).expect("a file");
     segments.begin(Start::default()).expect("written");
     let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
     engine.begin(Nanos(0));
-    let (mut random, mut end) = (1_u64, 0);
-    for (number, calls) in chunks.iter().enumerate() {
-        // The name in the last chunk is long, to take more room than a chunk with some calls.
-        let name = if *calls == 0 { noise(&mut random, 2_000) } else { format!("f{number}") };
-        engine.add_function(FunctionInfo::new(name, "a"));
-        for call in 0..*calls {
-            let begin = end + 1 + call * 10_000_000;
-            engine.push(0, &event(Kind::Enter, begin));
-            engine.push(0, &event(Kind::Return, begin + next(&mut random) % 9_999_999));
-        }
-        end += STEP;
-        engine.advance(Nanos(end));
-        engine.end_chunk(Nanos(end));
-        for block in engine.take_blocks() {
-            segments.write(block).expect("written");
+    Making { segments, engine, random: 1, end: 0 }
+}
+
+impl Making {
+    /// Adds chunks with so many calls, each of another duration, and a new function before each.
+    fn chunks(&mut self, chunks: &[u64]) {
+        let Self { segments, engine, random, end } = self;
+        for calls in chunks {
+            // The name in the last chunk is long, to take more room than a chunk with some calls.
+            let number = *end / STEP;
+            let name = if *calls == 0 { noise(random, 2_000) } else { format!("f{number}") };
+            engine.add_function(FunctionInfo::new(name, "a"));
+            for call in 0..*calls {
+                let begin = *end + 1 + call * 10_000_000;
+                engine.push(0, &event(Kind::Enter, begin));
+                engine.push(0, &event(Kind::Return, begin + next(random) % 9_999_999));
+            }
+            *end += STEP;
+            engine.advance(Nanos(*end));
+            engine.end_chunk(Nanos(*end));
+            for block in engine.take_blocks() {
+                segments.write(block).expect("written");
+            }
         }
     }
-    segments.finish(End { end_ns: Nanos(end), ..End::default() }).expect("written")
+
+    fn finish(self) -> Kept {
+        let end = End { end_ns: Nanos(self.end), ..End::default() };
+        self.segments.finish(end).expect("written")
+    }
+}
+
+fn record(path: &Path, limit: Limit, chunks: &[u64]) -> Kept {
+    let mut making = started(path, limit);
+    making.chunks(chunks);
+    making.finish()
 }
 
 /// Calls in each of the files, which must be sound and no larger than this.
@@ -116,4 +141,29 @@ fn a_chunk_without_calls_begins_no_file() {
 fn the_newest_calls_fit_into_what_they_may_take() {
     check(Limit::Newest(MIB), MIB, &[SOME; 3], &[&[SOME; 3]]);
     check(Limit::Newest(MIB), MIB, &[SOME; 4], &[&[SOME; 3]]);
+    // One more, and the chunk would end by itself.
+    let most = CHUNK_CALLS as u64 - 1;
+    for count in [3, 4, 5] {
+        let kept = check(Limit::Newest(MIB), MIB, &vec![most; count], &[&[most; 2]]);
+        assert_eq!(kept.newest_from, Some(Nanos((count as u64 - 2) * STEP)));
+    }
+}
+
+#[test]
+fn nothing_was_dropped_before_the_first_chunk() {
+    let kept = check(Limit::Newest(MIB), MIB, &[SOME; 3], &[&[SOME; 3]]);
+    assert_eq!(kept.newest_from, None);
+}
+
+#[test]
+fn a_file_that_was_moved_away_is_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace.ctrace");
+    let mut segments = started(&path, Limit::Rotate { at: MIB, keep: Some(2) });
+    segments.chunks(&[SOME; 4]);
+    std::fs::remove_file(&path).expect("the first file");
+    segments.chunks(&[SOME; 3]);
+    let kept = segments.finish();
+    let names: Vec<_> = kept.files.iter().filter_map(|file| file.file_name()).collect();
+    assert_eq!(names, ["trace.1.ctrace", "trace.2.ctrace"]);
 }

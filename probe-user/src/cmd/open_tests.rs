@@ -1,0 +1,27 @@
+//! Files that were begun and no more.
+
+use super::open;
+use ctrace_core::record::{End, Start, Writer};
+use std::path::PathBuf;
+
+#[test]
+fn files_that_were_only_begun_are_left_out_of_several() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let put = |name: &str, bytes: &[u8]| -> PathBuf {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("written");
+        path
+    };
+    let writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+    let sound = writer.finish(&End::default()).expect("memory takes all");
+    let good = put("trace.ctrace", &sound);
+    let (begun, empty) = (put("trace.1.ctrace", &sound[..30]), put("trace.2.ctrace", &[]));
+    let other = put("notes.txt", b"no recording at all");
+    let paths = [good.clone(), begun.clone(), empty.clone()];
+    assert!(open(&paths).expect("the first").end().is_some());
+    let refused = |paths: &[PathBuf]| open(paths).err().expect("refused").to_string();
+    assert!(refused(&[begun.clone()]).contains("holds nothing"));
+    assert!(refused(&[empty.clone()]).contains("is empty"));
+    assert!(refused(&[begun, empty]).contains("holds nothing"));
+    assert!(refused(&[good, other]).contains("notes.txt is no recording"));
+}
