@@ -207,7 +207,7 @@ fn files_that_are_not_one_recording_are_told() {
 #[test]
 fn a_file_that_breaks_off_before_the_next_begins_is_refused() {
     let (_, mut files) = rotated(&[2, 2]);
-    let whole = std::mem::replace(&mut files[0], Vec::new());
+    let whole = std::mem::take(&mut files[0]);
     files[0] = cut_before_chunk(&whole, 1);
     assert_eq!(Recording::open(files[0].clone()).expect("sound").unreadable(), 0);
     let refused = join(&files, &[0, 1]).expect_err("a chunk is missing");

@@ -4,14 +4,14 @@
 use super::{SECOND, fixture};
 use crate::{
     session::live::Snapshot,
-    top::{data::Data, looking::Series, source::Update},
+    top::{data::Data, looking::Series, source::Update, stretch::threads},
 };
 use ctrace_common::Kind;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
     function::FunctionInfo,
-    report::{Extras, FunctionReport, Report, SampledReport},
-    units::Nanos,
+    report::{Extras, FunctionReport, Report, SampledReport, ThreadReport},
+    units::{Nanos, Pid, Tid},
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -326,4 +326,36 @@ fn estimates_of_a_stretch() {
     // The estimate for the whole got smaller; what was seen was there.
     let seen = next(look(12, 112, 11, 10_900, 510));
     assert_eq!(seen.calls, Some(10));
+}
+
+/// Calls by thread id and start in seconds: of the interval at the first look, at the second, and
+/// between them.
+#[track_caller]
+fn check_threads(old: &[(u32, u64, u64)], new: &[(u32, u64, u64)], between: &[(u32, u64)]) {
+    let report = |rows: &[(u32, u64, u64)]| {
+        let thread = |&(tid, first, calls): &(u32, u64, u64)| ThreadReport {
+            pid: Pid(1),
+            tid: Tid(tid),
+            name: "".into(),
+            calls,
+            first_ns: Nanos(first * SECOND),
+            last_ns: Nanos(100 * SECOND),
+        };
+        let mut report = fixture::typical();
+        report.start_ns = Nanos(10 * SECOND);
+        report.threads = rows.iter().map(thread).collect();
+        report
+    };
+    let found = threads(&report(old), &report(new));
+    let found: Vec<_> = found.iter().map(|thread| (thread.tid.0, thread.calls)).collect();
+    assert_eq!(found, between);
+}
+
+#[test]
+fn threads_of_the_same_id_are_told_apart_by_their_start() {
+    check_threads(&[(7, 11, 5)], &[(7, 11, 9)], &[(7, 4)]);
+    check_threads(&[(7, 11, 5), (7, 20, 3)], &[(7, 11, 5), (7, 20, 4)], &[(7, 1)]);
+    check_threads(&[(7, 11, 5)], &[(7, 11, 5), (7, 30, 2)], &[(7, 2)]);
+    // In a call since before the interval; its first event in it came after the first look.
+    check_threads(&[(7, 9, 2)], &[(7, 12, 5)], &[(7, 3)]);
 }
