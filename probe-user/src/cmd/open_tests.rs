@@ -20,8 +20,8 @@ fn files_that_were_only_begun_are_left_out_of_several() {
     let paths = [good.clone(), begun.clone(), empty.clone()];
     assert!(open(&paths).expect("the first").end().is_some());
     let refused = |paths: &[PathBuf]| open(paths).err().expect("refused").to_string();
-    assert!(refused(&[begun.clone()]).contains("holds nothing"));
-    assert!(refused(&[empty.clone()]).contains("is empty"));
+    assert!(refused(std::slice::from_ref(&begun)).contains("holds nothing"));
+    assert!(refused(std::slice::from_ref(&empty)).contains("is empty"));
     assert!(refused(&[begun, empty]).contains("holds nothing"));
     assert!(refused(&[good, other]).contains("notes.txt is no recording"));
 }
