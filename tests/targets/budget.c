@@ -43,8 +43,9 @@ int main(int argc, char **argv) {
     while (now(CLOCK_MONOTONIC) < start + busy) round_(100);
     start = now(CLOCK_MONOTONIC);
     while (now(CLOCK_MONOTONIC) < start + calm) {
-        struct timespec nap = {0, 100 * 1000 * 1000};
-        for (int i = 0; i < 40000000; i++) sink += (unsigned long)i;
+        /* Short enough that every window of some milliseconds has work and calls in it. */
+        struct timespec nap = {0, 5 * 1000 * 1000};
+        for (int i = 0; i < 20000000; i++) sink += (unsigned long)i;
         round_(1);
         nanosleep(&nap, NULL);
     }

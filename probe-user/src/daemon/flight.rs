@@ -89,6 +89,13 @@ impl Keeper {
         self.last = Some(Instant::now());
         let (target, pid) = (self.target.id.clone(), self.pid);
         let recordings = Arc::clone(&self.recordings);
+        let budget = match self.target.what.probes.budget {
+            Some(_) => {
+                "; with a budget: calls of functions while they were not armed are missing, and their \
+                 time is their callers' own"
+            }
+            None => "",
+        };
         let what =
             format!("{name} took {}", ui::units::time(slow.duration, ui::units::Digits::Short));
         // A disk is too slow for a session to wait for.
@@ -96,7 +103,7 @@ impl Keeper {
             let recordings = || recordings.lock().unwrap_or_else(PoisonError::into_inner);
             let place = recordings().next(&target, pid, "slow");
             let written = place.and_then(|place| {
-                flown.write(&place.path, format!("kept because {what}"))?;
+                flown.write(&place.path, format!("kept because {what}{budget}"))?;
                 Ok(place.path)
             });
             recordings().prune();

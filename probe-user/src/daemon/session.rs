@@ -204,11 +204,13 @@ impl Work {
     }
 }
 
-/// Records a process for so long, beside whatever else traces it.
+/// Records a process for so long, beside whatever else traces it: every call, whatever the budget.
 pub fn record(what: &WhatArgs, pid: Pid, place: &Place, time: Duration) -> anyhow::Result<()> {
     let process = Process::open(pid.0)?;
     let watched = trace::watch(pid)?;
-    let Some(planned) = plan(what, &process, || false)? else { return Ok(()) };
+    let mut what = what.clone();
+    what.probes.budget = None;
+    let Some(planned) = plan(&what, &process, || false)? else { return Ok(()) };
     let limit = Limit::Newest(place.bytes.max(1 << 20));
     let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
     let mut tracer = planned.arm(&process, output)?;

@@ -45,6 +45,17 @@ fn patterns(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     value.texts()?.iter().map(|text| Pattern::parse(text)).collect()
 }
 
+/// Of whole paths.
+fn paths(value: Value<'_>) -> Result<Vec<Pattern>, String> {
+    let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
+    match value.texts()?.iter().find(never) {
+        Some(text) => {
+            Err(format!("`{text}` is no path from the root; `name` takes names of programs"))
+        }
+        None => patterns(value),
+    }
+}
+
 fn path(value: Value<'_>) -> Result<PathBuf, String> {
     value.parsed(|text| match PathBuf::from(text) {
         path if path.is_absolute() => Ok(path),
@@ -122,7 +133,7 @@ pub const TARGET: [Key<Target>; 41] = [
         "[]",
         "Processes that run this program: a path or glob (`**` for any folders). This and the next \
          six say which processes; all that are given must be so, of several values one.",
-        |c, v| Ok(c.matching.exe = patterns(v)?),
+        |c, v| Ok(c.matching.exe = paths(v)?),
     )
     .example(r#""/usr/bin/redis-server""#),
     target("name", "[]", "Processes of this name, or whose program's file has it; a glob.", |c, v| {

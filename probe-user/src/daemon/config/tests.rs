@@ -106,6 +106,7 @@ fn mistakes_name_their_place_and_the_nearest_key() {
     mistake(&format!("{target}views = [\"nothing\"]"), 1, 1, "no view");
     mistake("[[target]]\nid = \"x\"", 1, 1, "matches nothing");
     mistake("[[target]]\nexe = \"/x\"", 1, 1, "needs a name");
+    mistake("[[target]]\nid = \"x\"\nexe = \"web\"", 3, 7, "`web` is no path from the root");
     mistake(&format!("{target}{target}"), 4, 1, "already");
     mistake("[target]\nid = \"x\"", 1, 1, "[[target]]");
     mistake("[defaults]\nid = \"x\"", 2, 1, "[[target]]");

@@ -121,7 +121,7 @@ fn summary(kept: &Kept, calls: u64, (start, end): (Nanos, Nanos), lost: &str) ->
         (ui::units::count(calls), seconds(start), ui::units::bytes(kept.bytes));
     let of = match kept.newest_from {
         Some(from) => {
-            format!("the newest {} of {all}, in which there were {calls} calls", seconds(from))
+            format!("the newest {} of {all} with {calls} calls in all", seconds(from))
         }
         None => format!("{calls} calls in {all}"),
     };
