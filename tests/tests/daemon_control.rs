@@ -49,7 +49,7 @@ fn commands_do_what_they_say() {
     assert_eq!((&status["processes"], &status["pid"]), (&1.into(), &daemon.pid().into()));
 
     daemon.ask(&["attach", &s.to_string(), "-f", "step"]).expect("attaches");
-    daemon.wait_until_traced(spin.pid()).expect("traced");
+    assert_eq!(daemon.traced().len(), 2, "it is traced by then");
     let by_hand = format!("pid-{s}");
     wait_until("calls are seen", || {
         let report = daemon.ask(&["report", &by_hand]).expect("answers");
@@ -57,7 +57,7 @@ fn commands_do_what_they_say() {
     })
     .expect("calls");
     daemon.ask(&["detach", &s.to_string()]).expect("detaches");
-    wait_until("it is let go", || daemon.traced() == [h]).expect("gone");
+    assert_eq!(daemon.traced(), [h], "it is let go by then");
 
     let recorded = daemon.ask(&["record", "hiccup", "-d", "1"]).expect("records");
     let report = shown(&env, recorded["file"].as_str().expect("a file"));
@@ -77,6 +77,7 @@ fn commands_do_what_they_say() {
         (&["detach", "1"], "is not traced"),
         (&["attach", "4194303", "-f", "x"], "no process"),
         (&["attach", &h.to_string(), "-f", "x"], "traced already"),
+        (&["attach", &s.to_string(), "-f", "nosuch"], "nosuch"),
     ] {
         let refused = daemon.ctl(wrong).expect("runs");
         assert_eq!(refused.shell_code(), 125, "{wrong:?}: {}", refused.stdout);

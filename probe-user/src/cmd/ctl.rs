@@ -64,7 +64,7 @@ fn show_for(command: &CtlCommand) -> Show {
         CtlCommand::Targets => |reply| targets(&reply.what),
         CtlCommand::Attach(_) => |reply| {
             let target = text(&reply.what, "target");
-            format!("process {} is being attached to, as {target}\n", text(&reply.what, "pid"))
+            format!("process {} is traced, as {target}\n", text(&reply.what, "pid"))
         },
         CtlCommand::Detach(_) => |reply| {
             let pids = reply.what.get("pids").and_then(Value::as_array).map_or(0, Vec::len);

@@ -1,6 +1,7 @@
 //! What the supervisor answers to those who ask at the control socket.
 
 use super::{
+    SessionId,
     config::{Target, TargetName},
     control::{Answer, Ask, Choice, Handle, Reply, Whom},
     session::Running,
@@ -9,22 +10,32 @@ use super::{
 use crate::target::facts::Facts;
 use ctrace_core::{export::clean::clean, units::Pid};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc::Sender};
 
 impl Supervisor {
-    pub(super) fn answer(&mut self, ask: Ask) -> Answer {
+    pub(super) fn answer(&mut self, ask: Ask, asker: Sender<Answer>) {
         let result = match ask {
             Ask::Status => Ok(self.status()),
             Ask::Targets => Ok(self.all_targets()),
-            Ask::Attach { pid, target, choice } => self.attach(Pid(pid), target, choice),
-            Ask::Detach { whom } => self.detach(&whom),
+            Ask::Attach { pid, target, choice } => match self.attach(Pid(pid), target, choice) {
+                Ok((id, told)) => return self.waiting.until_armed(id, told, asker),
+                Err(error) => Err(error),
+            },
+            Ask::Detach { whom } => match self.detach(&whom) {
+                Ok((ids, told)) => return self.waiting.until_gone(ids, told, asker),
+                Err(error) => Err(error),
+            },
             Ask::Reload => self.reload().map(|()| self.status()).map_err(|e| format!("{e:#}")),
             Ask::Report { whom, .. } | Ask::Record { whom, .. } => match self.handles(&whom) {
-                Ok(sessions) => return Answer::Sessions(sessions),
+                Ok(sessions) => {
+                    let _ = asker.send(Answer::Sessions(sessions));
+                    return;
+                }
                 Err(error) => Err(error),
             },
         };
-        Answer::Now(result.map_or_else(Reply::error, Reply::ok))
+        // Who asked may have gone.
+        let _ = asker.send(Answer::Now(result.map_or_else(Reply::error, Reply::ok)));
     }
 
     fn status(&self) -> Value {
@@ -82,7 +93,7 @@ impl Supervisor {
         pid: Pid,
         target: Option<String>,
         choice: Choice,
-    ) -> Result<Value, String> {
+    ) -> Result<(SessionId, Value), String> {
         let facts = Facts::of(pid).ok_or_else(|| format!("there is no process {}", pid.0))?;
         if let Some(running) = self.sessions.get(&pid) {
             return Err(format!("process {} is traced already, for {}", pid.0, running.target.id));
@@ -98,8 +109,8 @@ impl Supervisor {
         self.has_room(&target)?;
         self.detached.remove(&target.id);
         let name = target.id.clone();
-        self.start(target, facts, true).ok_or("no thread can be started")?;
-        Ok(json!({ "target": name.0, "pid": pid.0 }))
+        let id = self.start(target, facts, true).ok_or("no thread can be started")?;
+        Ok((id, json!({ "target": name.0, "pid": pid.0 })))
     }
 
     /// A target that is in no file: as the defaults say.
@@ -115,13 +126,14 @@ impl Supervisor {
         target
     }
 
-    fn detach(&mut self, whom: &Whom) -> Result<Value, String> {
+    fn detach(&mut self, whom: &Whom) -> Result<(Vec<SessionId>, Value), String> {
         if let (Some(name), None) = (&whom.target, whom.pid) {
             let known = self.targets.iter().find(|target| *target.id.0 == **name);
             if let Some(target) = known {
                 self.detached.insert(target.id.clone());
             }
         }
+        let mut ids = Vec::new();
         let pids: Vec<u32> = match self.found(whom) {
             Ok(found) => found.iter().map(|running| running.pid().0).collect(),
             Err(_) if whom.pid.is_none() && self.is_detached(whom) => Vec::new(),
@@ -133,9 +145,10 @@ impl Supervisor {
             }
             if let Some(running) = self.sessions.get_mut(&Pid(*pid)) {
                 running.stop();
+                ids.push(running.id);
             }
         }
-        Ok(json!({ "pids": pids }))
+        Ok((ids, json!({ "pids": pids })))
     }
 
     fn is_detached(&self, whom: &Whom) -> bool {

@@ -28,6 +28,7 @@ pub mod spans;
 pub mod supervisor;
 pub mod told;
 pub mod totals;
+mod waiting;
 
 pub use supervisor::run;
 

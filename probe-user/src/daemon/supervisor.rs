@@ -14,6 +14,7 @@ use super::{
     session::Running,
     signals::{self, Asked},
     told::Told,
+    waiting::Waiting,
 };
 use crate::{
     bpf::{self, Traced},
@@ -72,6 +73,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
         detached: HashSet::new(),
         let_go: HashSet::new(),
         told: Told::default(),
+        waiting: Waiting::default(),
         next_scan: Instant::now(),
         last_scan: None,
         last_session: SessionId(0),
@@ -98,6 +100,7 @@ pub(super) struct Supervisor {
     pub(super) detached: HashSet<TargetName>,
     /// Processes that somebody let go by hand.
     pub(super) let_go: HashSet<Pid>,
+    pub(super) waiting: Waiting,
     pub(super) told: Told,
     pub(super) next_scan: Instant,
     last_scan: Option<Instant>,
@@ -140,9 +143,7 @@ impl Supervisor {
                 let _ = self.reload();
             }
             Event::Request(control::Request { ask, answer }) => {
-                let given = self.answer(ask);
-                // Who asked may have gone.
-                let _ = answer.send(given);
+                self.answer(ask, answer);
             }
             Event::Signal(Asked::End) => {}
         }
@@ -173,6 +174,7 @@ impl Supervisor {
             return;
         };
         running.traced = Some(traced);
+        self.waiting.armed(id);
         let follows = running.target.what.probes.follow;
         self.hub.metrics().armed(id, running.commands.clone());
         let (pid, target) = (running.pid(), running.target.id.clone());
@@ -198,6 +200,7 @@ impl Supervisor {
         let Some(pid) = found.map(Running::pid) else { return };
         let Some(running) = self.sessions.remove(&pid) else { return };
         self.hub.ended(&running.target.id, id);
+        self.waiting.ended(id, &result);
         self.finder.unwatch(pid);
         if running.target.what.probes.follow {
             self.look_at_all();

@@ -45,10 +45,13 @@ pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
     Ok((reply, line))
 }
 
-/// A recording takes its time, and so do the reports of many processes.
+/// A recording takes its time, and so do probes and the reports of many processes.
 fn patience(ask: &Ask) -> Option<Duration> {
     match ask {
-        Ask::Record { .. } | Ask::Report { whom: Whom { pid: None, .. }, .. } => None,
+        Ask::Record { .. }
+        | Ask::Attach { .. }
+        | Ask::Detach { .. }
+        | Ask::Report { whom: Whom { pid: None, .. }, .. } => None,
         _ => Some(PATIENCE),
     }
 }
