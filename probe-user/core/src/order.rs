@@ -13,6 +13,8 @@
 //! and reserving its place. Such an event is inserted a few places back. A ring that is further
 //! out of order is sorted as a whole when it is released.
 
+mod ties;
+
 use crate::event::Event;
 use ctrace_common::Control;
 use std::collections::{BTreeMap, VecDeque};
@@ -135,7 +137,9 @@ pub(crate) struct Order {
     next_control: u64,
     released: u64,
     owners: Owners,
-    aside: Vec<Event>,
+    /// With their rings.
+    aside: Vec<(usize, Event)>,
+    in_order: Vec<Event>,
 }
 
 impl Order {
@@ -148,6 +152,7 @@ impl Order {
             released: 0,
             owners,
             aside: Vec::new(),
+            in_order: Vec::new(),
         };
         order.grow(rings);
         order
@@ -187,7 +192,7 @@ impl Order {
     }
 
     /// Hands every held event with `ts <= watermark` to `sink`: those of one thread in order of
-    /// time, ties in order of ring and arrival; process changes after all events up to them.
+    /// time, ties in order of ring and arrival, if `ties` knows no better; process changes after all events up to them.
     pub(crate) fn release(&mut self, watermark: u64, sink: &mut impl Sink) {
         let late_before = self.released;
         self.released = watermark.max(self.released);
@@ -219,12 +224,12 @@ impl Order {
                 }
             }
         }
-        for ring in &mut self.rings {
+        for (index, ring) in self.rings.iter_mut().enumerate() {
             for part in ring.slice() {
                 if self.owners.any_shared {
                     for run in part.chunk_by(|a, b| a.who() == b.who()) {
                         if self.owners.is_shared(run[0].tid().0) {
-                            self.aside.extend_from_slice(run);
+                            self.aside.extend(run.iter().map(|&event| (index, event)));
                         } else {
                             sink.events(run, late_before);
                         }
@@ -235,9 +240,11 @@ impl Order {
             }
             ring.queue.drain(..ring.slice);
         }
-        self.aside.sort_by_key(Event::ts);
-        sink.events(&self.aside, late_before);
-        self.aside.clear();
+        self.aside.sort_by_key(|(_, event)| event.ts());
+        ties::settle(&mut self.aside);
+        self.in_order.extend(self.aside.drain(..).map(|(_, event)| event));
+        sink.events(&self.in_order, late_before);
+        self.in_order.clear();
     }
 }
 
