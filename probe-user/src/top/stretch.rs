@@ -77,27 +77,35 @@ struct Before<'a> {
     new: &'a Report,
     /// Of functions, by their place in the later one.
     places: Vec<Option<usize>>,
+    /// Of their timed calls between the looks.
+    timed: Vec<Distribution>,
 }
 
 impl<'a> Before<'a> {
     fn new(earlier: &'a Look, later: &'a Look) -> Self {
         let old: HashMap<RowId, usize> =
             earlier.ids.iter().enumerate().map(|(place, id)| (*id, place)).collect();
-        let places = later.ids.iter().map(|id| old.get(id).copied()).collect();
-        Self { old: &earlier.snapshot.report, new: &later.snapshot.report, places }
+        let places: Vec<_> = later.ids.iter().map(|id| old.get(id).copied()).collect();
+        let (old, new) = (&earlier.snapshot.report, &later.snapshot.report);
+        let timed = places.iter().enumerate().map(|(place, before)| {
+            let before = before.and_then(|before| old.histogram_of(before));
+            match (new.histogram_of(place), before) {
+                (Some(now), Some(before)) => now.durations.since(&before.durations),
+                (now, _) => now.map(|now| now.durations.clone()).unwrap_or_default(),
+            }
+        });
+        let timed = timed.collect();
+        Self { old, new, places, timed }
     }
 
     fn functions(&self, duration: Nanos) -> Vec<FunctionReport> {
         let functions = self.new.functions.iter().zip(&self.places).enumerate();
         let functions = functions.map(|(place, (new, old))| {
             let mut function = match old.map(|old| &self.old.functions[old]) {
-                Some(old) => {
-                    let timed = self.distribution(place);
-                    FunctionReport {
-                        sampled: sampled(old, new, [self.old.duration_ns, duration]),
-                        ..less(old, new, &timed)
-                    }
-                }
+                Some(old) => FunctionReport {
+                    sampled: sampled(old, new, [self.old.duration_ns, duration]),
+                    ..less(old, new, &self.timed[place])
+                },
                 None => new.clone(),
             };
             let exclusive = function.active_exclusive_ns;
@@ -107,23 +115,14 @@ impl<'a> Before<'a> {
         functions.collect()
     }
 
-    /// Of the timed calls of a function.
-    fn distribution(&self, place: usize) -> Distribution {
-        let new = self.new.histogram_of(place).map(|of| &of.durations);
-        let old = self.places[place].and_then(|old| self.old.histogram_of(old));
-        match (new, old) {
-            (Some(new), Some(old)) => new.since(&old.durations),
-            (new, _) => new.cloned().unwrap_or_default(),
-        }
-    }
-
     fn histograms(&self) -> Vec<FunctionHistogram> {
-        let all = (0..self.new.functions.len()).map(|function| FunctionHistogram {
+        let called = self.timed.iter().enumerate().filter(|(_, timed)| !timed.counts.is_empty());
+        let histograms = called.map(|(function, timed)| FunctionHistogram {
             function,
-            durations: self.distribution(function),
+            durations: timed.clone(),
             over_time: Vec::new(),
         });
-        all.filter(|histogram| !histogram.durations.counts.is_empty()).collect()
+        histograms.collect()
     }
 
     /// Those with calls, and those that lead to them.

@@ -87,10 +87,8 @@ pub(crate) fn run(kernel: &str, cases: &[String]) -> Result<(Outcome, Counts)> {
     let Some(machine) = MACHINES.iter().find(|machine| machine.kernel == kernel) else {
         bail!("no machine with kernel {kernel}");
     };
-    for tool in ["qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb", "gcc", "g++"] {
-        if which(tool).is_none() {
-            return Ok((Outcome::Skipped(format!("{tool} is not installed")), Counts::default()));
-        }
+    if let Some(skipped) = lacking("g++") {
+        return Ok(skipped);
     }
     let mut script = format!(
         "/bin/cases run --ctrace /bin/ctrace --targets /targets --link {} --slower {SLOWER} {}",
@@ -165,6 +163,14 @@ fn boot(
         Ok((kernel::fetch(kernel)?, initramfs::make(kernel, script, ctrace.as_deref())?))
     })?;
     boot::boot(&format!("virtual machine with {kernel}{which_time}"), &image, &initramfs, LIMIT)
+}
+
+/// The first tool that a machine needs and that is not here, as what becomes of the machine then; `besides`
+/// is one that not all need.
+fn lacking(besides: &str) -> Option<(Outcome, Counts)> {
+    let all = ["qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb", "gcc", besides];
+    let tool = all.into_iter().find(|tool| which(tool).is_none())?;
+    Some((Outcome::Skipped(format!("{tool} is not installed")), Counts::default()))
 }
 
 /// What several machines have in common is made once.

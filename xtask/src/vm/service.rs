@@ -2,8 +2,7 @@
 //! daemon, and a script looks at what it can do with the rights that it has there.
 
 use super::initramfs::{SETTING_UP, Tree, stripped};
-use super::{alone, boot, kernel};
-use crate::machine::which;
+use super::{alone, boot, kernel, lacking};
 use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
 use anyhow::Result;
@@ -52,10 +51,8 @@ const SPIN: &str = "[Service]\nUser=nobody\nExecStart=/srv/spin 0 200\n";
 const SCOPES: &str = "[Service]\nUser=nobody\nExecStart=/srv/scopes rate 1 200 100000\n";
 
 pub(crate) fn run() -> Result<(Outcome, Counts)> {
-    for tool in ["qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb", "gcc", "systemctl"] {
-        if which(tool).is_none() {
-            return Ok((Outcome::Skipped(format!("{tool} is not installed")), Counts::default()));
-        }
+    if let Some(skipped) = lacking("systemctl") {
+        return Ok(skipped);
     }
     if !Path::new(SYSTEMD).exists() {
         return Ok((Outcome::Skipped("systemd is not installed".into()), Counts::default()));
