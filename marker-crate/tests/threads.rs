@@ -187,9 +187,9 @@ extern "C" fn on_signal(_: i32) {
     HANDLED.fetch_add(n, Relaxed);
 }
 
-/// Runs `calls` on a thread with `on_signal` as its handler, and checks that every event was written
-/// once: a slot for each, and each slot delivered or known to be lost. Returns how many were lost.
-fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) -> u64 {
+/// Runs `calls` on a thread with `on_signal` as its handler, and checks that every event was
+/// delivered once.
+fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) {
     hook::install();
     let (_on, work_sites) = On::new("work");
     let (_on, handler_sites) = On::new("handler");
@@ -211,11 +211,10 @@ fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) -> u
     assert_eq!(unique.len(), events.len(), "delivered twice");
     assert_eq!(taken, 2 * (calls + handled), "each event is counted");
     assert!(list().iter().all(|(_, page)| page.tid() == 0 && !page.flushing()));
-    let lost = taken - events.len() as u64;
+    assert_eq!(taken, events.len() as u64, "each counted event is delivered");
     let signals = SIGNALS.load(Relaxed);
-    println!("{calls} calls, {signals} signals, {} flushes, {lost} of {taken} lost", pages.len());
+    println!("{calls} calls, {signals} signals, {} flushes, {taken} events", pages.len());
     assert!(signals > 1000, "{signals}");
-    lost
 }
 
 /// At every single instruction of scopes, of the thread's first buffer, of flushes and of the
@@ -223,7 +222,7 @@ fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) -> u
 #[test]
 fn a_signal_after_every_instruction() {
     let _alone = alone();
-    let lost = under_signals(libc::SIGTRAP, || {
+    under_signals(libc::SIGTRAP, || {
         // SAFETY: sets the trap flag, whose signal has a handler, and clears it again.
         unsafe { std::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
         work(300);
@@ -231,16 +230,13 @@ fn a_signal_after_every_instruction() {
         unsafe { std::arch::asm!("pushfq", "and qword ptr [rsp], -0x101", "popfq") };
         300
     });
-    // A handler that has filled the buffer between the taking of a slot and the writing to it
-    // costs that event; the time for that is two instructions of some hundred.
-    assert!(lost <= 200, "{lost}");
 }
 
 /// And at random ones, at full speed.
 #[test]
 fn a_storm_of_signals() {
     let _alone = alone();
-    let lost = under_signals(libc::SIGUSR1, || {
+    under_signals(libc::SIGUSR1, || {
         let timer = start_timer();
         let first = hook::flushed_count();
         let start = std::time::Instant::now();
@@ -253,7 +249,6 @@ fn a_storm_of_signals() {
         unsafe { libc::timer_delete(timer) };
         calls
     });
-    assert!(lost <= 100, "{lost}");
 }
 
 /// A signal to this thread every 20 µs.

@@ -93,6 +93,12 @@ impl Buffer {
         self.flushing.load(Relaxed) != 0
     }
 
+    /// Whether every slot has been written. Asked of a full buffer: one that is not was taken by a
+    /// writer whom this handler has interrupted.
+    pub(super) fn is_written(&self) -> bool {
+        self.slots.iter().all(|slot| slot.word1.load(Relaxed) != 0)
+    }
+
     /// How many slots of this batch have been taken.
     pub(super) fn taken(&self) -> u32 {
         self.position.load(Relaxed).clamp(FIRST, SIZE as u32).wrapping_sub(FIRST) / 16

@@ -11,6 +11,10 @@ use super::{
 };
 use core::sync::atomic::Ordering::Relaxed;
 
+/// How far the position of a full buffer goes, 65,000 events, while a writer has not finished: he
+/// may have been interrupted for good.
+const PATIENCE: u32 = 1 << 20;
+
 /// Writes the event. `buffer` is the one in which a slot was taken, `index` that slot's position
 /// less 64, or there is none yet.
 pub(super) extern "C" fn ctrace_marker_slow(
@@ -25,11 +29,12 @@ pub(super) extern "C" fn ctrace_marker_slow(
         word0 = with_time_of_now(word0);
     }
     let mut taken = buffer.map(|buffer| (buffer, index.wrapping_add(FIRST)));
+    let mut waiting = None;
     loop {
         let (buffer, position) = match taken.take() {
             Some(taken) => taken,
             None => {
-                let Some(buffer) = current(local) else { return };
+                let Some(buffer) = current(local, waiting.take()) else { return };
                 // What was done until now is not part of the scope that begins.
                 if word1 & 1 == 0 {
                     word0 = with_time_of_now(word0);
@@ -45,16 +50,24 @@ pub(super) extern "C" fn ctrace_marker_slow(
             if !stale || local.own.load(Relaxed) == address {
                 local.own.store(0, Relaxed);
             }
-        } else if position < SIZE as u32 {
+            continue;
+        }
+        let has_slot = position < SIZE as u32;
+        if has_slot {
             buffer.write(position, word0, word1);
-            // While it is emptied by whom we interrupted, he does that.
-            if position == LAST && !buffer.is_flushing() {
-                flush::empty(local, buffer);
+            if position < LAST {
+                return;
             }
-            return;
-        } else if !buffer.is_flushing() {
-            // We are a handler: the thread has taken the last slot, and has not written it yet.
+        }
+        // Full. While it is emptied by whom we interrupted, he does that; and a writer whom we
+        // interrupted between taking a slot and writing it must find the slot still his.
+        if !buffer.is_flushing() && (buffer.is_written() || position > PATIENCE) {
             flush::empty(local, buffer);
+        } else {
+            waiting = Some(buffer);
+        }
+        if has_slot {
+            return;
         }
     }
 }
@@ -63,17 +76,18 @@ fn with_time_of_now(word0: u64) -> u64 {
     word0 & !clock::MASK | clock::now()
 }
 
-/// The buffer to write to now: the thread's own, or the one nested in it while it is emptied.
-fn current<'a>(local: &Local) -> Option<&'a Buffer> {
-    let mut buffer = match list::at(local.own.load(Relaxed)) {
-        Some(own) => own,
-        None => begin(local)?,
+/// The buffer to write to now: the thread's own, or the one nested in it while it is emptied or
+/// `waiting` for a writer.
+fn current<'a>(local: &Local, waiting: Option<&Buffer>) -> Option<&'a Buffer> {
+    let mut buffer = match waiting {
+        Some(waiting) => nested(waiting)?,
+        None => match list::at(local.own.load(Relaxed)) {
+            Some(own) => own,
+            None => begin(local)?,
+        },
     };
     while buffer.is_flushing() {
-        buffer = match list::at(buffer.nested.load(Relaxed)) {
-            Some(nested) => nested,
-            None => nest(buffer)?,
-        };
+        buffer = nested(buffer)?;
     }
     local.open(buffer);
     Some(buffer)
@@ -94,8 +108,11 @@ fn begin<'a>(local: &Local) -> Option<&'a Buffer> {
     Some(buffer)
 }
 
-/// Gives a buffer that is being emptied another one for the meantime.
-fn nest<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
+/// The buffer for the meantime of one that takes no events.
+fn nested<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
+    if let Some(nested) = list::at(buffer.nested.load(Relaxed)) {
+        return Some(nested);
+    }
     let nested = list::acquire()?;
     let address = list::address(nested);
     match buffer.nested.compare_exchange(0, address, Relaxed, Relaxed) {
@@ -138,5 +155,29 @@ mod tests {
         flush::end(&local);
         assert_eq!((buffer.taken(), buffer.tid.load(Relaxed)), (0, 0));
         clock::assume(clock::TSC);
+    }
+
+    #[test]
+    fn a_writer_that_never_comes_back_is_not_waited_for_for_ever() {
+        let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
+        let write = |events: u32| {
+            for _ in 0..events {
+                ctrace_marker_slow(&local, None, 0, 0, 0x1000);
+            }
+        };
+        write(1);
+        let own = list::at(local.own.load(Relaxed)).unwrap();
+        own.take();
+        write(250);
+        assert_eq!((own.taken(), own.nested.load(Relaxed)), (252, 0));
+        write(60_000);
+        let nested = list::at(own.nested.load(Relaxed)).unwrap();
+        assert_eq!((own.batch.load(Relaxed), nested.batch.load(Relaxed)), (0, 60_000 / 252));
+        write(6_000);
+        assert_eq!((nested.taken(), own.events.load(Relaxed) / 252), (0, own.batch.load(Relaxed)));
+        assert!(own.batch.load(Relaxed) > 0);
+        let events = |buffer: &Buffer| buffer.events.load(Relaxed) + u64::from(buffer.taken());
+        assert_eq!(events(own) + events(nested), 1 + 1 + 250 + 66_000);
+        flush::end(&local);
     }
 }
