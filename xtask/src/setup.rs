@@ -50,6 +50,11 @@ const PACKAGES: &[Package] = &[
         brings: Brings::File("/usr/include/stdio.h"),
     },
     Package { need: Need::Peers, name: "g++", brings: Brings::Tool("g++") },
+    Package { need: Need::Peers, name: "clang", brings: Brings::Tool("clang++") },
+    Package { need: Need::Peers, name: "musl-tools", brings: Brings::Tool("musl-gcc") },
+    // Reads what exports write: pprof is Go's, flame graphs are XML.
+    Package { need: Need::Peers, name: "golang-go", brings: Brings::Tool("go") },
+    Package { need: Need::Peers, name: "libxml2-utils", brings: Brings::Tool("xmllint") },
     Package { need: Need::Peers, name: "bpftrace", brings: Brings::Tool("bpftrace") },
     Package { need: Need::Peers, name: "linux-perf", brings: Brings::Tool("perf") },
     Package { need: Need::Peers, name: "gdb", brings: Brings::Tool("gdb") },

@@ -126,58 +126,71 @@ fn nested<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
 
 #[cfg(test)]
 mod tests {
-    //! What cannot be brought about from outside: a processor without an even TSC.
+    //! What cannot be brought about from outside: a processor without an even TSC, and a writer
+    //! that does not go on.
     extern crate std;
 
     use super::*;
     use core::sync::atomic::AtomicUsize;
+    use std::sync::{Mutex, PoisonError};
+
+    /// The part of a new thread, and its buffer with a first event, while the TSC is not even.
+    fn on_a_new_thread(test: impl FnOnce(&Local, &Buffer)) {
+        static CLOCK: Mutex<()> = Mutex::new(());
+        let _alone = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        clock::assume(clock::MONOTONIC);
+        let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
+        write(&local, 1);
+        test(&local, list::at(local.own.load(Relaxed)).unwrap());
+        clock::assume(clock::TSC);
+    }
+
+    /// Writes entries and exits in turn, as from `enter`: with a time of the TSC.
+    fn write(local: &Local, events: u64) {
+        for event in 0..events {
+            ctrace_marker_slow(local, None, 0, 0xabcd << 48 | 1, 0x1000 | event & 1);
+        }
+    }
+
+    fn events(buffer: &Buffer) -> u64 {
+        buffer.events.load(Relaxed) + u64::from(buffer.taken())
+    }
 
     #[test]
     fn without_an_even_tsc_the_slow_path_reads_the_clock() {
-        clock::assume(clock::MONOTONIC);
-        let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
-        let before = clock::now();
-        for event in 0..300_u64 {
-            // As from `enter`: a time of the TSC, which must not come through.
-            ctrace_marker_slow(&local, None, 0, 0xabcd << 48 | 1, 0x1000 | event & 1);
-        }
-        let after = clock::now();
-        assert_eq!(local.fast.load(Relaxed), 0, "the fast path reads the TSC");
-        let buffer = list::at(local.own.load(Relaxed)).unwrap();
-        assert_eq!(buffer.clock.load(Relaxed), clock::MONOTONIC);
-        assert_eq!((buffer.batch.load(Relaxed), buffer.events.load(Relaxed)), (1, 252));
-        assert_eq!(buffer.taken(), 48);
-        for slot in 0..48 {
-            let (word0, word1) = buffer.read(slot);
-            assert_eq!((word0 >> 48, word1 & !1), (0xabcd, 0x1000));
-            assert!((before..=after).contains(&(word0 & clock::MASK)));
-        }
-        flush::end(&local);
-        assert_eq!((buffer.taken(), buffer.tid.load(Relaxed)), (0, 0));
-        clock::assume(clock::TSC);
+        on_a_new_thread(|local, buffer| {
+            let before = clock::now();
+            let (batches, first) = (buffer.batch.load(Relaxed), events(buffer));
+            write(local, 299);
+            let after = clock::now();
+            assert_eq!(local.fast.load(Relaxed), 0, "the fast path reads the TSC");
+            assert_eq!(buffer.clock.load(Relaxed), clock::MONOTONIC);
+            assert_eq!((buffer.batch.load(Relaxed), events(buffer)), (batches + 1, first + 299));
+            assert_eq!(buffer.taken(), 48);
+            for slot in 0..48 {
+                let (word0, word1) = buffer.read(slot);
+                assert_eq!((word0 >> 48, word1 & !1), (0xabcd, 0x1000));
+                assert!((before..=after).contains(&(word0 & clock::MASK)));
+            }
+            flush::end(local);
+            assert_eq!((buffer.taken(), buffer.tid.load(Relaxed)), (0, 0));
+        });
     }
 
     #[test]
     fn a_writer_that_never_comes_back_is_not_waited_for_for_ever() {
-        let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
-        let write = |events: u32| {
-            for _ in 0..events {
-                ctrace_marker_slow(&local, None, 0, 0, 0x1000);
-            }
-        };
-        write(1);
-        let own = list::at(local.own.load(Relaxed)).unwrap();
-        own.take();
-        write(250);
-        assert_eq!((own.taken(), own.nested.load(Relaxed)), (252, 0));
-        write(60_000);
-        let nested = list::at(own.nested.load(Relaxed)).unwrap();
-        assert_eq!((own.batch.load(Relaxed), nested.batch.load(Relaxed)), (0, 60_000 / 252));
-        write(6_000);
-        assert_eq!((nested.taken(), own.events.load(Relaxed) / 252), (0, own.batch.load(Relaxed)));
-        assert!(own.batch.load(Relaxed) > 0);
-        let events = |buffer: &Buffer| buffer.events.load(Relaxed) + u64::from(buffer.taken());
-        assert_eq!(events(own) + events(nested), 1 + 1 + 250 + 66_000);
-        flush::end(&local);
+        on_a_new_thread(|local, own| {
+            let (batches, first) = (own.batch.load(Relaxed), events(own));
+            own.take();
+            write(local, 250);
+            assert_eq!((own.taken(), own.nested.load(Relaxed)), (252, 0));
+            write(local, 60_000);
+            let nested = list::at(own.nested.load(Relaxed)).unwrap();
+            assert_eq!((own.batch.load(Relaxed), events(nested)), (batches, 60_000));
+            assert_eq!(nested.batch.load(Relaxed), 60_000 / 252);
+            write(local, 6_000);
+            assert!(own.batch.load(Relaxed) > batches);
+            assert_eq!(events(own) - first + events(nested), 1 + 250 + 66_000);
+        });
     }
 }
