@@ -96,7 +96,8 @@ fn reloads() {
 fn troubles_are_told_once() {
     let env = or_skip!(gate::live(Link::Session));
     let targets = format!(
-        "{SPIN}[[target]]\nid = \"again\"\nexe = \"DIR/spin\"\nfunctions = \"*\"\n\
+        "{SPIN}slow = \"1s\"\nslow_functions = \"nothing\"\n\
+         [[target]]\nid = \"again\"\nexe = \"DIR/spin\"\nfunctions = \"*\"\n\
          [[target]]\nid = \"wrong\"\nexe = \"DIR/hiccup\"\nfunctions = \"no_such_function\"\n"
     );
     let daemon = start(&env, &targets);
@@ -107,10 +108,14 @@ fn troubles_are_told_once() {
     }
     std::thread::sleep(Duration::from_secs(8));
     assert!(!daemon.traced().contains(&hiccup.pid().into()));
+    let targets = daemon.ctl(&["targets"]).expect("answers").stdout;
+    let why = targets.lines().find(|line| line.contains("is not traced")).expect("it is told");
+    assert!(why.contains(&hiccup.pid().to_string()) && why.contains("no_such_function"), "{why}");
     let (finished, _dir) = daemon.end().expect("ends");
     let told = |part: &str| finished.stderr.lines().filter(|line| line.contains(part)).count();
     assert_eq!(told("matches the targets spin and again"), 1, "{}", finished.stderr);
     assert_eq!(told("no_such_function"), 1, "{}", finished.stderr);
+    assert_eq!(told("no slow call will be kept"), 1, "{}", finished.stderr);
 }
 
 /// Files of reports are bounded in size and number, and hold whole lines.

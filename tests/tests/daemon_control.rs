@@ -3,7 +3,7 @@
 use ctrace_tests::daemon::{Daemon, check_reports, folder, reports};
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::wait_until;
-use ctrace_tests::process::run;
+use ctrace_tests::process::{Running, run};
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
@@ -83,6 +83,55 @@ fn commands_do_what_they_say() {
         assert_eq!(refused.shell_code(), 125, "{wrong:?}: {}", refused.stdout);
         assert!(refused.stderr.contains(part), "{wrong:?}: {}", refused.stderr);
     }
+}
+
+/// What was attached to by hand for a target is traced as that target says, also when it changes.
+#[test]
+fn reloads_reach_what_was_attached_by_hand() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = "[[target]]\nid = \"hand\"\nexe = \"DIR/nothing\"\ninterval = \"60m\"\n";
+    let daemon = start(&env, &format!("{target}functions = \"slow\"\n"));
+    let hiccup = daemon.target("hiccup", &[]).expect("starts");
+    let pid = hiccup.pid().to_string();
+    daemon.ask(&["attach", &pid, "--target", "hand"]).expect("attaches");
+    let session = || daemon.sessions().get(&hiccup.pid()).copied();
+    let first = session().expect("traced");
+    daemon.ask(&["reload"]).expect("sound");
+    assert_eq!(session(), Some(first), "nothing changed");
+    daemon.configure(&format!("{target}functions = \"quick\"\n")).expect("written");
+    daemon.ask(&["reload"]).expect("sound");
+    wait_until("it is traced anew", || session().is_some_and(|id| id > first)).expect("traced");
+    wait_until("calls are seen", || {
+        let report = daemon.ask(&["report", &pid]).expect("answers");
+        ctrace_tests::daemon::calls(&report["reports"][0], "quick") > 10
+    })
+    .expect("calls");
+    daemon.configure("").expect("written");
+    daemon.ask(&["reload"]).expect("sound");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(session().is_some(), "what was asked for by hand stays");
+}
+
+/// What somebody waits for when the daemon ends is whole up to there.
+#[test]
+fn a_recording_ends_with_the_daemon() {
+    let env = or_skip!(gate::live(Link::Session));
+    let daemon = start(&env, &format!("{HICCUP}interval = \"60m\"\n"));
+    let hiccup = daemon.target("hiccup", &[]).expect("starts");
+    daemon.wait_until_traced(hiccup.pid()).expect("traced");
+    let mut record = daemon.ctl_command(&["record", "hiccup", "-d", "10m"]);
+    let asker = Running::start(&mut record).expect("starts");
+    wait_until("it records", || recordings(&daemon).len() == 1).expect("a recording");
+    std::thread::sleep(Duration::from_secs(2));
+    let file = recordings(&daemon).remove(0);
+    let (_, _dir) = daemon.end().expect("ends");
+    asker.wait(LIMIT).expect("ends as well");
+    let mut command = Command::new(&env.ctrace);
+    let finished = run(command.arg("report").arg(&file), LIMIT).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    assert!(finished.stdout.contains("quick"), "{}", finished.stdout);
+    let all = finished.stdout + &finished.stderr;
+    assert!(!all.contains("was not ended"), "{all}");
 }
 
 /// Where little happens, rings are read every few seconds only; who asks is told of everything.

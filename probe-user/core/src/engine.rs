@@ -190,6 +190,11 @@ impl Engine {
         self.tracker.recorder.as_mut().map(Recorder::take_blocks).unwrap_or_default()
     }
 
+    /// All that were added, by id.
+    pub fn functions(&self) -> &[FunctionInfo] {
+        &self.tracker.functions
+    }
+
     /// Calls of wanted functions that take this long are told by [`Self::take_slow`]. To be called
     /// again when there are more functions.
     pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {

@@ -101,6 +101,7 @@ fn pairs(of: &Map<String, Value>) -> String {
 fn targets(of: &Map<String, Value>) -> String {
     let head = ["TARGET", "STATE", "PID", "PROGRAM", "SINCE", "CALLS", "LOST", "COST %"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut notes = String::new();
     let list = |of: &Map<String, Value>, key: &str| -> Vec<Map<String, Value>> {
         let items = of.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         items.into_iter().filter_map(|item| item.as_object().cloned()).collect()
@@ -122,20 +123,29 @@ fn targets(of: &Map<String, Value>) -> String {
             dash(),
         ]);
         for process in list(&target, "processes") {
-            let last = object(&process, "last");
+            let (sums, last) = (object(&process, "since_start"), object(&process, "last"));
             rows.push(vec![
                 String::new(),
                 text(&process, "state"),
                 text(&process, "pid"),
                 text(&process, "exe"),
                 format!("{}s", text(&process, "since_s")),
-                text(&last, "calls"),
-                text(&last, "lost"),
+                text(&sums, "calls"),
+                text(&sums, "lost"),
                 text(&last, "cost_percent"),
             ]);
         }
+        for process in list(&target, "untraced") {
+            let (target, pid) = (text(&target, "target"), text(&process, "pid"));
+            let (why, pause) = (text(&process, "why"), text(&process, "again_in_s"));
+            notes +=
+                &format!("{target}: process {pid} is not traced, tried again in {pause}s: {why}\n");
+        }
     }
-    columns(rows)
+    if !notes.is_empty() {
+        notes.insert(0, '\n');
+    }
+    columns(rows) + &notes
 }
 
 /// Left-aligned, two spaces apart.
@@ -163,14 +173,20 @@ mod tests {
         let what = serde_json::json!({"targets": [{
             "target": "web", "state": "wanted",
             "processes": [{"pid": 7, "exe": "/tmp/\u{1b}[2Jx", "since_s": 3, "state": "traced",
+                "since_start": {"calls": 1234, "lost": 0},
                 "last": {"calls": 10, "lost": 0, "cost_percent": 0.125}}],
-            "since_start": {"calls": 1234, "lost": 0},
+            "untraced": [{"pid": 8, "why": "no function\u{1b}[2J fits", "again_in_s": 4}],
+            "since_start": {"calls": 5678, "lost": 0},
         }]});
         let shown = targets(what.as_object().unwrap());
         let lines: Vec<&str> = shown.lines().collect();
         assert!(!shown.contains('\u{1b}'), "{shown}");
-        assert_eq!(lines.len(), 3);
-        assert_eq!(lines[1].find("1234"), lines[0].find("CALLS"));
+        assert_eq!(lines.len(), 5);
+        assert_eq!(lines[1].find("5678"), lines[0].find("CALLS"));
+        assert_eq!(lines[2].find("1234"), lines[0].find("CALLS"));
         assert!(lines[2].contains("traced") && lines[2].ends_with("0.12"), "{shown}");
+        assert!(
+            lines[4].starts_with("web: process 8 is not traced, tried again in 4s: no function")
+        );
     }
 }

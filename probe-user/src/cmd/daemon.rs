@@ -10,6 +10,7 @@ use crate::{
 pub(super) fn main(args: &DaemonArgs) -> Result<u8, Failure> {
     if args.check {
         let config = Config::load(&args.config)?;
+        config.remarks().iter().for_each(|remark| ui::say(remark));
         let count = ui::units::counted(config.targets.len() as u64, "target", "targets");
         ui::say(&format!("{} is sound: {count}", args.config.display()));
         return Ok(0);

@@ -2,6 +2,7 @@
 
 use super::{
     SessionId,
+    backoff::Retry,
     config::{Target, TargetName},
     control::{Answer, Ask, Choice, Handle, Reply, Whom},
     session::Running,
@@ -10,7 +11,13 @@ use super::{
 use crate::target::facts::Facts;
 use ctrace_core::{export::clean::clean, units::Pid};
 use serde_json::{Value, json};
-use std::sync::{Arc, mpsc::Sender};
+use std::{
+    sync::{Arc, mpsc::Sender},
+    time::Instant,
+};
+
+/// Of a target, told one by one.
+const MOST_UNTRACED: usize = 20;
 
 impl Supervisor {
     pub(super) fn answer(&mut self, ask: Ask, asker: Sender<Answer>) {
@@ -75,8 +82,16 @@ impl Supervisor {
                 "session": running.id.0,
                 "since_s": running.since.elapsed().as_secs(),
                 "state": if running.is_armed() { "traced" } else { "starting" },
-                "last": seen,
+                "since_start": seen.since_start,
+                "last": seen.last,
             })
+        });
+        let mut untraced: Vec<(&Pid, &Retry)> =
+            self.retries.iter().filter(|(_, retry)| retry.target == target.id).collect();
+        untraced.sort_by_key(|(_, retry)| retry.at);
+        let untraced = untraced.into_iter().take(MOST_UNTRACED).map(|(pid, retry)| {
+            let pause = retry.at.saturating_duration_since(Instant::now());
+            json!({ "pid": pid.0, "why": retry.why, "again_in_s": pause.as_secs() })
         });
         json!({
             "target": target.id.0,
@@ -84,6 +99,7 @@ impl Supervisor {
             "interval_s": target.reports.interval.as_secs_f64(),
             "budget_percent": target.what.probes.budget,
             "processes": processes.collect::<Vec<_>>(),
+            "untraced": untraced.collect::<Vec<_>>(),
             "since_start": known.totals.counts,
         })
     }

@@ -1,5 +1,6 @@
-//! When a process that could not be traced is tried again.
+//! When a process that could not be traced is tried again, and why it could not be.
 
+use super::config::TargetName;
 use std::time::{Duration, Instant};
 
 /// A program that has just started has not loaded its libraries yet: soon at first.
@@ -16,11 +17,20 @@ const PAUSES: [Duration; 7] = [
 /// Failures before they are worth a word.
 const QUIET: usize = 2;
 
+/// Why a process, known by when it started, could not be traced for a target.
+pub(super) struct Failure<'a> {
+    pub(super) start_time: u64,
+    pub(super) target: &'a TargetName,
+    pub(super) why: &'a str,
+}
+
 /// The failures of one process.
 #[derive(Clone, Debug)]
 pub(super) struct Retry {
     /// Of the process, so that another one that gets its id begins anew.
     pub(super) start_time: u64,
+    pub(super) target: TargetName,
+    pub(super) why: String,
     failures: usize,
     pub(super) at: Instant,
     /// Not tried at all, since others have the room.
@@ -28,17 +38,23 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// After the first failure, or one more.
-    pub(super) fn after(before: Option<&Self>, start_time: u64, now: Instant) -> Self {
-        let failures = before.filter(|b| b.start_time == start_time).map_or(0, |b| b.failures);
-        let pause = PAUSES[failures.min(PAUSES.len() - 1)];
-        Self { start_time, failures: failures + 1, at: now + pause, waits_for_room: false }
+    /// After the first failure, or one more, of the same process.
+    pub(super) fn after(before: Option<&Self>, failure: Failure<'_>, now: Instant) -> Self {
+        let before = before.filter(|before| before.start_time == failure.start_time);
+        let failures = before.map_or(0, |before| before.failures);
+        Self::new(failure, failures + 1, now + PAUSES[failures.min(PAUSES.len() - 1)])
     }
 
     /// It was let go for its own good.
-    pub(super) fn long(start_time: u64, now: Instant) -> Self {
+    pub(super) fn long(failure: Failure<'_>, now: Instant) -> Self {
         let failures = PAUSES.len() - 1;
-        Self { start_time, failures, at: now + PAUSES[failures - 1], waits_for_room: false }
+        Self::new(failure, failures, now + PAUSES[failures - 1])
+    }
+
+    fn new(failure: Failure<'_>, failures: usize, at: Instant) -> Self {
+        let Failure { start_time, target, why } = failure;
+        let (target, why) = (target.clone(), why.to_owned());
+        Self { start_time, target, why, failures, at, waits_for_room: false }
     }
 
     pub(super) fn is_worth_a_word(&self) -> bool {
@@ -53,16 +69,21 @@ mod tests {
     #[test]
     fn pauses_grow_and_another_process_begins_anew() {
         let now = Instant::now();
-        let mut retry = Retry::after(None, 7, now);
+        let target = TargetName::default();
+        let failure = |start_time| Failure { start_time, target: &target, why: "no" };
+        let mut retry = Retry::after(None, failure(7), now);
         let mut words = Vec::new();
         for _ in 0..10 {
             words.push(retry.is_worth_a_word());
-            let next = Retry::after(Some(&retry), 7, now);
+            let next = Retry::after(Some(&retry), failure(7), now);
             assert!(next.at >= retry.at);
             retry = next;
         }
         assert_eq!(words[..4], [false, false, true, true]);
         assert_eq!(retry.at - now, Duration::from_secs(1800));
-        assert_eq!(Retry::after(Some(&retry), 8, now).at - now, Duration::from_millis(200));
+        assert_eq!(
+            Retry::after(Some(&retry), failure(8), now).at - now,
+            Duration::from_millis(200)
+        );
     }
 }

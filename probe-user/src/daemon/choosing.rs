@@ -3,8 +3,8 @@
 
 use super::{
     SessionId,
-    backoff::Retry,
-    config::Target,
+    backoff::{Failure, Retry},
+    config::{Target, TargetName},
     session::{self, Running, Shared},
     supervisor::Supervisor,
 };
@@ -41,9 +41,18 @@ impl Supervisor {
             .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
         if let Some(running) = self.sessions.get_mut(&pid) {
             postpone(self.retries.get_mut(&pid));
-            let is_right = wanted.as_ref() == Some(&running.target)
-                && running.facts.start_time == facts.start_time;
-            if !is_right && !running.by_hand {
+            let is_the_same = running.facts.start_time == facts.start_time;
+            if running.by_hand {
+                // What it was attached for may be another thing now.
+                let now = self.targets.iter().find(|target| target.id == running.target.id);
+                let changed = now.filter(|now| is_the_same && **now != running.target);
+                running.successor = changed.map(Arc::clone);
+            }
+            let is_right = match running.by_hand {
+                true => running.successor.is_none(),
+                false => wanted.as_ref() == Some(&running.target) && is_the_same,
+            };
+            if !is_right {
                 // Its end brings us here again.
                 running.stop();
             }
@@ -62,7 +71,7 @@ impl Supervisor {
         }
         if let Err(why) = self.has_room(&target) {
             self.told.say(&target.id, &why);
-            self.try_later(&facts);
+            self.try_later(&target.id, &facts, &why);
             if let Some(retry) = self.retries.get_mut(&pid) {
                 retry.waits_for_room = true;
             }
@@ -111,7 +120,8 @@ impl Supervisor {
         let id = SessionId(self.last_session.0 + 1);
         self.last_session = id;
         self.hub.metrics().begin(id, &target.id.0);
-        let started = session::start(id, target, facts.clone(), by_hand, &self.shared());
+        let started =
+            session::start(id, Arc::clone(&target), facts.clone(), by_hand, &self.shared());
         match started {
             Ok(running) => {
                 self.finder.watch(facts.pid);
@@ -120,8 +130,9 @@ impl Supervisor {
             }
             Err(error) => {
                 self.hub.metrics().end(id);
-                ui::say(&format!("cannot start a thread for process {}: {error}", facts.pid.0));
-                self.try_later(&facts);
+                let why = format!("cannot start a thread: {error}");
+                ui::say(&format!("process {}: {why}", facts.pid.0));
+                self.try_later(&target.id, &facts, &why);
                 None
             }
         }
@@ -135,9 +146,11 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn try_later(&mut self, facts: &Facts) -> bool {
+    /// Whether it has failed often enough for a word.
+    pub(super) fn try_later(&mut self, target: &TargetName, facts: &Facts, why: &str) -> bool {
         let before = self.retries.get(&facts.pid);
-        let retry = Retry::after(before, facts.start_time, Instant::now());
+        let failure = Failure { start_time: facts.start_time, target, why };
+        let retry = Retry::after(before, failure, Instant::now());
         let is_worth_a_word = retry.is_worth_a_word();
         self.retries.insert(facts.pid, retry);
         is_worth_a_word

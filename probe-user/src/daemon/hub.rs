@@ -35,20 +35,33 @@ pub struct Hub {
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     pub totals: Totals,
-    /// By session, what it saw of its last interval.
+    /// By session, what it saw.
     pub sessions: BTreeMap<SessionId, Seen>,
 }
 
 /// Of one session.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
+    pub last: Interval,
+    pub since_start: Sums,
+    cpu: Option<Nanos>,
+}
+
+/// Of the intervals of a session that are over.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Sums {
     pub calls: u64,
     pub lost: u64,
+}
+
+/// Of the last of them.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Interval {
+    #[serde(flatten)]
+    pub sums: Sums,
     /// What the probes cost, of the processor time of the process, in percent; what a budget is held
     /// against.
     pub cost_percent: Option<f64>,
-    #[serde(skip)]
-    cpu: Option<Nanos>,
 }
 
 impl Hub {
@@ -162,10 +175,13 @@ impl Seen {
         let report = &snapshot.report;
         let spent: u64 = snapshot.spent.iter().map(|spent| spent.0).sum();
         let cpu = snapshot.cpu.zip(self.cpu).map(|(now, before)| now.since(before).0);
+        let calls = report.functions.iter().map(|f| f.calls - f.open).sum();
+        let sums = Sums { calls, lost: report.loss.events };
+        let cost_percent = cpu.filter(|cpu| *cpu > 0).map(|cpu| 100.0 * spent as f64 / cpu as f64);
+        let before = self.since_start;
         Self {
-            calls: report.functions.iter().map(|f| f.calls - f.open).sum(),
-            lost: report.loss.events,
-            cost_percent: cpu.filter(|cpu| *cpu > 0).map(|cpu| 100.0 * spent as f64 / cpu as f64),
+            last: Interval { sums, cost_percent },
+            since_start: Sums { calls: before.calls + calls, lost: before.lost + sums.lost },
             cpu: snapshot.cpu,
         }
     }

@@ -53,7 +53,12 @@ pub struct SessionId(pub u64);
 
 /// How far a session is.
 pub enum Progress {
-    /// Its probes are in place; the processes that it traces are these.
-    Armed(Traced),
+    /// Its probes are in place.
+    Armed {
+        /// The processes that it traces.
+        traced: Traced,
+        /// None of its functions is one whose slow calls are wanted.
+        in_vain: bool,
+    },
     Ended(Result<(), String>),
 }

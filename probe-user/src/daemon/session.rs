@@ -56,6 +56,8 @@ pub(super) struct Running {
     pub(super) traced: Option<Traced>,
     /// Asked for by hand: stays whatever the configuration says.
     pub(super) by_hand: bool,
+    /// Asked for by hand for a target that has changed: how it is to be traced instead.
+    pub(super) successor: Option<Arc<Target>>,
     pub(super) is_stopping: bool,
 }
 
@@ -119,6 +121,7 @@ pub(super) fn start(
         since: Instant::now(),
         traced: None,
         by_hand,
+        successor: None,
         is_stopping: false,
     })
 }
@@ -156,11 +159,11 @@ impl Work {
         planned.setup.flight =
             flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
         let mut tracer = planned.arm(&process, self.output())?;
-        let traced = tracer.traced();
+        let (traced, in_vain) = (tracer.traced(), tracer.watches_in_vain());
         let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
         trace::run(&mut tracer, watched, ending, || {
             // The supervisor is gone only when all is over.
-            let _ = self.events.send(Event::Session(self.id, Progress::Armed(traced)));
+            let _ = self.events.send(Event::Session(self.id, Progress::Armed { traced, in_vain }));
             Ok(())
         })
     }
@@ -205,7 +208,13 @@ impl Work {
 }
 
 /// Records a process for so long, beside whatever else traces it: every call, whatever the budget.
-pub fn record(what: &WhatArgs, pid: Pid, place: &Place, time: Duration) -> anyhow::Result<()> {
+pub fn record(
+    what: &WhatArgs,
+    pid: Pid,
+    place: &Place,
+    time: Duration,
+    commands: UnboundedReceiver<Command>,
+) -> anyhow::Result<()> {
     let process = Process::open(pid.0)?;
     let watched = trace::watch(pid)?;
     let mut what = what.clone();
@@ -214,7 +223,8 @@ pub fn record(what: &WhatArgs, pid: Pid, place: &Place, time: Duration) -> anyho
     let limit = Limit::Newest(place.bytes.max(1 << 20));
     let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
     let mut tracer = planned.arm(&process, output)?;
-    trace::run(&mut tracer, watched, Ending::new(Signals::Elsewhere, Some(time)), || Ok(()))
+    let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, Some(time)) };
+    trace::run(&mut tracer, watched, ending, || Ok(()))
 }
 
 /// What is to be attached to a process.

@@ -2,7 +2,7 @@
 
 use super::{
     Event, Progress, SessionId,
-    backoff::Retry,
+    backoff::{Failure, Retry},
     config::{Config, Target, TargetName},
     control,
     finder::Finder,
@@ -43,6 +43,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
     bpf::use_one_arena();
     let config = Config::load(path)?;
+    config.remarks().iter().for_each(|remark| ui::say(remark));
     let (events, arriving) = channel();
     signals::listen(events.clone()).context("cannot listen for signals")?;
     limits::allow_many_files();
@@ -136,7 +137,9 @@ impl Supervisor {
         match event {
             Event::Started(pid) => self.consider(pid),
             Event::StartsLost => self.next_scan = Instant::now(),
-            Event::Session(id, Progress::Armed(traced)) => self.armed(id, traced),
+            Event::Session(id, Progress::Armed { traced, in_vain }) => {
+                self.armed(id, traced, in_vain);
+            }
             Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
             Event::Signal(Asked::Reload) => {
                 // That it failed was said.
@@ -169,7 +172,7 @@ impl Supervisor {
         due.into_iter().for_each(|pid| self.consider(pid));
     }
 
-    fn armed(&mut self, id: SessionId, traced: Traced) {
+    fn armed(&mut self, id: SessionId, traced: Traced, in_vain: bool) {
         let Some(running) = self.sessions.values_mut().find(|running| running.id == id) else {
             return;
         };
@@ -181,6 +184,9 @@ impl Supervisor {
         self.hub.began(&target, id);
         self.retries.remove(&pid);
         self.told.forget(&target);
+        if in_vain {
+            self.told.watched_in_vain(&target, pid.0);
+        }
         tracing::info!("target {target}: process {} is traced", pid.0);
         if follows {
             self.look_at_all();
@@ -209,22 +215,26 @@ impl Supervisor {
         match result {
             Err(_) if !is_there => {}
             Err(error) => {
-                if self.try_later(&running.facts) {
+                if self.try_later(&running.target.id, &running.facts, &error) {
                     let what = format!("process {} cannot be traced: {error}", pid.0);
                     self.told.say(&running.target.id, &what);
                 }
             }
             Ok(()) if is_there && !running.is_stopping => {
-                let retry = Retry::long(running.facts.start_time, Instant::now());
-                self.retries.insert(pid, retry);
-                let what = format!("process {} is let go: the probes slowed it too much", pid.0);
-                self.told.say(&running.target.id, &what);
+                let why = "the probes slowed it too much";
+                let (start_time, target) = (running.facts.start_time, &running.target.id);
+                let failure = Failure { start_time, target, why };
+                self.retries.insert(pid, Retry::long(failure, Instant::now()));
+                self.told.say(target, &format!("process {} is let go: {why}", pid.0));
                 return;
             }
             Ok(()) => tracing::info!("target {}: process {} is let go", running.target.id, pid.0),
         }
         // Another one may wait for the room; and this one may be another target's now.
-        self.consider(pid);
+        match running.successor.filter(|_| is_there) {
+            Some(target) => drop(self.start(target, running.facts, true)),
+            None => self.consider(pid),
+        }
         let now = Instant::now();
         for retry in self.retries.values_mut().filter(|retry| retry.waits_for_room) {
             retry.at = retry.at.min(now + Duration::from_secs(1));
@@ -255,6 +265,7 @@ impl Supervisor {
         self.listener.set_group(config.daemon.group);
         *self.recordings.lock().unwrap_or_else(PoisonError::into_inner) =
             Recordings::new(config.daemon.recordings.clone());
+        config.remarks().iter().for_each(|remark| ui::say(remark));
         self.config = config;
         self.hub.forget_all_but(&self.config);
         self.detached.clear();
@@ -273,6 +284,7 @@ impl Supervisor {
         self.manager.ending(PATIENCE);
         self.sessions.values_mut().for_each(Running::stop);
         let patience = Instant::now() + PATIENCE;
+        self.listener.finish(PATIENCE);
         while !self.sessions.is_empty() {
             let left = patience.saturating_duration_since(Instant::now());
             match arriving.recv_timeout(left) {

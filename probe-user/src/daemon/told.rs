@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Told {
     of_targets: HashMap<TargetName, String>,
     twice_matched: HashSet<(TargetName, TargetName)>,
+    in_vain: HashSet<TargetName>,
 }
 
 impl Told {
@@ -33,6 +34,16 @@ impl Told {
             ui::say(&format!(
                 "process {pid} matches the targets {has_it} and {other}: {has_it} has it, which comes \
                  first in the configuration"
+            ));
+        }
+    }
+
+    /// Slow calls are wanted of functions that are not traced in a process.
+    pub(super) fn watched_in_vain(&mut self, target: &TargetName, pid: u32) {
+        if self.in_vain.insert(target.clone()) {
+            ui::say(&format!(
+                "target {target}: none of the functions traced in process {pid} is one of `slow_functions`: \
+                 no slow call will be kept"
             ));
         }
     }

@@ -248,6 +248,15 @@ impl Tracer {
         self.parts.kernel.traced()
     }
 
+    /// Whether the flight recorder waits for slow calls of functions that are not traced.
+    pub fn watches_in_vain(&self) -> bool {
+        let functions = self.parts.engine.functions();
+        self.parts
+            .flight
+            .as_ref()
+            .is_some_and(|flight| !functions.iter().any(|f| flight.is_watched(f)))
+    }
+
     /// The target is gone. The record that tells it may be lost.
     pub fn target_ended(&mut self, exit: Option<TargetExit>) {
         self.parts.target.exit = self.parts.target.exit.or(exit);

@@ -3,7 +3,7 @@
 //! A small C program attaches, so that nothing but placement is under test.
 
 use crate::corpus::Build;
-use crate::survey::decide;
+use crate::survey::{decide, redis_server};
 use ctrace_user::target::place::{Policy, Returns};
 use ctrace_user::target::plan::{ExitPlacement, Placement};
 use std::fmt::Write as _;
@@ -155,7 +155,8 @@ fn kernel_accepts_all_sites() {
     let socket = bench.folder.path().join("socket");
     let redis = redis_command(&socket);
     let redis: Vec<_> = redis.iter().map(Path::new).collect();
-    for object in [LIBC, LIBSTDCPP, LIBGCC, LIBCRYPTO, "/usr/bin/redis-server"] {
+    let server = redis_server();
+    for object in [LIBC, LIBSTDCPP, LIBGCC, LIBCRYPTO, &server.to_string_lossy()] {
         let Ok(path) = std::fs::canonicalize(object) else {
             println!("skipped: no {object} here");
             continue;
@@ -173,7 +174,8 @@ fn kernel_accepts_all_sites() {
 
 fn redis_command(socket: &Path) -> Vec<String> {
     let socket = socket.display().to_string();
-    let words = ["/usr/bin/redis-server", "--port", "0", "--save", "", "--unixsocket", &socket];
+    let server = redis_server();
+    let words = [&server.to_string_lossy(), "--port", "0", "--save", "", "--unixsocket", &socket];
     words.map(str::to_owned).into()
 }
 
@@ -220,7 +222,7 @@ fn ask_redis(mut command: Command, socket: &Path) -> (String, Option<i32>) {
 #[test]
 fn redis_answers_alike() {
     let Some(bench) = Bench::new() else { return };
-    let server = Path::new("/usr/bin/redis-server");
+    let server = redis_server();
     if !server.exists() {
         println!("skipped: no redis here");
         return;
@@ -234,7 +236,7 @@ fn redis_answers_alike() {
     for returns in [Returns::Auto, Returns::RetSites] {
         let policy = Policy { returns, ..Policy::default() };
         let file = bench.folder.path().join("sites");
-        let all = sites(server, &policy) + &sites(Path::new(LIBC), &policy);
+        let all = sites(&server, &policy) + &sites(Path::new(LIBC), &policy);
         std::fs::write(&file, all).expect("sites are written");
         let mut traced = Command::new(&bench.attach);
         traced.arg(&file).arg("run").args(&command);

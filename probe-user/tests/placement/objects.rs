@@ -1,7 +1,7 @@
 //! Whole system libraries and programs: every site on an instruction, most exits seen.
 
 use crate::objdump::Listing;
-use crate::survey::{Tally, check_boundaries, decide, missed_returns};
+use crate::survey::{Tally, check_boundaries, decide, missed_returns, redis_server};
 use ctrace_user::target::place::{Candidate, CodeMap, Policy, Returns, place};
 use ctrace_user::target::plan::{CostClass, ExitPlacement, Placement};
 use std::path::Path;
@@ -56,7 +56,7 @@ fn crypto_library() {
 
 #[test]
 fn redis() {
-    survey("/usr/bin/redis-server", 97.0);
+    survey(&redis_server().to_string_lossy(), 97.0);
 }
 
 /// Readers of their return address are known by what they do, not by their names alone.

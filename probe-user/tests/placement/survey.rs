@@ -5,7 +5,7 @@ use ctrace_user::target::place::{Candidate, CodeMap, Policy, Refusal, place};
 use ctrace_user::target::plan::{ExitKind, ExitPlacement, Placement};
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) struct Function {
     pub(crate) name: String,
@@ -154,4 +154,17 @@ impl Offsets {
             (from..from + size).contains(&offset).then(|| address + (offset - from))
         })
     }
+}
+
+/// The server, which may not be there. Debian ships the very file in redis-tools under another name;
+/// called by this name it is the server.
+pub(crate) fn redis_server() -> PathBuf {
+    let installed = PathBuf::from("/usr/bin/redis-server");
+    if installed.exists() {
+        return installed;
+    }
+    let link = Path::new(env!("CARGO_TARGET_TMPDIR")).join("redis-server");
+    // Another test may have made it.
+    let _ = std::os::unix::fs::symlink("/usr/bin/redis-check-rdb", &link);
+    link
 }

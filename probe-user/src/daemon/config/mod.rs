@@ -8,6 +8,7 @@ pub mod docs;
 mod document;
 pub mod keys;
 mod metrics;
+mod remarks;
 mod target;
 mod value;
 

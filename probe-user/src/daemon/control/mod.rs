@@ -4,6 +4,7 @@
 pub mod client;
 mod peer;
 mod server;
+mod underway;
 
 pub use server::{Listener, Request};
 

@@ -1,7 +1,7 @@
 //! The daemon's end of the socket: a thread for each of a few connections. What needs a decision
 //! goes to the supervisor; what takes time is done here.
 
-use super::{Answer, Ask, Handle, Line, Reply, VERSION, peer};
+use super::{Answer, Ask, Handle, Line, Reply, VERSION, peer, underway::Underway};
 use crate::{
     bpf,
     daemon::{
@@ -32,6 +32,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::sync::mpsc::unbounded_channel;
 
 /// Connections at a time; each has a thread.
 const MOST: usize = 16;
@@ -53,6 +54,7 @@ pub struct Request {
 pub struct Listener {
     path: PathBuf,
     group: Arc<AtomicU32>,
+    recording: Arc<Underway>,
 }
 
 /// What a connection needs.
@@ -63,6 +65,7 @@ struct Shared {
     recordings: Arc<Mutex<Recordings>>,
     group: Arc<AtomicU32>,
     open: Arc<AtomicUsize>,
+    recording: Arc<Underway>,
 }
 
 impl Listener {
@@ -76,12 +79,25 @@ impl Listener {
         let listener = bind(path, group)?;
         let group = Arc::new(AtomicU32::new(group.unwrap_or(NOBODY)));
         let open = Arc::new(AtomicUsize::new(0));
-        let shared = Shared { events, hub, recordings, group: Arc::clone(&group), open };
+        let recording = Arc::new(Underway::default());
+        let shared = Shared {
+            events,
+            hub,
+            recordings,
+            group: Arc::clone(&group),
+            open,
+            recording: Arc::clone(&recording),
+        };
         std::thread::Builder::new()
             .name("control".into())
             .spawn(move || shared.accept(&listener))
             .context("cannot start a thread")?;
-        Ok(Self { path: path.to_owned(), group })
+        Ok(Self { path: path.to_owned(), group, recording })
+    }
+
+    /// The daemon ends: so do the recordings that somebody waits for, whole up to here.
+    pub fn finish(&self, patience: Duration) {
+        self.recording.finish(patience);
     }
 
     /// The configuration has changed.
@@ -266,7 +282,9 @@ impl Shared {
         };
         let place = lock(&self.recordings).next(&session.target.id, session.pid, "asked");
         let recorded = place.and_then(|place| {
-            session::record(&session.target.what, session.pid, &place, time)?;
+            let (stop, commands) = unbounded_channel();
+            let _underway = self.recording.begin(stop);
+            session::record(&session.target.what, session.pid, &place, time, commands)?;
             Ok(place)
         });
         lock(&self.recordings).prune();

@@ -25,7 +25,7 @@ pub fn sampled_note(report: &Report, percent: f64) -> Option<String> {
                     format!("about {calls} ± {error} calls in all of it")
                 }
                 (Some(calls), None) => format!("about {} calls in all of it", units::count(calls)),
-                _ => "its probes took most of that, so all calls cannot be told".to_owned(),
+                _ => "how many calls in all of it cannot be told".to_owned(),
             };
             format!("{name} {armed:.2} % of the time ({calls})")
         })
@@ -35,7 +35,8 @@ pub fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     }
     Some(format!(
         "to keep within the budget of {percent} % of the target's processor time, these were armed \
-         in windows only, and the tables hold what was seen in those: {}",
+         in windows only, and the tables hold what was seen in those; for the rest of the time theirs is \
+         their callers' own: {}",
         told.join("; ")
     ))
 }

@@ -16,6 +16,8 @@ const STUDENT: [f64; 30] = [
 const COST_ERROR: f64 = 0.15;
 /// Where probes took so many times what the target had for itself, nothing can be said.
 const MOST_COST: f64 = 2.0;
+/// An estimate with an error of so many times itself says nothing.
+const MOST_ERROR: f64 = 1.0;
 
 /// A moment, or what lies between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,10 +94,10 @@ impl Sampling {
         }
         let armed = self.known.at.saturating_add(self.armed.at);
         let all = self.known.at.saturating_add(self.sampled.at);
-        let factor = self.factor();
+        let error = self.relative_error();
+        let factor = self.factor().filter(|_| error.is_none_or(|error| error <= MOST_ERROR));
         let scaled = |value: u64| factor.map(|factor| (value as f64 * factor).round() as u64);
-        let error =
-            |calls: u64| self.relative_error().map(|error| (error * calls as f64).round() as u64);
+        let error = |calls: u64| error.map(|error| (error * calls as f64).round() as u64);
         Some(SampledReport {
             armed_ns: armed,
             armed_percent: 100.0 * armed.0 as f64 / all.0 as f64,

@@ -201,6 +201,23 @@ fn the_work_of_a_slowed_target_is_what_counts() {
 }
 
 #[test]
+fn where_windows_differ_too_much_nothing_is_claimed() {
+    let estimate = |windows: &[u64]| {
+        let mut sampling = Sampling::default();
+        sampling.in_windows(time(100 * SECOND, 100 * SECOND));
+        for events in windows {
+            sampling.window(time(SECOND / 10, SECOND / 10), *events, Nanos(1_000));
+        }
+        let seen = windows.iter().sum();
+        let report = sampling.report(seen, Nanos(1), Nanos(1)).unwrap();
+        assert_eq!(report.calls.is_some(), report.total_ns.is_some());
+        report.calls
+    };
+    assert_eq!(estimate(&[50, 60, 40, 50]), Some(50_000));
+    assert_eq!(estimate(&[0, 0, 200, 0]), None);
+}
+
+#[test]
 fn where_probes_took_all_nothing_is_claimed() {
     let mut sampling = Sampling::default();
     sampling.in_windows(time(10 * SECOND, 10 * SECOND));
