@@ -4,9 +4,9 @@
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::record::{End, Start, Writer};
+use ctrace_core::record::{End, Host, Start, Writer};
 use ctrace_core::report::Report;
-use ctrace_core::units::Nanos;
+use ctrace_core::units::{Nanos, Pid, Tid};
 
 /// Records between two calls of `advance`, per ring: 10 ms at a million events a second.
 const BATCH: usize = 10_000;
@@ -99,7 +99,12 @@ impl Trace {
     pub(crate) fn record(&self) -> Vec<u8> {
         let mut engine =
             Self::engine_with(EngineConfig { record: true, ..EngineConfig::default() });
-        let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+        for tid in [4_000, 4_001] {
+            engine.name_thread(Pid(4_000), Tid(tid), "worker");
+        }
+        let host = Host { name: "machine".to_owned(), ..Host::default() };
+        let start = Start { host, ..Start::default() };
+        let mut writer = Writer::new(Vec::new(), &start).expect("memory takes all");
         self.feed_with(&mut engine, |engine| {
             for block in engine.take_blocks() {
                 writer.write(&block).expect("memory takes all");
