@@ -104,9 +104,14 @@ fn what_is_kept_is_between_what_was_asked_for() {
 /// Seconds of calls in one file, and in files of so many seconds each. Functions and threads come up
 /// one by one, and calls go on from file to file.
 fn rotated(seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
+    rotated_by("1", seconds_in_each)
+}
+
+/// The same by this version of ctrace.
+fn rotated_by(version: &str, seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut engine = engine(&[function("f0")], EngineConfig { record: true, ..Default::default() });
     let begin = |from: u64| {
-        let start = Start { start_ns: Nanos(from), ..Start::default() };
+        let start = Start { start_ns: Nanos(from), ctrace: version.into(), ..Start::default() };
         Writer::new(Vec::new(), &start).expect("memory takes all")
     };
     let end = |writer: Writer<Vec<u8>>, at: u64, notes: &[&str]| {
@@ -190,7 +195,7 @@ fn files_that_are_not_one_recording_are_told() {
     files.push(
         Writer::new(
             Vec::new(),
-            &Start { start_ns: Nanos(SECOND), ctrace: "2".into(), ..Start::default() },
+            &Start { start_ns: Nanos(SECOND), ctrace: "3".into(), ..Start::default() },
         )
         .and_then(|writer| writer.finish(&End::default()))
         .expect("memory takes all"),
@@ -202,6 +207,21 @@ fn files_that_are_not_one_recording_are_told() {
     files[1].truncate(cut);
     let report = join(&files, &[0, 1, 2]).expect("what there is");
     assert!(report.contains("unreadable_bytes"), "{report}");
+}
+
+#[test]
+fn files_of_several_recordings_are_put_together() {
+    let (of_one, of_another) = (rotated(&[2, 1]).1, rotated_by("2", &[1, 1]).1);
+    let open = |(name, bytes): (&str, &Vec<u8>)| {
+        (name.to_owned(), Recording::open(bytes.clone()).expect("a recording"))
+    };
+    let files =
+        [("b2", &of_another[1]), ("a1", &of_one[0]), ("a2", &of_one[1]), ("b1", &of_another[0])];
+    let all = Recording::join_each(files.into_iter().map(open).collect()).expect("two recordings");
+    let names: Vec<_> = all.iter().map(|(names, _)| names.concat()).collect();
+    assert_eq!(names, ["b2b1", "a1a2"]);
+    let missing = [("a1", &of_one[0]), ("c", &of_one[0])].into_iter().map(open).collect();
+    assert!(Recording::join_each(missing).is_err(), "given twice");
 }
 
 #[test]

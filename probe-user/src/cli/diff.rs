@@ -11,7 +11,8 @@ use std::path::PathBuf;
 #[command(
     after_help = "OLD and NEW are recordings; reports of `--format json` can be compared too, but \
     nothing in them tells a change from noise. Several recordings of each side tell what differs \
-    from run to run of the same program; docs/diff.md says how it is judged.\n\n\
+    from run to run of the same program; files of one `record --rotate` are one recording. \
+    docs/diff.md says how it is judged.\n\n\
     Exit status: 0; 1 when --fail-over is exceeded; 125 any failure of ctrace itself.\n\nExamples:\n  \
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \

@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    open::{Files, open},
+    open::{Files, open_several},
     query::{Asked, queries},
 };
 use crate::{
@@ -65,9 +65,6 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
 }
 
 fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
-    let open_side = |first: &PathBuf, more: &[PathBuf]| -> anyhow::Result<Vec<Opened>> {
-        std::iter::once(first).chain(more).map(|path| Opened::open(path)).collect()
-    };
     let old = open_side(&args.old, &args.more_old)?;
     let new = open_side(&args.new, &args.more_new)?;
     if let Some(report) = old.iter().chain(&new).find(|file| matches!(file.input, Input::Report(_)))
@@ -85,8 +82,25 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
     Ok(diff(&sources(&old, of_old), &sources(&new, of_new), &options))
 }
 
+/// Reports, and recordings; files of one that was rotated are one.
+fn open_side(first: &Path, more: &[PathBuf]) -> anyhow::Result<Vec<Opened>> {
+    let (mut reports, mut recordings) = (Vec::new(), Vec::new());
+    for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
+        match Opened::report(path)? {
+            Some(report) => reports.push(report),
+            None => recordings.push(path),
+        }
+    }
+    if !recordings.is_empty() {
+        let opened = open_several(&recordings)?.into_iter();
+        reports.extend(opened.map(|(file, recording)| Opened::recording(file, recording)));
+    }
+    Ok(reports)
+}
+
 impl Opened {
-    fn open(path: &Path) -> anyhow::Result<Self> {
+    /// Nothing if it is a recording.
+    fn report(path: &Path) -> anyhow::Result<Option<Self>> {
         let shown = path.display();
         let mut file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
         let mut head = Vec::new();
@@ -94,17 +108,18 @@ impl Opened {
             file.take(most).read_to_end(into).with_context(|| format!("cannot read {shown}"))
         };
         read(&mut file, 16, &mut head)?;
-        let (input, functions) = if is_recording(&head) {
-            let recording = open(&[path])?;
-            let functions = recording.functions().to_vec();
-            (Input::Recording(Box::new(recording)), functions)
-        } else {
-            read(&mut file, MOST_JSON, &mut head)?;
-            let facts = ReportFacts::parse(&head).map_err(|e| anyhow::anyhow!("{shown} {e}"))?;
-            let functions = facts.functions();
-            (Input::Report(facts), functions)
-        };
-        Ok(Self { file: shown.to_string(), input, functions })
+        if is_recording(&head) {
+            return Ok(None);
+        }
+        read(&mut file, MOST_JSON, &mut head)?;
+        let facts = ReportFacts::parse(&head).map_err(|e| anyhow::anyhow!("{shown} {e}"))?;
+        let functions = facts.functions();
+        Ok(Some(Self { file: shown.to_string(), input: Input::Report(facts), functions }))
+    }
+
+    fn recording(file: String, recording: Recording<Files>) -> Self {
+        let functions = recording.functions().to_vec();
+        Self { file, input: Input::Recording(Box::new(recording)), functions }
     }
 
     fn asked(&self) -> Asked<'_> {

@@ -11,6 +11,18 @@ pub(super) type Files = Joined<File>;
 /// Opens a recording; an error is one line that names the file. Of several files, those that ctrace had
 /// just begun when it was killed are left out, which is said.
 pub(super) fn open(paths: &[impl AsRef<Path>]) -> anyhow::Result<Recording<Files>> {
+    Ok(Recording::join(each(paths)?)?)
+}
+
+/// The same of several recordings: what each is called, and it.
+pub(super) fn open_several(
+    paths: &[impl AsRef<Path>],
+) -> anyhow::Result<Vec<(String, Recording<Files>)>> {
+    let all = Recording::join_each(each(paths)?)?.into_iter();
+    Ok(all.map(|(names, recording)| (names.join(" + "), recording)).collect())
+}
+
+fn each(paths: &[impl AsRef<Path>]) -> anyhow::Result<Vec<(String, Recording<File>)>> {
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.as_ref().display().to_string();
@@ -27,7 +39,7 @@ pub(super) fn open(paths: &[impl AsRef<Path>]) -> anyhow::Result<Recording<Files
         Some(why) if files.is_empty() => anyhow::bail!("{why}"),
         _ => left_out.iter().for_each(|why| ui::say(&format!("{why}; it is left out"))),
     }
-    Ok(Recording::join(files)?)
+    Ok(files)
 }
 
 #[cfg(test)]

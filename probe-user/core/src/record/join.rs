@@ -38,7 +38,10 @@ pub enum JoinError {
     #[error("the files cannot be read: {0}")]
     Io(io::Error),
     /// Recorded at other times, or of something else.
-    #[error("{after} is not of the same recording as {before}: give the files of one `--rotate`")]
+    #[error(
+        "{after} is not of the same recording as {before}: give the files of one `--rotate`, without \
+         those that an earlier one may have left beside them"
+    )]
     Unrelated {
         /// The one that begins earlier.
         before: String,
@@ -96,6 +99,36 @@ impl<R: ReadAt> Recording<R> {
         }
         Ok(joined)
     }
+
+    /// The same of the files of several recordings: those of each are put together, in the order of
+    /// their first ones. What each is called is all that its files are called.
+    pub fn join_each(
+        mut files: Vec<(String, Self)>,
+    ) -> Result<Vec<(Vec<String>, Recording<Joined<R>>)>, JoinError> {
+        let mut all = Vec::new();
+        while let Some((_, first)) = files.first() {
+            let is_same: Vec<bool> =
+                files.iter().map(|(_, file)| first.is_of_one_run(file)).collect();
+            let mut is_same = is_same.into_iter();
+            let (of_one, others): (Vec<_>, Vec<_>) =
+                files.into_iter().partition(|_| is_same.next().unwrap_or_default());
+            let names = of_one.iter().map(|(name, _)| name.clone()).collect();
+            all.push((names, Self::join(of_one)?));
+            files = others;
+        }
+        Ok(all)
+    }
+
+    /// Whether what ids of both stand for is the same, as far as both have them.
+    fn is_of_one_run<S>(&self, other: &Recording<S>) -> bool {
+        let start = Start { start_ns: other.start.start_ns, ..self.start.clone() };
+        let is_same =
+            |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
+        start == other.start
+            && self.functions.iter().zip(&other.functions).all(|(a, b)| a == b)
+            && self.objects.iter().zip(&other.objects).all(|(a, b)| a == b)
+            && self.nodes.iter().zip(&other.nodes).all(is_same)
+    }
 }
 
 impl<R: ReadAt> Recording<Joined<R>> {
@@ -115,17 +148,6 @@ impl<R: ReadAt> Recording<Joined<R>> {
             unreadable,
             room,
         })
-    }
-
-    /// Whether what ids of both stand for is the same, as far as both have them.
-    fn is_of_one_run(&self, next: &Recording<R>) -> bool {
-        let start = Start { start_ns: next.start.start_ns, ..self.start.clone() };
-        let is_same =
-            |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
-        start == next.start
-            && self.functions.iter().zip(&next.functions).all(|(a, b)| a == b)
-            && self.objects.iter().zip(&next.objects).all(|(a, b)| a == b)
-            && self.nodes.iter().zip(&next.nodes).all(is_same)
     }
 
     fn append(&mut self, next: Recording<R>) -> io::Result<()> {
