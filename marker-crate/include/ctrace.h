@@ -110,6 +110,9 @@ enum {
     CTRACE_SIZE_ = 4096,
     CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
     CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer that the buffer tells */
+    CTRACE_ENDS_ = 0,          /* a buffer is emptied since nobody writes any more, */
+    CTRACE_SURVEYED_ = 1,      /* since it is full and written, its whole calls counted, */
+    CTRACE_LATE_ = 2,          /* or since nobody waits for its writers any longer */
     CTRACE_TSC_ = 1,           /* clocks */
     CTRACE_MONOTONIC_ = 2
 };
@@ -256,9 +259,10 @@ CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
     return (d >> 8 & 1) && mode != 2 /* PR_TSC_SIGSEGV */ ? CTRACE_TSC_ : CTRACE_MONOTONIC_;
 }
 
-/* Counts the slots that hold a whole call. Says whether every slot has been written: not so while a
- * signal handler runs that interrupted a writer. */
+/* Counts the slots that hold a whole call. Says whether every slot that was taken has been written: not
+ * so while a signal handler runs that interrupted a writer. */
 CTRACE_INLINE_ int ctrace_survey_(const struct ctrace_c1_buffer *buffer, uint16_t *calls) {
+    uint32_t position = buffer->position;
     uint64_t whole = 0, empty = 0;
     int i;
     for (i = 0; i < 252; i++) {
@@ -267,7 +271,7 @@ CTRACE_INLINE_ int ctrace_survey_(const struct ctrace_c1_buffer *buffer, uint16_
         empty += tag == 0;
     }
     *calls = (uint16_t)whole;
-    return empty == 0;
+    return empty == 0 || (position < CTRACE_SIZE_ && empty <= (CTRACE_SIZE_ - position) / 16);
 }
 
 CTRACE_INLINE_ uint64_t ctrace_hold_signals_(void) {
@@ -280,20 +284,23 @@ CTRACE_INLINE_ void ctrace_release_signals_(uint64_t before) {
 }
 
 /* Empties the buffer, and then what signal handlers wrote to the nested one meanwhile. They find a full
- * buffer full; while one that is not full is emptied, they must not run at all. `surveyed`: it is full,
- * and its whole calls have been counted. */
-CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int surveyed) {
+ * buffer full; while one that is not full is emptied, they must not run at all. A nested buffer with a
+ * writer who has not finished waits for him, but in the end. */
+CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int why) {
+    struct ctrace_c1_buffer *first = buffer;
     for (; buffer && buffer->magic == CTRACE_MAGIC_ && !buffer->flushing; buffer = buffer->nested) {
         uint32_t position;
         uint64_t signals = 0;
+        uint16_t whole;
         int hold;
+        if (buffer != first && why != CTRACE_ENDS_ && !ctrace_survey_(buffer, &whole)) return;
         buffer->flushing = 1;
         CTRACE_ORDER_();
         position = buffer->position;
         hold = position > CTRACE_FIRST_ && position < CTRACE_SIZE_;
         if (hold) signals = ctrace_hold_signals_();
         if (position > CTRACE_FIRST_) {
-            if (!surveyed || hold) ctrace_survey_(buffer, &buffer->whole);
+            if (why != CTRACE_SURVEYED_ || buffer != first || hold) ctrace_survey_(buffer, &buffer->whole);
             ctrace_c1_flush(buffer);
             CTRACE_ORDER_();
             position = buffer->position;
@@ -310,7 +317,6 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int surveyed)
         buffer->flushing = 0;
         CTRACE_ORDER_();
         if (hold) ctrace_release_signals_(signals);
-        surveyed = 0;
     }
 }
 
@@ -320,7 +326,7 @@ CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
     (void)unused;
     ctrace_c1_mine = 0;
     CTRACE_ORDER_();
-    ctrace_c1_empty(buffer, 0);
+    ctrace_c1_empty(buffer, CTRACE_ENDS_);
     while (buffer && buffer->magic == CTRACE_MAGIC_) {
         struct ctrace_c1_buffer *nested = buffer->nested;
         buffer->nested = 0;
@@ -333,7 +339,7 @@ CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
 CTRACE_COLD_ __attribute__((__used__)) void ctrace_c1_end_of_object(void) {
     int64_t key = __atomic_exchange_n(&ctrace_c1_key, -1, __ATOMIC_ACQ_REL);
     if (key > 0) pthread_key_delete((pthread_key_t)(key - 1));
-    ctrace_c1_empty(ctrace_c1_mine, 0);
+    ctrace_c1_empty(ctrace_c1_mine, CTRACE_ENDS_);
 }
 
 /* Has ctrace_c1_end_of_thread called when this thread ends. */
@@ -429,12 +435,14 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
         }
         if (position >= CTRACE_LAST_) {
             /* Full. It has to wait while it is being emptied, and while a writer that this handler
-             * interrupted has not finished; but not for ever, as the handler may never return. */
+             * interrupted has not finished; but not for ever, as the handler may never return, and not
+             * without another buffer for the meantime. */
             uint16_t whole;
             int surveyed = !buffer->flushing && ctrace_survey_(buffer, &whole);
             if (surveyed) buffer->whole = whole;
-            if (!buffer->flushing && (surveyed || position > CTRACE_PATIENCE_)) {
-                ctrace_c1_empty(buffer, surveyed);
+            if (!buffer->flushing && (surveyed || position > CTRACE_PATIENCE_ ||
+                                      (!written && !ctrace_c1_prepare(&buffer->nested)))) {
+                ctrace_c1_empty(buffer, surveyed ? CTRACE_SURVEYED_ : CTRACE_LATE_);
             } else {
                 if (position > CTRACE_PATIENCE_) buffer->position = CTRACE_SIZE_;
                 place = &buffer->nested;

@@ -93,10 +93,16 @@ impl Buffer {
         self.flushing.load(Relaxed) != 0
     }
 
-    /// Whether every slot has been written. Asked of a full buffer: one that is not was taken by a
-    /// writer whom this handler has interrupted.
+    /// Whether every slot that was taken has been written: if not, a handler asks, which has
+    /// interrupted the writer.
     pub(super) fn is_written(&self) -> bool {
-        self.slots.iter().all(|slot| slot.word1.load(Relaxed) != 0)
+        let mut taken = self.slots.iter().take(self.taken() as usize);
+        taken.all(|slot| slot.word1.load(Relaxed) != 0)
+    }
+
+    /// Whether a fork has wiped it.
+    pub(super) fn is_wiped(&self) -> bool {
+        self.magic.load(Relaxed) != MAGIC
     }
 
     /// How many slots of this batch have been taken.

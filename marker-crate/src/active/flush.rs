@@ -1,7 +1,7 @@
 //! Emptying a buffer.
 
 use super::{
-    buffer::{Buffer, FIRST, MAGIC},
+    buffer::{Buffer, FIRST},
     enter::Local,
     fence, list, runtime,
 };
@@ -29,15 +29,16 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
         buffer.batch.store(buffer.batch.load(Relaxed).wrapping_add(1), Relaxed);
         fence();
         // A fork in a handler has wiped it: it stays as it is, and the next event tells.
-        let whole = buffer.magic.load(Relaxed) == MAGIC;
-        buffer.position.store(if whole { FIRST } else { 0 }, Relaxed);
+        buffer.position.store(if buffer.is_wiped() { 0 } else { FIRST }, Relaxed);
         fence();
         buffer.flushing.store(0, Relaxed);
         fence();
         local.open(buffer);
         let nested = list::at(buffer.nested.load(Relaxed));
-        // We may be in a handler that has interrupted just that: whoever began it goes on.
-        next = nested.filter(|nested| nested.taken() != 0 && !nested.is_flushing());
+        // We may be in a handler that has interrupted just that, or a writer: whoever began it goes
+        // on.
+        next = nested
+            .filter(|nested| nested.taken() != 0 && !nested.is_flushing() && nested.is_written());
     }
 }
 
@@ -49,7 +50,7 @@ pub(super) fn end(local: &Local) {
     fence();
     let mut next = list::at(own);
     while let Some(buffer) = next {
-        if buffer.magic.load(Relaxed) != MAGIC {
+        if buffer.is_wiped() {
             return; // A parent's, wiped by the fork.
         }
         if buffer.taken() != 0 || buffer.holds_any() {

@@ -103,7 +103,7 @@ fn make<'a>(tid: u32) -> Option<&'a Buffer> {
 /// never mistaken for an earlier one.
 fn forget_the_parent() {
     let head = LIST.load(Acquire);
-    if at(head).is_some_and(|first| first.magic.load(Relaxed) != MAGIC) {
+    if at(head).is_some_and(Buffer::is_wiped) {
         FREE.store(0, Relaxed);
         let _ = LIST.compare_exchange(head, 0, AcqRel, Relaxed);
     }

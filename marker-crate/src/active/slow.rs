@@ -42,14 +42,11 @@ pub(super) extern "C" fn ctrace_marker_slow(
                 (buffer, buffer.take())
             }
         };
-        if position < FIRST {
-            // Wiped by a fork. A handler may have found that out first, and have got the thread
-            // another buffer already.
-            let address = list::address(buffer);
-            let stale = local.fast.swap(0, Relaxed) == address;
-            if !stale || local.own.load(Relaxed) == address {
-                local.own.store(0, Relaxed);
-            }
+        if position < FIRST || buffer.is_wiped() {
+            // By a fork. A handler may have found that out first, and have got the thread another
+            // buffer already.
+            local.fast.store(0, Relaxed);
+            let _ = local.own.compare_exchange(list::address(buffer), 0, Relaxed, Relaxed);
             continue;
         }
         let has_slot = position < SIZE as u32;
@@ -60,8 +57,10 @@ pub(super) extern "C" fn ctrace_marker_slow(
             }
         }
         // Full. While it is emptied by whom we interrupted, he does that; and a writer whom we
-        // interrupted between taking a slot and writing it must find the slot still his.
-        if !buffer.is_flushing() && (buffer.is_written() || position > PATIENCE) {
+        // interrupted between taking a slot and writing it must find the slot still his, as long as
+        // there is another buffer for the meantime.
+        let is_late = || position > PATIENCE || !has_slot && nested(buffer).is_none();
+        if !buffer.is_flushing() && (buffer.is_written() || is_late()) {
             flush::empty(local, buffer);
         } else {
             waiting = Some(buffer);

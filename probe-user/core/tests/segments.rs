@@ -218,7 +218,7 @@ fn files_of_several_recordings_are_put_together() {
     let files =
         [("b2", &of_another[1]), ("a1", &of_one[0]), ("a2", &of_one[1]), ("b1", &of_another[0])];
     let all = Recording::join_each(files.into_iter().map(open).collect()).expect("two recordings");
-    let names: Vec<_> = all.iter().map(|(names, _)| names.concat()).collect();
+    let names: Vec<_> = all.iter().map(|whole| whole.files.concat()).collect();
     assert_eq!(names, ["b2b1", "a1a2"]);
     let missing = [("a1", &of_one[0]), ("c", &of_one[0])].into_iter().map(open).collect();
     assert!(Recording::join_each(missing).is_err(), "given twice");

@@ -19,7 +19,7 @@ pub(super) fn open_several(
     paths: &[impl AsRef<Path>],
 ) -> anyhow::Result<Vec<(String, Recording<Files>)>> {
     let all = Recording::join_each(each(paths)?)?.into_iter();
-    Ok(all.map(|(names, recording)| (names.join(" + "), recording)).collect())
+    Ok(all.map(|whole| (whole.files.join(" + "), whole.recording)).collect())
 }
 
 fn each(paths: &[impl AsRef<Path>]) -> anyhow::Result<Vec<(String, Recording<File>)>> {

@@ -28,6 +28,14 @@ impl<R: ReadAt> ReadAt for Joined<R> {
     }
 }
 
+/// A recording, and what its files are called.
+pub struct Whole<R> {
+    /// As they were given.
+    pub files: Vec<String>,
+    /// All of them.
+    pub recording: Recording<Joined<R>>,
+}
+
 /// Why files are not one recording.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
@@ -101,10 +109,8 @@ impl<R: ReadAt> Recording<R> {
     }
 
     /// The same of the files of several recordings: those of each are put together, in the order of
-    /// their first ones. What each is called is all that its files are called.
-    pub fn join_each(
-        mut files: Vec<(String, Self)>,
-    ) -> Result<Vec<(Vec<String>, Recording<Joined<R>>)>, JoinError> {
+    /// their first ones.
+    pub fn join_each(mut files: Vec<(String, Self)>) -> Result<Vec<Whole<R>>, JoinError> {
         let mut all = Vec::new();
         while let Some((_, first)) = files.first() {
             let is_same: Vec<bool> =
@@ -112,8 +118,8 @@ impl<R: ReadAt> Recording<R> {
             let mut is_same = is_same.into_iter();
             let (of_one, others): (Vec<_>, Vec<_>) =
                 files.into_iter().partition(|_| is_same.next().unwrap_or_default());
-            let names = of_one.iter().map(|(name, _)| name.clone()).collect();
-            all.push((names, Self::join(of_one)?));
+            let files_of_one = of_one.iter().map(|(name, _)| name.clone()).collect();
+            all.push(Whole { files: files_of_one, recording: Self::join(of_one)? });
             files = others;
         }
         Ok(all)
