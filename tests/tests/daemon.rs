@@ -115,7 +115,7 @@ fn troubles_are_told_once() {
     let told = |part: &str| finished.stderr.lines().filter(|line| line.contains(part)).count();
     assert_eq!(told("matches the targets spin and again"), 1, "{}", finished.stderr);
     assert_eq!(told("no_such_function"), 1, "{}", finished.stderr);
-    assert_eq!(told("no slow call will be kept"), 1, "{}", finished.stderr);
+    assert_eq!(told("no slow call is kept"), 1, "{}", finished.stderr);
 }
 
 /// Files of reports are bounded in size and number, and hold whole lines.

@@ -106,10 +106,20 @@ fn reloads_reach_what_was_attached_by_hand() {
         ctrace_tests::daemon::calls(&report["reports"][0], "quick") > 10
     })
     .expect("calls");
+    // One while the session of before still ends.
+    for functions in ["slow", "quick"] {
+        daemon.configure(&format!("{target}functions = \"{functions}\"\n")).expect("written");
+        daemon.ask(&["reload"]).expect("sound");
+    }
+    wait_until("it is traced again", || session().is_some()).expect("traced");
     daemon.configure("").expect("written");
     daemon.ask(&["reload"]).expect("sound");
     std::thread::sleep(Duration::from_millis(500));
     assert!(session().is_some(), "what was asked for by hand stays");
+    daemon.ask(&["detach", &pid]).expect("detaches");
+    daemon.ask(&["reload"]).expect("sound");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(session(), None, "it was let go");
 }
 
 /// What somebody waits for when the daemon ends is whole up to there.
@@ -125,7 +135,8 @@ fn a_recording_ends_with_the_daemon() {
     std::thread::sleep(Duration::from_secs(2));
     let file = recordings(&daemon).remove(0);
     let (_, _dir) = daemon.end().expect("ends");
-    asker.wait(LIMIT).expect("ends as well");
+    let told = asker.wait(LIMIT).expect("ends as well");
+    assert!(told.stdout.contains(".ctrace"), "{}{}", told.stdout, told.stderr);
     let mut command = Command::new(&env.ctrace);
     let finished = run(command.arg("report").arg(&file), LIMIT).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);

@@ -137,9 +137,12 @@ fn targets(of: &Map<String, Value>) -> String {
         }
         for process in list(&target, "untraced") {
             let (target, pid) = (text(&target, "target"), text(&process, "pid"));
-            let (why, pause) = (text(&process, "why"), text(&process, "again_in_s"));
-            notes +=
-                &format!("{target}: process {pid} is not traced, tried again in {pause}s: {why}\n");
+            let again = match process.get("again_in_s").and_then(Value::as_u64) {
+                Some(seconds) => format!(", tried again in {seconds}s"),
+                None => String::new(),
+            };
+            let why = text(&process, "why");
+            notes += &format!("{target}: process {pid} is not traced{again}: {why}\n");
         }
     }
     if !notes.is_empty() {

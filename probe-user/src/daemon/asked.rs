@@ -6,7 +6,7 @@ use super::{
     config::{Target, TargetName},
     control::{Answer, Ask, Choice, Handle, Reply, Whom},
     session::Running,
-    supervisor::Supervisor,
+    supervisor::{ByHand, Supervisor},
 };
 use crate::target::facts::Facts;
 use ctrace_core::{export::clean::clean, units::Pid};
@@ -60,9 +60,10 @@ impl Supervisor {
 
     fn all_targets(&self) -> Value {
         let mut all: Vec<&Arc<Target>> = self.targets.iter().collect();
-        for running in self.sessions.values() {
-            if !all.iter().any(|target| target.id == running.target.id) {
-                all.push(&running.target);
+        let of_sessions = self.sessions.values().map(|running| &running.target);
+        for target in of_sessions.chain(self.by_hand.values().map(|asked| &asked.target)) {
+            if !all.iter().any(|other| other.id == target.id) {
+                all.push(target);
             }
         }
         let all = all.iter().map(|target| self.one_target(target));
@@ -86,20 +87,26 @@ impl Supervisor {
                 "last": seen.last,
             })
         });
-        let mut untraced: Vec<(&Pid, &Retry)> =
-            self.retries.iter().filter(|(_, retry)| retry.target == target.id).collect();
-        untraced.sort_by_key(|(_, retry)| retry.at);
+        let is_detached = self.detached.contains(&target.id);
+        let is_untraced = |(pid, retry): &(&Pid, &Retry)| {
+            retry.target == target.id && !is_detached && !self.sessions.contains_key(pid)
+        };
+        let mut untraced: Vec<(&Pid, &Retry)> = self.retries.iter().filter(is_untraced).collect();
+        untraced.sort_by_key(|(pid, retry)| (retry.at, **pid));
+        let all_untraced = untraced.len();
         let untraced = untraced.into_iter().take(MOST_UNTRACED).map(|(pid, retry)| {
-            let pause = retry.at.saturating_duration_since(Instant::now());
-            json!({ "pid": pid.0, "why": retry.why, "again_in_s": pause.as_secs() })
+            let pause = retry.at.saturating_duration_since(Instant::now()).as_secs();
+            let pause = (!retry.waits_for_room).then_some(pause);
+            json!({ "pid": pid.0, "why": retry.why, "again_in_s": pause })
         });
         json!({
             "target": target.id.0,
-            "state": if self.detached.contains(&target.id) { "detached" } else { "wanted" },
+            "state": if is_detached { "detached" } else { "wanted" },
             "interval_s": target.reports.interval.as_secs_f64(),
             "budget_percent": target.what.probes.budget,
             "processes": processes.collect::<Vec<_>>(),
             "untraced": untraced.collect::<Vec<_>>(),
+            "all_untraced": all_untraced,
             "since_start": known.totals.counts,
         })
     }
@@ -124,8 +131,11 @@ impl Supervisor {
         };
         self.has_room(&target)?;
         self.detached.remove(&target.id);
-        let name = target.id.clone();
-        let id = self.start(target, facts, true).ok_or("no thread can be started")?;
+        self.let_go.remove(&pid);
+        self.retries.remove(&pid);
+        let (name, start_time) = (target.id.clone(), facts.start_time);
+        let id = self.start(Arc::clone(&target), facts).ok_or("no thread can be started")?;
+        self.by_hand.insert(pid, ByHand { start_time, target });
         Ok((id, json!({ "target": name.0, "pid": pid.0 })))
     }
 
@@ -149,10 +159,13 @@ impl Supervisor {
                 self.detached.insert(target.id.clone());
             }
         }
+        let asked = self.by_hand.len();
+        self.by_hand.retain(|pid, asked| !whom.is(&asked.target.id, *pid));
+        let was_asked = self.by_hand.len() < asked;
         let mut ids = Vec::new();
         let pids: Vec<u32> = match self.found(whom) {
             Ok(found) => found.iter().map(|running| running.pid().0).collect(),
-            Err(_) if whom.pid.is_none() && self.is_detached(whom) => Vec::new(),
+            Err(_) if was_asked || whom.pid.is_none() && self.is_detached(whom) => Vec::new(),
             Err(error) => return Err(error),
         };
         for pid in &pids {
@@ -185,10 +198,7 @@ impl Supervisor {
 
     /// The sessions that are meant: at least one, the oldest first.
     fn found(&self, whom: &Whom) -> Result<Vec<&Running>, String> {
-        let is_meant = |running: &&Running| {
-            whom.target.as_ref().is_none_or(|name| *running.target.id.0 == **name)
-                && whom.pid.is_none_or(|pid| running.pid().0 == pid)
-        };
+        let is_meant = |running: &&Running| whom.is(&running.target.id, running.pid());
         let mut found: Vec<&Running> = self.sessions.values().filter(is_meant).collect();
         found.sort_by_key(|running| running.id);
         if !found.is_empty() {

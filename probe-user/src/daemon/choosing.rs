@@ -32,26 +32,11 @@ impl Supervisor {
             self.let_go.remove(&pid);
             return;
         };
-        let mut matching = self.targets.iter().filter(|target| target.matching.matches(&facts));
-        let wanted = matching.next().map(Arc::clone);
-        if let (Some(wanted), Some(other)) = (&wanted, matching.next()) {
-            self.told.twice_matched(&wanted.id, &other.id, pid.0);
-        }
-        let wanted = wanted
-            .filter(|target| !self.detached.contains(&target.id) && !self.let_go.contains(&pid));
+        let wanted = self.wanted(&facts);
         if let Some(running) = self.sessions.get_mut(&pid) {
             postpone(self.retries.get_mut(&pid));
-            let is_the_same = running.facts.start_time == facts.start_time;
-            if running.by_hand {
-                // What it was attached for may be another thing now.
-                let now = self.targets.iter().find(|target| target.id == running.target.id);
-                let changed = now.filter(|now| is_the_same && **now != running.target);
-                running.successor = changed.map(Arc::clone);
-            }
-            let is_right = match running.by_hand {
-                true => running.successor.is_none(),
-                false => wanted.as_ref() == Some(&running.target) && is_the_same,
-            };
+            let is_right = wanted.as_ref() == Some(&running.target)
+                && running.facts.start_time == facts.start_time;
             if !is_right {
                 // Its end brings us here again.
                 running.stop();
@@ -67,7 +52,9 @@ impl Supervisor {
             return;
         }
         if self.is_followed(&target, pid) {
-            return postpone(self.retries.get_mut(&pid));
+            // Should that end, all processes are looked at.
+            self.retries.remove(&pid);
+            return;
         }
         if let Err(why) = self.has_room(&target) {
             self.told.say(&target.id, &why);
@@ -77,7 +64,27 @@ impl Supervisor {
             }
             return;
         }
-        self.start(target, facts, false);
+        self.start(target, facts);
+    }
+
+    /// For which target a process is to be traced: the one that somebody asked for by hand, or the
+    /// first that it matches.
+    fn wanted(&mut self, facts: &Facts) -> Option<Arc<Target>> {
+        let asked = self.by_hand.get(&facts.pid);
+        let asked = asked.filter(|asked| asked.start_time == facts.start_time);
+        let target = match asked {
+            Some(asked) => Arc::clone(&asked.target),
+            None => {
+                let mut matching = self.targets.iter().filter(|t| t.matching.matches(facts));
+                let target = Arc::clone(matching.next()?);
+                if let Some(other) = matching.next() {
+                    self.told.twice_matched(&target.id, &other.id, facts.pid.0);
+                }
+                target
+            }
+        };
+        let is_let_go = self.detached.contains(&target.id) || self.let_go.contains(&facts.pid);
+        (!is_let_go).then_some(target)
     }
 
     /// Whether a session of its target traces it as the child of another process. One that has no
@@ -111,17 +118,11 @@ impl Supervisor {
         Ok(())
     }
 
-    pub(super) fn start(
-        &mut self,
-        target: Arc<Target>,
-        facts: Facts,
-        by_hand: bool,
-    ) -> Option<SessionId> {
+    pub(super) fn start(&mut self, target: Arc<Target>, facts: Facts) -> Option<SessionId> {
         let id = SessionId(self.last_session.0 + 1);
         self.last_session = id;
         self.hub.metrics().begin(id, &target.id.0);
-        let started =
-            session::start(id, Arc::clone(&target), facts.clone(), by_hand, &self.shared());
+        let started = session::start(id, Arc::clone(&target), facts.clone(), &self.shared());
         match started {
             Ok(running) => {
                 self.finder.watch(facts.pid);

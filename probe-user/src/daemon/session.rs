@@ -25,7 +25,7 @@ use crate::{
     },
     target::{facts::Facts, maps::MappedObject, process::Process},
 };
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use ctrace_core::{report::Extras, units::Pid};
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
@@ -41,6 +41,9 @@ const WATCHFUL: Duration = Duration::from_millis(250);
 /// The same where only the next report needs the events, which has a pass of its own.
 const LAZY: Duration = Duration::from_secs(8);
 
+/// To those who ask too late.
+pub(super) const ENDING: &str = "the daemon is ending";
+
 /// Reading a program takes memory: one session does at a time.
 static PLANNING: Mutex<()> = Mutex::new(());
 
@@ -54,10 +57,6 @@ pub(super) struct Running {
     pub(super) since: Instant,
     /// Once its probes are in place.
     pub(super) traced: Option<Traced>,
-    /// Asked for by hand: stays whatever the configuration says.
-    pub(super) by_hand: bool,
-    /// Asked for by hand for a target that has changed: how it is to be traced instead.
-    pub(super) successor: Option<Arc<Target>>,
     pub(super) is_stopping: bool,
 }
 
@@ -96,7 +95,6 @@ pub(super) fn start(
     id: SessionId,
     target: Arc<Target>,
     facts: Facts,
-    by_hand: bool,
     shared: &Shared,
 ) -> std::io::Result<Running> {
     let (commands, receiver) = unbounded_channel();
@@ -120,8 +118,6 @@ pub(super) fn start(
         looks,
         since: Instant::now(),
         traced: None,
-        by_hand,
-        successor: None,
         is_stopping: false,
     })
 }
@@ -213,13 +209,14 @@ pub fn record(
     pid: Pid,
     place: &Place,
     time: Duration,
-    commands: UnboundedReceiver<Command>,
+    mut commands: UnboundedReceiver<Command>,
 ) -> anyhow::Result<()> {
     let process = Process::open(pid.0)?;
     let watched = trace::watch(pid)?;
     let mut what = what.clone();
     what.probes.budget = None;
-    let Some(planned) = plan(&what, &process, || false)? else { return Ok(()) };
+    let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
+    let planned = plan(&what, &process, is_over)?.context(ENDING)?;
     let limit = Limit::Newest(place.bytes.max(1 << 20));
     let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
     let mut tracer = planned.arm(&process, output)?;

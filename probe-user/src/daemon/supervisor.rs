@@ -71,6 +71,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
         events,
         sessions: HashMap::new(),
         retries: HashMap::new(),
+        by_hand: HashMap::new(),
         detached: HashSet::new(),
         let_go: HashSet::new(),
         told: Told::default(),
@@ -81,6 +82,13 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
     };
     supervisor.run(&arriving);
     Ok(())
+}
+
+/// A process, known by when it started, and what it is to be traced for: as the configuration says,
+/// as long as it does.
+pub(super) struct ByHand {
+    pub(super) start_time: u64,
+    pub(super) target: Arc<Target>,
 }
 
 pub(super) struct Supervisor {
@@ -97,6 +105,8 @@ pub(super) struct Supervisor {
     pub(super) sessions: HashMap<Pid, Running>,
     /// Processes that could not be traced.
     pub(super) retries: HashMap<Pid, Retry>,
+    /// Processes that somebody attached to by hand: they stay whatever the configuration says.
+    pub(super) by_hand: HashMap<Pid, ByHand>,
     /// Targets that somebody let go by hand.
     pub(super) detached: HashSet<TargetName>,
     /// Processes that somebody let go by hand.
@@ -165,6 +175,7 @@ impl Supervisor {
             self.finder.scan().into_iter().for_each(|pid| self.consider(pid));
             let is_there = |pid: &Pid, start| facts::birth(*pid).is_some_and(|b| b.0 == start);
             self.retries.retain(|pid, retry| is_there(pid, retry.start_time));
+            self.by_hand.retain(|pid, asked| is_there(pid, asked.start_time));
             self.let_go.retain(|pid| facts::birth(*pid).is_some());
         }
         let is_due = |(pid, retry): (&Pid, &Retry)| (retry.at <= now).then_some(*pid);
@@ -206,7 +217,7 @@ impl Supervisor {
         let Some(pid) = found.map(Running::pid) else { return };
         let Some(running) = self.sessions.remove(&pid) else { return };
         self.hub.ended(&running.target.id, id);
-        self.waiting.ended(id, &result);
+        let is_told = self.waiting.ended(id, &result);
         self.finder.unwatch(pid);
         if running.target.what.probes.follow {
             self.look_at_all();
@@ -214,6 +225,8 @@ impl Supervisor {
         let is_there = facts::birth(pid).is_some_and(|birth| birth.0 == running.facts.start_time);
         match result {
             Err(_) if !is_there => {}
+            // Who asked for it has the answer.
+            Err(_) if is_told => drop(self.by_hand.remove(&pid)),
             Err(error) => {
                 if self.try_later(&running.target.id, &running.facts, &error) {
                     let what = format!("process {} cannot be traced: {error}", pid.0);
@@ -226,15 +239,13 @@ impl Supervisor {
                 let failure = Failure { start_time, target, why };
                 self.retries.insert(pid, Retry::long(failure, Instant::now()));
                 self.told.say(target, &format!("process {} is let go: {why}", pid.0));
+                self.by_hand.remove(&pid);
                 return;
             }
             Ok(()) => tracing::info!("target {}: process {} is let go", running.target.id, pid.0),
         }
         // Another one may wait for the room; and this one may be another target's now.
-        match running.successor.filter(|_| is_there) {
-            Some(target) => drop(self.start(target, running.facts, true)),
-            None => self.consider(pid),
-        }
+        self.consider(pid);
         let now = Instant::now();
         for retry in self.retries.values_mut().filter(|retry| retry.waits_for_room) {
             retry.at = retry.at.min(now + Duration::from_secs(1));
@@ -262,6 +273,10 @@ impl Supervisor {
             ui::say("other [metrics] need a restart of the daemon");
         }
         self.targets = config.targets.iter().cloned().map(Arc::new).collect();
+        for asked in self.by_hand.values_mut() {
+            let now = self.targets.iter().find(|target| target.id == asked.target.id);
+            asked.target = Arc::clone(now.unwrap_or(&asked.target));
+        }
         self.listener.set_group(config.daemon.group);
         *self.recordings.lock().unwrap_or_else(PoisonError::into_inner) =
             Recordings::new(config.daemon.recordings.clone());

@@ -42,8 +42,8 @@ impl Told {
     pub(super) fn watched_in_vain(&mut self, target: &TargetName, pid: u32) {
         if self.in_vain.insert(target.clone()) {
             ui::say(&format!(
-                "target {target}: none of the functions traced in process {pid} is one of `slow_functions`: \
-                 no slow call will be kept"
+                "target {target}: none of the functions that are traced in process {pid} so far is one of \
+                 `slow_functions`: no slow call is kept"
             ));
         }
     }

@@ -40,7 +40,9 @@ impl Waiting {
         });
     }
 
-    pub(super) fn ended(&mut self, id: SessionId, result: &Result<(), String>) {
+    /// Whether somebody waited for it to be armed.
+    pub(super) fn ended(&mut self, id: SessionId, result: &Result<(), String>) -> bool {
+        let is_told = self.0.iter().any(|asker| matches!(asker.goal, Goal::Armed(of) if of == id));
         self.settle(|goal| match goal {
             Goal::Armed(of) if *of == id => Some(Err(match result {
                 Err(why) => why.clone(),
@@ -52,6 +54,7 @@ impl Waiting {
             }
             Goal::Armed(_) => None,
         });
+        is_told
     }
 
     /// Answers those whose goal is reached, or cannot be any more.

@@ -1,6 +1,6 @@
 //! What is allowed, and hardly meant.
 
-use super::{Config, Output, Reports, Target};
+use super::{Config, Output, ReportKind, Reports, Target};
 use std::path::Path;
 
 impl Config {
@@ -15,8 +15,8 @@ impl Config {
 
 fn file(target: &Target) -> Option<&Path> {
     match &target.reports.output {
-        Output::File(path) => Some(path),
-        Output::Stdout => None,
+        Output::File(path) if target.reports.kind != ReportKind::None => Some(path),
+        _ => None,
     }
 }
 
@@ -66,6 +66,7 @@ mod tests {
         let same = "output = \"/tmp/r.jsonl\"";
         check(["", ""], &[]);
         check([same, same], &[]);
+        check([same, "output = \"/no/such/folder/r\"\nreport = \"none\""], &[]);
         check([same, "output = \"/tmp/r.jsonl\"\nreport = \"table\""], &["targets a and b"]);
         check([same, "output = \"/tmp/r.jsonl\"\nrotate_size = \"1MiB\""], &["targets a and b"]);
         check(

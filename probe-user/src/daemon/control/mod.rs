@@ -9,7 +9,7 @@ mod underway;
 pub use server::{Listener, Request};
 
 use crate::{
-    daemon::{SessionId, looks::Looks},
+    daemon::{SessionId, config::TargetName, looks::Looks},
     session::live::Command,
 };
 use ctrace_core::units::{Nanos, Pid};
@@ -97,6 +97,14 @@ pub struct Whom {
     pub target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+}
+
+impl Whom {
+    /// Whether a process of a target is meant.
+    pub fn is(&self, target: &TargetName, pid: Pid) -> bool {
+        self.target.as_ref().is_none_or(|name| *target.0 == **name)
+            && self.pid.is_none_or(|meant| pid.0 == meant)
+    }
 }
 
 /// A line back.

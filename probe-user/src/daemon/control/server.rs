@@ -1,7 +1,10 @@
 //! The daemon's end of the socket: a thread for each of a few connections. What needs a decision
 //! goes to the supervisor; what takes time is done here.
 
-use super::{Answer, Ask, Handle, Line, Reply, VERSION, peer, underway::Underway};
+use super::{
+    Answer, Ask, Handle, Line, Reply, VERSION, peer,
+    underway::{One, Underway},
+};
 use crate::{
     bpf,
     daemon::{
@@ -32,7 +35,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Connections at a time; each has a thread.
 const MOST: usize = 16;
@@ -190,11 +193,14 @@ impl Shared {
                 // Only now: who is still writing would not read the answer.
                 return answer(stream, &Reply::error(why));
             }
-            answer(stream, &self.reply(&line))?;
+            let mut underway = None;
+            let reply = self.reply(&line, &mut underway);
+            answer(stream, &reply)?;
         }
     }
 
-    fn reply(&self, line: &str) -> Reply {
+    /// `underway` is to be kept until the reply has been sent.
+    fn reply<'a>(&'a self, line: &str, underway: &mut Option<One<'a>>) -> Reply {
         let line: Line = match serde_json::from_str(line) {
             Ok(line) => line,
             Err(error) => return Reply::error(format!("not understood: {error}")),
@@ -207,7 +213,7 @@ impl Shared {
         let request = Request { ask: line.ask.clone(), answer: sender };
         let sent = self.events.send(Event::Request(request));
         let Ok(answer) = sent.map_err(drop).and_then(|()| receiver.recv().map_err(drop)) else {
-            return Reply::error("the daemon is ending");
+            return Reply::error(session::ENDING);
         };
         let sessions = match answer {
             Answer::Now(reply) => return reply,
@@ -219,7 +225,14 @@ impl Shared {
                 self.look(&sessions, since_ns.unwrap_or(Nanos::MAX))
             }
             Ask::Report { .. } => self.report(&sessions),
-            Ask::Record { seconds, .. } => self.record(&sessions, seconds),
+            Ask::Record { seconds, .. } => {
+                let (stop, commands) = unbounded_channel();
+                *underway = self.recording.begin(stop);
+                match underway {
+                    Some(_) => self.record(&sessions, seconds, commands),
+                    None => Reply::error(session::ENDING),
+                }
+            }
             _ => Reply::error("a mistake in ctrace; please report it"),
         }
     }
@@ -272,7 +285,12 @@ impl Shared {
     }
 
     /// Sessions of their own, which record; those there are go on.
-    fn record(&self, sessions: &[Handle], seconds: f64) -> Reply {
+    fn record(
+        &self,
+        sessions: &[Handle],
+        seconds: f64,
+        commands: UnboundedReceiver<Command>,
+    ) -> Reply {
         let session = match only(sessions) {
             Ok(session) => session,
             Err(refused) => return refused,
@@ -282,8 +300,6 @@ impl Shared {
         };
         let place = lock(&self.recordings).next(&session.target.id, session.pid, "asked");
         let recorded = place.and_then(|place| {
-            let (stop, commands) = unbounded_channel();
-            let _underway = self.recording.begin(stop);
             session::record(&session.target.what, session.pid, &place, time, commands)?;
             Ok(place)
         });

@@ -21,20 +21,20 @@ struct State {
     is_over: bool,
 }
 
-/// A recording, until it is dropped.
+/// A recording, until this is dropped: when it has been answered for.
 pub(super) struct One<'a>(&'a Underway);
 
 impl Underway {
-    /// A recording begins, which ends early when `stop` is told to.
-    pub(super) fn begin(&self, stop: UnboundedSender<Command>) -> One<'_> {
+    /// A recording begins, which ends early when `stop` is told to; nothing if it is too late.
+    pub(super) fn begin(&self, stop: UnboundedSender<Command>) -> Option<One<'_>> {
         let mut state = self.lock();
-        state.count += 1;
         if state.is_over {
-            let _ = stop.send(Command::Stop);
+            return None;
         }
+        state.count += 1;
         state.stops.retain(|stop| !stop.is_closed());
         state.stops.push(stop);
-        One(self)
+        Some(One(self))
     }
 
     /// Ends all, and waits until they have ended, or for so long.
