@@ -1,22 +1,23 @@
 //! The state of one session: kernel, engine, what is armed, and where the reports go.
 
+mod arming;
 mod budget;
 mod budgeted;
 mod late;
+mod looking;
 mod markers;
 mod recording;
 mod reports;
 mod watch;
 
 use super::{
-    arm::{self, ByRole, LinkOptions},
+    arm::LinkOptions,
     buffers::OwnedBuffer,
     costs::{Costs, HitCosts},
     flight::Flight,
-    groups::Group,
     output::Output,
     pace::Pace,
-    plan::{Identity, ObjectPlan, Plan, Planner, identity},
+    plan::{Identity, Planner},
     reader::{Batch, Reader},
     slowdown::Watch,
     status::Status,
@@ -24,8 +25,8 @@ use super::{
     unarmed::Unarmed,
 };
 use crate::{
-    bpf::{self, Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role, Traced},
-    target::{maps::MappedObject, process::Process},
+    bpf::{Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role, Traced},
+    target::process::Process,
     ui,
 };
 use anyhow::Context;
@@ -35,7 +36,6 @@ use ctrace_core::{
     ProcessChange,
     engine::Engine,
     marker::BufferId,
-    record::ObjectRecord,
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
@@ -43,7 +43,7 @@ use markers::ArmedMarkers;
 use std::{
     collections::HashSet,
     ops::Range,
-    sync::{Arc, mpsc},
+    sync::mpsc,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Receiver;
@@ -140,84 +140,6 @@ impl Tracer {
         }
     }
 
-    /// Attaches the probes of the first plan; calls count from the time it is done.
-    pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
-        self.armed.extend(objects.iter().map(identity));
-        plan.notes.iter().for_each(|note| self.note(note.clone()));
-        let begun = Instant::now();
-        for object in &plan.objects {
-            self.attach(object)?;
-        }
-        self.arm_markers(self.parts.pid, &plan.objects, objects)?;
-        let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
-        let attachments = self.attachments.iter().chain(groups.flat_map(Group::attachments));
-        let places: usize = attachments.map(Attachment::sites).sum();
-        tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
-        self.start_clock();
-        self.start = bpf::now();
-        self.parts.engine.begin(self.start);
-        let cpu = self.cpu_time().unwrap_or_default();
-        if let Some(budgeted) = &mut self.budget {
-            budgeted.begin(self.start, cpu);
-        }
-        let interval = self.parts.output.interval();
-        self.next_report = interval.map(|i| self.start.saturating_add(nanos(i)));
-        self.begin_recording()?;
-        Ok(())
-    }
-
-    fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
-        let (first, attached_before) = (self.costs.functions(), self.attachments.len());
-        let attached = self.attach_all(object, first);
-        if attached.is_err() {
-            // All of the object or nothing.
-            self.attachments.truncate(attached_before);
-            self.unarmed.add(first..self.costs.functions());
-        }
-        attached
-    }
-
-    fn attach_all(&mut self, object: &ObjectPlan, first: usize) -> anyhow::Result<()> {
-        let parts = &mut self.parts;
-        parts.engine.add_object(ObjectRecord {
-            name: Arc::clone(&object.name),
-            path: object.path.display().to_string(),
-            build_id: object.build_id.clone(),
-        });
-        self.costs.add(&object.functions);
-        let ids = arm::introduce(&mut parts.engine, object);
-        if let Some(flight) = &parts.flight {
-            parts.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
-        }
-        if self.budget.is_some() {
-            self.attach_groups(object, &ids)?;
-        } else {
-            let functions = ids.into_iter().zip(&object.functions);
-            let sites = ByRole::new(&parts.kernel, &object.open_path, functions)?;
-            self.attachments.extend(sites.attach(&parts.kernel, parts.links)?);
-        }
-        if object.markers.is_wanted() {
-            self.attach_runtimes(object, first)?;
-        }
-        Ok(())
-    }
-
-    /// Runtimes are attached: what remains before the first event of a marker.
-    fn arm_markers(
-        &mut self,
-        pid: Pid,
-        plans: &[ObjectPlan],
-        mapped: &[MappedObject],
-    ) -> anyhow::Result<()> {
-        self.parts.engine.sample_clocks(bpf::sample(), Nanos::ZERO);
-        self.locate_markers(pid, mapped);
-        self.adopt_buffers(pid, mapped);
-        for object in plans {
-            self.switch_on(object)?;
-        }
-        Ok(())
-    }
-
     /// Names the threads and stacks of a process that runs already.
     pub fn introduce(&mut self, process: &Process) {
         for thread in process.threads() {
@@ -308,56 +230,6 @@ impl Tracer {
         self.settled = settled;
         self.tend_budget();
         Ok(self.record(settled)? && read)
-    }
-
-    /// New programs, libraries, children; the cost of the probes. `false` ends the session.
-    pub fn look_around(&mut self) -> anyhow::Result<bool> {
-        if let Some(diagnostics) = &mut self.diagnostics {
-            diagnostics.flush();
-        }
-        let execed = self.take_changes();
-        let (first, longest) = self.parts.pace.look;
-        self.look_pause = match execed.is_empty() {
-            true => (self.look_pause * 2).clamp(first, longest),
-            false => first,
-        };
-        for pid in execed {
-            self.arm_executed(pid);
-        }
-        self.looks += 1;
-        if self.parts.launched && Process::is_held_at_start(self.parts.pid.0) {
-            // The record that tells it is still on its way, or was lost.
-            self.release(self.parts.pid);
-        }
-        if self.looks.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
-            self.arm_new_objects(self.parts.pid);
-            let followed: Vec<Pid> = self.followed.iter().copied().collect();
-            followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
-        }
-        let lost = self.parts.engine.lost();
-        let written = self.parts.output.written();
-        self.parts.status.show(self.parts.engine.counters(), lost, written);
-        self.tend_budget();
-        self.check_slowdown()
-    }
-
-    /// Whether to look around at once: a new program waits for its probes.
-    pub fn must_look(&self) -> bool {
-        self.parts.engine.a_program_was_executed()
-    }
-
-    /// Until the next one.
-    pub fn look_pause(&self) -> Duration {
-        self.look_pause
-    }
-
-    /// Whether the target has run since the last time; while children are followed, it always has.
-    fn has_run(&mut self) -> bool {
-        if !self.parts.pace.wakes {
-            return true;
-        }
-        let cpu = if self.followed.is_empty() { self.own_cpu_time() } else { None };
-        std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
     }
 
     /// What happened to processes; returns those that run a new program.

@@ -1,9 +1,13 @@
 //! What comes after the start: new programs, and libraries that are opened later.
 
-use super::{Tracer, budgeted::Budgeted, identity};
+use super::{Tracer, budgeted::Budgeted};
 use crate::{
     bpf::{self, Attachment, Role},
-    session::{groups::Group, launch, plan::Planned},
+    session::{
+        groups::Group,
+        launch,
+        plan::{Planned, identity},
+    },
     target::{launch::resolve, maps::MappedObject, process::Process},
 };
 use ctrace_common::Kind;

@@ -1,0 +1,58 @@
+//! What a session looks at now and then besides its events.
+
+use super::Tracer;
+use crate::target::process::Process;
+use ctrace_core::units::Pid;
+use std::time::Duration;
+
+impl Tracer {
+    /// New programs, libraries, children; the cost of the probes. `false` ends the session.
+    pub fn look_around(&mut self) -> anyhow::Result<bool> {
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.flush();
+        }
+        let execed = self.take_changes();
+        let (first, longest) = self.parts.pace.look;
+        self.look_pause = match execed.is_empty() {
+            true => (self.look_pause * 2).clamp(first, longest),
+            false => first,
+        };
+        for pid in execed {
+            self.arm_executed(pid);
+        }
+        self.looks += 1;
+        if self.parts.launched && Process::is_held_at_start(self.parts.pid.0) {
+            // The record that tells it is still on its way, or was lost.
+            self.release(self.parts.pid);
+        }
+        if self.looks.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
+            self.arm_new_objects(self.parts.pid);
+            let followed: Vec<Pid> = self.followed.iter().copied().collect();
+            followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
+        }
+        let lost = self.parts.engine.lost();
+        let written = self.parts.output.written();
+        self.parts.status.show(self.parts.engine.counters(), lost, written);
+        self.tend_budget();
+        self.check_slowdown()
+    }
+
+    /// Whether to look around at once: a new program waits for its probes.
+    pub fn must_look(&self) -> bool {
+        self.parts.engine.a_program_was_executed()
+    }
+
+    /// Until the next one.
+    pub fn look_pause(&self) -> Duration {
+        self.look_pause
+    }
+
+    /// Whether the target has run since the last time; while children are followed, it always has.
+    fn has_run(&mut self) -> bool {
+        if !self.parts.pace.wakes {
+            return true;
+        }
+        let cpu = if self.followed.is_empty() { self.own_cpu_time() } else { None };
+        std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
+    }
+}
