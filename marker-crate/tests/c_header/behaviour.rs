@@ -1,0 +1,158 @@
+//! What programs with scopes do, compiled in every way.
+
+use super::elf::{Elf, runtimes};
+use super::*;
+
+/// Nesting, tags, stack pointers, threads, recycling, fork, exit: in every way.
+fn basics(compiler: &str, language: &[&str]) {
+    if !there(compiler) {
+        return;
+    }
+    for way in WAYS {
+        let build = Build::new();
+        let program =
+            build.program(compiler, &[language, way, &["-pthread"]], &["basics.c", "second.c"]);
+        let output = run(&program, &[]);
+        // The last flush comes after the program's own destructors.
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "end\nflush\n", "{compiler} {way:?}");
+    }
+}
+
+#[test]
+fn basics_gcc() {
+    basics("gcc", C);
+}
+
+#[test]
+fn basics_gxx() {
+    basics("g++", CXX);
+}
+
+#[test]
+fn basics_clang() {
+    basics("clang", C);
+}
+
+#[test]
+fn basics_clangxx() {
+    basics("clang++", CXX);
+}
+
+#[test]
+fn c_and_cxx_in_one_program() {
+    if !there("g++") {
+        return;
+    }
+    let build = Build::new();
+    let flags = &["-O2", "-pthread", "-xc++"][..];
+    let program = build.program("g++", &[flags], &["basics.c", "-xc", "second.c"]);
+    run(&program, &[]);
+    assert_eq!(runtimes(&Elf::open(&program)).len(), 1);
+}
+
+#[test]
+fn other_standards_and_dialects() {
+    for (compiler, languages) in [
+        (
+            "gcc",
+            &[
+                ["-xc", "-std=gnu11"],
+                ["-xc", "-std=c17"],
+                ["-xc", "-std=gnu2x"],
+                ["-xc", "-masm=intel"],
+            ][..],
+        ),
+        ("g++", &[["-xc++", "-std=gnu++17"], ["-xc++", "-std=c++20"], ["-xc++", "-std=c++23"]][..]),
+        ("clang", &[["-xc", "-std=gnu11"], ["-xc", "-std=gnu2x"], ["-xc", "-masm=intel"]][..]),
+        ("clang++", &[["-xc++", "-std=gnu++17"], ["-xc++", "-std=c++20"]][..]),
+    ] {
+        if !there(compiler) {
+            continue;
+        }
+        for language in languages {
+            let build = Build::new();
+            run(
+                &build.program(
+                    compiler,
+                    &[language, &["-O2", "-pthread"]],
+                    &["basics.c", "second.c"],
+                ),
+                &[],
+            );
+        }
+    }
+}
+
+#[test]
+fn musl() {
+    if !there("musl-gcc") {
+        return;
+    }
+    for way in [&["-O2", "-static"][..], &["-O0"]] {
+        let build = Build::new();
+        let program = build.program("musl-gcc", &[C, way], &["basics.c", "second.c"]);
+        let output = run(&program, &[]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "end\nflush\n");
+    }
+}
+
+/// Exceptions, templates, lambdas, inline functions.
+#[test]
+fn language() {
+    for compiler in ["g++", "clang++"] {
+        if !there(compiler) {
+            continue;
+        }
+        for way in WAYS.iter().step_by(2) {
+            let build = Build::new();
+            run(
+                &build.program(
+                    compiler,
+                    &[CXX, way, &["-pthread"]],
+                    &["language.cpp", "language2.cpp"],
+                ),
+                &[],
+            );
+        }
+    }
+}
+
+#[test]
+fn longjmp() {
+    for (compiler, way) in [("gcc", "-O2"), ("gcc", "-O0"), ("clang", "-O2")] {
+        if there(compiler) {
+            let build = Build::new();
+            run(&build.program(compiler, &[C, &[way]], &["longjmp.c"]), &[]);
+        }
+    }
+}
+
+/// Handlers that interrupt scopes everywhere: taken = found.
+#[test]
+fn signal_storm() {
+    for compiler in ["gcc", "clang"] {
+        if there(compiler) {
+            let build = Build::new();
+            let program =
+                build.program(compiler, &[&["-std=gnu11", "-O2", "-pthread"]], &["storm.c"]);
+            for arguments in [&[][..], &["thread"]] {
+                eprint!("{}", String::from_utf8_lossy(&run(&program, arguments).stderr));
+            }
+        }
+    }
+}
+
+#[test]
+fn dlopen_and_dlclose() {
+    for compiler in ["gcc", "clang"] {
+        if there(compiler) {
+            let build = Build::new();
+            let gnu = &["-std=gnu11", "-O2", "-pthread", "-Wno-pedantic"][..];
+            let library = build.program(compiler, &[gnu, &["-shared", "-fPIC"]], &["plugin.c"]);
+            let program = build.program(compiler, &[gnu, &["-ldl"]], &["dl.c"]);
+            let output = run(&program, &[library.to_str().expect("a path")]);
+            // dlclose flushes, three times.
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "flush\nflush\nflush\n");
+        }
+    }
+}
