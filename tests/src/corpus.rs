@@ -20,6 +20,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("forker.c", &["3"]),
     ("nop5.c", &["3"]),
     ("altstack.c", &[]),
+    ("ownstack.c", &[]),
     ("switch.c", &[]),
     ("crash.c", &["abort"]),
     ("throw.cpp", &[]),

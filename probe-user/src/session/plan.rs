@@ -182,8 +182,11 @@ impl Planner {
         if self.selector.is_empty() || self.selector.asks_for_markers() {
             self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
         }
-        self.switches_stacks |=
-            objects.iter().any(|object| CodeMap::data_switches_stacks(object.bytes()));
+        // Reading all code takes time.
+        if self.allows_return_probes() && self.returns != Returns::RetSites {
+            self.switches_stacks =
+                objects.iter().any(|object| CodeMap::data_switches_stacks(object.bytes()));
+        }
         Ok(objects)
     }
 

@@ -5,4 +5,5 @@ mod live;
 mod objdump;
 mod objects;
 mod snippets;
+mod stacks;
 mod survey;

@@ -128,6 +128,7 @@ pub fn builds() -> Vec<Build> {
         "forker.c",
         "nop5.c",
         "altstack.c",
+        "ownstack.c",
         "switch.c",
         "throw.cpp",
         "cold.cpp",

@@ -59,6 +59,10 @@ fn targets_print_the_known_counts() {
         ])
     );
     assert_eq!(
+        printed("ownstack.c", &[]),
+        expected(&[("dive", 1200), ("yield_", 560), ("resume", 564)])
+    );
+    assert_eq!(
         printed("throw.cpp", &[]),
         expected(&[("thrower", 300), ("passer", 1800), ("catcher", 300), ("plain", 300)])
     );

@@ -112,8 +112,10 @@ fn set_all<T>(into: &mut T, keys: &[Key<T>], table: &DeTable<'_>) -> Result<(), 
         let Some(key) = keys.iter().find(|key| key.name == text) else {
             return Err((name.span(), unknown("key", text, keys.iter().map(|key| key.name))));
         };
-        (key.set)(into, Value(value.get_ref()))
-            .map_err(|what| (value.span(), format!("{}: {what}", key.name)))?;
+        (key.set)(into, Value(value.get_ref())).map_err(|what| {
+            let such = key.example.unwrap_or(key.default);
+            (value.span(), format!("{0}: {what}; such as {0} = {such}", key.name))
+        })?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! later, one function at a time, so that a large binary costs what is selected in it.
 
 use super::frames::{Frame, FrameTable, Start};
+use super::stacks;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader};
@@ -92,7 +93,7 @@ impl<'data> CodeMap<'data> {
             let name = symbol.name().unwrap_or_default();
             has_unwinder |= is_unwinder(name);
             // The C library defines these and does not use them.
-            switches_stacks |= (is_static || symbol.is_undefined()) && switches_stack(name);
+            switches_stacks |= (is_static || symbol.is_undefined()) && stacks::is_switch(name);
             let is_code = symbol.kind() == SymbolKind::Text && symbol.is_definition();
             is_code.then(|| (symbol.address(), symbol.size(), name))
         }));
@@ -102,15 +103,13 @@ impl<'data> CodeMap<'data> {
         Ok(map)
     }
 
-    /// [`Self::switches_stacks`] of an object whose functions are not placed: reads its symbols
-    /// only. What cannot be read does not run either.
+    /// Whether an object switches stacks, by its symbols and by its code. What cannot be read does not
+    /// run either.
     #[must_use]
     pub fn data_switches_stacks(data: &[u8]) -> bool {
         let Ok(file) = ElfFile64::<LittleEndian, &[u8]>::parse(data) else { return false };
-        let is_static = file.dynamic_symbol_table().is_none();
-        let mut names = file.symbols().chain(file.dynamic_symbols());
-        names.any(|symbol| {
-            (is_static || symbol.is_undefined()) && symbol.name().is_ok_and(switches_stack)
+        stacks::are_switched(&file, || {
+            FrameTable::read(&file, &segments_reader(&segments(&file, data)))
         })
     }
 
@@ -137,9 +136,7 @@ impl<'data> CodeMap<'data> {
         self.has_unwinder
     }
 
-    /// Whether the object uses coroutines on stacks of their own. The kernel keeps the return
-    /// addresses of return probes in one pile per thread; two stacks that take turns mix it up,
-    /// and the target hangs or dies.
+    /// Whether its symbols tell that the object switches stacks.
     #[must_use]
     pub fn switches_stacks(&self) -> bool {
         self.switches_stacks
@@ -319,20 +316,6 @@ fn imports<'data>(file: &ElfFile64<'data, LittleEndian, &'data [u8]>) -> HashMap
             Some((slot, symbol.name().ok()?))
         })
         .collect()
-}
-
-fn switches_stack(name: &str) -> bool {
-    const SWITCHES: [&str; 8] = [
-        "swapcontext",
-        "setcontext",
-        "makecontext",
-        "jump_fcontext",
-        "make_fcontext",
-        "ontop_fcontext",
-        "co_switch",
-        "coro_transfer",
-    ];
-    SWITCHES.contains(&name.split_once('@').map_or(name, |(name, _)| name))
 }
 
 fn is_unwinder(name: &str) -> bool {

@@ -16,6 +16,7 @@ mod frames;
 mod landing;
 mod nops;
 mod slot;
+mod stacks;
 mod switches;
 
 pub use code::{CodeMap, PlaceError};
@@ -44,7 +45,7 @@ pub struct Policy {
     /// The process has an unwinder: an exception or a panic through a return probe would end it.
     pub unwinding_possible: bool,
     pub is_go: bool,
-    /// An object of the process switches stacks ([`CodeMap::switches_stacks`]).
+    /// An object of the process switches stacks ([`CodeMap::data_switches_stacks`]).
     pub switches_stacks: bool,
 }
 
@@ -146,7 +147,7 @@ fn no_return_probe(
         return Some("Go moves its stacks");
     }
     if policy.switches_stacks || map.switches_stacks() {
-        return Some("coroutines and return probes do not go together");
+        return Some("its process may switch stacks");
     }
     if frame.is_none() {
         return Some("nothing shows that it is entered by calls");
