@@ -262,6 +262,11 @@ impl Engine {
         self.lost_marks = marks;
     }
 
+    /// Events of probes that were lost, as far as they are known.
+    pub fn lost_events(&self) -> u64 {
+        self.lost_events
+    }
+
     /// All events that were lost, as far as the kernel's counts are [known](Self::set_lost_events).
     pub fn lost(&self) -> u64 {
         self.lost_events.saturating_add(self.lost_marks).saturating_add(self.markers.lost())

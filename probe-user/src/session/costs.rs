@@ -124,4 +124,11 @@ impl Costs {
             each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add),
         )
     }
+
+    /// The same, and what those cost that were lost: as much as the others on average.
+    pub fn with_lost(&self, events: &[u64], lost: u64) -> Nanos {
+        let (seen, all) = (self.of(events), events.iter().sum::<u64>());
+        let lost = seen.0 as f64 * lost as f64 / all.max(1) as f64;
+        seen.saturating_add(Nanos(lost as u64))
+    }
 }

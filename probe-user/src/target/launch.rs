@@ -216,7 +216,8 @@ fn libraries(loader: &Path, exe: &Path) -> Loaded {
         Ok(file) => file,
         Err(why) => return unasked(format!("its loader {} {why}", loader.display())),
     };
-    let path = std::path::absolute(exe).unwrap_or_else(|_| exe.to_owned());
+    // Libraries beside the program ($ORIGIN) are beside the file that a link leads to.
+    let path = exe.canonicalize().unwrap_or_else(|_| exe.to_owned());
     // By descriptor: the path could by now be another file.
     let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
     command.arg0(loader).arg("--list").arg(path).env("LD_TRACE_LOADED_OBJECTS", "1");

@@ -139,6 +139,21 @@ fn tells_of_a_missing_library() {
 }
 
 #[test]
+fn libraries_are_beside_what_a_link_leads_to() {
+    let built = super::super::fixtures::compile("gcc", "c", "int main() { return 0; }");
+    built.run("gcc -shared -o libbeside.so input.c");
+    built.run("gcc -Wl,--no-as-needed -Wl,-rpath,$ORIGIN -o program input.c libbeside.so");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(&built.program, &link).unwrap();
+    for command in [&built.program, &link] {
+        let launch = resolve(command.as_os_str()).unwrap();
+        assert!(launch.remarks().is_empty(), "{:?}", launch.remarks());
+        assert!(launch.objects.iter().any(|object| object.name == "libbeside.so"));
+    }
+}
+
+#[test]
 fn does_not_wait_for_ever() {
     let start = std::time::Instant::now();
     let command = |name: &str, argument: &str| {

@@ -125,7 +125,7 @@ impl Tracer {
     pub(super) fn cost_of_probes(&self, end: Nanos) -> Option<String> {
         /// Of the time since the start.
         const MUCH: u64 = 10;
-        let spent = self.costs.of(self.parts.engine.counters().hits).0;
+        let spent = self.spent().0;
         let percent = spent.saturating_mul(100) / end.since(self.start).0.max(1);
         (percent >= MUCH).then(|| {
             format!(

@@ -43,16 +43,24 @@ impl Tracer {
         }
     }
 
+    /// What the probes have cost, those included whose events were lost: they were no cheaper.
+    pub(super) fn spent(&self) -> Nanos {
+        let hits = self.parts.engine.counters().hits;
+        let lost = self.parts.engine.lost_events();
+        self.costs.with_lost(hits, lost)
+    }
+
     /// `false` when the cost ends the session.
     pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
-        let spent = self.costs.of(self.parts.engine.counters().hits);
+        self.count_losses()?;
+        let spent = self.spent();
         let Some(cpu) = self.cpu_time() else { return Ok(true) };
         match self.parts.watch.check(spent, cpu) {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(
                     "the probes slow the target by about {percent:.0} %; trace fewer \
-                     functions, or stop on such a slowdown with --max-slowdown {percent:.0}%"
+                     functions, or stop on a slowdown with --max-slowdown PERCENT"
                 ));
                 Ok(true)
             }
