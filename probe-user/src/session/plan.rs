@@ -91,6 +91,11 @@ pub struct Refused {
     pub why: Refusal,
 }
 
+/// What a reader of durations must know.
+const GO: &str = "Go runs a goroutine now on one thread and now on another: a call that ends on \
+    another one than it began on is untimed, and a later call on the same stack may be timed from its \
+    beginning; do not rely on durations and call trees of functions that wait";
+
 /// Makes plans for the objects of one target.
 pub struct Planner {
     selector: Selector,
@@ -225,6 +230,12 @@ impl Planner {
                     markers,
                 });
             }
+        }
+        let is_go = |(index, object): (usize, &Object)| {
+            object.is_go() && selection.functions.iter().any(|s| s.object == index)
+        };
+        if objects.iter().enumerate().any(is_go) {
+            plan.notes.push(GO.to_owned());
         }
         if unseen > 0 {
             plan.notes.push(self.jumps.note(unseen));

@@ -96,6 +96,8 @@ pub struct Tracer {
     /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
     cpu_at_maps: Option<Nanos>,
     finishing: bool,
+    /// Processes that ended before the program that they executed could be looked at.
+    unseen: Vec<Pid>,
     diagnostics: Option<Diagnostics>,
     /// Of the process and its children, while those are followed.
     clock: Option<CpuClock>,
@@ -135,6 +137,7 @@ impl Tracer {
             look_pause: Duration::ZERO,
             cpu_at_maps: None,
             finishing: false,
+            unseen: Vec::new(),
             diagnostics,
             clock: None,
         }

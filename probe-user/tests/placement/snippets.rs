@@ -51,6 +51,21 @@ fn probe_moves_past_endbr64_to_push() {
     check(AUTO, body, "", "entry +4 emulated, exit by return probe");
 }
 
+/// Go's check for room on the stack jumps back to the beginning, on another stack.
+#[test]
+fn probe_sits_behind_gos_stack_check() {
+    let go = ".section .go.buildinfo,\"a\"\n.byte 0\n.text\n";
+    let rest = "\npush %rbp\n.cfi_def_cfa_offset 16\nmov %rsp, %rbp\nsub $32, %rsp\nadd $32, %rsp\n\
+        pop %rbp\n.cfi_def_cfa_offset 8\nret\n2: call g\njmp 1b";
+    let small = format!("1: cmp 0x10(%r14), %rsp\njbe 2f{rest}");
+    check(AUTO, &small, go, "entry +6 emulated, exit at 1 ret single-stepped");
+    let large = format!("1: lea -0x200(%rsp), %r12\ncmp 0x10(%r14), %r12\njbe 2f{rest}");
+    check(AUTO, &large, go, "entry +14 emulated, exit at 1 ret single-stepped");
+    // Another program's comparison.
+    let line = "entry +0 single-stepped (also a loop's head), exit by return probe";
+    check(AUTO, &small, "", line);
+}
+
 #[test]
 fn probe_stays_where_a_loop_turns() {
     let body = "endbr64\n1: nop\ndec %edi\njne 1b\nret";

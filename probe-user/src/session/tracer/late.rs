@@ -56,14 +56,39 @@ impl Tracer {
     pub(super) fn arm_executed(&mut self, pid: Pid) {
         match self.mapped(pid) {
             Some((_, mapped)) => self.arm_new(pid, mapped, Arrival::Running),
-            // Our own child was held until it had its probes.
-            None if self.parts.launched && pid == self.parts.pid => {}
-            None => self.note(format!(
-                "process {} ended before the program that it executed could be looked at: its \
-                 functions are not counted, unless they were traced already",
-                pid.0
-            )),
+            None => self.note_unseen(pid),
         }
+    }
+
+    /// The session is over: what a process that is gone executed just before is not in it.
+    pub(super) fn miss(&mut self, pid: Pid) {
+        if Process::open(pid.0).is_err() {
+            self.note_unseen(pid);
+        }
+    }
+
+    fn note_unseen(&mut self, pid: Pid) {
+        // Our own child was held until it had its probes.
+        if !(self.parts.launched && pid == self.parts.pid) {
+            self.unseen.push(pid);
+        }
+    }
+
+    /// What is to be said of those.
+    pub(super) fn unseen_note(&self) -> Option<String> {
+        let (first, more) = self.unseen.split_first()?;
+        let first = first.0;
+        let whose = match more.len() {
+            0 => format!("process {first} ended before the program that it executed"),
+            n => format!(
+                "{} processes (the first: {first}) ended before the programs that they executed",
+                n + 1
+            ),
+        };
+        Some(format!(
+            "{whose} could be looked at: functions of those are not counted, unless they were traced \
+             already"
+        ))
     }
 
     /// The same before the first instruction: the loader has not mapped the libraries yet.

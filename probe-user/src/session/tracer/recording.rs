@@ -94,8 +94,7 @@ impl Tracer {
 
     /// The recording ends at `end`; says what is in it.
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
-        let mut notes = self.notes.clone();
-        notes.extend(self.cost_of_probes(end));
+        let notes = self.notes(end);
         let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
         let target = self.parts.target.clone();
         let unarmed = self.unarmed.ids();

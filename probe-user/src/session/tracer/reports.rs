@@ -20,7 +20,8 @@ impl Tracer {
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();
         self.parts.engine.settle();
-        self.take_changes();
+        let execed = self.take_changes();
+        execed.into_iter().for_each(|pid| self.miss(pid));
         self.tell_what_died_with_the_target();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
         self.count_losses()?;
@@ -105,9 +106,15 @@ impl Tracer {
     }
 
     fn meta(&self, end: Nanos, (center_cut, extras): (f64, Extras)) -> ReportMeta {
+        ReportMeta { target: self.parts.target.clone(), center_cut, notes: self.notes(end), extras }
+    }
+
+    /// What a reader should know besides the numbers.
+    pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.clone();
+        notes.extend(self.unseen_note());
         notes.extend(self.cost_of_probes(end));
-        ReportMeta { target: self.parts.target.clone(), center_cut, notes, extras }
+        notes
     }
 
     /// The report and what its functions, of these ids, cost since the last one.
@@ -122,7 +129,7 @@ impl Tracer {
     }
 
     /// What the probes took themselves, where that is much: it is in the times of the report.
-    pub(super) fn cost_of_probes(&self, end: Nanos) -> Option<String> {
+    fn cost_of_probes(&self, end: Nanos) -> Option<String> {
         /// Of the time since the start.
         const MUCH: u64 = 10;
         let spent = self.spent().0;

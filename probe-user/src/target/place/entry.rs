@@ -12,6 +12,7 @@ use super::cost::cost;
 use super::deny::Refusal;
 use super::extent::Mark;
 use super::flow::Flow;
+use super::go;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     Register,
@@ -54,6 +55,27 @@ pub(super) fn entry_site(
         }
     }
     best.ok_or(refusal)
+}
+
+/// Of a function of Go's: where it is entered once, however often its stack is moved.
+pub(super) fn behind_stack_check(
+    address: u64,
+    map: &CodeMap<'_>,
+    flow: &Flow,
+) -> Option<EntrySite> {
+    if !map.is_go() {
+        return None;
+    }
+    let at = go::behind_stack_check(map.bytes(address)?, address)?;
+    let is_reached = flow.extent.mark(at) == Some(Mark::Instruction);
+    if !is_reached || may_be_jumped_to(map, flow, at) || is_way_out(flow, at) {
+        return None;
+    }
+    let bytes = map.bytes(at)?;
+    let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).iter().next()?;
+    let cost = cost(bytes, &instruction).ok()?;
+    let skipped = u8::try_from(at - address).ok()?;
+    Some(EntrySite { offset: map.file_offset(at)?, cost, skipped })
 }
 
 fn may_be_jumped_to(map: &CodeMap<'_>, flow: &Flow, at: u64) -> bool {

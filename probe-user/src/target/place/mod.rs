@@ -13,6 +13,7 @@ mod explain;
 mod extent;
 mod flow;
 mod frames;
+mod go;
 mod landing;
 mod nops;
 mod slot;
@@ -70,8 +71,13 @@ pub fn place(
     if flow.broken_at_entry {
         return Err(Refusal::NotInstructions);
     }
-    let is_loop_head = flow.targets.contains(&candidate.address);
-    let entry = entry::entry_site(candidate.address, map, &flow)?;
+    let (entry, is_loop_head) = match entry::behind_stack_check(candidate.address, map, &flow) {
+        Some(entry) => (entry, false),
+        None => {
+            let is_loop_head = flow.targets.contains(&candidate.address);
+            (entry::entry_site(candidate.address, map, &flow)?, is_loop_head)
+        }
+    };
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
     let exit = exit(candidate, map, policy, &flow, frame, &entry);
     Ok(Placement { entry, exit, entry_is_loop_head: is_loop_head, may_tail_jump })
