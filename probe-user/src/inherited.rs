@@ -46,6 +46,11 @@ fn disposition(signal: libc::c_int) -> libc::sighandler_t {
     }
 }
 
+/// Whether a signal that nobody has a handler for yet is ignored.
+pub fn ignores(signal: libc::c_int) -> bool {
+    disposition(signal) == libc::SIG_IGN
+}
+
 /// The command will start with the signal state that this process started with.
 pub fn pass_on_signals(command: &mut Command) {
     let Some(&signals) = AT_START.get() else { return };

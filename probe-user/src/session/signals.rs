@@ -1,10 +1,11 @@
-//! SIGINT and SIGTERM, with who sent them: a Ctrl-C reaches the whole foreground group from the
+//! SIGINT, SIGTERM and SIGHUP, with who sent them: a Ctrl-C reaches the whole foreground group from the
 //! kernel, so the command already has it; a `kill` reaches ctrace alone and must be forwarded.
 
 use super::launch;
+use crate::inherited;
 use ctrace_core::units::Pid;
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::{SignalsInfo, exfiltrator::origin::WithOrigin},
     low_level::siginfo::Cause,
 };
@@ -27,7 +28,10 @@ pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
     if matches!(signals, Signals::Elsewhere) {
         return Ok(receiver);
     }
-    let mut arriving = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM])?;
+    // Whom nohup(1) started stays when the terminal goes.
+    let hangup = (!inherited::ignores(SIGHUP)).then_some(SIGHUP);
+    let wanted = [SIGINT, SIGTERM].into_iter().chain(hangup);
+    let mut arriving = SignalsInfo::<WithOrigin>::new(wanted)?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut asked = false;
         for origin in &mut arriving {
