@@ -75,6 +75,9 @@ struct Stack {
     frames: Vec<Frame>,
     /// What the first frame interrupted.
     below: Option<FrameRef>,
+    /// What the thread was in when it turned to this stack the last time: a new first frame interrupts
+    /// that.
+    from: Option<FrameRef>,
     /// When it was left; tells the oldest.
     left: u64,
 }
@@ -180,8 +183,10 @@ impl Stacks {
         }
         let known = self.stacks.iter().position(|stack| stack.covers.contains(&sp));
         let next = known.unwrap_or_else(|| self.open_stack(pid, sp, regions, ledger));
-        if self.stacks[next].frames.is_empty() {
-            self.stacks[next].below = below;
+        let stack = &mut self.stacks[next];
+        stack.from = below;
+        if stack.frames.is_empty() {
+            stack.below = below;
         }
         self.current = next;
     }
@@ -191,7 +196,8 @@ impl Stacks {
             Some(stack) => (stack.clone(), stack),
             None => (sp..sp.saturating_add(1), regions.space_around(pid, sp)),
         };
-        let mut stack = Stack { covers, space, frames: Vec::new(), below: None, left: self.last };
+        let left = self.last;
+        let mut stack = Stack { covers, space, frames: Vec::new(), below: None, from: None, left };
         stack.reach(sp);
         let place = match self.stacks.iter().position(|stack| stack.frames.is_empty()) {
             Some(empty) => empty,
@@ -256,11 +262,17 @@ impl Stacks {
         }
     }
 
-    /// Ends the frames of the current stack that the stack pointer proves dead.
+    /// Ends the frames of the current stack that the stack pointer proves dead. If those are all, as
+    /// when a signal handler left by a jump and comes again, the next one is inside what it interrupts
+    /// now.
     #[inline]
     fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
         while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
             self.end_top(self.current, ledger, self.last, false);
+            let stack = &mut self.stacks[self.current];
+            if stack.frames.is_empty() {
+                stack.below = stack.from;
+            }
         }
     }
 

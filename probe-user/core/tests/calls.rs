@@ -221,6 +221,27 @@ fn another_stack_is_another_stack() {
     assert_eq!(path_lines(&report), ["main 1", "main>f 1", "main>f>g 1", "main>f>g>loop 1"]);
 }
 
+/// A handler on a stack of its own that is left by a jump is inside what it interrupts, each time.
+#[test]
+fn a_handler_that_jumps_out_comes_again() {
+    let (main, signal) = (0x7fff_0000_9000, 0x1000_9000);
+    let report = trace(&[
+        enter(MAIN, main, 0),
+        enter(F, main - 96, 10),
+        enter(G, signal, 20),
+        enter(F, main - 96, 30),
+        enter(G, signal, 40),
+        ret(G, signal, 45),
+        ret(F, main - 96, 50),
+        enter(G, signal, 60),
+        enter(F, main - 96, 70),
+        ret(F, main - 96, 75),
+        enter(G, signal + 96, 80),
+        ret(MAIN, main, 100),
+    ]);
+    assert_eq!(path_lines(&report), ["main 1", "main>f 3", "main>f>g 2", "main>g 2"]);
+}
+
 /// A signal stack next to the thread's own is told apart by what is known of the mappings.
 #[test]
 fn known_stacks_are_told_apart_however_near() {
