@@ -41,6 +41,24 @@ fn a_slowdown_is_that_of_all_processes() {
     assert!(busy.expect_note(&["stopped early"]).is_err(), "{}", busy.0["notes"]);
 }
 
+/// Children that were there before are not followed, which is said.
+#[test]
+fn children_of_before_are_told() {
+    let env = or_skip!(gate::live(Link::Session));
+    let shell = Running::start_ready(Command::new("sh").args(["-c", "sleep 300 & echo; wait"]));
+    let shell = shell.expect("starts");
+    let list = format!("/proc/{0}/task/{0}/children", shell.pid());
+    let child = std::fs::read_to_string(list).expect("the kernel tells").trim().to_owned();
+    let traced = Trace::attach(&env, shell.pid())
+        .and_then(|trace| trace.function("write@libc*").args(["--follow", "-d", "0.5"]).finish())
+        .and_then(|traced| traced.expect_code(0))
+        .expect("traces");
+    let pid = child.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+    rustix::process::kill_process(pid, Signal::KILL).expect("ours");
+    let report = traced.report().expect("a report");
+    report.expect_note(&["1 process that it forked before", &child]).expect("it is told");
+}
+
 /// What ctrace keeps of a child goes with it.
 #[test]
 fn memory_does_not_grow_with_every_child() {

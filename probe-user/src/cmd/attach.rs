@@ -12,6 +12,7 @@ use crate::{
         trace::{self, Ending, Watched},
     },
     target::process::Process,
+    ui::units,
 };
 use ctrace_core::units::Pid;
 use std::time::Duration;
@@ -28,6 +29,23 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     Ok(attach(&args.trace.what, &process, watched, output, args.duration, verbose)?)
 }
 
+/// Workers of a server are often there before anybody looks.
+fn forked_before(children: &[u32]) -> Option<String> {
+    const NAMED: usize = 5;
+    let mut named: Vec<String> = children.iter().take(NAMED).map(ToString::to_string).collect();
+    if children.len() > NAMED {
+        named.push("…".to_owned());
+    }
+    let count = units::counted(children.len() as u64, "process", "processes");
+    (!children.is_empty()).then(|| {
+        format!(
+            "{count} that it forked before ({}) are not traced, as --follow takes those that are \
+             forked from now on: attach to them by their ids",
+            named.join(", ")
+        )
+    })
+}
+
 /// Traces a process, for so long at most.
 pub(super) fn attach(
     what: &WhatArgs,
@@ -38,7 +56,10 @@ pub(super) fn attach(
     verbose: u8,
 ) -> anyhow::Result<u8> {
     let objects = process.objects()?;
-    let (mut tracer, plan) = Setup::plan(what, &objects)?.running(process, output)?;
+    let (mut tracer, mut plan) = Setup::plan(what, &objects)?.running(process, output)?;
+    if what.probes.follow {
+        plan.notes.extend(forked_before(&process.children()));
+    }
     super::announce(verbose, &plan, Pid(process.pid()));
     tracer.arm(&plan, &objects)?;
     drop(plan);

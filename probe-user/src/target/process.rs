@@ -173,6 +173,15 @@ impl Process {
         threads
     }
 
+    /// The processes that its threads forked, and that are there still.
+    pub fn children(&self) -> Vec<u32> {
+        let Ok(tasks) = fs::read_dir(proc_path(self.pid, "task")) else { return Vec::new() };
+        let lists = tasks
+            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
+            .collect::<String>();
+        lists.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+
     /// The ids that the threads of a process have in its own pid namespace, and in ours.
     pub fn thread_ids_inside(pid: u32) -> Vec<(u32, u32)> {
         let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
