@@ -118,8 +118,7 @@ pub(crate) struct Stacks {
     current: usize,
     /// Whether the filter lets this thread's calls count.
     pub(crate) selected: bool,
-    /// Time of the last event; of the last one on its stack, while an event is looked at that comes
-    /// from another stack.
+    /// Time of the last event.
     pub(crate) last: u64,
     pub(crate) account: Account,
 }
@@ -184,23 +183,12 @@ impl Stacks {
         }
         let known = self.stacks.iter().position(|stack| stack.covers.contains(&sp));
         let next = known.unwrap_or_else(|| self.open_stack(pid, sp, regions, ledger));
-        if !self.is_beneath(next) {
-            // Nothing ran there in the meantime: what turns out to be over was so then.
-            self.last = self.stacks[next].left;
-        }
         let stack = &mut self.stacks[next];
         stack.from = below;
         if stack.frames.is_empty() {
             stack.below = below;
         }
         self.current = next;
-    }
-
-    /// Whether the current stack's frames are inside those of another one.
-    fn is_beneath(&self, stack: usize) -> bool {
-        let below = |of: usize| self.stacks.get(of).and_then(|stack| stack.below);
-        let chain = std::iter::successors(below(self.current), |at| below(at.stack));
-        chain.take(MAX_STACKS).any(|at| at.stack == stack)
     }
 
     fn open_stack(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) -> usize {
