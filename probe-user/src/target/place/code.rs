@@ -108,9 +108,10 @@ impl<'data> CodeMap<'data> {
     #[must_use]
     pub fn data_switches_stacks(data: &[u8]) -> bool {
         let Ok(file) = ElfFile64::<LittleEndian, &[u8]>::parse(data) else { return false };
-        stacks::are_switched(&file, || {
-            FrameTable::read(&file, &segments_reader(&segments(&file, data)))
-        })
+        let segments = segments(&file, data);
+        let code = segments.iter().filter(|segment| segment.executable);
+        let code: Vec<_> = code.map(|segment| (segment.address, segment.bytes)).collect();
+        stacks::are_switched(&file, &code, || FrameTable::read(&file, &segments_reader(&segments)))
     }
 
     /// Adds function symbols found elsewhere, in a separate debug file for instance.

@@ -13,8 +13,10 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, Sy
 
 type File<'data> = ElfFile64<'data, LittleEndian, &'data [u8]>;
 
-/// How far from the symbol before it code without an unwind entry may be.
-const FAR: u64 = 4 << 10;
+/// How far back the beginning of a function is looked for; what is farther in one is taken at its word,
+/// and so is what a file has too much of: it may have been made to take our time.
+const FAR: u64 = 64 << 10;
+const MOST: usize = 10_000;
 
 /// Whether a symbol that an object imports, or contains if it is static, tells that it does.
 pub(super) fn is_switch(name: &str) -> bool {
@@ -32,9 +34,10 @@ pub(super) fn is_switch(name: &str) -> bool {
     SWITCHES.contains(&name.split_once('@').map_or(name, |(name, _)| name))
 }
 
-/// Whether anything in the object does.
+/// Whether anything in the object does. `segments` are those of code.
 pub(super) fn are_switched<'data>(
     file: &File<'data>,
+    segments: &[(u64, &'data [u8])],
     frames: impl FnOnce() -> FrameTable<'data>,
 ) -> bool {
     let is_static = file.dynamic_symbol_table().is_none();
@@ -51,13 +54,23 @@ pub(super) fn are_switched<'data>(
     {
         return false;
     }
-    let mut found = file.sections().filter(is_code).flat_map(|section| {
-        let bytes = section.data().unwrap_or_default();
-        writes(bytes).map(move |at| section.address() + at as u64)
-    });
+    let sections = file.sections().filter(is_code);
+    let mut code: Vec<(u64, &[u8])> =
+        sections.filter_map(|section| Some((section.address(), section.data().ok()?))).collect();
+    if code.is_empty() {
+        code = segments.to_vec();
+    }
+    let all: usize = code.iter().map(|(_, bytes)| bytes.len()).fold(0, usize::saturating_add);
+    if all > file.data().len() {
+        return true;
+    }
+    let mut found = code
+        .iter()
+        .flat_map(|(address, bytes)| writes(bytes).map(move |at| address.wrapping_add(at as u64)));
     let Some(first) = found.next() else { return false };
-    let functions = Functions::read(file, frames());
-    std::iter::once(first).chain(found).any(|address| functions.has_instruction(address))
+    let functions = Functions::read(file, &code, frames());
+    let mut found = std::iter::once(first).chain(found).enumerate();
+    found.any(|(number, address)| number >= MOST || functions.has_instruction(address))
 }
 
 fn is_code<'data>(section: &impl ObjectSection<'data>) -> bool {
@@ -104,22 +117,22 @@ fn is_a_switch(instruction: Instruction) -> bool {
 }
 
 /// Where functions begin: reading on from there tells instructions from what only looks like one.
-struct Functions<'file, 'data> {
-    file: &'file File<'data>,
+struct Functions<'a, 'data> {
+    code: &'a [(u64, &'data [u8])],
     frames: FrameTable<'data>,
     /// Address, and whether it is a `longjmp`, which goes back on the same stack.
     symbols: Vec<(u64, bool)>,
 }
 
-impl<'file, 'data> Functions<'file, 'data> {
-    fn read(file: &'file File<'data>, frames: FrameTable<'data>) -> Self {
+impl<'a, 'data> Functions<'a, 'data> {
+    fn read(file: &File<'data>, code: &'a [(u64, &'data [u8])], frames: FrameTable<'data>) -> Self {
         let symbols = file.symbols().chain(file.dynamic_symbols());
         let functions = symbols.filter(|s| s.kind() == SymbolKind::Text && s.is_definition());
         let mut symbols: Vec<_> = functions
             .map(|s| (s.address(), s.name().is_ok_and(|name| name.contains("longjmp"))))
             .collect();
         symbols.sort_unstable();
-        Self { file, frames, symbols }
+        Self { code, frames, symbols }
     }
 
     fn has_instruction(&self, address: u64) -> bool {
@@ -129,20 +142,20 @@ impl<'file, 'data> Functions<'file, 'data> {
             return false;
         }
         let frame = self.frames.containing(address).map(|frame| frame.start);
+        let start = frame.filter(|start| address - start < FAR).or(near.map(|(start, _)| *start));
+        let bytes = start.and_then(|start| Some((start, self.bytes(start)?)));
         // Code that nothing tells of is taken at its word.
-        let Some(start) = frame.or(near.map(|(start, _)| *start)) else { return true };
-        let section = self.file.sections().find(|section| {
-            (section.address()..section.address() + section.size()).contains(&start)
-        });
-        let bytes = section.and_then(|section| {
-            let all = section.data().ok()?;
-            all.get(usize::try_from(start - section.address()).ok()?..)
-        });
-        let Some(bytes) = bytes else { return true };
+        let Some((start, bytes)) = bytes else { return true };
         let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
         while decoder.ip() < address && decoder.can_decode() {
             let _ = decoder.decode();
         }
         decoder.ip() == address
+    }
+
+    fn bytes(&self, address: u64) -> Option<&'data [u8]> {
+        self.code.iter().find_map(|(start, bytes)| {
+            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)
+        })
     }
 }
