@@ -183,12 +183,21 @@ impl Stacks {
         }
         let known = self.stacks.iter().position(|stack| stack.covers.contains(&sp));
         let next = known.unwrap_or_else(|| self.open_stack(pid, sp, regions, ledger));
+        // Who comes back to what was interrupted is not inside what interrupted it.
+        let from = below.filter(|_| !self.is_beneath(next));
         let stack = &mut self.stacks[next];
-        stack.from = below;
+        stack.from = from;
         if stack.frames.is_empty() {
             stack.below = below;
         }
         self.current = next;
+    }
+
+    /// Whether the current stack's frames are inside those of another one.
+    fn is_beneath(&self, stack: usize) -> bool {
+        let below = |of: usize| self.stacks.get(of).and_then(|stack| stack.below);
+        let chain = std::iter::successors(below(self.current), |at| below(at.stack));
+        chain.take(MAX_STACKS).any(|at| at.stack == stack)
     }
 
     fn open_stack(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) -> usize {

@@ -242,6 +242,14 @@ fn a_handler_that_jumps_out_comes_again() {
     assert_eq!(path_lines(&report), ["main 1", "main>f 3", "main>f>g 2", "main>g 2"]);
 }
 
+#[test]
+fn a_handler_that_jumps_out_nests_nothing() {
+    let (main, signal) = (0x7fff_0000_9000, 0x1000_9000);
+    let rounds = (0..50).flat_map(|n| [enter(F, main, 20 * n), enter(G, signal, 20 * n + 10)]);
+    let report = trace(&rounds.collect::<Vec<_>>());
+    assert_eq!(path_lines(&report), ["f 50", "f>g 50"]);
+}
+
 /// A signal stack next to the thread's own is told apart by what is known of the mappings.
 #[test]
 fn known_stacks_are_told_apart_however_near() {

@@ -162,6 +162,7 @@ impl Supervisor {
         let asked = self.by_hand.len();
         self.by_hand.retain(|pid, asked| !whom.is(&asked.target.id, *pid));
         let was_asked = self.by_hand.len() < asked;
+        self.let_go.extend(whom.pid.filter(|_| was_asked).map(Pid));
         let mut ids = Vec::new();
         let pids: Vec<u32> = match self.found(whom) {
             Ok(found) => found.iter().map(|running| running.pid().0).collect(),

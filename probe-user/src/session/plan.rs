@@ -179,7 +179,11 @@ impl Planner {
             match Object::open_mapped(one) {
                 Ok(object) => objects.push(object),
                 Err(error) if one.is_main => return Err(error.into()),
-                Err(error) => tracing::warn!("{} is left out: {error}", one.path.display()),
+                Err(error) => {
+                    tracing::warn!("{} is left out: {error}", one.path.display());
+                    // Who knows what is in it.
+                    self.switches_stacks = true;
+                }
             }
         }
         self.unwinder |= objects.iter().any(Object::uses_unwinder);

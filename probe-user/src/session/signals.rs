@@ -36,6 +36,8 @@ pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
         let mut asked = false;
         for origin in &mut arriving {
             match signals {
+                // A terminal that goes may tell so twice.
+                Signals::End if asked && origin.signal == SIGHUP => {}
                 Signals::End if asked => std::process::exit(128 + origin.signal),
                 Signals::End => {
                     asked = true;

@@ -96,8 +96,9 @@ pub struct Tracer {
     /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
     cpu_at_maps: Option<Nanos>,
     finishing: bool,
-    /// Processes that ended before the program that they executed could be looked at.
-    unseen: Vec<Pid>,
+    /// Processes that ended before the program that they executed could be looked at: the first, and how
+    /// many.
+    unseen: Option<(Pid, u64)>,
     diagnostics: Option<Diagnostics>,
     /// Of the process and its children, while those are followed.
     clock: Option<CpuClock>,
@@ -137,7 +138,7 @@ impl Tracer {
             look_pause: Duration::ZERO,
             cpu_at_maps: None,
             finishing: false,
-            unseen: Vec::new(),
+            unseen: None,
             diagnostics,
             clock: None,
         }

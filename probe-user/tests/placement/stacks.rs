@@ -34,6 +34,7 @@ fn the_stack_pointer_from_elsewhere() {
     check_code("mov %rsp, (%rdi)\nmov (%rsi), %rsp\nret", true);
     check_code("mov 0x30(%r12), %rsp\nret", true);
     check_code("mov next(%rip), %rsp\nret\nnext: .quad 0", true);
+    check_code("mov %rsp, (%rdi)\nmov %fs:0x40, %rsp\nret", true);
     check_code("xchg %rsp, (%rdi)\nret", true);
     check_code("xchg %rdi, %rsp\nret", true);
     check_code("add %rax, %rsp\nadd %rax, %rbp\nret", true);

@@ -70,19 +70,18 @@ impl Tracer {
     fn note_unseen(&mut self, pid: Pid) {
         // Our own child was held until it had its probes.
         if !(self.parts.launched && pid == self.parts.pid) {
-            self.unseen.push(pid);
+            let (first, count) = self.unseen.unwrap_or((pid, 0));
+            self.unseen = Some((first, count + 1));
         }
     }
 
     /// What is to be said of those.
     pub(super) fn unseen_note(&self) -> Option<String> {
-        let (first, more) = self.unseen.split_first()?;
-        let first = first.0;
-        let whose = match more.len() {
-            0 => format!("process {first} ended before the program that it executed"),
-            n => format!(
-                "{} processes (the first: {first}) ended before the programs that they executed",
-                n + 1
+        let (Pid(first), count) = self.unseen?;
+        let whose = match count {
+            1 => format!("process {first} ended before the program that it executed"),
+            _ => format!(
+                "{count} processes (the first: {first}) ended before the programs that they executed"
             ),
         };
         Some(format!(

@@ -103,11 +103,11 @@ impl<'data> CodeMap<'data> {
         Ok(map)
     }
 
-    /// Whether an object switches stacks, by its symbols and by its code. What cannot be read does not
-    /// run either.
+    /// Whether an object switches stacks, by its symbols and by its code. What we cannot read may do
+    /// anything: the kernel is content with less.
     #[must_use]
     pub fn data_switches_stacks(data: &[u8]) -> bool {
-        let Ok(file) = ElfFile64::<LittleEndian, &[u8]>::parse(data) else { return false };
+        let Ok(file) = ElfFile64::<LittleEndian, &[u8]>::parse(data) else { return true };
         let segments = segments(&file, data);
         let code = segments.iter().filter(|segment| segment.executable);
         let code: Vec<_> = code.map(|segment| (segment.address, segment.bytes)).collect();

@@ -40,7 +40,7 @@ pub(super) fn are_switched<'data>(
     segments: &[(u64, &'data [u8])],
     frames: impl FnOnce() -> FrameTable<'data>,
 ) -> bool {
-    let is_static = file.dynamic_symbol_table().is_none();
+    let is_static = !file.dynamic_symbols().any(|symbol| symbol.is_undefined());
     let mut names = file.symbols().chain(file.dynamic_symbols());
     if names
         .any(|symbol| (is_static || symbol.is_undefined()) && symbol.name().is_ok_and(is_switch))
@@ -48,15 +48,17 @@ pub(super) fn are_switched<'data>(
         return true;
     }
     // The C library and the dynamic linker have what others use to do so; libffi goes to another part
-    // of the same stack.
+    // of the same stack; what unwinders do is known.
+    const KNOWN: [&str; 4] = ["longjmp", "__tls_get_addr", "ffi_call", "_Unwind_RaiseException"];
     let mut exports = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-    if exports.any(|symbol| matches!(symbol.name(), Ok("longjmp" | "__tls_get_addr" | "ffi_call")))
-    {
+    if exports.any(|symbol| symbol.name().is_ok_and(|name| KNOWN.contains(&name))) {
         return false;
     }
     let sections = file.sections().filter(is_code);
-    let mut code: Vec<(u64, &[u8])> =
-        sections.filter_map(|section| Some((section.address(), section.data().ok()?))).collect();
+    let mut code: Vec<(u64, &[u8])> = sections
+        .filter_map(|section| Some((section.address(), section.data().ok()?)))
+        .filter(|(_, bytes)| !bytes.is_empty())
+        .collect();
     if code.is_empty() {
         code = segments.to_vec();
     }
@@ -120,8 +122,8 @@ fn is_a_switch(instruction: Instruction) -> bool {
 struct Functions<'a, 'data> {
     code: &'a [(u64, &'data [u8])],
     frames: FrameTable<'data>,
-    /// Address, and whether it is a `longjmp`, which goes back on the same stack.
-    symbols: Vec<(u64, bool)>,
+    /// Address, end, and whether it is a `longjmp`, which goes back on the same stack.
+    symbols: Vec<(u64, u64, bool)>,
 }
 
 impl<'a, 'data> Functions<'a, 'data> {
@@ -129,28 +131,39 @@ impl<'a, 'data> Functions<'a, 'data> {
         let symbols = file.symbols().chain(file.dynamic_symbols());
         let functions = symbols.filter(|s| s.kind() == SymbolKind::Text && s.is_definition());
         let mut symbols: Vec<_> = functions
-            .map(|s| (s.address(), s.name().is_ok_and(|name| name.contains("longjmp"))))
+            .map(|s| {
+                let is_longjmp = s.name().is_ok_and(|name| name.contains("longjmp"));
+                (s.address(), s.address().saturating_add(s.size()), is_longjmp)
+            })
             .collect();
         symbols.sort_unstable();
         Self { code, frames, symbols }
     }
 
     fn has_instruction(&self, address: u64) -> bool {
-        let before = self.symbols.partition_point(|(start, _)| *start <= address);
-        let near = self.symbols[..before].last().filter(|(start, _)| address - start < FAR);
-        if near.is_some_and(|(_, is_longjmp)| *is_longjmp) {
+        let before = self.symbols.partition_point(|(start, ..)| *start <= address);
+        let around = self.symbols[..before].last().filter(|(_, end, _)| address < *end);
+        let frame = self.frames.containing(address).map(|frame| frame.start);
+        let is_longjmp = |start: u64| {
+            let here = self.symbols.partition_point(|(other, ..)| *other < start);
+            self.symbols[here..].iter().take_while(|(other, ..)| *other == start).any(|s| s.2)
+        };
+        let start = frame.or(around.map(|(start, ..)| *start));
+        if start.is_some_and(is_longjmp) {
             return false;
         }
-        let frame = self.frames.containing(address).map(|frame| frame.start);
-        let start = frame.filter(|start| address - start < FAR).or(near.map(|(start, _)| *start));
-        let bytes = start.and_then(|start| Some((start, self.bytes(start)?)));
+        let near = start.filter(|start| address - start < FAR);
+        let bytes = near.and_then(|start| Some((start, self.bytes(start)?)));
         // Code that nothing tells of is taken at its word.
         let Some((start, bytes)) = bytes else { return true };
         let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut last = Instruction::default();
         while decoder.ip() < address && decoder.can_decode() {
-            let _ = decoder.decode();
+            last = decoder.decode();
         }
+        // What was found may lack its prefix.
         decoder.ip() == address
+            || last.mnemonic() == Mnemonic::Mov && last.op0_register() == Register::RSP
     }
 
     fn bytes(&self, address: u64) -> Option<&'data [u8]> {
