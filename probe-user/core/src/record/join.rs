@@ -108,19 +108,17 @@ impl<R: ReadAt> Recording<R> {
         Ok(joined)
     }
 
-    /// The same of the files of several recordings: those of each are put together, in the order of
-    /// their first ones.
+    /// The same of the files of several recordings, in the order of their first ones: those are put
+    /// together that go on where another ends. Two recordings of one process are two.
     pub fn join_each(mut files: Vec<(String, Self)>) -> Result<Vec<Whole<R>>, JoinError> {
         let mut all = Vec::new();
-        while let Some((_, first)) = files.first() {
-            let is_same: Vec<bool> =
-                files.iter().map(|(_, file)| first.is_of_one_run(file)).collect();
-            let mut is_same = is_same.into_iter();
-            let (of_one, others): (Vec<_>, Vec<_>) =
-                files.into_iter().partition(|_| is_same.next().unwrap_or_default());
-            let files_of_one = of_one.iter().map(|(name, _)| name.clone()).collect();
-            all.push(Whole { files: files_of_one, recording: Self::join(of_one)? });
-            files = others;
+        while !files.is_empty() {
+            let mut of_one = vec![files.remove(0)];
+            while let Some(next) = files.iter().position(|(_, file)| goes_with(&of_one, file)) {
+                of_one.push(files.remove(next));
+            }
+            let names = of_one.iter().map(|(name, _)| name.clone()).collect();
+            all.push(Whole { files: names, recording: Self::join(of_one)? });
         }
         Ok(all)
     }
@@ -135,6 +133,15 @@ impl<R: ReadAt> Recording<R> {
             && self.objects.iter().zip(&other.objects).all(|(a, b)| a == b)
             && self.nodes.iter().zip(&other.nodes).all(is_same)
     }
+}
+
+/// Whether a file goes on where one of the others ends, or the other way round.
+fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) -> bool {
+    let (begin, end) = file.period();
+    others.iter().any(|(_, other)| {
+        let (from, to) = other.period();
+        (to == begin || end == from) && from != begin && other.is_of_one_run(file)
+    })
 }
 
 impl<R: ReadAt> Recording<Joined<R>> {
