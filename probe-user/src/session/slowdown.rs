@@ -38,12 +38,17 @@ impl Watch {
         self.policy != SlowdownArg::Off
     }
 
+    /// Whether a check at this CPU time would tell anything.
+    pub fn is_due(&self, cpu: Nanos) -> bool {
+        cpu.since(self.cpu) >= LEAST_CPU
+    }
+
     /// Both arguments are totals since the start: what probes cost, what CPU time was used.
     pub fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
-        let used = cpu.since(self.cpu);
-        if used < LEAST_CPU {
+        if !self.is_due(cpu) {
             return Verdict::Fine;
         }
+        let used = cpu.since(self.cpu);
         let (cost, used) = (spent.since(self.spent).0 as f64, used.0 as f64);
         (self.spent, self.cpu) = (spent, cpu);
         // The target's own work is what the probes left of its CPU time.

@@ -52,9 +52,11 @@ impl Tracer {
 
     /// `false` when the cost ends the session.
     pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
+        let Some(cpu) = self.cpu_time().filter(|cpu| self.parts.watch.is_due(*cpu)) else {
+            return Ok(true);
+        };
         self.count_losses()?;
         let spent = self.spent();
-        let Some(cpu) = self.cpu_time() else { return Ok(true) };
         match self.parts.watch.check(spent, cpu) {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
