@@ -72,9 +72,12 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, first: &Page, second: &Page) {
-        let (batch, flushing) = (first.batch(), first.flushing() || second.flushing());
-        if batch != second.batch() || batch < self.next || flushing {
+    /// Of the third copy only the header counts: a copy can be interrupted after its header.
+    fn read(&mut self, pages: &[Page; 3]) {
+        let [first, second, _] = pages;
+        let batch = first.batch();
+        let is_same = |page: &Page| page.batch() == batch && !page.flushing();
+        if batch < self.next || !pages.iter().all(is_same) {
             return;
         }
         let taken = self.taken.entry(batch).or_default();
@@ -119,10 +122,9 @@ fn every_event_comes_exactly_once() {
         // First the buffers, then the flushes: so nothing is missing between them.
         let word = read(pid, list & !4095).map(|page| page.0[(list & 4095) as usize / 8]);
         let buffer = word.filter(|&address| address != 0);
-        let pages = buffer.and_then(|at| Some((read(pid, at)?, read(pid, at)?)));
-        let pages = pages.filter(|(first, second)| {
-            [first, second].iter().all(|page| page.tid() == pid as u32 && page.magic() != 0)
-        });
+        let pages = buffer.and_then(|at| Some([read(pid, at)?, read(pid, at)?, read(pid, at)?]));
+        let pages = pages
+            .filter(|pages| pages.iter().all(|page| page.tid() == pid as u32 && page.magic() != 0));
         let flushed = hook::flushed(brought, |tid| tid == pid as u32);
         // What is just being copied comes next time.
         for page in &flushed {
@@ -131,8 +133,8 @@ fn every_event_comes_exactly_once() {
                 brought += 1;
             }
         }
-        if let Some((first, second)) = pages {
-            reader.read(&first, &second);
+        if let Some(pages) = pages {
+            reader.read(&pages);
             readings += 1;
         }
         if done {

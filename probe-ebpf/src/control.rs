@@ -5,9 +5,9 @@
 
 use crate::{
     loss,
-    maps::TRACED,
+    maps::{HEARTBEAT, TRACED},
     marker, news,
-    output::{Task, control},
+    output::{Task, control, now},
     settings,
 };
 use aya_ebpf::{
@@ -20,7 +20,7 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::{Kind, NEW_PROGRAM, TRACED_HELD, TRACED_LAUNCHED};
+use ctrace_common::{HEARTBEAT_NANOS, Kind, NEW_PROGRAM, TRACED_HELD, TRACED_LAUNCHED};
 
 /// `SIGNAL_GROUP_EXIT`: the whole process was told to exit, with one status for all threads.
 const SIGNAL_GROUP_EXIT: u32 = 4;
@@ -76,6 +76,15 @@ pub fn on_fork(ctx: RawTracePointContext) -> i32 {
     0
 }
 
+/// Who is stopped needs somebody who continues it.
+#[inline(always)]
+fn somebody_is_there() -> bool {
+    let Some(beat) = HEARTBEAT.get_ptr(0) else { return false };
+    // SAFETY: the map's values live as long as the map, and user space writes the word whole.
+    let beat = unsafe { beat.read_volatile() };
+    now().saturating_sub(beat) < HEARTBEAT_NANOS
+}
+
 /// Stops a process that is to be held before its new program runs; says whether it will stop.
 #[inline(always)]
 fn hold(task: Task) -> bool {
@@ -85,7 +94,7 @@ fn hold(task: Task) -> bool {
     unsafe {
         match *mode {
             TRACED_LAUNCHED => *mode = TRACED_HELD,
-            TRACED_HELD => return bpf_send_signal(SIGSTOP) == 0,
+            TRACED_HELD if somebody_is_there() => return bpf_send_signal(SIGSTOP) == 0,
             _ => {}
         }
     }

@@ -31,6 +31,10 @@ pub static PENDING: Counter = Counter::new();
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();
 
+/// When user space was last seen to run, by the clock of the records; 0: never.
+#[btf_map]
+pub static HEARTBEAT: Array<u64, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
 /// Thread id and a number below `BUFFERS_PER_THREAD` → a marker buffer that it has registered.
 #[btf_map]
 pub static BUFFERS: HashMap<u64, ThreadBuffer, 65536> = HashMap::new();

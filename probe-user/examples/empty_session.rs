@@ -11,7 +11,7 @@ use ctrace_user::{
     cli::Cli,
     cmd,
     session::{
-        launch::{Launched, Streams, exit_code},
+        launch::{Launched, Program, Streams, exit_code},
         plan::{Planner, Sites},
     },
     target::{
@@ -19,6 +19,7 @@ use ctrace_user::{
         place::Returns,
         select::{Asked, Selector},
     },
+    user::Identity,
 };
 use std::{ffi::OsString, process::ExitCode};
 
@@ -48,7 +49,12 @@ fn main() -> anyhow::Result<ExitCode> {
         bail!("{function} is no function");
     };
     let site = Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) };
-    let mut launched = Launched::stopped(&resolved.command, command, Streams::Ours)?;
+    let mut launched = Launched::waiting(&Program {
+        words: command,
+        resolved: &resolved,
+        user: &Identity::Ours,
+        streams: Streams::Ours,
+    })?;
     let attachment = bpf::attach_nothing(&object.open_path, launched.pid(), &[site])?;
     launched.start()?;
     let status = launched.wait()?;

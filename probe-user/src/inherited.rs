@@ -1,16 +1,20 @@
 //! The signal state that ctrace was started with, for the command that it launches: what is blocked,
-//! and whether SIGPIPE and SIGCHLD are ignored.
+//! and whether SIGPIPE, SIGCHLD and SIGXFSZ are ignored.
 //!
 //! Rust ignores SIGPIPE before main, and its launcher sets it to its default and unblocks all
 //! signals. While SIGCHLD is ignored no status of a child can be had, so ctrace itself never does.
+//! It ignores SIGXFSZ, so that a file that may not grow (`ulimit -f`) is an error of the write.
 //! All other dispositions are inherited as they should be.
-#![allow(unsafe_code, reason = "dispositions and masks of signals have no safe interface")]
+#![allow(unsafe_code, reason = "what a process inherits has no safe interface")]
+
+pub mod descriptors;
+pub mod keyring;
 
 use std::{
     io, mem::MaybeUninit, os::unix::process::CommandExt as _, process::Command, ptr, sync::OnceLock,
 };
 
-const KEPT: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGCHLD];
+const KEPT: [libc::c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
 
 #[derive(Clone, Copy)]
 struct Signals {
@@ -34,7 +38,10 @@ extern "C" fn note() {
     };
     let _ = AT_START.set(Signals { dispositions: KEPT.map(disposition), blocked });
     // SAFETY: no handler is set.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 fn disposition(signal: libc::c_int) -> libc::sighandler_t {

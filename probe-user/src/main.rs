@@ -1,18 +1,36 @@
 //! Parse and dispatch; every failure is one line on stderr.
 
 use clap::{Parser, error::ErrorKind};
-use ctrace_user::{cli::Cli, cmd, cmd::Failure, ui};
+use ctrace_user::{bpf, cli::Cli, cmd, cmd::Failure, heal, limits, ui};
 use std::process::ExitCode;
 
+#[global_allocator]
+static MEMORY: bpf::Memory = bpf::Memory;
+
 fn main() -> ExitCode {
+    limits::run(start)
+}
+
+fn start() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     start_log(cli.verbose);
+    bpf::can_be_started(heal::aftermath::of_guard);
+    let _end = End;
     match cmd::dispatch(cli) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => fail(&failure),
+    }
+}
+
+/// However `main` ends, it waits for the removal of all probes.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        bpf::finish(ui::say);
     }
 }
 
@@ -47,7 +65,7 @@ fn start_log(verbose: u8) {
     });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| ui::log::Log(std::io::stderr()))
         .with_target(false)
         .without_time()
         .init();

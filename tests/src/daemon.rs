@@ -145,6 +145,11 @@ impl Daemon {
     /// SIGTERM, and what it wrote.
     pub fn end(self) -> Result<(Finished, TempDir)> {
         self.running.signal(Signal::TERM)?;
+        self.wait()
+    }
+
+    /// It was told to end; what it wrote.
+    pub fn wait(self) -> Result<(Finished, TempDir)> {
         Ok((self.running.wait(LIMIT)?, self.dir))
     }
 }

@@ -6,13 +6,18 @@
 //! kernel the `cases` binary runs the table in [`cases`]. Nothing here knows ctrace's insides: its
 //! command line and its JSON are the interface.
 
+pub mod attack;
 pub mod cases;
 pub mod corpus;
+pub mod crafted;
+pub mod crowd;
 pub mod daemon;
 pub mod env;
 pub mod gate;
 pub mod http;
 pub mod install;
+pub mod left;
+pub mod loader_takeover;
 pub mod look;
 pub mod probes;
 pub mod process;

@@ -44,6 +44,15 @@ pub fn has_thread(pid: i32, name: &str) -> bool {
     names.any(|comm| comm.trim() == name)
 }
 
+/// The ids of its threads, the first one first.
+pub fn threads(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut ids: Vec<i32> =
+        threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).collect();
+    ids.sort_by_key(|id| (*id != pid, *id));
+    ids
+}
+
 pub fn runs(pid: i32, file: &Path) -> bool {
     fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == file)
 }

@@ -26,7 +26,7 @@ fn refused(binary: &Path, arguments: &[&str], code: i32, words: &[&str]) {
     );
     assert_eq!(finished.shell_code(), code, "{shown}");
     let lines: Vec<&str> = finished.stderr.lines().collect();
-    assert!(lines.iter().all(|line| !line.contains("panicked")), "{shown}");
+    assert!(lines.iter().all(|line| !line.contains("a mistake in ctrace")), "{shown}");
     assert!(lines.first().is_some_and(|line| line.starts_with("ctrace:")), "{shown}");
     assert_eq!(lines.len(), 1, "more than one line\n{shown}");
     let message = finished.stderr.to_lowercase();

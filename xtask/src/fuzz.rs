@@ -1,5 +1,5 @@
-//! A short run of the fuzz targets of ctrace-core, from their corpus. `cargo fuzz run NAME` in
-//! probe-user/core/fuzz goes on for as long as one likes.
+//! A short run of the fuzz targets, from their corpus. `cargo fuzz run NAME` in their folder goes on
+//! for as long as one likes.
 
 use crate::machine::which;
 use crate::summary::{Counts, Outcome};
@@ -7,7 +7,17 @@ use crate::{paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
-const TARGETS: [&str; 4] = ["marker_buffers", "recording", "records", "report_facts"];
+/// A folder, its targets, and how long inputs may be.
+type Crate = (&'static str, &'static [&'static str], u32);
+
+const CRATES: [Crate; 2] = [
+    (
+        "probe-user/core/fuzz",
+        &["exports", "marker_buffers", "recording", "records", "report_facts"],
+        4096,
+    ),
+    ("probe-user/fuzz", &["list", "names"], 65_536),
+];
 const SECONDS: u32 = 20;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
@@ -22,27 +32,37 @@ pub(crate) fn run() -> Result<(Outcome, Counts)> {
         let why = "libFuzzer is built with g++, which is not installed".to_owned();
         return Ok((Outcome::Skipped(why), Counts::default()));
     }
-    let (folder, target) =
-        (paths::root().join("probe-user/core/fuzz"), paths::target().join("fuzz"));
-    let mut build = paths::cargo();
-    build.args(["build", "--release", "--locked", "--target", TRIPLE]).current_dir(&folder);
-    build.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", FLAGS);
-    progress::must("build the fuzz targets", &mut build)?;
-    let fuzz = |name: &str| {
+    let target = paths::target().join("fuzz");
+    for (folder, ..) in CRATES {
+        let mut build = paths::cargo();
+        build.args(["build", "--release", "--locked", "--target", TRIPLE]);
+        build.current_dir(paths::root().join(folder)).env("CARGO_TARGET_DIR", &target);
+        // What is fuzzed needs no eBPF programs.
+        build.env("RUSTFLAGS", FLAGS).env("CTRACE_BPF_CARGO", "none");
+        progress::must(&format!("build the fuzz targets of {folder}"), &mut build)?;
+    }
+    let fuzz = |folder: &str, name: &str, longest: u32| {
         let found = target.join("found").join(name);
         std::fs::create_dir_all(&found)?;
         let mut fuzz = Command::new(target.join(TRIPLE).join("release").join(name));
+        let corpus = paths::root().join(folder).join("corpus").join(name);
         // What it writes stays out of the repository.
-        fuzz.arg(&found).arg(folder.join("corpus").join(name)).current_dir(&target);
-        fuzz.args(["-rss_limit_mb=512", "-max_len=4096", "-timeout=10", "-print_final_stats=1"]);
-        progress::must(&format!("fuzz {name}"), fuzz.arg(format!("-max_total_time={SECONDS}")))
+        fuzz.arg(&found).arg(corpus).current_dir(&target);
+        fuzz.args(["-rss_limit_mb=512", "-timeout=10", "-print_final_stats=1"]);
+        fuzz.arg(format!("-max_len={longest}")).arg(format!("-max_total_time={SECONDS}"));
+        progress::must(&format!("fuzz {name}"), &mut fuzz)
+    };
+    let all = || {
+        let of = |(folder, names, longest): Crate| names.iter().map(move |n| (folder, *n, longest));
+        CRATES.into_iter().flat_map(of)
     };
     std::thread::scope(|scope| {
-        let running = TARGETS.map(|name| scope.spawn(move || fuzz(name)));
+        let start = |(folder, name, longest)| scope.spawn(move || fuzz(folder, name, longest));
+        let running: Vec<_> = all().map(start).collect();
         running.into_iter().try_for_each(|run| match run.join() {
             Ok(result) => result.map(drop),
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })?;
-    Ok((Outcome::Passed, Counts { passed: TARGETS.len(), ..Counts::default() }))
+    Ok((Outcome::Passed, Counts { passed: all().count(), ..Counts::default() }))
 }

@@ -40,6 +40,8 @@ const GROUPS: &[&[(&str, Run)]] = &[
         ("vm-test on 6.12", |_| vm_test(|| vm::run("6.12", &[]))),
         ("service under systemd", |_| vm_test(vm::service::run)),
     ],
+    // They kill ctrace, fill what can be filled, and leave little memory: others would suffer.
+    &[("attacks", attacks)],
 ];
 
 fn all() -> impl Iterator<Item = &'static (&'static str, Run)> {
@@ -219,13 +221,47 @@ fn release_build(_: &Options) -> Result<(Outcome, Counts)> {
     Ok(PASSED)
 }
 
+/// What the files of live tests begin with that do what an attacker would.
+const ATTACK: &str = "attack_";
+
 fn live_tests(_: &Options) -> Result<(Outcome, Counts)> {
     // Without root or BPF the harness's own tests still run; the live ones skip themselves.
+    let names = live_test_names()?;
+    let others = names.iter().filter(|name| !name.starts_with(ATTACK));
+    let chosen = others.flat_map(|name| ["--test", name]);
+    run_live("live tests", ["--lib", "--bins"].into_iter().chain(chosen))
+}
+
+fn attacks(_: &Options) -> Result<(Outcome, Counts)> {
+    let names = live_test_names()?;
+    let attacks = names.iter().filter(|name| name.starts_with(ATTACK));
+    run_live("attacks", attacks.flat_map(|name| ["--test", name]))
+}
+
+/// Of the package's files of tests.
+fn live_test_names() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(paths::root().join("tests/tests"))? {
+        let path = entry?.path();
+        let is_test =
+            path.extension().is_some_and(|ext| ext == "rs") || path.join("main.rs").exists();
+        if let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_test) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn run_live<'a>(
+    stage: &str,
+    chosen: impl IntoIterator<Item = &'a str>,
+) -> Result<(Outcome, Counts)> {
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--package", "ctrace-tests", "--no-fail-fast"]);
-    command.env("CTRACE_BIN", paths::ctrace());
-    let done = progress::run("live tests", &mut command)?;
-    tell_skips("live tests", &done);
+    command.args(chosen).env("CTRACE_BIN", paths::ctrace());
+    let done = progress::run(stage, &mut command)?;
+    tell_skips(stage, &done);
     judge(&done)
 }
 
@@ -286,6 +322,15 @@ mod tests {
         let shown = failures(output);
         assert!(shown.contains("wrong") && !shown.contains("running"), "{shown}");
         assert!(!shown.contains("error 5"), "{shown}");
+    }
+
+    /// Each file of live tests is in one of the two stages, and named as cargo does.
+    #[test]
+    fn live_tests_are_found() {
+        let names = live_test_names().expect("there are some");
+        for name in ["attack_daemon", "attack_limits", "daemon_control", "tools"] {
+            assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+        }
     }
 
     #[test]

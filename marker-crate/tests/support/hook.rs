@@ -54,13 +54,24 @@ fn patch(site: u64, to: u64) {
 extern "C" fn on_flush(buffer: *const Page) {
     let index = used().fetch_add(1, Relaxed);
     assert!(index < PAGES);
-    // SAFETY: `index` is below the number of pages and only ours; the buffer is given by the site.
-    unsafe { PLACE.load(Relaxed).add(1 + index).write_volatile(buffer.read_volatile()) };
+    // SAFETY: the buffer is given by the site.
+    let mut copy = unsafe { buffer.read_volatile() };
+    let magic = std::mem::take(&mut copy.0[0]);
+    // SAFETY: `index` is below the number of pages and only ours.
+    unsafe { PLACE.load(Relaxed).add(1 + index).write_volatile(copy) };
+    // Other processes read the page: its magic comes last and says that the copy is whole.
+    magic_of(1 + index).store(magic, Release);
     let meanwhile = MEANWHILE.load(Relaxed);
     if meanwhile != 0 {
         // SAFETY: a test put such a function there.
         unsafe { std::mem::transmute::<usize, fn(*const Page)>(meanwhile)(buffer) };
     }
+}
+
+fn magic_of(index: usize) -> &'static AtomicU64 {
+    assert!(index <= PAGES);
+    // SAFETY: a page of the place, which is never unmapped; its first word is aligned.
+    unsafe { AtomicU64::from_ptr(PLACE.load(Relaxed).add(index).cast()) }
 }
 
 extern "C" fn on_register(buffer: *const Page) {
@@ -77,10 +88,12 @@ pub(crate) fn registered() -> u64 {
 }
 
 /// The pages flushed until now, from the one with this number, as far as `wanted` by their thread.
+/// A page that another process is just copying is left out.
 pub(crate) fn flushed(first: usize, wanted: impl Fn(u32) -> bool) -> Vec<Page> {
     let place = PLACE.load(Relaxed);
-    let pages = (first + 1..=flushed_count()).filter_map(|index| {
-        // SAFETY: that many pages were written, or are about to be.
+    let is_whole = |index: &usize| magic_of(*index).load(Acquire) != 0;
+    let pages = (first + 1..=flushed_count()).filter(is_whole).filter_map(|index| {
+        // SAFETY: the page was written, and nobody writes it again.
         let page = unsafe { place.add(index) };
         // SAFETY: likewise; a thread's number lies there.
         let tid = unsafe { page.cast::<u32>().add(4).read_volatile() };

@@ -26,7 +26,7 @@ pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,
     SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,
 };
-pub use traced::{TRACED, TRACED_HELD, TRACED_LAUNCHED};
+pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
 pub const WIRE_VERSION: u32 = 2;

@@ -6,5 +6,10 @@ pub const TRACED: u8 = 1;
 /// its later programs are held.
 pub const TRACED_LAUNCHED: u8 = 2;
 /// It stops before the first instruction of the new program, until user space has put its probes
-/// in place and continues it. `arg1` of the Exec record is 1 then.
+/// in place and continues it. While nobody does that, it goes on at once, see [`HEARTBEAT_NANOS`].
+/// `arg1` of the Exec record is 1 then.
 pub const TRACED_HELD: u8 = 3;
+
+/// User space writes the time into the map `HEARTBEAT`, several times in this many nanoseconds. When
+/// the last time is longer ago, nobody is there who would continue a process.
+pub const HEARTBEAT_NANOS: u64 = 2_000_000_000;

@@ -107,7 +107,7 @@ impl Engine {
         Self {
             order: Order::new(config.rings),
             tracker,
-            markers: Markers::default(),
+            markers: Markers::new(config.rings),
             rings: config.rings,
             lost_events: 0,
             lost_marks: 0,
@@ -169,6 +169,12 @@ impl Engine {
     /// the events of markers up to there can find their times.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         self.markers.sample(sample, through, into_lanes(&mut self.order, self.rings));
+    }
+
+    /// How often a marker buffer told of more events than can have been written: what is lost with them
+    /// is not known.
+    pub fn implausible_counts(&self) -> u64 {
+        self.markers.implausible_counts()
     }
 
     /// Where functions are from, for a recording.

@@ -38,15 +38,25 @@ impl Buffers {
         Ok(())
     }
 
-    /// The buffers of which batches were dropped since the last time: how many events each had seen
-    /// with the last of them.
-    pub(super) fn take_cut_off(&self) -> Result<Vec<(BufferId, u64)>, BpfError> {
+    /// Buffers of which batches were dropped since the last time, up to so many: how many events each
+    /// had seen with the last of them. A target may drop them faster than they are taken.
+    pub(super) fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
         let map = self.cut_off.as_fd();
         let failed = |source| BpfError::Map { what: "dropped batches", source };
+        let mut keys: Vec<BufferKey> = Vec::new();
+        while keys.len() < most
+            && let Some(key) = sys::map_next_key(map, keys.last().copied()).map_err(failed)?
+        {
+            keys.push(key);
+        }
         let mut taken = Vec::new();
-        while let Some(key) = sys::map_first_key::<BufferKey>(map).map_err(failed)? {
+        for key in keys {
             let mut events = [0];
-            sys::map_lookup(map, key, &mut events).map_err(failed)?;
+            match sys::map_lookup(map, key, &mut events) {
+                // Told twice, as the last one before it was gone.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => continue,
+                looked_up => looked_up.map_err(failed)?,
+            }
             sys::map_delete(map, key).map_err(failed)?;
             let id = BufferId { pid: Pid(key.pid as u32), address: key.address };
             taken.push((id, events[0]));
@@ -86,25 +96,35 @@ mod tests {
 
     #[test]
     fn dropped_batches_are_taken_once() {
-        let mut left = vec![(3, 0x1000, 252), (4, 0x2000, 60)];
+        let mut left = vec![(3, 0x1000, 252), (4, 0x2000, 60), (5, 0x3000, 61)];
         let _fake = fake::Fake::new(move |call| {
             let Syscall::Bpf { command, attr } = call else { panic!("no map") };
-            let Some(&(pid, address, events)) = left.last() else {
-                return fake::error(libc::ENOENT);
-            };
-            // SAFETY: the caller's key or value.
-            unsafe {
-                match command {
-                    4 => *(attr.get_u64(16) as *mut BufferKey) = BufferKey { pid, address },
-                    1 => *(attr.get_u64(16) as *mut u64) = events,
-                    _ => drop(left.pop()),
-                }
+            let key = attr.get_u64(8) as *const BufferKey;
+            // SAFETY: the caller's key, if there is one.
+            let pid = (!key.is_null()).then(|| unsafe { (*key).pid });
+            let place = left.iter().position(|entry| Some(entry.0) == pid);
+            if *command == 4 {
+                let next = place.map_or(0, |place| place + 1);
+                let Some(&(pid, address, _)) = left.get(next) else {
+                    return fake::error(libc::ENOENT);
+                };
+                // SAFETY: the caller's key.
+                unsafe { *(attr.get_u64(16) as *mut BufferKey) = BufferKey { pid, address } };
+                return Ok(0);
+            }
+            let Some(place) = place else { return fake::error(libc::ENOENT) };
+            match *command {
+                // SAFETY: the caller's value.
+                1 => unsafe { *(attr.get_u64(16) as *mut u64) = left[place].2 },
+                _ => drop(left.remove(place)),
             }
             Ok(0)
         });
         let id = |pid, address| BufferId { pid: Pid(pid), address };
-        let expected = [(id(4, 0x2000), 60), (id(3, 0x1000), 252)];
-        assert_eq!(buffers().take_cut_off().unwrap(), expected);
+        let expected = [(id(3, 0x1000), 252), (id(4, 0x2000), 60)];
+        assert_eq!(buffers().take_cut_off(2).unwrap(), expected);
+        assert_eq!(buffers().take_cut_off(2).unwrap(), [(id(5, 0x3000), 61)]);
+        assert_eq!(buffers().take_cut_off(2).unwrap(), []);
     }
 
     #[test]

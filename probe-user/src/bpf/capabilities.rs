@@ -1,4 +1,6 @@
-//! Which rights this process has, of those that tracing takes.
+//! Which rights this process has, and which of them each use takes.
+//!
+//! What suffices was measured on Linux 6.18, as a user without any other right: see [`Use::needs`].
 
 use serde::Serialize;
 use std::{fmt, fs};
@@ -12,20 +14,35 @@ pub enum Capability {
     /// Attach programs and read kernel memory from them.
     #[serde(rename = "CAP_PERFMON")]
     Perfmon,
-    /// Look into other users' processes: /proc/PID/exe and /proc/PID/map_files.
+    /// Look into other users' processes: /proc/PID/exe, /proc/PID/maps and their memory.
     #[serde(rename = "CAP_SYS_PTRACE")]
     SysPtrace,
-    /// Attach to many places with one link, and all of the above.
+    /// Read /proc/PID/pagemap of other users' processes.
+    #[serde(rename = "CAP_DAC_READ_SEARCH")]
+    DacReadSearch,
+    /// Give a socket to root's group.
+    #[serde(rename = "CAP_CHOWN")]
+    Chown,
+    /// Stands for `CAP_BPF` and `CAP_PERFMON`; nothing needs it.
     #[serde(rename = "CAP_SYS_ADMIN")]
     SysAdmin,
 }
 
 impl Capability {
-    const ALL: [Self; 4] = [Self::Bpf, Self::Perfmon, Self::SysPtrace, Self::SysAdmin];
+    const ALL: [Self; 6] = [
+        Self::Bpf,
+        Self::Perfmon,
+        Self::SysPtrace,
+        Self::DacReadSearch,
+        Self::Chown,
+        Self::SysAdmin,
+    ];
 
     /// Its number in the kernel.
     const fn bit(self) -> u32 {
         match self {
+            Self::Chown => 0,
+            Self::DacReadSearch => 2,
             Self::SysPtrace => 19,
             Self::SysAdmin => 21,
             Self::Perfmon => 38,
@@ -40,9 +57,68 @@ impl fmt::Display for Capability {
             Self::Bpf => "CAP_BPF",
             Self::Perfmon => "CAP_PERFMON",
             Self::SysPtrace => "CAP_SYS_PTRACE",
+            Self::DacReadSearch => "CAP_DAC_READ_SEARCH",
+            Self::Chown => "CAP_CHOWN",
             Self::SysAdmin => "CAP_SYS_ADMIN",
         })
     }
+}
+
+/// Something that ctrace is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// `run`, and `attach`, `record`, `top` and `doctor --heal` on processes of one's own, with markers
+    /// or without.
+    OwnProcesses,
+    /// `list -p` on those of other users.
+    ListOthers,
+    /// `attach`, `record` and `top` on those of other users.
+    TraceOthers,
+    /// `daemon`.
+    Daemon,
+    /// `doctor --heal` on those of other users, and the same when attaching to them.
+    HealOthers,
+}
+
+impl Use {
+    const ALL: [Self; 5] =
+        [Self::OwnProcesses, Self::ListOthers, Self::TraceOthers, Self::Daemon, Self::HealOthers];
+
+    /// The least that suffices. Nothing is needed to list files, and one's own processes.
+    const fn needs(self, is_root: bool) -> &'static [Capability] {
+        use Capability::{Bpf, Chown, DacReadSearch, Perfmon, SysPtrace};
+        match self {
+            Self::OwnProcesses => &[Bpf, Perfmon],
+            Self::ListOthers => &[SysPtrace],
+            Self::TraceOthers => &[Bpf, Perfmon, SysPtrace],
+            // Its socket belongs to root's group, or to the one that the configuration names.
+            Self::Daemon if is_root => &[Bpf, Perfmon, SysPtrace],
+            Self::Daemon => &[Bpf, Perfmon, SysPtrace, Chown],
+            Self::HealOthers => &[Bpf, Perfmon, SysPtrace, DacReadSearch],
+        }
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OwnProcesses => "own processes",
+            Self::ListOthers => "list -p, others'",
+            Self::TraceOthers => "trace others'",
+            Self::Daemon => "daemon",
+            Self::HealOthers => "heal others'",
+        })
+    }
+}
+
+/// What a use takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Needs {
+    #[serde(rename = "use")]
+    pub of: Use,
+    pub needs: &'static [Capability],
+    pub missing: Vec<Capability>,
 }
 
 /// The effective rights of this process.
@@ -51,49 +127,74 @@ pub struct Capabilities {
     pub held: Vec<Capability>,
     /// What tracing other users' processes would still need.
     pub missing: Vec<Capability>,
+    pub uses: Vec<Needs>,
 }
 
 impl Capabilities {
     pub fn of_this_process() -> Self {
-        Self::parse(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+        let is_root = rustix::process::geteuid().is_root();
+        Self::parse(&fs::read_to_string("/proc/self/status").unwrap_or_default(), is_root)
     }
 
     /// From the text of /proc/PID/status.
-    fn parse(status: &str) -> Self {
+    fn parse(status: &str, is_root: bool) -> Self {
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         let bits = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-        let has = |capability: Capability| bits >> capability.bit() & 1 != 0;
-        let implied = |capability| {
-            has(Capability::SysAdmin) && matches!(capability, Capability::Bpf | Capability::Perfmon)
+        let holds = |capability: Capability| bits >> capability.bit() & 1 != 0;
+        let may = |capability| {
+            holds(capability)
+                || holds(Capability::SysAdmin)
+                    && matches!(capability, Capability::Bpf | Capability::Perfmon)
         };
-        let (held, missing): (Vec<_>, Vec<_>) =
-            Capability::ALL.into_iter().partition(|&capability| has(capability));
-        Self { held, missing: missing.into_iter().filter(|&c| !implied(c)).collect() }
+        let missing = |of: Use| -> Vec<_> {
+            of.needs(is_root).iter().copied().filter(|&capability| !may(capability)).collect()
+        };
+        let needs = |of: Use| Needs { of, needs: of.needs(is_root), missing: missing(of) };
+        Self {
+            held: Capability::ALL.into_iter().filter(|&capability| holds(capability)).collect(),
+            missing: missing(Use::TraceOthers),
+            uses: Use::ALL.map(needs).into(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Capability::*, *};
 
     #[test]
     fn root_has_them_all() {
-        let all = Capabilities::parse("Name:\tx\nCapEff:\t000001ffffffffff\n");
+        let all = Capabilities::parse("Name:\tx\nCapEff:\t000001ffffffffff\n", true);
         assert_eq!(all.held, Capability::ALL);
-        assert_eq!(all.missing, []);
+        assert!(all.missing.is_empty() && all.uses.iter().all(|of| of.missing.is_empty()));
     }
 
     #[test]
     fn a_user_has_none() {
-        let none = Capabilities::parse("CapEff:\t0000000000000000\n");
-        assert_eq!((none.held, none.missing), (vec![], Capability::ALL.to_vec()));
-        assert_eq!(Capabilities::parse("").missing, Capability::ALL);
+        let none = Capabilities::parse("CapEff:\t0000000000000000\n", false);
+        assert_eq!((none.held, none.missing), (vec![], vec![Bpf, Perfmon, SysPtrace]));
+        assert_eq!(Capabilities::parse("", false).missing, [Bpf, Perfmon, SysPtrace]);
     }
 
     #[test]
-    fn sys_admin_stands_for_bpf_and_perfmon() {
-        let admin = Capabilities::parse("CapEff:\t0000000000200000\n");
-        assert_eq!(admin.held, [Capability::SysAdmin]);
-        assert_eq!(admin.missing, [Capability::SysPtrace]);
+    fn sys_admin_stands_for_bpf_and_perfmon_and_is_not_needed() {
+        let admin = Capabilities::parse("CapEff:\t0000000000200000\n", false);
+        assert_eq!((admin.held, admin.missing), (vec![SysAdmin], vec![SysPtrace]));
+        // CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
+        let least = Capabilities::parse("CapEff:\t000000c000080000\n", false);
+        assert_eq!((least.held, least.missing), (vec![Bpf, Perfmon, SysPtrace], vec![]));
+    }
+
+    #[test]
+    fn each_use_says_what_it_lacks() {
+        let missing = |is_root| {
+            let held = Capabilities::parse("CapEff:\t000000c000080000\n", is_root);
+            held.uses.into_iter().map(|of| (of.of, of.missing)).collect::<Vec<_>>()
+        };
+        let user = missing(false);
+        assert_eq!(user[2], (Use::TraceOthers, vec![]));
+        assert_eq!(user[3], (Use::Daemon, vec![Chown]));
+        assert_eq!(user[4], (Use::HealOthers, vec![DacReadSearch]));
+        assert_eq!(missing(true)[3], (Use::Daemon, vec![]));
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that can go wrong at the kernel door, in one line each, with what to do about it.
 
 use super::{Capability, LinkKind};
-use std::{fmt, io, path::PathBuf};
+use std::{fmt, io, path::PathBuf, time::Duration};
 use thiserror::Error;
 
 /// `ENOTSUPP` of the kernel's own, which libc does not know: an instruction uprobes cannot replace.
@@ -68,6 +68,13 @@ pub enum BpfError {
     TooManySites { sites: usize, limit: usize },
 
     #[error(
+        "{} is not traced: {done} of {sites} probes took {:.1} s to place, and all would block new \
+         processes of this machine for too long; other processes map this file very often: end those, \
+         or choose fewer functions (-f)", .path.display(), .taken.as_secs_f64()
+    )]
+    TooSlow { path: PathBuf, sites: usize, done: usize, taken: Duration },
+
+    #[error(
         "{sites} places need {sites} perf-event links, and the kernel takes about 0.1 s to remove \
          each one ({seconds} s at the end); select at most {limit}, use --force, or use Linux 6.6 \
          or later, which needs only one link"
@@ -88,6 +95,17 @@ pub enum BpfError {
 
     #[error("the kernel did not remove the probes: {source}; they go when ctrace ends")]
     Detach { source: io::Error },
+
+    #[error("cannot start the guard process, which keeps the probes: {source}")]
+    NoGuard { source: io::Error },
+
+    #[error(
+        "the guard process, which keeps the probes, was killed: the kernel has taken all probes away"
+    )]
+    GuardGone,
+
+    #[error("ctrace is ending")]
+    Leaving,
 
     #[error("too many indirect jumps ({needed}, at most {limit}); select fewer functions")]
     TooManyJumps { needed: usize, limit: usize },
@@ -127,7 +145,7 @@ fn at(place: &Option<u64>) -> String {
 
 fn creation_hint(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
-        Some(libc::ENOMEM) => "; make the rings smaller",
+        Some(libc::ENOMEM) => "; make the rings smaller, or raise `ulimit -v`",
         Some(libc::EMFILE) => "; raise the limit of open files (ulimit -n)",
         Some(libc::EINVAL) => "; ctrace needs Linux 5.15 or later",
         _ => "",

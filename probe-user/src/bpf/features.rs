@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::{
     fs, io,
     os::fd::{AsFd as _, OwnedFd},
+    path::Path,
     process,
     sync::atomic::AtomicU16,
 };
@@ -54,6 +55,8 @@ pub struct Features {
     pub process_ids: Support,
     /// The mode of kernel lockdown, where there is one.
     pub lockdown: Option<String>,
+    /// Whether that could be found out.
+    pub lockdown_is_known: bool,
     /// The kernel's own type information.
     pub btf: Support,
     pub ring_buffer: Support,
@@ -97,6 +100,7 @@ impl Features {
                 super::pid_namespace::require_initial().map_err(|e| e.to_string()),
             ),
             lockdown: lockdown(),
+            lockdown_is_known: lockdown_is_known(Path::new(SECURITY)),
             btf: Support::from(super::btf::Offsets::of_running_kernel().map_err(|e| e.to_string())),
             ring_buffer: Support::from(rings::try_out().map_err(|e| reason(&e))),
             semaphores: on_link(AttachType::UprobeMulti, true),
@@ -123,9 +127,19 @@ pub(super) fn knows(kind: LinkKind) -> bool {
     }
 }
 
+const SECURITY: &str = "/sys/kernel/security";
+
 /// The mode in brackets, unless it is `none`.
 pub(super) fn lockdown() -> Option<String> {
-    parse_lockdown(&fs::read_to_string("/sys/kernel/security/lockdown").ok()?)
+    parse_lockdown(&fs::read_to_string(Path::new(SECURITY).join("lockdown")).ok()?)
+}
+
+/// A kernel without lockdown has no such file; but neither is there one where securityfs is not mounted.
+fn lockdown_is_known(security: &Path) -> bool {
+    match fs::read_to_string(security.join("lockdown")) {
+        Ok(_) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound && security.join("lsm").exists(),
+    }
 }
 
 fn parse_lockdown(modes: &str) -> Option<String> {

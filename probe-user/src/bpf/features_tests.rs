@@ -73,3 +73,14 @@ fn a_machine_that_can_do_nothing_says_why() {
     assert_eq!(features.nop, Nop::Emulated);
     serde_json::to_string(&features).unwrap();
 }
+
+#[test]
+fn lockdown_is_unknown_where_securityfs_is_not_mounted() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(!lockdown_is_known(dir.path()));
+    fs::write(dir.path().join("lsm"), "capability").unwrap();
+    assert!(lockdown_is_known(dir.path()), "a kernel without it");
+    fs::remove_file(dir.path().join("lsm")).unwrap();
+    fs::write(dir.path().join("lockdown"), "[none] integrity").unwrap();
+    assert!(lockdown_is_known(dir.path()));
+}

@@ -2,22 +2,24 @@
 
 use super::{
     BpfError,
+    keeper::Keeper,
     link::{Attachment, LinkKind, Request, Role, Site},
     multi,
     sys::AttachType,
 };
 use ctrace_core::units::Pid;
-use std::{path::Path, sync::Arc};
+use std::{os::fd::AsFd as _, path::Path};
 
 /// Puts a session link on the places whose program returns at once, at entry and at return. For
 /// benchmarks: nothing is reported.
 pub fn attach_nothing(path: &Path, pid: Pid, sites: &[Site]) -> Result<Attachment, BpfError> {
     let (attach, kind) = (AttachType::UprobeSession, LinkKind::Session);
     let request = Request { path, pid: Some(pid.0), role: Role::Function, sites, force: false };
+    let keeper = Keeper::of_this_process()?;
     let program = multi::empty_program(attach).map_err(|source| {
         BpfError::permission("load an empty program", &source).unwrap_or_else(|| kind.unsupported())
     })?;
-    let link = multi::link_loaded(Arc::new(program), false, attach, kind, &request)?;
+    let link = multi::link_loaded(&keeper, program.as_fd(), false, attach, kind, &request)?;
     Ok(Attachment::new(Role::Function, kind, sites.len(), vec![link]))
 }
 

@@ -6,7 +6,10 @@ use super::{
     control::{Control, Traced},
     cpus::Cpus,
     features,
+    guard::GuardDeath,
+    heartbeat::Heartbeat,
     jumps::Jumps,
+    keeper::Keeper,
     layout::Layout,
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     loader::{Settings, load_maps, map_fds, take_map},
@@ -42,6 +45,8 @@ pub struct Config {
 pub struct Kernel {
     ebpf: aya::Ebpf,
     programs: Programs,
+    keeper: Keeper,
+    heartbeat: Heartbeat,
     control: Control,
     jumps: Mutex<Jumps>,
     buffers: Buffers,
@@ -58,6 +63,8 @@ impl Kernel {
     /// Traced processes are watched from now on.
     pub fn load(config: &Config) -> Result<Self, BpfError> {
         let bytes = object::bytes()?;
+        // Its process starts while the programs are loaded.
+        let keeper = Keeper::of_this_process()?;
         let cpus = Cpus::read()?;
         let layout = Layout::new(cpus.online.len(), config.ring_bytes)?;
         let filters_in_programs =
@@ -75,10 +82,13 @@ impl Kernel {
         let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
+        let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
         Ok(Self {
             ebpf,
             programs,
+            keeper,
+            heartbeat,
             control,
             jumps: Mutex::new(jumps),
             buffers,
@@ -101,8 +111,10 @@ impl Kernel {
     }
 
     /// As [`Self::trace_process`] for a process that is about to execute the command whose probes are in place. From
-    /// its next exec on it stops before each new program, until it gets SIGCONT.
+    /// its next exec on it stops before each new program, until it gets SIGCONT: as long as this
+    /// process is there and runs.
     pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
+        self.heartbeat.start()?;
         self.control.trace(pid.0, TRACED_LAUNCHED)
     }
 
@@ -124,8 +136,8 @@ impl Kernel {
 
     /// Marker buffers of which batches were dropped since the last time: how many events each had
     /// seen with the last of them.
-    pub fn take_cut_off(&self) -> Result<Vec<(BufferId, u64)>, BpfError> {
-        self.buffers.take_cut_off()
+    pub fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
+        self.buffers.take_cut_off(most)
     }
 
     /// Puts probes on the file that `path` opens, all or none. `path` may lead through /proc
@@ -143,7 +155,15 @@ impl Kernel {
     ) -> Result<Attachment, BpfError> {
         let pid = pid.map(|pid| pid.0).filter(|_| !self.filters_in_programs);
         let request = Request { path, pid, role, sites, force };
-        link::attach(&self.programs, &self.known_links, &request, choice)
+        link::attach(&self.keeper, &self.programs, &self.known_links, &request, choice)
+    }
+
+    /// What tells that all probes are gone, because the guard has died.
+    pub fn guard_death(&self) -> GuardDeath {
+        match &self.keeper {
+            Keeper::Guard(guard) => guard.death(),
+            Keeper::Itself => GuardDeath::never(),
+        }
     }
 
     /// One ring for each CPU that is online.

@@ -9,18 +9,17 @@
 use super::{
     BpfError,
     error::ENOTSUPP,
+    in_parts,
+    keeper::{Keeper, Kept},
     multi, perf,
     programs::{Program, Programs},
-    sys::{self, AttachType},
+    sys::AttachType,
 };
 use ctrace_common::Cookie;
 use serde::Serialize;
 use std::{
-    ffi::CString,
     fmt, fs, io,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -118,11 +117,6 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    pub(super) fn c_path(&self) -> Result<CString, BpfError> {
-        CString::new(self.path.as_os_str().as_bytes())
-            .map_err(|_| BpfError::NoFile { path: self.path.to_owned() })
-    }
-
     /// The kernel's refusal, in terms of what was asked, and of the place to blame if it is known.
     pub(super) fn refusal(
         &self,
@@ -143,6 +137,8 @@ impl Request<'_> {
                 };
             }
             Some(libc::ENOENT) => return BpfError::NoFile { path: path() },
+            Some(libc::EOWNERDEAD) => return BpfError::GuardGone,
+            Some(libc::ECANCELED) => return BpfError::Leaving,
             Some(libc::EBADF | libc::EISDIR) => return BpfError::NotAFile { path: path() },
             Some(libc::E2BIG) => {
                 return BpfError::TooManySites { sites: self.sites.len(), limit: SITES_LIMIT };
@@ -159,6 +155,10 @@ impl Request<'_> {
             }
             Some(libc::ENOMEM | libc::ENOSPC) => "the kernel is out of memory for probes",
             Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+            // The guard answers so, too.
+            Some(libc::EAGAIN) => {
+                "no thread can be started for them; raise `ulimit -u`, or the control group's limit"
+            }
             Some(libc::EIO) => "the file cannot be read, or the place lies behind its end",
             _ => "run `ctrace doctor` to see what this kernel can do",
         };
@@ -173,6 +173,7 @@ pub(super) trait Support {
 
 /// Attaches all of `request` or nothing.
 pub(super) fn attach(
+    keeper: &Keeper,
     programs: &Programs,
     support: &impl Support,
     request: &Request<'_>,
@@ -183,22 +184,21 @@ pub(super) fn attach(
         return Err(BpfError::TooManySites { sites, limit: SITES_LIMIT });
     }
     let kind = choose(support, request.role, choice)?;
-    let links = match (kind, request.role) {
-        _ if sites == 0 => Vec::new(),
-        (LinkKind::Session, _) => {
-            let attach = AttachType::UprobeSession;
-            vec![multi::link(programs, Program::Session, attach, kind, request)?]
+    let (attach, programs_of) = match kind {
+        LinkKind::Session => (AttachType::UprobeSession, &[Program::Session][..]),
+        LinkKind::Multi => (AttachType::UprobeMulti, programs_of(request.role)),
+        LinkKind::Perf => {
+            let links = perf::link(keeper, programs, programs_of(request.role), request)?;
+            return Ok(Attachment::new(request.role, kind, sites, links));
         }
-        (LinkKind::Multi, role) => {
-            let attach = AttachType::UprobeMulti;
-            let mut links = Vec::new();
-            for &program in programs_of(role) {
-                links.push(multi::link(programs, program, attach, kind, request)?);
-            }
-            links
-        }
-        (LinkKind::Perf, role) => perf::link(programs, programs_of(role), request)?,
     };
+    let mut links = Vec::new();
+    for &program in programs_of {
+        links.extend(in_parts::place(request.path, request.sites, |sites| {
+            let part = Request { sites, ..*request };
+            multi::link(keeper, programs, program, attach, kind, &part)
+        })?);
+    }
     Ok(Attachment::new(request.role, kind, sites, links))
 }
 
@@ -229,12 +229,6 @@ const fn programs_of(role: Role) -> &'static [Program] {
     }
 }
 
-/// One link in the kernel and the program that it runs.
-pub(super) struct Link {
-    pub(super) fd: OwnedFd,
-    pub(super) _program: Arc<OwnedFd>,
-}
-
 /// Probes in place. Dropping it removes them, as does the end of this process.
 #[must_use = "dropping it removes the probes"]
 pub struct Attachment {
@@ -242,11 +236,11 @@ pub struct Attachment {
     kind: LinkKind,
     sites: usize,
     /// In the order of attaching.
-    links: Vec<Link>,
+    links: Vec<Kept>,
 }
 
 impl Attachment {
-    pub(super) fn new(role: Role, kind: LinkKind, sites: usize, links: Vec<Link>) -> Self {
+    pub(super) fn new(role: Role, kind: LinkKind, sites: usize, links: Vec<Kept>) -> Self {
         Self { role, kind, sites, links }
     }
 
@@ -263,6 +257,22 @@ impl Attachment {
         self.sites
     }
 
+    /// Removes the probes of all at once. While a link is closed the kernel waits until no return
+    /// probe is being taken, which may never come while another link still has some. This takes no
+    /// thread, since there may be none to be had.
+    pub fn detach_all(mut attachments: Vec<Self>) -> Vec<BpfError> {
+        Self::begin_to_detach(&mut attachments);
+        attachments.into_iter().filter_map(|attachment| attachment.detach().err()).collect()
+    }
+
+    /// Has the guard begin with all of them.
+    pub fn begin_to_detach(attachments: &mut [Self]) {
+        // Entries before returns: the calls that are open still get theirs.
+        for link in attachments.iter_mut().flat_map(|it| it.links.iter_mut().rev()) {
+            link.begin_to_close();
+        }
+    }
+
     /// Removes the probes; says how long it took. The programs do not run any more afterwards.
     pub fn detach(mut self) -> Result<Duration, BpfError> {
         let start = Instant::now();
@@ -275,7 +285,7 @@ impl Attachment {
         let mut result = Ok(());
         // Entries before returns: the calls that are open still get theirs.
         while let Some(link) = self.links.pop() {
-            result = result.and(sys::close(link.fd));
+            result = result.and(link.close());
         }
         result
     }
@@ -291,7 +301,8 @@ impl Drop for Attachment {
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { role: _, kind, sites, links } = self;
-        write!(f, "{sites} sites by {} {kind} links", links.len())
+        let links: usize = links.iter().map(Kept::links).sum();
+        write!(f, "{sites} sites by {links} {kind} links")
     }
 }
 

@@ -12,6 +12,11 @@ use std::{
     rc::Rc,
 };
 
+/// How many links of the kernel.
+fn made(links: &[Kept]) -> usize {
+    links.iter().map(Kept::links).sum()
+}
+
 struct Knows(&'static [LinkKind]);
 
 impl Support for Knows {
@@ -82,7 +87,8 @@ fn attach_with(
     let calls = Calls::default();
     let _fake = calls.record(None);
     let sites = sites(2);
-    let attachment = attach(&Programs::fake(), support, &request(role, &sites), choice)?;
+    let attachment =
+        attach(&Keeper::Itself, &Programs::fake(), support, &request(role, &sites), choice)?;
     assert_eq!(attachment.sites(), 2);
     let kind = attachment.kind();
     attachment.detach().unwrap();
@@ -128,9 +134,15 @@ fn perf_links_attach_every_place_and_returns_first() {
     let sites = sites(2);
     let request = request(Role::Function, &sites);
     let programs = Programs::fake();
-    let links =
-        perf::link_on(&Unit::fake(), &programs, programs_of(Role::Function), &request).unwrap();
-    assert_eq!(links.len(), 4);
+    let links = perf::link_on(
+        &Unit::fake(),
+        &Keeper::Itself,
+        &programs,
+        programs_of(Role::Function),
+        &request,
+    )
+    .unwrap();
+    assert_eq!(made(&links), 4);
     assert_eq!(
         calls.take(),
         "load 0, event 1, link 41, event 1, link 41, load 0, event 0, link 41, event 0, link 41"
@@ -145,13 +157,13 @@ fn many_perf_links_need_force() {
     let mut request = request(Role::Entry, &sites);
     let programs = Programs::fake();
     let link = |request: &Request<'_>| {
-        perf::link_on(&Unit::fake(), &programs, programs_of(Role::Entry), request)
+        perf::link_on(&Unit::fake(), &Keeper::Itself, &programs, programs_of(Role::Entry), request)
     };
     let error = link(&request).err().unwrap();
     assert!(matches!(error, BpfError::TooManyPerfSites { sites: 501, seconds: 51, .. }), "{error}");
     assert_eq!(calls.take(), "");
     request.force = true;
-    assert_eq!(link(&request).unwrap().len(), sites.len());
+    assert_eq!(made(&link(&request).unwrap()), sites.len());
 }
 
 /// Attaches where the `failing`th link is refused; whether all links made before are gone.
@@ -184,12 +196,19 @@ fn is_undone(
 fn nothing_stays_half_attached() {
     for failing in 1..=2 {
         assert!(is_undone(failing, |programs, request| {
-            attach(programs, &MULTI, request, LinkChoice::Auto).map(drop)
+            attach(&Keeper::Itself, programs, &MULTI, request, LinkChoice::Auto).map(drop)
         }));
     }
     for failing in 1..=6 {
         assert!(is_undone(failing, |programs, request| {
-            perf::link_on(&Unit::fake(), programs, programs_of(Role::Function), request).map(drop)
+            perf::link_on(
+                &Unit::fake(),
+                &Keeper::Itself,
+                programs,
+                programs_of(Role::Function),
+                request,
+            )
+            .map(drop)
         }));
     }
 }
@@ -199,7 +218,8 @@ fn too_many_places_are_not_even_tried() {
     let _fake = fake::Fake::new(|_| panic!("the kernel was asked"));
     let sites = sites(SITES_LIMIT + 1);
     let request = request(Role::Entry, &sites);
-    let error = attach(&Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err();
+    let error = attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto)
+        .unwrap_err();
     assert!(matches!(error, BpfError::TooManySites { .. }), "{error}");
 }
 
@@ -207,7 +227,9 @@ fn too_many_places_are_not_even_tried() {
 fn no_places_take_no_links() {
     let _fake = fake::Fake::new(|_| panic!("the kernel was asked"));
     let request = request(Role::Function, &[]);
-    let attachment = attach(&Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap();
+    let attachment =
+        attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto)
+            .unwrap();
     assert_eq!((attachment.sites(), attachment.links.len()), (0, 0));
 }
 
@@ -216,7 +238,8 @@ fn a_path_with_a_zero_byte_is_no_file() {
     let _fake = fake::Fake::new(|_| fake::fd());
     let sites = sites(1);
     let request = Request { path: Path::new("a\0b"), ..request(Role::Entry, &sites) };
-    let error = attach(&Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err();
+    let error = attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto)
+        .unwrap_err();
     assert!(matches!(error, BpfError::NoFile { .. }), "{error}");
 }
 
@@ -224,7 +247,7 @@ fn refusal(errno: i32, pid: Option<u32>) -> BpfError {
     let _fake = Calls::default().record(Some((1, errno)));
     let sites = sites(1);
     let request = Request { pid, ..request(Role::Function, &sites) };
-    attach(&Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err()
+    attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err()
 }
 
 #[test]
@@ -267,7 +290,9 @@ fn the_place_to_blame_is_found() {
         });
         let sites = sites(100);
         let request = request(Role::Function, &sites);
-        let error = attach(&Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err();
+        let error =
+            attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto)
+                .unwrap_err();
         assert!(matches!(error, BpfError::Refused { place: Some(at), .. } if at == bad), "{error}");
         assert!(error.to_string().contains(&format!("/bin/true at offset {bad:#x} ")), "{error}");
     }

@@ -2,9 +2,11 @@
 //!
 //! [`Kernel`] loads the programs and attaches them; [`Rings`] bring the records back; [`Features`]
 //! say what this machine can do. Every system call of ours goes through `sys`, where unit tests
-//! put a fake. See `docs/wire-format.md` for what travels through the rings.
+//! put a fake. Links are made, kept and closed by the [`guard`], a process of its own. See
+//! `docs/wire-format.md` for what travels through the rings.
 #![allow(unsafe_code, reason = "system calls and shared memory have no safe interface")]
 
+mod abort;
 mod btf;
 mod buffers;
 mod capabilities;
@@ -16,9 +18,14 @@ mod diagnostics;
 mod error;
 mod features;
 mod floor;
+mod guard;
 mod heap;
+mod heartbeat;
+mod in_parts;
 mod jumps;
+mod keeper;
 mod kernel;
+mod kernel_link;
 mod layout;
 mod link;
 mod loader;
@@ -27,6 +34,7 @@ mod memory;
 mod multi;
 mod news;
 mod object;
+mod parts;
 mod perf;
 mod pid_namespace;
 mod programs;
@@ -34,8 +42,11 @@ mod release;
 mod rings;
 mod starts;
 mod sys;
+mod touch;
+mod undisturbed;
 
-pub use capabilities::{Capabilities, Capability};
+pub use abort::{Memory, end_plainly};
+pub use capabilities::{Capabilities, Capability, Needs, Use};
 pub use clock::{now, own_time, sample};
 pub use control::Traced;
 pub use cpu_clock::CpuClock;
@@ -43,6 +54,9 @@ pub use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::{Features, Nop, Support};
 pub use floor::attach_nothing;
+pub use guard::{
+    GuardDeath, Hold, Left, Owner, Sight, can_be_started, finish, hold, leave, let_go, serve,
+};
 pub use heap::{give_back, use_one_arena};
 pub use jumps::JUMPS_LIMIT;
 pub use kernel::{Config, Kernel};
@@ -54,3 +68,5 @@ pub use object::{require, toolchain};
 pub use release::Release;
 pub use rings::{Drained, Rings};
 pub use starts::Starts;
+pub use touch::{Place, Touched, touch, touches_many};
+pub use undisturbed::stay_undisturbed;

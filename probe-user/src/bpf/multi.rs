@@ -3,38 +3,41 @@
 use super::{
     BpfError,
     error::ENOTSUPP,
-    link::{Link, LinkKind, Request, Site},
+    keeper::{Keeper, Kept},
+    kernel_link::{LinkSpec, Way},
+    link::{LinkKind, Request, Site},
     programs::{Program, Programs},
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType, UprobeLink},
 };
 use std::{
     io,
     ops::Range,
-    os::fd::{AsFd as _, OwnedFd},
-    sync::Arc,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    path::Path,
 };
 
 /// Attaches `program` to all places of the request.
 pub(super) fn link(
+    keeper: &Keeper,
     programs: &Programs,
     program: Program,
     attach: AttachType,
     kind: LinkKind,
     request: &Request<'_>,
-) -> Result<Link, BpfError> {
+) -> Result<Kept, BpfError> {
     let loaded = programs.get(program, attach)?;
-    link_loaded(loaded, program == Program::Return, attach, kind, request)
+    link_loaded(keeper, loaded.as_fd(), program == Program::Return, attach, kind, request)
 }
 
 /// Attaches a program that is loaded already.
 pub(super) fn link_loaded(
-    loaded: Arc<OwnedFd>,
+    keeper: &Keeper,
+    loaded: BorrowedFd<'_>,
     at_return: bool,
     attach: AttachType,
     kind: LinkKind,
     request: &Request<'_>,
-) -> Result<Link, BpfError> {
-    let path = request.c_path()?;
+) -> Result<Kept, BpfError> {
     let sites = request.sites;
     let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
     let cookie = |site: &Site| match attach {
@@ -46,39 +49,45 @@ pub(super) fn link_loaded(
     let counts = !at_return && sites.iter().any(|site| site.ref_ctr_offset != 0);
     let ref_ctr_offsets: Vec<_> =
         if counts { sites.iter().map(|site| site.ref_ctr_offset).collect() } else { Vec::new() };
-    let link = UprobeLink {
-        attach,
-        path: &path,
+    let spec = LinkSpec {
+        way: Way::Multi(attach),
+        at_return,
+        pid: request.pid,
         offsets: &offsets,
         cookies: &cookies,
         ref_ctr_offsets: &ref_ctr_offsets,
-        at_return,
-        pid: request.pid.unwrap_or(0),
     };
-    let fd = sys::link_uprobes(loaded.as_fd(), &link)
-        .map_err(|source| request.refusal(kind, culprit(&link, &source), source))?;
-    Ok(Link { fd, _program: loaded })
+    keeper.link(loaded, request.path, &spec).map_err(|refusal| {
+        let place = culprit(keeper, attach, request.path, &spec, &refusal.source);
+        request.refusal(kind, place, refusal.source)
+    })
 }
 
 /// The first place that is to blame. The kernel does not say, so halves are tried, with a program
 /// that does nothing.
-fn culprit(link: &UprobeLink<'_>, source: &io::Error) -> Option<u64> {
+fn culprit(
+    keeper: &Keeper,
+    attach: AttachType,
+    path: &Path,
+    spec: &LinkSpec<'_>,
+    source: &io::Error,
+) -> Option<u64> {
     let blames_a_place = [libc::EINVAL, libc::EIO, libc::ENOEXEC, libc::EOPNOTSUPP, ENOTSUPP];
     if !blames_a_place.contains(&source.raw_os_error()?) {
         return None;
     }
-    let program = empty_program(link.attach).ok()?;
+    let program = empty_program(attach).ok()?;
     let refuses = |places: Range<usize>| {
-        let counts = if link.ref_ctr_offsets.is_empty() { 0..0 } else { places.clone() };
-        let half = UprobeLink {
-            offsets: &link.offsets[places.clone()],
-            cookies: &link.cookies[places],
-            ref_ctr_offsets: &link.ref_ctr_offsets[counts],
-            ..*link
+        let counts = if spec.ref_ctr_offsets.is_empty() { 0..0 } else { places.clone() };
+        let half = LinkSpec {
+            offsets: &spec.offsets[places.clone()],
+            cookies: &spec.cookies[places],
+            ref_ctr_offsets: &spec.ref_ctr_offsets[counts],
+            ..*spec
         };
-        sys::link_uprobes(program.as_fd(), &half).is_err()
+        keeper.link(program.as_fd(), path, &half).is_err()
     };
-    let mut places = 0..link.offsets.len();
+    let mut places = 0..spec.offsets.len();
     if !refuses(places.clone()) {
         return None;
     }
@@ -90,7 +99,7 @@ fn culprit(link: &UprobeLink<'_>, source: &io::Error) -> Option<u64> {
             places.start = middle;
         }
     }
-    Some(link.offsets[places.start])
+    Some(spec.offsets[places.start])
 }
 
 /// A program that does nothing.

@@ -2,11 +2,12 @@
 
 use super::{
     BpfError,
-    link::{Link, LinkKind, PERF_SITES_LIMIT, Request},
+    keeper::{Keeper, Kept},
+    kernel_link::{LinkSpec, Way},
+    link::{LinkKind, PERF_SITES_LIMIT, Request},
     programs::{Program, Programs},
-    sys::{self, AttachType, UprobeEvent},
+    sys::AttachType,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{fs, os::fd::AsFd as _, path::PathBuf};
 
 const UNIT: &str = "/sys/bus/event_source/devices/uprobe";
@@ -47,61 +48,47 @@ fn parse_bit(format: &str) -> Option<u32> {
 
 /// Attaches the programs to all places: the first one everywhere, then the next.
 pub(super) fn link(
+    keeper: &Keeper,
     programs: &Programs,
     roles: &[Program],
     request: &Request<'_>,
-) -> Result<Vec<Link>, BpfError> {
-    link_on(&Unit::find()?, programs, roles, request)
+) -> Result<Vec<Kept>, BpfError> {
+    link_on(&Unit::find()?, keeper, programs, roles, request)
 }
 
 pub(super) fn link_on(
     unit: &Unit,
+    keeper: &Keeper,
     programs: &Programs,
     roles: &[Program],
     request: &Request<'_>,
-) -> Result<Vec<Link>, BpfError> {
-    let sites = request.sites.len();
-    if sites > PERF_SITES_LIMIT && !request.force {
+) -> Result<Vec<Kept>, BpfError> {
+    let sites = request.sites;
+    if sites.len() > PERF_SITES_LIMIT && !request.force {
+        let (sites, limit) = (sites.len(), PERF_SITES_LIMIT);
         let seconds = (sites * roles.len()).div_ceil(10);
-        return Err(BpfError::TooManyPerfSites { sites, limit: PERF_SITES_LIMIT, seconds });
+        return Err(BpfError::TooManyPerfSites { sites, limit, seconds });
     }
-    let path = request.c_path()?;
-    make_room_for(sites * roles.len());
-    let mut links = Vec::with_capacity(sites * roles.len());
-    for &program in roles {
+    let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
+    let cookies: Vec<_> = sites.iter().map(|site| site.cookie.0).collect();
+    let ref_ctr_offsets: Vec<_> = sites.iter().map(|site| site.ref_ctr_offset).collect();
+    let link = |&program: &Program| {
         let loaded = programs.get(program, AttachType::Any)?;
-        for site in request.sites {
-            let refused = |source| request.refusal(LinkKind::Perf, Some(site.offset), source);
-            let at_return = program == Program::Return;
-            let event = sys::open_uprobe(&UprobeEvent {
-                unit: unit.number,
-                return_bit: unit.return_bit,
-                at_return,
-                path: &path,
-                offset: site.offset,
-                ref_ctr_offset: if at_return { 0 } else { site.ref_ctr_offset },
-                pid: request.pid,
-            })
-            .map_err(refused)?;
-            let fd =
-                sys::link_perf(loaded.as_fd(), event.as_fd(), site.cookie.0).map_err(refused)?;
-            links.push(Link { fd, _program: loaded.clone() });
-        }
-    }
-    Ok(links)
-}
-
-/// Raises the limit of open files for so many links, as far as it goes.
-fn make_room_for(links: usize) {
-    const OTHERS: u64 = 256;
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = links as u64 + OTHERS;
-    if limit.current.is_some_and(|current| current < wanted) {
-        let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
-        let raised = Rlimit { current: Some(current), maximum: limit.maximum };
-        // Where it is not enough, the kernel says so when the next link finds no room.
-        let _ = setrlimit(Resource::Nofile, raised);
-    }
+        let at_return = program == Program::Return;
+        let spec = LinkSpec {
+            way: Way::Perf { unit: unit.number, return_bit: unit.return_bit },
+            at_return,
+            pid: request.pid,
+            offsets: &offsets,
+            cookies: &cookies,
+            ref_ctr_offsets: if at_return { &[] } else { &ref_ctr_offsets },
+        };
+        keeper.link(loaded.as_fd(), request.path, &spec).map_err(|refusal| {
+            let place = refusal.index.and_then(|index| offsets.get(index)).copied();
+            request.refusal(LinkKind::Perf, place, refusal.source)
+        })
+    };
+    roles.iter().map(link).collect()
 }
 
 #[cfg(test)]

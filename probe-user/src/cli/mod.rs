@@ -12,7 +12,7 @@ pub use daemon::DaemonArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, QueryArgs, RecordingArgs,
-    ReportFormat, ReturnsArg, SelectArgs, SlowdownArg,
+    ReportFormat, ReturnsArg, SelectArgs, SlowdownArg, UserArgs,
 };
 pub use top::TopArgs;
 
@@ -65,13 +65,18 @@ pub enum Command {
     #[command(hide = true, name = "__exec")]
     Exec(ExecArgs),
     #[command(hide = true, name = "__guard")]
-    Guard(GuardArgs),
+    Guard,
+    #[command(hide = true, name = "__heal")]
+    Heal(HealArgs),
 }
 
 /// What this kernel and this user can do, and what ctrace will therefore use
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sudo ctrace doctor\n  ctrace doctor --json\n  \
-    sudo ctrace doctor --calibrate        measure what a probe costs on this machine")]
+    sudo ctrace doctor --calibrate        measure what a probe costs on this machine\n  \
+    sudo ctrace doctor --heal 4711        remove breakpoints that a killed tracer left in it\n\n\
+    Exit status: 0 tracing works, or with --heal nothing is left; 1 it does not, or something \
+    is; 125 ctrace failed.")]
 pub struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
@@ -79,6 +84,9 @@ pub struct DoctorArgs {
     /// Measure what a probe costs on this machine (a second or two)
     #[arg(long)]
     pub calibrate: bool,
+    /// Remove breakpoints that a killed tracer left in a process (instead of all else)
+    #[arg(long, value_name = "PID", value_parser = values::pid, conflicts_with = "calibrate")]
+    pub heal: Option<u32>,
 }
 
 /// Functions, USDT probes and marker scopes of a program, and how each would be traced (-v)
@@ -109,13 +117,16 @@ pub struct ListArgs {
 /// Run a command and trace it from the first instruction of main
 #[derive(Debug, Args)]
 #[command(after_help = "The report goes to stderr (stdout is the command's) unless -o says \
-    otherwise; ctrace exits as the command did.\n\nExamples:\n  \
+    otherwise; ctrace exits as the command did. Under sudo the command runs as the user who called \
+    it, not as root, and reports in files are that user's.\n\nExamples:\n  \
     sudo ctrace run -f '*' -- ./server --port 80\n  \
     sudo ctrace run -f 'parse*' -f 'eval*' --view tree -- ./interp script\n  \
     sudo ctrace run -f '*' --format json -o report.json -- ./batch")]
 pub struct RunArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
+    #[command(flatten)]
+    pub user: UserArgs,
     /// The command and its arguments
     #[arg(
         value_name = "CMD",
@@ -184,6 +195,8 @@ pub struct RecordArgs {
     /// Stop after this many seconds (also 500ms, 2m)
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]
     pub duration: Option<Duration>,
+    #[command(flatten)]
+    pub user: UserArgs,
     /// The command to launch and record, and its arguments
     #[arg(
         value_name = "CMD",
@@ -243,6 +256,9 @@ pub struct ExportArgs {
     /// parquet: which table to write [default: calls]
     #[arg(long, value_enum)]
     pub table: Option<TableArg>,
+    /// Write up to this much [default: 4096 times what the recording has, and 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub max_output: Option<u64>,
     #[command(flatten)]
     pub query: QueryArgs,
 }
@@ -277,17 +293,24 @@ pub struct ManArgs {
     pub folder: PathBuf,
 }
 
-/// The child of `run`: stops itself, and once continued becomes the command.
+/// The child of `run`: becomes the command once it is told to.
 #[derive(Debug, Args)]
 pub struct ExecArgs {
+    /// Whose rights it gets: UID:GID:GROUP,GROUP…
+    #[arg(long = "as")]
+    pub rights: Option<String>,
+    /// The descriptor by which ctrace tells it to start
+    pub socket: i32,
     /// The resolved file to execute
     pub file: PathBuf,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub command: Vec<OsString>,
 }
 
-/// Waits for the end of ctrace, then continues the command should it be stopped.
+/// The child of whoever wants breakpoints removed, so that nothing interrupts it.
 #[derive(Debug, Args)]
-pub struct GuardArgs {
+pub struct HealArgs {
     pub pid: u32,
+    /// No place is begun with afterwards
+    pub seconds: u64,
 }

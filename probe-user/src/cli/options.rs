@@ -1,6 +1,7 @@
 //! The groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
 
 use super::values;
+use crate::target::budget::ObjectLimits;
 use clap::{Args, ValueEnum};
 use ctrace_core::units::Nanos;
 use std::{path::PathBuf, time::Duration};
@@ -30,6 +31,18 @@ pub struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = values::at_least_one::<usize>)]
     pub max_functions: usize,
+    /// The memory that looking into one program or library may take, its debug file included
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = values::size)]
+    pub max_object_memory: u64,
+    /// The processor time that looking into one program or library may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::seconds)]
+    pub max_object_time: Duration,
+}
+
+impl MostArgs {
+    pub fn object(&self) -> ObjectLimits {
+        ObjectLimits { memory: self.max_object_memory, time: self.max_object_time }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -46,7 +59,7 @@ pub struct FilterArgs {
     pub threads: Vec<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "How to look at it")]
 pub struct LensArgs {
     /// Only calls of these functions, and what they call; repeatable
@@ -64,6 +77,10 @@ pub struct LensArgs {
     /// A function that is on the path already is not added to it again
     #[arg(long)]
     pub fold_recursion: bool,
+    /// Read recordings of up to this many calls, each [default: 16 for each byte of its file, and
+    /// 4 million, which recordings of ctrace do not have]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one::<u64>)]
+    pub max_calls: Option<u64>,
 }
 
 /// What of a recording is looked at: SELECT, FILTER and how.
@@ -77,12 +94,27 @@ pub struct QueryArgs {
     pub lens: LensArgs,
 }
 
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "The command")]
+pub struct UserArgs {
+    /// Run the command as this user, with the groups and the login environment of the account; root
+    /// keeps root. Under sudo the default is who called it, without sudo nothing changes
+    ///
+    /// The command shares ctrace's terminal. Where `sysctl dev.tty.legacy_tiocsti` is 1, it can type
+    /// into the root shell that ctrace was started from: set that to 0, or start ctrace by `setsid -w`
+    #[arg(long, value_name = "NAME|UID")]
+    pub user: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub struct RecordingArgs {
     /// The file to write
     #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
     pub output: PathBuf,
+    /// Replace recordings that are there already
+    #[arg(long)]
+    pub force: bool,
     /// Keep only the newest calls: at least half of this size (1MiB or more), and at most all
     /// of it, unless names and paths alone need nearly as much
     #[arg(long, value_name = "SIZE", value_parser = values::recording_size)]

@@ -1,6 +1,6 @@
 //! `ctrace top`.
 
-use super::{WhatArgs, values};
+use super::{UserArgs, WhatArgs, values};
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -30,6 +30,8 @@ pub struct TopArgs {
     /// A command to launch and watch, from the first instruction of main
     #[arg(value_name = "CMD", last = true, conflicts_with = "daemon")]
     pub command: Vec<OsString>,
+    #[command(flatten)]
+    pub user: UserArgs,
     /// Look at what `ctrace daemon` traces: a list of its processes, then the one that is chosen
     #[arg(long)]
     pub daemon: bool,

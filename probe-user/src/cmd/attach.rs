@@ -12,7 +12,7 @@ use crate::{
         trace::{self, Ending, Watched},
     },
     target::process::Process,
-    ui::units,
+    ui::{self, units},
 };
 use ctrace_core::units::Pid;
 use std::time::Duration;
@@ -57,12 +57,16 @@ pub(super) fn attach(
 ) -> anyhow::Result<u8> {
     let objects = process.objects()?;
     let (mut tracer, mut plan) = Setup::plan(what, &objects)?.running(process, output)?;
+    for line in &plan.remarks {
+        ui::say(line);
+    }
     if what.probes.follow {
         plan.notes.extend(forked_before(&process.children()));
     }
     super::announce(verbose, &plan, Pid(process.pid()));
+    let ending = Ending::new(Signals::End, after)?;
     tracer.arm(&plan, &objects)?;
     drop(plan);
-    trace::run(&mut tracer, watched, Ending::new(Signals::End, after), || Ok(()))?;
+    trace::run(&mut tracer, watched, ending, || Ok(()))?;
     Ok(0)
 }

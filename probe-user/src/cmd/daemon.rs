@@ -10,9 +10,14 @@ use crate::{
 pub(super) fn main(args: &DaemonArgs) -> Result<u8, Failure> {
     if args.check {
         let config = Config::load(&args.config)?;
-        config.remarks().iter().for_each(|remark| ui::say(remark));
+        let (path, remarks) = (args.config.display(), config.remarks());
+        remarks.iter().for_each(|remark| ui::say(remark));
+        if let Some(refusal) = config.refusal() {
+            return Err(anyhow::anyhow!("{path}: a daemon would not start: {refusal}").into());
+        }
         let count = ui::units::counted(config.targets.len() as u64, "target", "targets");
-        ui::say(&format!("{} is sound: {count}", args.config.display()));
+        let but = if remarks.is_empty() { "" } else { ", but for the lines above" };
+        ui::say(&format!("{path} is sound{but}: {count}"));
         return Ok(0);
     }
     daemon::run(&args.config)?;

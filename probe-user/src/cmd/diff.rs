@@ -6,7 +6,7 @@ use super::{
     query::{Asked, queries},
 };
 use crate::{
-    cli::{DiffArgs, DiffFormat, QueryArgs},
+    cli::{DiffArgs, DiffFormat, LensArgs, QueryArgs},
     session::sink::{Default, Out},
     ui::{self, DiffOptions},
 };
@@ -65,8 +65,8 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
 }
 
 fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
-    let old = open_side(&args.old, &args.more_old)?;
-    let new = open_side(&args.new, &args.more_new)?;
+    let old = open_side(&args.old, &args.more_old, &args.query.lens)?;
+    let new = open_side(&args.new, &args.more_new, &args.query.lens)?;
     if let Some(report) = old.iter().chain(&new).find(|file| matches!(file.input, Input::Report(_)))
     {
         check_report(args, &report.file)?;
@@ -83,7 +83,7 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
 }
 
 /// Reports, and recordings; files of one that was rotated are one.
-fn open_side(first: &Path, more: &[PathBuf]) -> anyhow::Result<Vec<Opened>> {
+fn open_side(first: &Path, more: &[PathBuf], lens: &LensArgs) -> anyhow::Result<Vec<Opened>> {
     let (mut reports, mut recordings) = (Vec::new(), Vec::new());
     for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
         match Opened::report(path)? {
@@ -92,7 +92,7 @@ fn open_side(first: &Path, more: &[PathBuf]) -> anyhow::Result<Vec<Opened>> {
         }
     }
     if !recordings.is_empty() {
-        let opened = open_several(&recordings)?.into_iter();
+        let opened = open_several(&recordings, lens)?.into_iter();
         reports.extend(opened.map(|(file, recording)| Opened::recording(file, recording)));
     }
     Ok(reports)

@@ -1,12 +1,13 @@
 //! `ctrace doctor`: what this kernel and this user can do, and what ctrace will therefore use.
 
-use super::Failure;
+use super::{Failure, heal};
 use crate::{
-    bpf::{Features, Nop, Support},
+    bpf::{Capability, Features, Needs, Nop, Support},
     cli::DoctorArgs,
     session::calibrate::{self, Calibration},
 };
 use serde::Serialize;
+use std::io::{Write as _, stdout};
 
 /// The object that `--json` prints.
 #[derive(Serialize)]
@@ -20,6 +21,9 @@ struct Report<'a> {
 
 /// The exit status is 0 when tracing works here.
 pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
+    if let Some(pid) = args.heal {
+        return heal::asked(pid, args.json);
+    }
     let features = Features::probe();
     let works = features.link.is_some()
         && [&features.programs, &features.process_ids, &features.btf, &features.ring_buffer]
@@ -33,9 +37,9 @@ pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
             features: &features,
             calibration: calibration.as_ref(),
         };
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        print!("{}", text(&features, works, calibration.as_ref()));
+        write!(stdout(), "{}", text(&features, works, calibration.as_ref()))?;
     }
     Ok(u8::from(!works))
 }
@@ -44,7 +48,10 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
     let mut lines = vec![
         row("kernel", &format!("{} on {}", features.release, features.architecture)),
         row("rights", &rights(features)),
-        row("lockdown", features.lockdown.as_deref().unwrap_or("none")),
+    ];
+    lines.extend(features.capabilities.uses.iter().map(rights_for));
+    lines.extend([
+        row("lockdown", lockdown(features)),
         row("eBPF programs", &support(&features.programs)),
         row("process ids", &support(&features.process_ids)),
         row("kernel types (BTF)", &support(&features.btf)),
@@ -61,7 +68,7 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
                 Nop::Nop10 => "10-byte nops become calls: never probed",
             },
         ),
-    ];
+    ]);
     if let Some(why) = features.filter_in_programs {
         lines.push(row("process filter", &format!("in the programs: {why}")));
     }
@@ -87,14 +94,32 @@ fn support(support: &Support) -> String {
     }
 }
 
-fn rights(features: &Features) -> String {
-    let names = |list: &[crate::bpf::Capability]| {
-        list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    };
-    let (held, missing) = (&features.capabilities.held, &features.capabilities.missing);
-    match (held.is_empty(), missing.is_empty()) {
-        (_, true) => "all that are needed".into(),
-        (true, false) => format!("none; missing {}: run it with sudo", names(missing)),
-        (false, false) => format!("{}; missing {}", names(held), names(missing)),
+fn lockdown(features: &Features) -> &str {
+    match &features.lockdown {
+        Some(mode) => mode,
+        None if features.lockdown_is_known => "none",
+        None => "unknown: /sys/kernel/security/lockdown cannot be read (is securityfs mounted?)",
     }
+}
+
+fn names(list: &[Capability]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn rights(features: &Features) -> String {
+    match features.capabilities.held.as_slice() {
+        [] => "none: run it with sudo, or with what the next lines name".into(),
+        held => names(held),
+    }
+}
+
+/// The least that a use takes, and whether it is there.
+fn rights_for(needs: &Needs) -> String {
+    let all = names(needs.needs);
+    let value = match needs.missing.as_slice() {
+        [] => format!("yes, by {all}"),
+        missing if missing == needs.needs => format!("no: needs {all}"),
+        missing => format!("no: needs {all}; {} missing", names(missing)),
+    };
+    row(&format!("  {}", needs.of), &value)
 }

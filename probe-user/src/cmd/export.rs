@@ -6,7 +6,11 @@ use super::{
     open::{Files, open},
     query::{Asked, queries},
 };
-use crate::{cli::ExportArgs, session::sink, ui};
+use crate::{
+    cli::ExportArgs,
+    session::sink,
+    ui::{self, units::bytes},
+};
 use anyhow::{Context, bail};
 use ctrace_core::formats::{Choice, Export, ExportError, Format, Options, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -23,8 +27,9 @@ pub(super) fn main(args: &ExportArgs) -> Result<u8, Failure> {
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let format = Format::find(&args.format).context("the command line knows the formats")?;
     check(args, format)?;
-    let recording = open(&args.files)?;
-    let older = args.diff.as_ref().map(|old| open(&[old])).transpose()?;
+    let lens = &args.query.lens;
+    let recording = open(&args.files, lens)?;
+    let older = args.diff.as_ref().map(|old| open(&[old], lens)).transpose()?;
     let recordings = [Some(&recording), older.as_ref()];
     let calls = recordings.iter().flatten().flat_map(|r| r.chunks()).map(|chunk| chunk.calls).sum();
     let asked: Vec<Asked<'_>> = recordings.into_iter().flatten().map(Asked::from).collect();
@@ -42,12 +47,19 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         },
         progress: &|calls| bar.inc(calls),
     };
-    let written = format.write(&export, &mut *out);
+    let most = args.max_output.map_or_else(|| most_of(args), Ok)?;
+    let mut out = Bounded { out: &mut *out, left: most };
+    let written = format.write(&export, &mut out);
     bar.finish_and_clear();
     match written {
         Ok(told) => ui::remarks(&told).iter().for_each(|line| ui::say(line)),
         // A reader that went away (`| head`) has seen enough.
         Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(ExportError::Write(error)) if error.kind() == ErrorKind::QuotaExceeded => bail!(
+            "{name} became larger than {}, which is much for such a recording, and ends there: \
+             --time or -f export a part of it, --max-output SIZE all",
+            bytes(most)
+        ),
         Err(ExportError::Write(error)) => {
             return Err(error).context(format!("cannot write {name}"));
         }
@@ -55,6 +67,40 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         Err(error) => return Err(error.into()),
     }
     Ok(())
+}
+
+/// How much a file is turned into: many times what it can be of a recording that ctrace wrote.
+fn most_of(args: &ExportArgs) -> anyhow::Result<u64> {
+    const FREE: u64 = 1 << 30;
+    const RATIO: u64 = 4096;
+    let mut all = 0_u64;
+    for file in args.files.iter().chain(&args.diff) {
+        let shown = file.display();
+        let file = file.metadata().with_context(|| format!("cannot look at {shown}"))?;
+        all = all.saturating_add(file.len());
+    }
+    Ok(all.saturating_mul(RATIO).saturating_add(FREE))
+}
+
+/// Takes so many bytes and no more.
+struct Bounded<'a> {
+    out: &'a mut (dyn Write + Send),
+    left: u64,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+            return Err(ErrorKind::QuotaExceeded.into());
+        };
+        let written = self.out.write(bytes)?;
+        self.left = left + (bytes.len() - written) as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Whether the format has what else was asked for.

@@ -1,27 +1,66 @@
-//! The companion of `run`: a command that is held at the start of a new program must go on even
-//! if ctrace is killed in that moment.
+//! The companion of every ctrace that attaches probes: see `crate::bpf`'s `guard`.
+//!
+//! What it does besides links: a command that is held at the start of a new program must go on even if
+//! ctrace is killed or stopped in that moment.
 
 use super::Failure;
-use crate::{cli::GuardArgs, session::launch, target::process::Process};
-use ctrace_core::units::Pid;
-use std::{io::Read, path::PathBuf, thread::sleep, time::Duration};
+use crate::{
+    bpf::{self, Hold, Owner, Sight},
+    heal,
+    target::process::Process,
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Signal, pidfd_send_signal},
+};
+use std::{
+    os::fd::OwnedFd,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
-/// A stop that the kernel has begun is complete after this much.
-const LOOKS: u32 = 20;
+/// Between two looks at a process that may be held.
+const PAUSE: Duration = Duration::from_millis(5);
+/// After the end of ctrace: a program that was running then is over, and a stop that the kernel has
+/// begun is complete.
+const AFTERWARDS: Duration = Duration::from_secs(3);
 
-pub(super) fn main(args: &GuardArgs) -> Result<u8, Failure> {
-    // The pipe ends when ctrace does, however it does.
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    let process = PathBuf::from(format!("/proc/{}", args.pid));
-    for _ in 0..LOOKS {
-        if !process.exists() {
-            break;
+pub(super) fn main() -> Result<u8, Failure> {
+    let mut stopped = 0;
+    let tend = |hold: &Hold, ctrace| {
+        stopped = if ctrace == Sight::Stopped { stopped + 1 } else { 0 };
+        // For more than two seconds: its heartbeat is old, and the programs hold nobody any more.
+        if stopped > 2 {
+            go_on(hold);
         }
-        if Process::is_held_at_start(args.pid) {
-            launch::go_on(Pid(args.pid))?;
-            break;
-        }
-        sleep(Duration::from_millis(50));
-    }
+    };
+    bpf::serve(tend, outlive, heal::aftermath::of_ctrace)?;
     Ok(0)
+}
+
+/// Continues the process if it is held.
+fn go_on(hold: &Hold) {
+    if Process::is_held_at_start(hold.pid) {
+        // It may have ended.
+        let _ = pidfd_send_signal(&hold.command, Signal::CONT);
+    }
+}
+
+/// Continues the process whenever it is held, until nothing stops it any more: the programs that do
+/// end with the last thread of ctrace.
+fn outlive(hold: &Hold, ctrace: &Owner) {
+    let mut until = None;
+    while !has_ended(&hold.command) && until.is_none_or(|until| Instant::now() < until) {
+        go_on(hold);
+        if until.is_none() && ctrace.look() == Sight::Dying {
+            until = Some(Instant::now() + AFTERWARDS);
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// Also while nobody has waited for it.
+fn has_ended(process: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }

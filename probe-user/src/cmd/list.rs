@@ -19,9 +19,14 @@ use crate::{
     ui::{self, Style, listing, terminal},
 };
 use anyhow::Context;
-use ctrace_core::function::FunctionKind;
+use ctrace_core::{export::json::write_pretty, function::FunctionKind};
+use serde::{Serialize, Serializer};
 use serde_json::json;
-use std::{io::Write, path::Path};
+use std::{
+    collections::HashSet,
+    io::{BufWriter, Write},
+    path::Path,
+};
 
 /// A row, and how it would be traced, where that was asked for.
 type Decided = (Row, Option<Result<Placement, Refusal>>);
@@ -32,8 +37,11 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         (None, Some(path)) => with_libraries(path)?,
         (None, None) => unreachable!("the command line asks for one of them"),
     };
-    let most = if is_all(&args.select) { usize::MAX } else { args.most.max_functions };
-    let mut planner = session::planner(&select(&args.select), most, args.returns)?;
+    let mut most = args.most.clone();
+    if is_all(&args.select) {
+        most.max_functions = usize::MAX;
+    }
+    let mut planner = session::planner(&select(&args.select), &most, args.returns)?;
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -45,13 +53,20 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if is_all(&args.select) || !args.select.markers.is_empty() {
         objects.iter().filter_map(flawed_markers).for_each(|line| ui::say(&line));
     }
+    for object in objects.iter().filter(|object| object.is_main()) {
+        if let Some(why) = &object.symbols().broken {
+            ui::say(&format!("the symbols of {} are broken: {why}", object.name()));
+        }
+    }
     let rows = list_functions(&objects, &selection, true);
+    objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
-    let text = match args.json {
-        true => to_json(&decided),
-        false => listing::render(&lines(&decided, verbose > 0), &style()),
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let written = match args.json {
+        true => to_json(&decided, &mut out),
+        false => listing::write(&mut out, || lines(&decided, verbose > 0), &style()),
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
@@ -103,12 +118,17 @@ fn decide(
     if !wanted {
         return Ok(rows.into_iter().map(|row| (row, None)).collect());
     }
-    let placers =
-        objects.iter().map(|object| planner.placer(object)).collect::<Result<Vec<_>, _>>()?;
+    let with_functions: HashSet<usize> =
+        rows.iter().filter(|row| row.size.is_some()).map(|row| row.object_index).collect();
+    let placers = objects.iter().enumerate().map(|(index, object)| {
+        with_functions.contains(&index).then(|| planner.placer(object)).transpose()
+    });
+    let placers = placers.collect::<Result<Vec<_>, _>>()?;
     let mut jumps = JumpRoom::default();
     let decide = |row: Row| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
-        let mut placement = function.map(|function| placers[row.object_index].place(function));
+        let placer = placers[row.object_index].as_ref();
+        let mut placement = function.zip(placer).map(|(function, placer)| placer.place(function));
         if let Some(Ok(placement)) = &mut placement {
             jumps.fit(placement);
         }
@@ -117,8 +137,8 @@ fn decide(
     Ok(rows.into_iter().map(decide).collect())
 }
 
-fn lines(decided: &[Decided], detailed: bool) -> Vec<listing::Line> {
-    let line = |(row, placement): &Decided| listing::Line {
+fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::Line> {
+    let line = move |(row, placement): &Decided| listing::Line {
         kind: row.kind,
         name: match &row.group {
             Some(group) if row.kind == FunctionKind::Marker => format!("{group}/{}", row.name),
@@ -136,7 +156,7 @@ fn lines(decided: &[Decided], detailed: bool) -> Vec<listing::Line> {
             _ => placement.as_ref().map(explain),
         },
     };
-    decided.iter().map(line).collect()
+    decided.iter().map(line)
 }
 
 /// What a scope costs, and where in the code it is.
@@ -167,10 +187,12 @@ fn marker_json(sites: &[MarkerSite]) -> Vec<serde_json::Value> {
     sites.iter().map(site).collect()
 }
 
-fn to_json(decided: &[Decided]) -> String {
-    let functions: Vec<_> = decided
-        .iter()
-        .map(|(row, placement)| {
+/// One row after the other: all of them together would be several times as large as the object.
+struct Functions<'a>(&'a [Decided]);
+
+impl Serialize for Functions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(row, placement)| {
             let is_marker = row.kind == FunctionKind::Marker;
             json!({
                 "name": row.name, "kind": row.kind, "group": row.group, "aliases": row.aliases,
@@ -182,9 +204,18 @@ fn to_json(decided: &[Decided]) -> String {
                 "sites": is_marker.then(|| marker_json(&row.marker_sites)),
             })
         })
-        .collect();
-    let list = json!({ "schema": "ctrace.list.v1", "functions": functions });
-    format!("{list:#}\n")
+        )
+    }
+}
+
+fn to_json(decided: &[Decided], out: &mut impl Write) -> std::io::Result<()> {
+    #[derive(Serialize)]
+    struct List<'a> {
+        functions: Functions<'a>,
+        schema: &'a str,
+    }
+    let list = List { functions: Functions(decided), schema: "ctrace.list.v1" };
+    write_pretty(&list, out)
 }
 
 fn style() -> Style {
@@ -212,12 +243,15 @@ mod tests {
         let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
         let rows = list_functions(&objects, &selection, true);
         let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();
-        let [line] = &lines(&decided, false)[..] else { panic!("one line") };
+        let all: Vec<listing::Line> = lines(&decided, false).collect();
+        let [line] = &all[..] else { panic!("one line") };
         assert_eq!((&*line.name, &*line.place, &line.how), ("prod/step", "input.c:2", &None));
-        let how = lines(&decided, true).remove(0).how.unwrap();
+        let how = lines(&decided, true).next().unwrap().how.unwrap();
         assert!(how.starts_with("marker: free while off, about 25 ns while on"), "{how}");
         assert_eq!(how.matches("0x").count(), 2, "{how}");
-        let json: serde_json::Value = serde_json::from_str(&to_json(&decided)).unwrap();
+        let mut json = Vec::new();
+        to_json(&decided, &mut json).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         let scope = &json["functions"][0];
         assert_eq!((&scope["name"], &scope["group"]), (&json!("step"), &json!("prod")));
         assert_eq!((&scope["kind"], &scope["line"]), (&json!("marker"), &json!(2)));

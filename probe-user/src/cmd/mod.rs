@@ -9,6 +9,7 @@ mod doctor;
 mod exec;
 mod export;
 mod guard;
+mod heal;
 mod list;
 mod man;
 mod open;
@@ -43,7 +44,8 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::Exec(args) => Err(exec::main(&args)),
-        Command::Guard(args) => guard::main(&args),
+        Command::Guard => guard::main(),
+        Command::Heal(args) => heal::main(&args),
     }
 }
 
@@ -94,14 +96,39 @@ impl Failure {
         self.code
     }
 
-    /// One line, whatever the error's texts hold.
+    /// One line, whatever the error's texts hold. A cause that was told already is not told again.
     pub fn message(&self) -> String {
-        format!("{:#}", self.error).replace('\n', " ")
+        let mut message = self.error.to_string();
+        for cause in self.error.chain().skip(1).map(ToString::to_string) {
+            if !message.contains(&cause) {
+                message = format!("{message}: {cause}");
+            }
+        }
+        message.replace('\n', " ")
     }
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::new(Self::OWN, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::BpfError;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let source = std::io::Error::from_raw_os_error(12);
+        let error = BpfError::Create { what: "a ring".into(), source };
+        let failure = Failure::from(Err::<(), _>(error).context("no\ntrace").unwrap_err());
+        assert_eq!(
+            failure.message(),
+            "no trace: cannot create a ring: Cannot allocate memory (os error 12); make the rings \
+             smaller, or raise `ulimit -v`"
+        );
     }
 }

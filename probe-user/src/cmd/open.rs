@@ -1,6 +1,6 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
-use crate::ui;
+use crate::{cli::LensArgs, ui};
 use anyhow::Context;
 use ctrace_core::record::{Joined, RecordError, Recording};
 use std::{fs::File, path::Path};
@@ -10,25 +10,37 @@ pub(super) type Files = Joined<File>;
 
 /// Opens a recording; an error is one line that names the file. Of several files, those that ctrace had
 /// just begun when it was killed are left out, which is said.
-pub(super) fn open(paths: &[impl AsRef<Path>]) -> anyhow::Result<Recording<Files>> {
-    Ok(Recording::join(each(paths)?)?)
+pub(super) fn open(
+    paths: &[impl AsRef<Path>],
+    lens: &LensArgs,
+) -> anyhow::Result<Recording<Files>> {
+    Ok(Recording::join(each(paths, lens)?)?)
 }
 
 /// The same of several recordings: what each is called, and it.
 pub(super) fn open_several(
     paths: &[impl AsRef<Path>],
+    lens: &LensArgs,
 ) -> anyhow::Result<Vec<(String, Recording<Files>)>> {
-    let all = Recording::join_each(each(paths)?)?.into_iter();
+    let all = Recording::join_each(each(paths, lens)?)?.into_iter();
     Ok(all.map(|whole| (whole.files.join(" + "), whole.recording)).collect())
 }
 
-fn each(paths: &[impl AsRef<Path>]) -> anyhow::Result<Vec<(String, Recording<File>)>> {
+fn each(
+    paths: &[impl AsRef<Path>],
+    lens: &LensArgs,
+) -> anyhow::Result<Vec<(String, Recording<File>)>> {
+    ctrace_core::replay::start_threads()?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.as_ref().display().to_string();
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
         let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
-        match Recording::open(file) {
+        let opened = match lens.max_calls {
+            Some(most) => Recording::open_up_to(file, most),
+            None => Recording::open(file),
+        };
+        match opened {
             Ok(file) => files.push((name, file)),
             Err(RecordError::Empty) => left_out.push(format!("{name} {}", RecordError::Empty)),
             Err(_) if is_empty => left_out.push(format!("{name} is empty")),

@@ -1,6 +1,7 @@
 //! Files that were begun and no more.
 
 use super::open;
+use crate::cli::LensArgs;
 use ctrace_core::record::{End, Start, Writer};
 use std::path::PathBuf;
 
@@ -18,8 +19,9 @@ fn files_that_were_only_begun_are_left_out_of_several() {
     let (begun, empty) = (put("trace.1.ctrace", &sound[..30]), put("trace.2.ctrace", &[]));
     let other = put("notes.txt", b"no recording at all");
     let paths = [good.clone(), begun.clone(), empty.clone()];
-    assert!(open(&paths).expect("the first").end().is_some());
-    let refused = |paths: &[PathBuf]| open(paths).err().expect("refused").to_string();
+    assert!(open(&paths, &LensArgs::default()).expect("the first").end().is_some());
+    let refused =
+        |paths: &[PathBuf]| open(paths, &LensArgs::default()).err().expect("refused").to_string();
     assert!(refused(std::slice::from_ref(&begun)).contains("holds nothing"));
     assert!(refused(std::slice::from_ref(&empty)).contains("is empty"));
     assert!(refused(&[begun, empty]).contains("holds nothing"));

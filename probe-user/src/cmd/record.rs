@@ -6,7 +6,7 @@ use crate::{
     cli::{RecordArgs, RecordingArgs},
     session::{
         output::Output,
-        recording::{Limit, Recording},
+        recording::{Limit, Recording, Replace},
         trace,
     },
     target::process::Process,
@@ -25,11 +25,13 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
         return Err(anyhow::anyhow!(why).into());
     }
     let Some(pid) = args.pid else {
-        let resolved = run::resolve("record", &args.command)?;
+        let (resolved, user) = run::resolve("record", &args.command, &args.user)?;
         bpf::require()?;
         let output = output(&args.file)?;
-        return Ok(run::launch(&args.what, &args.command, &resolved, output, verbose)?);
+        let program = run::program(&args.command, &resolved, &user);
+        return Ok(run::launch(&args.what, &program, output, verbose)?);
     };
+    run::check_no_user(&args.user)?;
     bpf::require()?;
     let process = Process::open(pid)?;
     let watched = trace::watch(Pid(pid))?;
@@ -43,5 +45,6 @@ fn output(args: &RecordingArgs) -> anyhow::Result<Output> {
         (None, Some(at)) => Limit::Rotate { at, keep: args.keep },
         (None, None) => Limit::None,
     };
-    Ok(Output::Recording(Box::new(Recording::create(&args.output, limit)?)))
+    let replace = if args.force { Replace::Recordings } else { Replace::Nothing };
+    Ok(Output::Recording(Box::new(Recording::create(&args.output, limit, replace)?)))
 }

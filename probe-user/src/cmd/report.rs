@@ -8,7 +8,9 @@ use super::{
 use crate::{
     cli::ReportArgs,
     session::sink::{Default, Sink},
+    ui::units,
 };
+use anyhow::ensure;
 use ctrace_core::{
     engine::ReportMeta,
     record::Recording,
@@ -17,8 +19,11 @@ use ctrace_core::{
 };
 use std::ops::Range;
 
+/// A day of seconds. More are read by nobody, and a file may say of itself that it has centuries.
+const MOST_REPORTS: u64 = 100_000;
+
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
-    let recording = open(&args.files)?;
+    let recording = open(&args.files, &args.query.lens)?;
     let mut sink = Sink::open(&args.output, Default::Stdout)?;
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
@@ -43,13 +48,29 @@ fn is_asked(recording: &Recording<Files>, query: &Query, function: usize) -> boo
 }
 
 /// The times that reports are made of: one, or one for each interval.
-fn windows(args: &ReportArgs, period: (Nanos, Nanos)) -> anyhow::Result<Vec<Option<Range<Nanos>>>> {
+fn windows(
+    args: &ReportArgs,
+    period: (Nanos, Nanos),
+) -> anyhow::Result<impl Iterator<Item = Option<Range<Nanos>>>> {
     let asked = window(&args.query.lens, period)?;
-    let Some(interval) = args.output.interval else { return Ok(vec![asked]) };
-    let whole = asked.unwrap_or(period.0..period.1);
-    let step = interval.as_nanos() as u64;
-    let count = whole.end.since(whole.start).0.div_ceil(step).max(1);
-    let edge = |n: u64| Nanos(whole.start.0.saturating_add(n.saturating_mul(step))).min(whole.end);
-    let from = |n: u64| if args.output.cumulative { whole.start } else { edge(n) };
-    Ok((0..count).map(|n| Some(from(n)..edge(n + 1))).collect())
+    let whole = asked.clone().unwrap_or(period.0..period.1);
+    let length = whole.end.since(whole.start);
+    let step = args.output.interval.map_or(length.0, |interval| interval.as_nanos() as u64).max(1);
+    let count = length.0.div_ceil(step).max(1);
+    ensure!(
+        count <= MOST_REPORTS,
+        "--interval would make {} reports of the {} that the recording says it has; at most {} are \
+         made: give a longer --interval, or a part of it with --time",
+        units::count(count),
+        units::time(length, units::Digits::Full),
+        units::count(MOST_REPORTS),
+    );
+    let (is_one, cumulative) = (args.output.interval.is_none(), args.output.cumulative);
+    let part = move |n: u64| {
+        let edge =
+            |n: u64| Nanos(whole.start.0.saturating_add(n.saturating_mul(step))).min(whole.end);
+        let from = if cumulative { whole.start } else { edge(n) };
+        if is_one { asked.clone() } else { Some(from..edge(n + 1)) }
+    };
+    Ok((0..count).map(part))
 }

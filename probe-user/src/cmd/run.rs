@@ -3,10 +3,10 @@
 use super::Failure;
 use crate::{
     bpf,
-    cli::{RunArgs, WhatArgs},
+    cli::{RunArgs, UserArgs, WhatArgs},
     session::{
         self,
-        launch::{Streams, exit_code},
+        launch::{Program, Streams, exit_code},
         output::{Output, Reports},
         signals::Signals,
         sink,
@@ -14,17 +14,22 @@ use crate::{
     },
     target::launch::{self, Launch},
     ui,
+    user::Identity,
 };
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use std::ffi::OsString;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
-    let resolved = resolve("run", &args.command)?;
-    Ok(trace_command(args, &resolved, verbose)?)
+    let (resolved, user) = resolve("run", &args.command, &args.user)?;
+    Ok(trace_command(args, &resolved, &user, verbose)?)
 }
 
-/// What the words behind the options of a subcommand would execute.
-pub(super) fn resolve(subcommand: &str, command: &[OsString]) -> Result<Launch, Failure> {
+/// What the words behind the options of a subcommand would execute, and as whom.
+pub(super) fn resolve(
+    subcommand: &str,
+    command: &[OsString],
+    user: &UserArgs,
+) -> Result<(Launch, Identity), Failure> {
     let first = &command[0];
     if first.as_encoded_bytes().starts_with(b"-") {
         let option = first.display();
@@ -33,24 +38,50 @@ pub(super) fn resolve(subcommand: &str, command: &[OsString]) -> Result<Launch, 
         );
         return Err(anyhow!(why).into());
     }
-    launch::resolve(first).map_err(|error| Failure::new(error.exit_code(), error))
+    let (user, line) = Identity::choose(user.user.as_deref(), first)?;
+    if let Some(line) = line {
+        ui::say(&line);
+    }
+    let resolved = launch::resolve_for(first, &user);
+    let resolved = resolved.map_err(|error| Failure::new(error.exit_code(), error))?;
+    Ok((resolved, user))
 }
 
-fn trace_command(args: &RunArgs, resolved: &Launch, verbose: u8) -> anyhow::Result<u8> {
+/// Where no command is started.
+pub(super) fn check_no_user(user: &UserArgs) -> anyhow::Result<()> {
+    ensure!(user.user.is_none(), "--user is for a command that ctrace starts: leave it out");
+    Ok(())
+}
+
+fn trace_command(
+    args: &RunArgs,
+    resolved: &Launch,
+    user: &Identity,
+    verbose: u8,
+) -> anyhow::Result<u8> {
     bpf::require()?;
     let output = Output::Reports(Box::new(Reports::open(
         &args.trace.output,
         args.trace.what.probes.spool,
         sink::Default::Stderr,
     )?));
-    launch(&args.trace.what, &args.command, resolved, output, verbose)
+    let program = program(&args.command, resolved, user);
+    launch(&args.trace.what, &program, output, verbose)
+}
+
+/// A command that reads and writes what ctrace does.
+pub(super) fn program<'a>(
+    words: &'a [OsString],
+    resolved: &'a Launch,
+    user: &'a Identity,
+) -> Program<'a> {
+    Program { words, resolved, user, streams: Streams::Ours }
 }
 
 /// Launches a command under trace; gives its exit status.
 pub(super) fn launch(
     what: &WhatArgs,
-    command: &[OsString],
-    resolved: &Launch,
+    program: &Program<'_>,
     output: Output,
     verbose: u8,
 ) -> anyhow::Result<u8> {
@@ -58,9 +89,8 @@ pub(super) fn launch(
         super::announce(verbose, plan, pid);
         Ending::new(Signals::Forward(pid), None)
     };
-    let command = (command, resolved, Streams::Ours);
     let (mut launched, traced) =
-        session::launch::trace(what, command, output, prepared, || Ok(()))?;
+        session::launch::trace(what, program, output, prepared, || Ok(()))?;
     let failed = match traced {
         Err(error) if launched.has_started() => {
             let why = Failure::from(error).message();

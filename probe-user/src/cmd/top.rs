@@ -13,6 +13,9 @@ use ctrace_core::units::Pid;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     top::check()?;
+    if args.command.is_empty() {
+        run::check_no_user(&args.user)?;
+    }
     if args.daemon {
         check_nothing_chosen(&args.what.select)?;
         top::run_with_daemon(&args.socket, args.interval)?;
@@ -26,9 +29,9 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
             Subject::Process(process, watched)
         }
         None => {
-            let resolved = run::resolve("top", &args.command)?;
+            let (resolved, user) = run::resolve("top", &args.command, &args.user)?;
             bpf::require()?;
-            Subject::Command(resolved)
+            Subject::Command(resolved, user)
         }
     };
     top::run(args, subject)?;

@@ -4,6 +4,7 @@
 use super::{
     SessionId,
     backoff::{Failure, Retry},
+    commands,
     config::{Target, TargetName},
     session::{self, Running, Shared},
     supervisor::Supervisor,
@@ -22,12 +23,32 @@ use std::{
 const POSTPONED: Duration = Duration::from_secs(1);
 
 impl Supervisor {
-    /// A process is there: is it a target's, and is it traced?
+    /// A process is there: is it a target's, and is it traced? Where its command line decides, it is
+    /// decided when that has been read.
     pub(super) fn consider(&mut self, pid: Pid) {
         if pid.0 == std::process::id() {
             return;
         }
-        let Some(facts) = Facts::of(pid) else {
+        let facts = Facts::of(pid);
+        let depends = |facts: &Facts| {
+            !self.is_asked_for(facts)
+                && self.targets.iter().any(|target| target.matching.depends_on_command(facts))
+        };
+        match facts {
+            Some(facts) if depends(&facts) => self.commands.ask(pid),
+            facts => self.decide(pid, facts),
+        }
+    }
+
+    /// Its command line has been read, unless it was asked for once more since.
+    pub(super) fn known(&mut self, answer: commands::Answer) {
+        if self.commands.is_latest(&answer) {
+            self.decide(answer.pid, answer.facts);
+        }
+    }
+
+    fn decide(&mut self, pid: Pid, facts: Option<Facts>) {
+        let Some(facts) = facts else {
             self.retries.remove(&pid);
             self.let_go.remove(&pid);
             return;
@@ -70,11 +91,9 @@ impl Supervisor {
     /// For which target a process is to be traced: the one that somebody asked for by hand, or the
     /// first that it matches.
     fn wanted(&mut self, facts: &Facts) -> Option<Arc<Target>> {
-        let asked = self.by_hand.get(&facts.pid);
-        let asked = asked.filter(|asked| asked.start_time == facts.start_time);
-        let target = match asked {
-            Some(asked) => Arc::clone(&asked.target),
-            None => {
+        let target = match self.by_hand.get(&facts.pid) {
+            Some(asked) if self.is_asked_for(facts) => Arc::clone(&asked.target),
+            _ => {
                 let mut matching = self.targets.iter().filter(|t| t.matching.matches(facts));
                 let target = Arc::clone(matching.next()?);
                 if let Some(other) = matching.next() {
@@ -85,6 +104,12 @@ impl Supervisor {
         };
         let is_let_go = self.detached.contains(&target.id) || self.let_go.contains(&facts.pid);
         (!is_let_go).then_some(target)
+    }
+
+    /// Whether somebody asked by hand for this very process.
+    fn is_asked_for(&self, facts: &Facts) -> bool {
+        let asked = self.by_hand.get(&facts.pid);
+        asked.is_some_and(|asked| asked.start_time == facts.start_time)
     }
 
     /// Whether a session of its target traces it as the child of another process. One that has no

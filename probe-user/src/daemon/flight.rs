@@ -103,10 +103,11 @@ impl Keeper {
             let recordings = || recordings.lock().unwrap_or_else(PoisonError::into_inner);
             let place = recordings().next(&target, pid, "slow");
             let written = place.and_then(|place| {
-                flown.write(&place.path, format!("kept because {what}{budget}"))?;
+                let note = format!("kept because {what}{budget}");
+                flown.write(&place.path, &target.0, note)?;
                 Ok(place.path)
             });
-            recordings().prune();
+            recordings().prune(&target);
             match written {
                 Ok(path) => {
                     ui::say(&format!("target {target}: {what}: {} tells more", path.display()))

@@ -71,7 +71,7 @@ impl Hub {
         let spans = spans.map(|options| Spans::start(options, metrics.clone())).transpose()?;
         let hub = Self {
             spans,
-            writer: Writer::start(metrics.counter(Own::ReportsLost))?,
+            writer: Writer::new(metrics.counter(Own::ReportsLost)),
             metrics,
             latencies: config.metrics.is_wanted(),
             targets: Mutex::default(),

@@ -1,7 +1,8 @@
 //! `ctrace daemon`: traces chosen processes for as long as they live, for as long as the machine
 //! runs.
 //!
-//! [`supervisor`] is the one thread that decides ([`choosing`]: which processes to trace); everything
+//! [`supervisor`] is the one thread that decides ([`choosing`]: which processes to trace), and waits for no
+//! process ([`commands`]); everything
 //! reaches it as an [`Event`]. [`finder`] says which processes there are. Each traced process has a session on threads of its own
 //! ([`session`]), which is what `ctrace attach` does; what the sessions see goes through the
 //! [`hub`], and from there to reports and to whoever asks ([`control`]).
@@ -10,6 +11,7 @@ pub mod accounts;
 pub mod asked;
 pub mod backoff;
 pub mod choosing;
+mod commands;
 pub mod config;
 pub mod control;
 pub mod finder;
@@ -20,6 +22,7 @@ pub mod looks;
 pub mod matching;
 pub mod metrics;
 pub mod notify;
+mod places;
 pub mod recordings;
 pub mod reports;
 pub mod session;
@@ -28,6 +31,7 @@ pub mod spans;
 pub mod supervisor;
 pub mod told;
 pub mod totals;
+mod turns;
 mod waiting;
 
 pub use supervisor::run;
@@ -39,6 +43,8 @@ use ctrace_core::units::Pid;
 pub enum Event {
     /// A process runs a new program, or is the child of one that is traced.
     Started(Pid),
+    /// A process and its command line, which somebody wanted to know.
+    Known(commands::Answer),
     /// Some starts found no room on their way.
     StartsLost,
     Session(SessionId, Progress),

@@ -8,6 +8,7 @@ use super::{
     hub::Hub,
     looks::Looks,
     recordings::{Place, Recordings},
+    turns,
 };
 use crate::{
     bpf::{self, Traced},
@@ -19,7 +20,6 @@ use crate::{
         output::Output,
         pace::Pace,
         recording::{Limit, Recording},
-        signals::Signals,
         trace::{self, Ending},
         tracer::Tracer,
     },
@@ -28,7 +28,7 @@ use crate::{
 use anyhow::{Context, ensure};
 use ctrace_core::{report::Extras, units::Pid};
 use std::{
-    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
+    sync::{Arc, Mutex, mpsc::Sender},
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -43,9 +43,6 @@ const LAZY: Duration = Duration::from_secs(8);
 
 /// To those who ask too late.
 pub(super) const ENDING: &str = "the daemon is ending";
-
-/// Reading a program takes memory: one session does at a time.
-static PLANNING: Mutex<()> = Mutex::new(());
 
 /// A session as the supervisor knows it.
 pub(super) struct Running {
@@ -156,8 +153,7 @@ impl Work {
             flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
         let mut tracer = planned.arm(&process, self.output())?;
         let (traced, in_vain) = (tracer.traced(), tracer.watches_in_vain());
-        let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, None) };
-        trace::run(&mut tracer, watched, ending, || {
+        trace::run(&mut tracer, watched, Ending::commanded(commands, None), || {
             // The supervisor is gone only when all is over.
             let _ = self.events.send(Event::Session(self.id, Progress::Armed { traced, in_vain }));
             Ok(())
@@ -218,10 +214,10 @@ pub fn record(
     let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
     let planned = plan(&what, &process, is_over)?.context(ENDING)?;
     let limit = Limit::Newest(place.bytes.max(1 << 20));
-    let output = Output::Recording(Box::new(Recording::create(&place.path, limit)?));
+    let output =
+        Output::Recording(Box::new(Recording::of_daemon(&place.path, limit, &place.target.0)?));
     let mut tracer = planned.arm(&process, output)?;
-    let ending = Ending { commands: Some(commands), ..Ending::new(Signals::Elsewhere, Some(time)) };
-    trace::run(&mut tracer, watched, ending, || Ok(()))
+    trace::run(&mut tracer, watched, Ending::commanded(commands, Some(time)), || Ok(()))
 }
 
 /// What is to be attached to a process.
@@ -236,7 +232,7 @@ fn plan<'a>(
     process: &Process,
     mut is_over: impl FnMut() -> bool,
 ) -> anyhow::Result<Option<Planned<'a>>> {
-    let _alone = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turns::take();
     if is_over() {
         return Ok(None);
     }
@@ -251,6 +247,9 @@ impl Planned<'_> {
     /// The kernel takes its time for this, and several sessions wait for it at once.
     fn arm(self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
         let (mut tracer, plan) = self.setup.running(process, output)?;
+        for line in &plan.remarks {
+            tracing::info!("{line}");
+        }
         tracer.arm(&plan, &self.objects)?;
         Ok(tracer)
     }

@@ -1,6 +1,7 @@
 //! Signals, as events for the supervisor.
 
 use super::Event;
+use crate::{bpf, heal, ui};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -13,15 +14,18 @@ pub enum Asked {
     End,
 }
 
-/// From now on; the second request to end is obeyed at once.
+/// From now on; the second request to end is obeyed as soon as no probe is left.
 pub(super) fn listen(events: Sender<Event>) -> std::io::Result<()> {
     let mut arriving = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut ending = false;
         for signal in &mut arriving {
             let asked = if signal == SIGHUP { Asked::Reload } else { Asked::End };
+            if asked == Asked::End {
+                heal::hurry();
+            }
             if asked == Asked::End && std::mem::replace(&mut ending, true) {
-                std::process::exit(128 + signal);
+                bpf::leave(128 + signal, ui::say);
             }
             if events.send(Event::Signal(asked)).is_err() {
                 return;

@@ -3,6 +3,7 @@
 use super::{
     Event, Progress, SessionId,
     backoff::{Failure, Retry},
+    commands::Commands,
     config::{Config, Target, TargetName},
     control,
     finder::Finder,
@@ -62,6 +63,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
         )?,
         path: path.to_owned(),
         finder: Finder::start(targets.clone(), events.clone())?,
+        commands: Commands::new(events.clone()),
         targets,
         config,
         hub,
@@ -101,6 +103,7 @@ pub(super) struct Supervisor {
     pub(super) began: Instant,
     pub(super) manager: Manager,
     pub(super) finder: Finder,
+    pub(super) commands: Commands,
     pub(super) events: Sender<Event>,
     pub(super) sessions: HashMap<Pid, Running>,
     /// Processes that could not be traced.
@@ -146,6 +149,7 @@ impl Supervisor {
     fn take(&mut self, event: Event) {
         match event {
             Event::Started(pid) => self.consider(pid),
+            Event::Known(answer) => self.known(answer),
             Event::StartsLost => self.next_scan = Instant::now(),
             Event::Session(id, Progress::Armed { traced, in_vain }) => {
                 self.armed(id, traced, in_vain);
@@ -164,7 +168,8 @@ impl Supervisor {
 
     /// When there is something to do without an event.
     fn next_due(&self) -> Instant {
-        self.retries.values().map(|retry| retry.at).fold(self.next_scan, Instant::min)
+        let retries = self.retries.iter().filter(|(pid, _)| !self.commands.is_underway(**pid));
+        retries.map(|(_, retry)| retry.at).fold(self.next_scan, Instant::min)
     }
 
     fn do_what_is_due(&mut self) {
@@ -172,13 +177,19 @@ impl Supervisor {
         if now >= self.next_scan {
             self.next_scan = now + self.config.daemon.rescan;
             self.last_scan = Some(now);
-            self.finder.scan().into_iter().for_each(|pid| self.consider(pid));
+            for pid in self.finder.scan() {
+                self.consider(pid);
+                // There may be very many.
+                self.manager.live();
+            }
             let is_there = |pid: &Pid, start| facts::birth(*pid).is_some_and(|b| b.0 == start);
             self.retries.retain(|pid, retry| is_there(pid, retry.start_time));
             self.by_hand.retain(|pid, asked| is_there(pid, asked.start_time));
             self.let_go.retain(|pid| facts::birth(*pid).is_some());
         }
-        let is_due = |(pid, retry): (&Pid, &Retry)| (retry.at <= now).then_some(*pid);
+        let is_due = |(pid, retry): (&Pid, &Retry)| {
+            (retry.at <= now && !self.commands.is_underway(*pid)).then_some(*pid)
+        };
         let due: Vec<Pid> = self.retries.iter().filter_map(is_due).collect();
         due.into_iter().for_each(|pid| self.consider(pid));
     }

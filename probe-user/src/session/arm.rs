@@ -67,7 +67,7 @@ impl ByRole {
             (Role::ExitSite, &self.exits),
             (Role::Entry, &self.entries),
             (Role::Point, &self.points),
-            // The return probes come last: should ctrace be killed, the kernel closes the last link
+            // The return probes come last: should the guard be killed, the kernel closes the last link
             // first, and waits there until no return probe is being taken any more.
             (Role::Function, &self.functions),
         ] {

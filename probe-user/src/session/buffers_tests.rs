@@ -86,3 +86,32 @@ fn a_buffer_holds_back_until_its_first_reading_is_handed_on() {
     buffers.hand_on();
     assert_eq!(buffers.handed_to(), Nanos(7));
 }
+
+/// How a process is that did not answer in time.
+#[test]
+fn who_does_not_answer_holds_back_once_and_is_waited_for_no_more_after_a_second_time() {
+    let bytes = buffer(0, 0, 3);
+    let id = BufferId { pid: own(), address: address(&*bytes) };
+    let mut buffers = Buffers::default();
+    buffers.add(owned(id), Nanos(1));
+    readings(&mut buffers, false);
+    buffers.hand_on();
+    assert_eq!(buffers.handed_to(), Nanos(7));
+    let miss = |buffers: &mut Buffers, last| {
+        let process = buffers.processes.get_mut(&own()).expect("it is known");
+        process.missed(Nanos(7), last);
+    };
+    miss(&mut buffers, false);
+    buffers.looked = Nanos(8);
+    buffers.hand_on();
+    assert_eq!(buffers.handed_to(), Nanos(7), "the next look may bring what it wrote");
+    assert_eq!(readings(&mut buffers, false), 1, "all of it is read again");
+    for _ in 0..2 {
+        miss(&mut buffers, false);
+    }
+    assert_eq!(buffers.handed_to(), Nanos::MAX, "nothing waits for it");
+    assert_eq!(readings(&mut buffers, false), 1, "it answers again");
+    assert_eq!(buffers.handed_to(), Nanos(8));
+    miss(&mut buffers, true);
+    assert_eq!(buffers.handed_to(), Nanos::MAX, "there is no next look");
+}

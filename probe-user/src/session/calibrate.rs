@@ -17,12 +17,12 @@ use ctrace_core::units::Pid;
 use serde::Serialize;
 use std::{hint::black_box, path::Path, time::Instant};
 
-/// Calls per measurement: all their records fit into a ring, and on a busy machine most rounds are
-/// over before another process gets its turn.
-const CALLS: u32 = 500;
+/// Calls per measurement: all their records fit into a ring, and a round takes about a millisecond, so
+/// that on a busy machine most are over before another process gets its turn.
+const CALLS: u32 = 100;
 const RING_BYTES: u32 = 8 << 20;
 /// The least of so many rounds is taken: noise only adds.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 200;
 
 /// Nanoseconds that probes add to a call here.
 #[derive(Clone, Debug, Serialize)]

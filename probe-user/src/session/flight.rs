@@ -1,7 +1,10 @@
 //! The flight recorder of a session: its newest calls in memory, for a recording when something was
 //! slow. Reports go on meanwhile.
 
-use crate::target::pattern::Pattern;
+use crate::{
+    files::{Owner, Place},
+    target::pattern::Pattern,
+};
 use anyhow::Context;
 use ctrace_core::{
     function::FunctionInfo,
@@ -9,11 +12,10 @@ use ctrace_core::{
     replay::{self, Tree, Wanted},
     units::{FuncId, Nanos},
 };
+use rustix::fs::OFlags;
 use std::{
     collections::VecDeque,
-    fs::OpenOptions,
     io::{self, BufWriter, Write},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
     sync::Arc,
 };
@@ -124,16 +126,17 @@ impl Flight {
 }
 
 impl Flown {
-    /// A recording like any other.
-    pub fn write(&self, path: &Path, note: String) -> anyhow::Result<()> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-        let written = Writer::new(BufWriter::new(file), &self.start)
+    /// A recording like any other, of this target of the daemon.
+    pub fn write(&self, path: &Path, target: &str, note: String) -> anyhow::Result<()> {
+        let place = Place::find(path, Owner::Ours)?;
+        let file = place.create_new(OFlags::WRONLY)?;
+        let start = Start { daemon_target: Some(target.to_owned()), ..self.start.clone() };
+        let written = Writer::new(BufWriter::new(file), &start)
             .and_then(|writer| self.write_to(writer, note))
             .and_then(|out| out.into_inner().map_err(|error| error.into_error()));
         if written.is_err() {
             // Half of it is of no use, and takes what room there is.
-            let _ = std::fs::remove_file(path);
+            let _ = place.remove();
         }
         written.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(())

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::bpf::{Attachment, BpfError, Kernel, Role, Site};
 use ctrace_core::units::FuncId;
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 /// Of one object. Each has links of its own, which cost a file descriptor each.
 const MOST_GROUPS: usize = 128;
@@ -72,21 +72,18 @@ impl Group {
     /// Takes its probes away. They are gone at once; that the kernel lets go of them may take as
     /// long as a call that is under way.
     pub fn disarm(&mut self) {
-        let attachments = std::mem::take(&mut self.attachments);
+        let mut attachments = std::mem::take(&mut self.attachments);
         if attachments.is_empty() {
             return;
         }
-        self.closing = Some(std::thread::spawn(move || {
-            std::thread::scope(|scope| {
-                for attachment in attachments {
-                    scope.spawn(move || {
-                        if let Err(error) = attachment.detach() {
-                            tracing::warn!("{error}");
-                        }
-                    });
-                }
-            });
-        }));
+        Attachment::begin_to_detach(&mut attachments);
+        let wait = move || {
+            for error in Attachment::detach_all(attachments) {
+                tracing::warn!("{error}");
+            }
+        };
+        // Without room for a thread, what it would have waited for is waited for here.
+        self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
     }
 
     /// How many return probes there were.

@@ -4,23 +4,34 @@ use super::{
     Setup,
     output::Output,
     plan::Plan,
+    release::Releaser,
     trace::{self, Ending},
 };
 use crate::{
+    bpf,
     cli::WhatArgs,
     inherited::pass_on_signals,
     target::{launch::Launch, process::Process},
     ui,
+    user::Identity,
+    writing,
 };
-use anyhow::{Context, bail};
+use anyhow::Context;
 use ctrace_core::units::Pid;
-use rustix::process::{self, Signal, WaitOptions, kill_process, waitpid};
+use rustix::{
+    io::{FdFlags, fcntl_setfd},
+    process::{self, Signal, kill_process},
+};
 use std::{
     ffi::OsString,
-    io::{self, IsTerminal},
-    os::unix::process::CommandExt,
-    os::unix::process::ExitStatusExt,
-    path::Path,
+    io::{self, ErrorKind, IsTerminal, Read as _, Write as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::{
+            net::UnixStream,
+            process::{CommandExt, ExitStatusExt},
+        },
+    },
     process::{Child, Command, ExitStatus, Stdio},
 };
 
@@ -33,25 +44,35 @@ pub enum Streams {
     NoTerminal,
 }
 
+/// What to launch.
+pub struct Program<'a> {
+    /// Of the command line.
+    pub words: &'a [OsString],
+    pub resolved: &'a Launch,
+    pub user: &'a Identity,
+    pub streams: Streams,
+}
+
 /// Launches a command that is traced from its first instruction on, and traces until the end.
 /// `prepared` hears what is about to be armed, and says what ends the trace besides the command.
 /// How the trace ended comes with the command, which may go on.
 pub fn trace(
     what: &WhatArgs,
-    (words, resolved, streams): (&[OsString], &Launch, Streams),
+    program: &Program<'_>,
     output: Output,
-    prepared: impl FnOnce(&Plan, Pid) -> Ending,
+    prepared: impl FnOnce(&Plan, Pid) -> anyhow::Result<Ending>,
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
+    let Program { words, resolved, .. } = program;
     let setup = Setup::plan(what, &resolved.objects)?;
     for remark in resolved.remarks() {
         ui::say(&remark);
     }
-    let mut launched = Launched::stopped(&resolved.command, words, streams)?;
+    let mut launched = Launched::waiting(program)?;
     let pid = launched.pid();
     let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (mut tracer, plan) = setup.launched(pid, &resolved.exe, command, output)?;
-    let ending = prepared(&plan, pid);
+    let ending = prepared(&plan, pid)?;
     tracer.arm(&plan, &resolved.objects)?;
     drop(plan);
     let traced = trace::run(&mut tracer, trace::watch(pid)?, ending, || {
@@ -65,49 +86,55 @@ pub fn trace(
 /// A child of ours that runs the command once [`Launched::start`] is called.
 pub struct Launched {
     child: Child,
-    /// Continues the command should ctrace be killed while holding it; ends with ctrace.
-    guard: Option<Child>,
+    /// The child waits for a byte from here, and ends without one when ctrace does.
+    socket: UnixStream,
+    has_started: bool,
+    releaser: Option<Releaser>,
 }
 
 impl Launched {
-    /// Forks a child that is stopped short of executing `file`.
-    pub fn stopped(file: &Path, command: &[OsString], streams: Streams) -> anyhow::Result<Self> {
+    /// Forks a child that waits just before it executes the command.
+    pub fn waiting(program: &Program<'_>) -> anyhow::Result<Self> {
+        let (mut socket, theirs) = UnixStream::pair().context("cannot make a socket")?;
         let mut exec = Command::new("/proc/self/exe");
-        exec.arg0("ctrace").arg("__exec").arg(file).arg("--").args(command);
+        exec.arg0("ctrace").arg("__exec");
+        if let Some(rights) = program.user.rights() {
+            exec.args(["--as", &rights.to_string()]);
+        }
+        exec.arg(theirs.as_raw_fd().to_string());
+        exec.arg(&program.resolved.command).arg("--").args(program.words);
+        program.user.apply_environment(&mut exec);
         pass_on_signals(&mut exec);
-        if streams == Streams::NoTerminal {
+        if program.streams == Streams::NoTerminal {
             keep_off_the_terminal(&mut exec);
         }
+        // The guard closes it, should that be started meanwhile.
+        fcntl_setfd(&theirs, FdFlags::empty()).context("cannot hand on a socket")?;
         let child = exec.spawn().context("cannot start a child process")?;
-        let launched = Self { child, guard: None };
-        match waitpid(Some(launched.raw_pid()), WaitOptions::UNTRACED) {
-            Ok(Some((_, status))) if status.stopped() => Ok(launched),
-            Ok(_) => bail!("the child ended before it could be traced"),
-            Err(error) => Err(error).context("cannot wait for the child"),
-        }
+        drop(theirs);
+        // Before its word it may not have become ctrace's own program.
+        let is_there = socket.read_exact(&mut [0]);
+        let launched = Self { child, socket, has_started: false, releaser: None };
+        is_there.context("the child ended before it could be traced")?;
+        Ok(launched)
     }
 
     pub fn pid(&self) -> Pid {
         Pid(self.child.id())
     }
 
-    fn raw_pid(&self) -> process::Pid {
-        process::Pid::from_child(&self.child)
-    }
-
-    /// Lets the child execute the command.
+    /// Lets the child execute the command. From now on it goes on should ctrace be killed, also while
+    /// it is held, and should this thread, which has the loop, wait long in a write.
     pub fn start(&mut self) -> anyhow::Result<()> {
-        let guard = Command::new("/proc/self/exe")
-            .arg0("ctrace")
-            .args(["__guard", &self.child.id().to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .context("cannot start a child process")?;
-        self.guard = Some(guard);
-        go_on(self.pid()).context("cannot continue the child")
+        bpf::hold(self.pid()).context("cannot tell the guard process of the command")?;
+        writing::watch_this_thread();
+        self.releaser = Some(Releaser::start(self.pid())?);
+        self.has_started = true;
+        match self.socket.write_all(&[0]) {
+            // A signal ended it; how, is told as of any command.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            told => told.context("cannot start the child"),
+        }
     }
 
     /// The end of ctrace's part: nothing is held any more.
@@ -115,12 +142,14 @@ impl Launched {
         if Process::is_held_at_start(self.child.id()) {
             go_on(self.pid()).context("cannot continue the command")?;
         }
+        self.releaser = None;
+        bpf::let_go();
         Ok(())
     }
 
     /// Whether the child was let go, to become the command.
     pub fn has_started(&self) -> bool {
-        self.guard.is_some()
+        self.has_started
     }
 
     /// Whether it has not ended.
@@ -161,15 +190,15 @@ pub fn forward(pid: Pid, signal: i32) {
     }
 }
 
-/// A child that never became the command must not stay behind stopped.
+/// A child that never became the command must not stay behind.
 impl Drop for Launched {
     fn drop(&mut self) {
         if self.goes_on() {
-            let stopped_as_ctrace = std::fs::read_link(format!("/proc/{}/exe", self.child.id()))
+            let is_still_ctrace = std::fs::read_link(format!("/proc/{}/exe", self.child.id()))
                 .ok()
                 .zip(std::fs::read_link("/proc/self/exe").ok())
                 .is_some_and(|(child, own)| child == own);
-            if stopped_as_ctrace {
+            if is_still_ctrace {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
             }

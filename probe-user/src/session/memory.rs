@@ -44,12 +44,16 @@ impl Memory {
     }
 }
 
-/// The buffers of a list, from the word at `head` on. A list that lies ends where it comes back to
-/// itself, or at a bound.
-pub fn walk(memory: &Memory, head: u64, mut each: impl FnMut(u64, Box<[u8; BUFFER_LEN]>, Header)) {
+/// The buffers of lists, from the word at `head` on, but for those that were `seen`. A list that lies
+/// ends where it comes back to itself, or at a bound.
+pub fn walk(
+    memory: &Memory,
+    head: u64,
+    seen: &mut HashSet<u64>,
+    mut each: impl FnMut(u64, Box<[u8; BUFFER_LEN]>, Header),
+) {
     /// More threads than a process has.
     const MOST: usize = 1 << 16;
-    let mut seen = HashSet::new();
     let mut next = memory.read::<8>(head).map_or(0, |word| u64::from_le_bytes(*word));
     while next != 0 && seen.len() < MOST && seen.insert(next) {
         let Some(bytes) = memory.read::<BUFFER_LEN>(next) else { break };

@@ -37,7 +37,9 @@ pub(in super::super) fn elsewhere() -> Memory {
 fn walked(head: u64) -> Vec<(u64, u64)> {
     let memory = Memory::open(own()).unwrap();
     let mut found = Vec::new();
-    walk(&memory, head, |address, _, header| found.push((address, header.batch)));
+    walk(&memory, head, &mut HashSet::new(), |address, _, header| {
+        found.push((address, header.batch))
+    });
     found
 }
 

@@ -1,6 +1,7 @@
 //! One tracing session: plans probes, attaches them, moves records into the engine, ends.
 
 pub mod arm;
+mod before;
 pub mod behind;
 pub mod bell;
 pub mod budget;
@@ -21,6 +22,7 @@ pub mod plan;
 pub mod reader;
 pub mod readings;
 pub mod recording;
+mod release;
 mod room;
 pub mod setup;
 pub mod signals;

@@ -7,6 +7,7 @@ use super::{
     spill::Spill,
 };
 use crate::cli::OutputArgs;
+use ctrace_core::replay::start_threads;
 use std::time::Duration;
 
 pub enum Output {
@@ -29,8 +30,10 @@ impl Reports {
     /// Checks what was asked for, before anything is attached.
     /// `spool`: bytes of memory for calls.
     pub fn open(args: &OutputArgs, spool: u64, default: Default) -> anyhow::Result<Self> {
-        if args.interval.is_some() {
-            check_intervals(args)?;
+        match args.interval {
+            Some(_) => check_intervals(args)?,
+            // What reads the calls in the end; there may be no room for threads by then.
+            None => start_threads()?,
         }
         Ok(Self {
             sink: Sink::open(args, default)?,

@@ -6,6 +6,7 @@ use super::{
     nothing_chosen::what_could_be_traced,
 };
 use crate::target::{
+    budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
     not_found::flawed_markers,
@@ -109,7 +110,11 @@ pub struct Planner {
     unwinder: bool,
     switches_stacks: bool,
     jumps: JumpRoom,
+    objects: ObjectLimits,
 }
+
+/// No instruction is longer.
+const LONGEST_INSTRUCTION: usize = 15;
 
 impl Planner {
     pub fn new(selector: Selector, limit: usize, returns: Returns) -> Self {
@@ -122,7 +127,13 @@ impl Planner {
             unwinder: false,
             switches_stacks: false,
             jumps: JumpRoom::default(),
+            objects: ObjectLimits::DEFAULT,
         }
+    }
+
+    /// Each object may take that much.
+    pub fn within(self, objects: ObjectLimits) -> Self {
+        Self { objects, ..self }
     }
 
     /// The plan for a whole target.
@@ -130,11 +141,14 @@ impl Planner {
         let objects = self.open(mapped)?;
         if self.selector.is_empty() {
             if objects.iter().all(|object| object.markers().scopes.is_empty()) {
+                is_small_enough(&objects)?;
                 bail!("{}", what_could_be_traced(&objects));
             }
             self.selector.ask_for_all_markers()?;
         }
-        let selection = self.selector.select(&objects, self.limit)?;
+        let selection = self.selector.select(&objects, self.limit);
+        is_small_enough(&objects)?;
+        let selection = selection?;
         self.late = self.selector.for_late_objects(&selection);
         self.place_all(&objects, &selection)
     }
@@ -145,7 +159,9 @@ impl Planner {
         let objects = self.open(mapped)?;
         let new_program = objects.iter().any(Object::is_main);
         let selector = if new_program { &self.selector } else { &self.late };
-        let selection = match selector.select(&objects, self.limit) {
+        let selection = selector.select(&objects, self.limit);
+        is_small_enough(&objects)?;
+        let selection = match selection {
             Ok(selection) => selection,
             Err(SelectError::NothingFound(_) | SelectError::NothingAsked) => Selection::default(),
             Err(error) => return Err(error.into()),
@@ -168,15 +184,17 @@ impl Planner {
     /// What is selected, without placing it.
     pub fn select(&mut self, mapped: &[MappedObject]) -> anyhow::Result<(Vec<Object>, Selection)> {
         let objects = self.open(mapped)?;
-        let selection = self.selector.select(&objects, self.limit)?;
-        Ok((objects, selection))
+        let selection = self.selector.select(&objects, self.limit);
+        is_small_enough(&objects)?;
+        Ok((objects, selection?))
     }
 
     /// Reads the objects. A library that cannot be read is left out, the program itself cannot be.
     fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
+        let budget = Budget::of_all(self.objects);
         let mut objects = Vec::with_capacity(mapped.len());
         for one in mapped {
-            match Object::open_mapped(one) {
+            match Object::open_one_of(one, self.objects, &budget) {
                 Ok(object) => objects.push(object),
                 Err(error) if one.is_main => return Err(error.into()),
                 Err(error) => {
@@ -194,7 +212,7 @@ impl Planner {
         // Reading all code takes time.
         if self.allows_return_probes() && self.returns != Returns::RetSites {
             self.switches_stacks =
-                objects.iter().any(|object| CodeMap::data_switches_stacks(object.bytes()));
+                objects.iter().any(|object| CodeMap::data_switches_stacks(object.source()));
         }
         Ok(objects)
     }
@@ -244,6 +262,8 @@ impl Planner {
         if unseen > 0 {
             plan.notes.push(self.jumps.note(unseen));
         }
+        // In the report as well: what is not there was not looked for.
+        plan.notes.extend(objects.iter().flat_map(Object::left_out));
         Ok(plan)
     }
 
@@ -312,7 +332,7 @@ impl Planner {
 
     /// Where the functions of one object can be probed.
     pub fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
-        let mut map = CodeMap::parse(object.bytes())
+        let mut map = CodeMap::parse(object.source())
             .with_context(|| format!("cannot read the code of {}", object.path().display()))?;
         map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
         let policy = Policy {
@@ -323,6 +343,12 @@ impl Planner {
         };
         Ok(Placer { map, policy })
     }
+}
+
+/// Of a program that is too large, what is found is not all. A library like that is left out.
+fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
+    let main = objects.iter().filter(|object| object.is_main());
+    main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
 }
 
 /// Decides for the functions of one object.
@@ -368,8 +394,8 @@ fn place_probe(object: &Object, probe: &UsdtProbe, planned: &mut Vec<Planned>, p
     let mut refusal = None;
     let mut sites = probe.sites.clone();
     sites.retain(|site| {
-        let code = object.bytes().get(site.file_offset as usize..).unwrap_or_default();
-        usdt_site(code).map_err(|why| refusal = Some(why)).is_ok()
+        let code = object.source().peek(site.file_offset, LONGEST_INSTRUCTION);
+        usdt_site(&code).map_err(|why| refusal = Some(why)).is_ok()
     });
     let left_out = probe.sites.len() - sites.len();
     match refusal {

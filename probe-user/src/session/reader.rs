@@ -7,7 +7,7 @@
 
 use super::{
     bell::{Bell, Caller, Woken},
-    buffers::{Buffers, OwnedBuffer},
+    buffers::{Buffers, OwnedBuffer, Unread},
     pace::Pace,
     room,
     timetable::{Intervals, Timetable},
@@ -54,14 +54,16 @@ pub struct Batch {
     pub sample: Option<(ClockSample, Nanos)>,
     /// No older event is to be expected.
     pub settled: Option<Nanos>,
+    /// Processes whose buffers are not all read.
+    pub unread: Vec<(Pid, Unread)>,
     /// It completes what was asked for by [`Reader::call`] before then.
     pub answers: Option<Nanos>,
 }
 
 impl Batch {
     fn new() -> Self {
-        let (bytes, readings, copies) = Default::default();
-        Self { bytes, readings, copies, sample: None, settled: None, answers: None }
+        let (bytes, readings, copies, unread) = Default::default();
+        Self { bytes, readings, copies, sample: None, settled: None, unread, answers: None }
     }
 
     fn push(&mut self, ring: usize, record: &[u8]) {
@@ -231,7 +233,8 @@ impl Source {
                 batch.push_reading(reading);
                 send_if_full(&mut batch);
             });
-            self.looks_pause = pause_after(bpf::own_time().since(before));
+            let spent = bpf::own_time().since(before).saturating_add(self.buffers.take_spent());
+            self.looks_pause = pause_after(spent);
         }
         let changes = &mut self.changes;
         let drained = self.rings.drain(|ring, record| {
@@ -247,6 +250,7 @@ impl Source {
         }
         batch.sample = Some((bpf::sample(), if last { Nanos::MAX } else { begun }));
         batch.settled = Some(if last { Nanos::MAX } else { self.seen_all_to().since(HOLD) });
+        batch.unread = self.buffers.take_unread();
         batch.answers = (kind == Pass::Answer).then_some(begun);
         listening & sender.blocking_send(batch).is_ok()
     }

@@ -13,11 +13,9 @@ use ctrace_core::marker::{BUFFER_LEN, Header, Reading};
 pub struct Unreadable;
 
 /// The headers at these addresses; none: it is unreadable.
-pub fn headers(
-    memory: &Memory,
-    addresses: impl ExactSizeIterator<Item = u64>,
-) -> Vec<Option<[u8; HEADER_LEN]>> {
+pub fn headers(memory: &Memory, addresses: &[u64]) -> Vec<Option<[u8; HEADER_LEN]>> {
     let mut headers = vec![[0; HEADER_LEN]; addresses.len()];
+    let addresses = addresses.iter().copied();
     let is_read = read(memory, addresses.zip(headers.iter_mut().map(|header| &mut header[..])));
     let headers = is_read.into_iter().zip(headers);
     headers.map(|(is_read, header)| is_read.then_some(header)).collect()
@@ -28,12 +26,12 @@ pub fn headers(
 pub fn read_twice(
     memory: &Memory,
     buffers: &[OwnedBuffer],
-) -> impl Iterator<Item = Result<Option<Reading>, Unreadable>> {
+) -> Vec<Result<Option<Reading>, Unreadable>> {
     let before = contents(memory, buffers);
     let time = bpf::now();
     let bytes = contents(memory, buffers);
     let readings = before.zip(bytes).zip(buffers);
-    readings.map(move |((before, bytes), owned)| {
+    let readings = readings.map(|((before, bytes), owned)| {
         let (before, bytes) = (before.ok_or(Unreadable)?, bytes.ok_or(Unreadable)?);
         // The copy itself may have been interrupted: its header is of before. Where this memory is
         // still there, both were read from it.
@@ -51,7 +49,8 @@ pub fn read_twice(
             passed: None,
             before: Some(before),
         }))
-    })
+    });
+    readings.collect()
 }
 
 /// The bytes of the buffers, as far as they are readable.

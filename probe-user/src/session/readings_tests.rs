@@ -11,7 +11,7 @@ fn owned(address: u64) -> OwnedBuffer {
 /// Of each buffer: how many slots its reading has, or why there is none.
 fn taken(memory: &Memory, addresses: &[u64]) -> Vec<Result<Option<usize>, Unreadable>> {
     let buffers: Vec<_> = addresses.iter().map(|address| owned(*address)).collect();
-    let readings = read_twice(memory, &buffers).zip(addresses);
+    let readings = read_twice(memory, &buffers).into_iter().zip(addresses);
     let slots = readings.map(|(reading, address)| {
         let Some(reading) = reading? else { return Ok(None) };
         assert_eq!((reading.buffer.address, reading.tid), (*address, Tid(9)));
@@ -36,6 +36,6 @@ fn each_buffer_is_read_for_itself() {
 fn nothing_is_read_of_two_programs() {
     let bytes = buffer(0, 0, 3);
     let memory = elsewhere();
-    assert!(headers(&memory, [address(&*bytes)].into_iter()).iter().all(|header| header.is_some()));
+    assert!(headers(&memory, &[address(&*bytes)]).iter().all(|header| header.is_some()));
     assert_eq!(taken(&memory, &[address(&*bytes)]), [Err(Unreadable)]);
 }

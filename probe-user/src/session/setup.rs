@@ -2,6 +2,7 @@
 
 use super::{
     arm::LinkOptions,
+    before,
     costs::HitCosts,
     flight::Flight,
     markers::MARKER_CALL,
@@ -15,7 +16,7 @@ use super::{
 use crate::ui;
 use crate::{
     bpf::{Config, Kernel, LinkChoice},
-    cli::{FilterArgs, LinkArg, ReturnsArg, SelectArgs, WhatArgs},
+    cli::{FilterArgs, LinkArg, MostArgs, ReturnsArg, SelectArgs, WhatArgs},
     target::{
         maps::MappedObject,
         place::Returns,
@@ -63,7 +64,7 @@ impl<'a> Setup<'a> {
 
     /// Chooses the functions and their probes, before anything is touched.
     pub fn choose(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
-        let mut planner = planner(&args.select, args.most.max_functions, args.probes.returns)?;
+        let mut planner = planner(&args.select, &args.most, args.probes.returns)?;
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
@@ -86,11 +87,14 @@ impl<'a> Setup<'a> {
     }
 
     /// Makes everything ready to trace a process that runs already: what is left is
-    /// [`Tracer::arm`] with the plan.
+    /// [`Tracer::arm`] with the plan. Its remarks are new ones.
     pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
         let (pid, command) = (Pid(process.pid()), process.command().to_vec());
-        let (mut tracer, plan) =
+        let remarks = before::remarks(process);
+        let (mut tracer, mut plan) =
             self.tracer(pid, Origin::Running, process.exe(), command, output)?;
+        plan.notes.extend(remarks.iter().cloned());
+        plan.remarks = remarks;
         tracer.introduce(process);
         Ok((tracer, plan))
     }
@@ -253,7 +257,11 @@ pub fn describe(plan: &Plan) -> Vec<String> {
 }
 
 /// The planner that the options ask for.
-pub fn planner(select: &SelectArgs, most: usize, returns: ReturnsArg) -> anyhow::Result<Planner> {
+pub fn planner(
+    select: &SelectArgs,
+    most: &MostArgs,
+    returns: ReturnsArg,
+) -> anyhow::Result<Planner> {
     let selector = Selector::parse(Asked {
         functions: &select.functions,
         usdt: &select.usdt,
@@ -265,5 +273,5 @@ pub fn planner(select: &SelectArgs, most: usize, returns: ReturnsArg) -> anyhow:
         ReturnsArg::Uretprobe => Returns::ReturnProbe,
         ReturnsArg::RetSites => Returns::RetSites,
     };
-    Ok(Planner::new(selector, most, returns))
+    Ok(Planner::new(selector, most.max_functions, returns).within(most.object()))
 }

@@ -2,7 +2,7 @@
 //! kernel, so the command already has it; a `kill` reaches ctrace alone and must be forwarded.
 
 use super::launch;
-use crate::inherited;
+use crate::{bpf, inherited, ui};
 use ctrace_core::units::Pid;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -14,20 +14,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 /// To whom the signals go.
 #[derive(Clone, Copy, Debug)]
 pub enum Signals {
-    /// The first one ends the trace, the next one ctrace, whatever it is doing.
+    /// The first one ends the trace, the next one ctrace, whatever it is doing but for the removal of
+    /// probes.
     End,
     /// The command decides; ctrace waits for it.
     Forward(Pid),
-    /// To somebody else in this process.
-    Elsewhere,
 }
 
 /// Signals from now on; they no longer end ctrace by themselves. A message asks to end the trace.
 pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
     let (sender, receiver) = unbounded_channel();
-    if matches!(signals, Signals::Elsewhere) {
-        return Ok(receiver);
-    }
     // Whom nohup(1) started stays when the terminal goes.
     let hangup = (!inherited::ignores(SIGHUP)).then_some(SIGHUP);
     let wanted = [SIGINT, SIGTERM].into_iter().chain(hangup);
@@ -38,7 +34,7 @@ pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
             match signals {
                 // A terminal that goes may tell so twice.
                 Signals::End if asked && origin.signal == SIGHUP => {}
-                Signals::End if asked => std::process::exit(128 + origin.signal),
+                Signals::End if asked => bpf::leave(128 + origin.signal, ui::say),
                 Signals::End => {
                     asked = true;
                     // Nobody listens any more when the trace is over.
@@ -47,7 +43,7 @@ pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
                 Signals::Forward(pid) if !matches!(origin.cause, Cause::Kernel) => {
                     launch::forward(pid, origin.signal);
                 }
-                Signals::Forward(_) | Signals::Elsewhere => {}
+                Signals::Forward(_) => {}
             }
         }
     })?;

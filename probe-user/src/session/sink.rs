@@ -2,13 +2,16 @@
 
 use crate::{
     cli::{OutputArgs, ReportFormat},
+    files::{Owner, Place},
     ui::{self, Style, ViewOptions, terminal},
+    writing,
 };
 use anyhow::Context;
 use ctrace_core::{
     export::json,
     report::{Extras, Report},
 };
+use rustix::fs::OFlags;
 use std::{
     fs::File,
     io::{self, ErrorKind, Write},
@@ -47,10 +50,12 @@ impl Out {
     /// going on: `false`.
     pub fn write(&mut self, text: &str) -> anyhow::Result<bool> {
         let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
-        let written = [text.as_bytes(), end]
-            .into_iter()
-            .try_for_each(|part| self.out.write_all(part))
-            .and_then(|()| self.out.flush());
+        let written = writing::during(|| {
+            [text.as_bytes(), end]
+                .into_iter()
+                .try_for_each(|part| self.out.write_all(part))
+                .and_then(|()| self.out.flush())
+        });
         match written {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
@@ -105,8 +110,7 @@ impl Sink {
 
 /// Opens a file for writing; what is in it stays until there is a report to replace it.
 pub fn open(path: &Path) -> anyhow::Result<Replaced> {
-    let file = File::options().write(true).create(true).truncate(false).open(path);
-    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    let file = Place::find(path, Owner::Caller)?.open(OFlags::WRONLY)?;
     Ok(Replaced { file, begun: false })
 }
 

@@ -51,7 +51,9 @@ impl Watch {
         let used = cpu.since(self.cpu);
         let (cost, used) = (spent.since(self.spent).0 as f64, used.0 as f64);
         (self.spent, self.cpu) = (spent, cpu);
-        // The target's own work is what the probes left of its CPU time.
+        // The target's own work is what the probes left of its CPU time. Where they took most of it, a
+        // small error of their cost is a large one of the rest. They cost more there than they did
+        // when they were measured, so this is the least that they slow it.
         let percent = 100.0 * cost / (used - cost).max(used * 0.01);
         let limit = match self.policy {
             SlowdownArg::Off => f64::INFINITY,

@@ -6,7 +6,7 @@ use super::{
     signals::{self, Signals},
     tracer::{Tracer, nanos},
 };
-use crate::bpf;
+use crate::bpf::{self, BpfError, GuardDeath};
 use anyhow::Context;
 use ctrace_core::{
     report::TargetExit,
@@ -23,7 +23,7 @@ use std::{
 };
 use tokio::{
     sync::{
-        mpsc::{Receiver, UnboundedReceiver},
+        mpsc::{Receiver, UnboundedReceiver, unbounded_channel},
         oneshot,
     },
     time::{Instant, sleep, sleep_until},
@@ -34,15 +34,22 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// When and how a session ends, but for the target's end.
 pub struct Ending {
-    pub after: Option<Duration>,
-    pub signals: Signals,
-    pub commands: Option<Commands>,
+    after: Option<Duration>,
+    signals: UnboundedReceiver<()>,
+    commands: Option<Commands>,
 }
 
 impl Ending {
-    /// By a signal, or after so long.
-    pub fn new(signals: Signals, after: Option<Duration>) -> Self {
-        Self { after, signals, commands: None }
+    /// By a signal, which does not end ctrace by itself from now on, or after so long.
+    pub fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
+        let signals = signals::listen(signals).context("cannot listen for signals")?;
+        Ok(Self { after, signals, commands: None })
+    }
+
+    /// By a command, or after so long; signals are for somebody else in this process.
+    pub fn commanded(commands: Commands, after: Option<Duration>) -> Self {
+        let (_, signals) = unbounded_channel();
+        Self { after, signals, commands: Some(commands) }
     }
 }
 
@@ -70,13 +77,21 @@ pub fn run(
         .context("cannot start the event loop")?;
     runtime.block_on(async {
         let (reader, batches) = tracer.read()?;
-        let signals = signals::listen(ending.signals).context("cannot listen for signals")?;
         let gone = tell_end(watched)?;
         started()?;
-        let mut sources = Sources { batches, signals, gone, commands: ending.commands };
-        let time_up = ending.after.map(|after| tracer.start().saturating_add(nanos(after)));
-        collect(tracer, &reader, &mut sources, time_up).await?;
-        finish(tracer, &reader, &mut sources.batches, time_up).await
+        let Ending { after, signals, commands } = ending;
+        let guard = tracer.guard_death();
+        let mut sources = Sources { batches, signals, gone, guard, commands };
+        let time_up = after.map(|after| tracer.start().saturating_add(nanos(after)));
+        let end = collect(tracer, &reader, &mut sources, time_up).await?;
+        if end == End::ProbesGone {
+            tracer.note_that_probes_are_gone();
+        }
+        finish(tracer, &reader, &mut sources.batches, time_up).await?;
+        match end {
+            End::AsAsked => Ok(()),
+            End::ProbesGone => Err(BpfError::GuardGone.into()),
+        }
     })
 }
 
@@ -85,6 +100,7 @@ struct Sources {
     batches: Receiver<Batch>,
     signals: UnboundedReceiver<()>,
     gone: oneshot::Receiver<Option<TargetExit>>,
+    guard: GuardDeath,
     commands: Option<Commands>,
 }
 
@@ -104,12 +120,19 @@ impl Sources {
 /// Those who want to know of the interval so far, and since when.
 type Peeks = Vec<(Nanos, Box<dyn FnOnce(Snapshot) + Send>)>;
 
+/// Why nothing more is collected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    AsAsked,
+    ProbesGone,
+}
+
 async fn collect(
     tracer: &mut Tracer,
     reader: &Reader,
     sources: &mut Sources,
     time_up: Option<Nanos>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<End> {
     let left = time_up.map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
     let time_up = Instant::now() + left;
     let mut look = Instant::now();
@@ -138,6 +161,7 @@ async fn collect(
                 tracer.target_ended(exit.ok().flatten());
                 false
             }
+            () = sources.guard.wait() => return Ok(End::ProbesGone),
             () = sleep_until(time_up) => false,
             () = sleep(tend) => {
                 tracer.tend_budget();
@@ -153,7 +177,8 @@ async fn collect(
             },
         };
         if !go_on {
-            return Ok(());
+            let gone = sources.guard.has_come();
+            return Ok(if gone { End::ProbesGone } else { End::AsAsked });
         }
     }
 }
@@ -179,17 +204,19 @@ async fn finish(
     }
     tracer.report_end(end)?;
     tracer.detach();
+    tracer.verify();
     Ok(())
 }
 
 /// A thread waits for the process to end. How it ended is known of our own child.
 fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<Option<TargetExit>>> {
     let (sender, receiver) = oneshot::channel();
-    std::thread::Builder::new().name("target".into()).spawn(move || {
+    let thread = std::thread::Builder::new().name("target".into()).spawn(move || {
         while let Err(Errno::INTR) = poll(&mut [PollFd::new(&watched.0, PollFlags::IN)], None) {}
         // Nobody listens any more when the session ended first.
         let _ = sender.send(exit_of(&watched));
-    })?;
+    });
+    thread.context("cannot start a thread")?;
     Ok(receiver)
 }
 

@@ -1,5 +1,6 @@
 //! The state of one session: kernel, engine, what is armed, and where the reports go.
 
+mod after;
 mod arming;
 mod budget;
 mod budgeted;
@@ -25,7 +26,7 @@ use super::{
     unarmed::Unarmed,
 };
 use crate::{
-    bpf::{Attachment, CpuClock, Diagnostics, Kernel, LinkKind, Role, Traced},
+    bpf::{self, Attachment, CpuClock, Diagnostics, GuardDeath, Kernel, LinkKind, Role, Traced},
     target::process::Process,
     ui,
 };
@@ -77,6 +78,8 @@ pub struct Tracer {
     notes: Vec<String>,
     markers: Vec<ArmedMarkers>,
     adopted_before: HashSet<BufferId>,
+    /// Processes whose memory does not answer.
+    stuck: HashSet<Pid>,
     /// Children that are traced as well.
     followed: HashSet<Pid>,
     /// To the reader of buffers, and its end of it.
@@ -99,6 +102,14 @@ pub struct Tracer {
     /// Processes that ended before the program that they executed could be looked at: the first, and how
     /// many.
     unseen: Option<(Pid, u64)>,
+    /// Programs that the command began without being held, besides the first one.
+    unheld: Option<u64>,
+    /// When a process that was held went on, the last time.
+    released: Nanos,
+    /// When a look found the process held, before the record that tells it.
+    found_held: Option<Nanos>,
+    /// From then on new programs of the command start at once.
+    held_until: Nanos,
     diagnostics: Option<Diagnostics>,
     /// Of the process and its children, while those are followed.
     clock: Option<CpuClock>,
@@ -125,6 +136,7 @@ impl Tracer {
             notes: Vec::new(),
             markers: Vec::new(),
             adopted_before: HashSet::new(),
+            stuck: HashSet::new(),
             followed: HashSet::new(),
             adopt,
             adopted: Some(adopted),
@@ -139,6 +151,10 @@ impl Tracer {
             cpu_at_maps: None,
             finishing: false,
             unseen: None,
+            unheld: None,
+            released: Nanos::ZERO,
+            found_held: None,
+            held_until: Nanos::MAX,
             diagnostics,
             clock: None,
         }
@@ -174,6 +190,20 @@ impl Tracer {
         self.parts.kernel.traced()
     }
 
+    /// What tells that all probes are gone, whatever the session wants.
+    pub fn guard_death(&self) -> GuardDeath {
+        self.parts.kernel.guard_death()
+    }
+
+    /// For the last report.
+    pub fn note_that_probes_are_gone(&mut self) {
+        let after = bpf::now().since(self.start).0 as f64 / 1e9;
+        self.note(format!(
+            "the probes went {after:.3} s after the start, because ctrace's guard process was killed: \
+             later calls are not counted"
+        ));
+    }
+
     /// Whether the flight recorder waits for slow calls of functions that are not traced.
     pub fn watches_in_vain(&self) -> bool {
         let functions = self.parts.engine.functions();
@@ -191,6 +221,7 @@ impl Tracer {
     /// The end is near: new programs of a launched command start at once, without probes.
     pub fn stop_holding(&mut self) -> anyhow::Result<()> {
         self.finishing = true;
+        self.held_until = bpf::now();
         if self.parts.launched {
             self.parts.kernel.trace_process(self.parts.pid)?;
         }
@@ -217,6 +248,7 @@ impl Tracer {
             }
             self.parts.engine.push(ring, record);
         }
+        batch.unread.drain(..).for_each(|(pid, why)| self.leave_unread(pid, why));
         batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
         if let Some((sample, through)) = batch.sample {
             // While the buffers are known of which they are: this sample may be the end of some.
@@ -294,7 +326,7 @@ impl Tracer {
         self.attachments = kept;
     }
 
-    /// Takes all probes away; the kernel does the same when ctrace ends in any other way.
+    /// Takes all probes away; the guard does the same when ctrace ends in any other way.
     pub fn detach(&mut self) {
         for group in self.budget.iter_mut().flat_map(Budgeted::groups_mut) {
             self.attachments.extend(group.take_attachments());
@@ -303,17 +335,9 @@ impl Tracer {
             return;
         }
         let begun = Instant::now();
-        // All at once: while a link is closed the kernel waits until no return probe is being
-        // taken, which may never come while another link still has some.
-        std::thread::scope(|scope| {
-            for attachment in self.attachments.drain(..) {
-                scope.spawn(move || {
-                    if let Err(error) = attachment.detach() {
-                        tracing::warn!("{error}");
-                    }
-                });
-            }
-        });
+        for error in Attachment::detach_all(std::mem::take(&mut self.attachments)) {
+            tracing::warn!("{error}");
+        }
         tracing::info!("all probes taken away in {:.1} ms", millis(begun));
     }
 }

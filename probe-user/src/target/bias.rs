@@ -7,6 +7,9 @@ use super::maps::MappedObject;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeSegments(Vec<Segment>);
 
+/// Of one object in one process, which may map it as often as it likes.
+const MOST_BIASES: usize = 1_024;
+
 /// The kernel maps whole pages.
 const PAGE: u64 = 4096;
 
@@ -47,6 +50,9 @@ impl CodeSegments {
                 .wrapping_sub(segment.addresses.start);
             if !biases.contains(&bias) {
                 biases.push(bias);
+            }
+            if biases.len() >= MOST_BIASES {
+                break;
             }
         }
         biases

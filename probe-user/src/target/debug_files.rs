@@ -4,11 +4,14 @@
 //! A file that does not belong to the object would give names to the wrong addresses, so it is
 //! taken only when its build-id or, where there is none, its checksum proves it right.
 
-use super::elf::Layout;
-use super::object::read_whole;
+use super::budget::{Budget, TooLarge};
+use super::elf::{ElfError, Layout};
 use super::process::{has_own_root, proc_path};
+use super::regular::open_regular;
+use super::source::Source;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use std::sync::Arc;
 /// What the search for a debug file brought.
 #[derive(Debug, Default)]
 pub struct DebugFile {
-    found: Option<(PathBuf, Arc<[u8]>)>,
+    found: Option<(PathBuf, Source)>,
     /// The paths that were tried, with what was wrong with those that exist.
     pub looked_at: Vec<(PathBuf, Rejected)>,
 }
@@ -30,6 +33,7 @@ pub enum Rejected {
     NoDebugFile,
     /// Build-id or checksum of another object.
     OtherObject,
+    TooLarge(TooLarge),
 }
 
 impl DebugFile {
@@ -37,25 +41,27 @@ impl DebugFile {
         self.found.as_ref().map(|(path, _)| path.as_path())
     }
 
-    pub fn bytes(&self) -> Option<&[u8]> {
-        self.found.as_ref().map(|(_, bytes)| &bytes[..])
-    }
-
-    pub(super) fn shared_bytes(&self) -> Option<&Arc<[u8]>> {
-        self.found.as_ref().map(|(_, bytes)| bytes)
+    pub(super) fn source(&self) -> Option<&Source> {
+        self.found.as_ref().map(|(_, source)| source)
     }
 }
 
 /// Looks for the debug file of the object with this layout, shown as `display`, opened as `open`.
-pub(super) fn find(layout: &Layout, display: &Path, open: &Path) -> DebugFile {
+/// It draws from the same budget.
+pub(super) fn find(
+    layout: &Layout,
+    display: &Path,
+    open: &Path,
+    budget: &Arc<Budget>,
+) -> DebugFile {
     let mut result = DebugFile::default();
     for path in candidates(layout, display, open) {
         if result.looked_at.iter().any(|(seen, _)| *seen == path) {
             continue;
         }
-        match take(layout, &path) {
-            Ok(bytes) => {
-                result.found = Some((path, bytes));
+        match take(layout, &path, budget) {
+            Ok(source) => {
+                result.found = Some((path, source));
                 break;
             }
             Err(reason) => result.looked_at.push((path, reason)),
@@ -83,7 +89,9 @@ fn candidates(layout: &Layout, display: &Path, open: &Path) -> Vec<PathBuf> {
             continue;
         }
         let given = display.parent().unwrap_or(Path::new("/"));
-        let real = root.join(relative(&display)).canonicalize().ok();
+        // Mapped files have their real names; and a link in a container may lead out of it.
+        let ours = root == Path::new("/");
+        let real = ours.then(|| root.join(relative(&display)).canonicalize().ok()).flatten();
         let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
         let places = [Some(root.join(relative(given))), real];
         for directory in places.into_iter().flatten() {
@@ -109,24 +117,45 @@ fn roots(open: &Path) -> Vec<PathBuf> {
     roots
 }
 
-fn take(layout: &Layout, path: &Path) -> Result<Arc<[u8]>, Rejected> {
-    if !path.is_file() {
-        return Err(Rejected::Absent);
-    }
-    let bytes =
-        File::open(path).and_then(|file| read_whole(&file)).map_err(|_| Rejected::Unreadable)?;
-    let debug = Layout::parse(&bytes[..], true).map_err(|_| Rejected::NoDebugFile)?;
+fn take(layout: &Layout, path: &Path, budget: &Arc<Budget>) -> Result<Source, Rejected> {
+    let file = match open_regular(path) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Err(Rejected::Absent),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Rejected::Absent),
+        Err(_) => return Err(Rejected::Unreadable),
+    };
+    let source = Source::of_file(file, Arc::clone(budget)).map_err(|_| Rejected::Unreadable)?;
+    let debug = Layout::parse(&source, true).map_err(|error| match error {
+        ElfError::TooLarge(why) => Rejected::TooLarge(why),
+        _ => Rejected::NoDebugFile,
+    })?;
     if !debug.sections.iter().any(|section| {
         section.in_file
             && [".symtab", ".debug_info", ".debug_line"].contains(&section.name.as_str())
     }) {
         return Err(Rejected::NoDebugFile);
     }
-    let proved = match (&layout.build_id, &debug.build_id) {
-        (Some(ours), Some(theirs)) => ours == theirs,
-        _ => layout.debug_link.as_ref().is_some_and(|(_, crc)| *crc == crc32fast::hash(&bytes)),
+    let proved = match (&layout.build_id, &debug.build_id, &layout.debug_link) {
+        (Some(ours), Some(theirs), _) => ours == theirs,
+        (.., Some((_, expected))) => checksum(&source)? == *expected,
+        _ => false,
     };
-    if proved { Ok(bytes) } else { Err(Rejected::OtherObject) }
+    if proved { Ok(source) } else { Err(Rejected::OtherObject) }
+}
+
+/// Of the whole file.
+fn checksum(source: &Source) -> Result<u32, Rejected> {
+    let mut hasher = crc32fast::Hasher::new();
+    let scan = || {
+        source.scan(0..source.length(), 0, |_, chunk| {
+            hasher.update(chunk);
+            ControlFlow::Continue(())
+        })
+    };
+    match source.budget().watch(scan) {
+        (Ok(()), _) => Ok(hasher.finalize()),
+        (Err(_), refused) => Err(refused.map_or(Rejected::Unreadable, Rejected::TooLarge)),
+    }
 }
 
 #[cfg(test)]

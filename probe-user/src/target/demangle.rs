@@ -33,7 +33,7 @@ pub fn short(raw: &str) -> String {
 
 /// A name without its symbol version: `memcpy@@GLIBC_2.14` is `memcpy`.
 pub fn without_version(name: &[u8]) -> &[u8] {
-    match name.iter().position(|byte| *byte == b'@') {
+    match memchr::memchr(b'@', name) {
         Some(at) if at > 0 => &name[..at],
         _ => name,
     }

@@ -3,10 +3,32 @@
 //! Read once, through a cache that touches only the header pages, so that a process with two
 //! hundred libraries costs little until a library's symbols are asked for.
 
+use super::budget::TooLarge;
+use super::source::Source;
 use object::elf as constants;
-use object::read::elf::{Dyn as _, ElfFile64, ProgramHeader as _, SectionHeader as _};
-use object::{LittleEndian, Object as _, ReadRef};
+use object::read::SectionIndex;
+use object::read::elf::{
+    Dyn as _, ElfFile64, FileHeader as _, NoteIterator, ProgramHeader as _, SectionHeader as _,
+};
+use object::{LittleEndian, ReadRef};
 use std::ops::Range;
+
+/// A parsed file of our machine.
+pub(super) type ElfFile<'data> = ElfFile64<'data, LittleEndian, &'data Source>;
+type Header = constants::FileHeader64<LittleEndian>;
+
+/// Linux itself refuses a program with more.
+const MOST_SEGMENTS: u32 = 1170;
+/// Where more are, numbers of sections no longer fit their field; only object files have so many.
+const MOST_SECTIONS: u32 = 0xff00;
+/// Longer names of sections are none that we look for.
+const LONGEST_NAME: usize = 128;
+/// The kernel refuses longer paths.
+const LONGEST_INTERPRETER: u64 = 4096;
+/// Notes of programs take some hundred bytes.
+const LARGEST_NOTES: u64 = 1 << 20;
+const MOST_NOTES: usize = 64;
+const LONGEST_BUILD_ID: usize = 255;
 
 /// What is wrong with a file that should be a 64-bit x86 program or library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +43,8 @@ pub enum ElfError {
     NotLoadable,
     #[error("is a broken ELF file: {0}; is it only partly written?")]
     Broken(String),
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
 }
 
 impl From<object::Error> for ElfError {
@@ -70,44 +94,41 @@ pub struct Layout {
 
 impl Layout {
     /// Reads the headers. A debug file has segments without bytes: `is_debug_file` allows them.
-    pub fn parse<'data, R: ReadRef<'data>>(data: R, is_debug_file: bool) -> Result<Self, ElfError> {
-        let elf = parse(data)?;
+    pub fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
+        match data.budget().watch(|| Self::read(data, is_debug_file)) {
+            (Err(_), Some(why)) => Err(ElfError::TooLarge(why)),
+            // What is left out because it is too large takes nothing away from the rest.
+            (layout, _) => layout,
+        }
+    }
+
+    fn read(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
+        let header = header(data)?;
         let endian = LittleEndian;
-        let header = elf.elf_header();
         if ![constants::ET_EXEC, constants::ET_DYN].contains(&header.e_type.get(endian)) {
             return Err(ElfError::NotLoadable);
         }
-        let length =
-            data.len().map_err(|()| ElfError::Broken("its length is unknown".to_owned()))?;
+        let programs = header.program_headers(endian, data)?;
         let mut layout = Self { entry: header.e_entry.get(endian), ..Self::default() };
-        for program in elf.elf_program_headers() {
+        for program in programs {
             if program.p_type(endian) == constants::PT_LOAD {
-                let (offset, file_size) = (program.p_offset(endian), program.p_filesz(endian));
-                let address = program.p_vaddr(endian);
-                let (Some(end), Some(file_end)) =
-                    (address.checked_add(program.p_memsz(endian)), offset.checked_add(file_size))
-                else {
-                    return Err(ElfError::Broken("a segment wraps around".to_owned()));
-                };
-                if file_end > length && !is_debug_file {
-                    return Err(ElfError::Broken(format!(
-                        "a segment ends at byte {file_end} of {length}"
-                    )));
+                layout.segments.push(segment(program, data.length(), is_debug_file)?);
+            } else if !is_debug_file && program.p_type(endian) == constants::PT_INTERP {
+                if program.p_filesz(endian) > LONGEST_INTERPRETER {
+                    return Err(ElfError::Broken("the path of its loader is too long".to_owned()));
                 }
-                layout.segments.push(Segment {
-                    addresses: address..end,
-                    offset,
-                    file_size,
-                    executable: program.p_flags(endian).0 & constants::PF_X.0 != 0,
-                    writable: program.p_flags(endian).0 & constants::PF_W.0 != 0,
-                });
-            } else if !is_debug_file && let Some(path) = program.interpreter(endian, data)? {
-                layout.interpreter = Some(path.to_owned());
+                layout.interpreter = program.interpreter(endian, data)?.map(<[u8]>::to_owned);
             }
         }
-        let table = elf.elf_section_table();
+        let table = header.sections(endian, data)?;
+        // At once, not name by name. Where there are no sections, there are no names.
+        let names = header.shstrndx(endian, data);
+        if let Ok(names) = names.and_then(|names| table.section(SectionIndex(names as usize))) {
+            data.part(names.sh_offset(endian), names.sh_size(endian));
+        }
         for section in table.iter() {
             let name = table.section_name(endian, section)?;
+            let name = if name.len() > LONGEST_NAME { &[] } else { name };
             let flags = section.sh_flags(endian).0;
             let address = section.sh_addr(endian);
             layout.sections.push(Section {
@@ -120,8 +141,7 @@ impl Layout {
             });
         }
         if layout.interpreter.is_some() {
-            layout.auditors = elf
-                .elf_program_headers()
+            layout.auditors = programs
                 .iter()
                 .filter(|program| program.p_type(endian) == constants::PT_DYNAMIC)
                 .any(|program| {
@@ -131,9 +151,11 @@ impl Layout {
                 });
         }
         // Broken notes and links take nothing away from the symbols.
-        layout.build_id = elf.build_id().ok().flatten().map(<[u8]>::to_owned);
-        layout.debug_link =
-            elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_owned(), crc));
+        layout.build_id = build_id(data, programs, table.iter());
+        layout.debug_link = layout
+            .section(".gnu_debuglink")
+            .filter(|section| section.in_file)
+            .and_then(|section| debug_link(data.part(section.offset, section.size())?));
         Ok(layout)
     }
 
@@ -159,8 +181,40 @@ impl Layout {
     }
 }
 
+impl Section {
+    /// As its header says it.
+    pub fn size(&self) -> u64 {
+        self.addresses.end - self.addresses.start
+    }
+}
+
+fn segment(
+    program: &constants::ProgramHeader64<LittleEndian>,
+    length: u64,
+    is_debug_file: bool,
+) -> Result<Segment, ElfError> {
+    let endian = LittleEndian;
+    let (offset, file_size) = (program.p_offset(endian), program.p_filesz(endian));
+    let address = program.p_vaddr(endian);
+    let (Some(end), Some(file_end)) =
+        (address.checked_add(program.p_memsz(endian)), offset.checked_add(file_size))
+    else {
+        return Err(ElfError::Broken("a segment wraps around".to_owned()));
+    };
+    if file_end > length && !is_debug_file {
+        return Err(ElfError::Broken(format!("a segment ends at byte {file_end} of {length}")));
+    }
+    Ok(Segment {
+        addresses: address..end,
+        offset,
+        file_size,
+        executable: program.p_flags(endian).0 & constants::PF_X.0 != 0,
+        writable: program.p_flags(endian).0 & constants::PF_W.0 != 0,
+    })
+}
+
 /// Whether the dynamic section names auditors; one without an end may.
-fn may_name_auditors<'data, R: ReadRef<'data>>(data: R, offset: u64, size: u64) -> bool {
+fn may_name_auditors(data: &Source, offset: u64, size: u64) -> bool {
     type Entry = constants::Dyn64<LittleEndian>;
     let count = size as usize / size_of::<Entry>();
     let Ok(entries) = data.read_slice_at::<Entry>(offset, count) else { return true };
@@ -174,11 +228,50 @@ fn may_name_auditors<'data, R: ReadRef<'data>>(data: R, offset: u64, size: u64) 
     true
 }
 
-/// Checks class, byte order and machine before anything else is read.
-pub fn parse<'data, R: ReadRef<'data>>(
-    data: R,
-) -> Result<ElfFile64<'data, LittleEndian, R>, ElfError> {
-    let ident = data.read_bytes_at(0, 20).map_err(|()| ElfError::NotElf)?;
+/// The build-id, from the sections of notes or, where there are none, from the segments.
+fn build_id<'data>(
+    data: &'data Source,
+    programs: &[constants::ProgramHeader64<LittleEndian>],
+    sections: impl Iterator<Item = &'data constants::SectionHeader64<LittleEndian>>,
+) -> Option<Vec<u8>> {
+    let endian = LittleEndian;
+    let segments = programs.iter().filter(|program| program.p_type(endian) == constants::PT_NOTE);
+    let segments =
+        segments.map(|it| (it.p_offset(endian), it.p_filesz(endian), it.p_align(endian)));
+    let sections = sections.filter(|section| section.sh_type(endian) == constants::SHT_NOTE);
+    let sections =
+        sections.map(|it| (it.sh_offset(endian), it.sh_size(endian), it.sh_addralign(endian)));
+    // In a debug file, segments are without bytes.
+    let mut sections = sections.peekable();
+    let has_sections = sections.peek().is_some();
+    let segments = segments.filter(|_| !has_sections);
+    let places = segments.chain(sections).take(MOST_NOTES);
+    let mut notes = places.filter(|(_, size, _)| *size <= LARGEST_NOTES).filter_map(|place| {
+        let (offset, size, align) = place;
+        NoteIterator::<Header>::new(endian, align, data.part(offset, size)?).ok()
+    });
+    notes.find_map(|mut notes| {
+        while let Ok(Some(note)) = notes.next() {
+            let is_build_id = note.n_type(endian) == constants::NT_GNU_BUILD_ID
+                && note.name() == constants::ELF_NOTE_GNU;
+            if is_build_id && note.desc().len() <= LONGEST_BUILD_ID {
+                return Some(note.desc().to_owned());
+            }
+        }
+        None
+    })
+}
+
+/// A file name, zeros up to a multiple of four, and a checksum.
+fn debug_link(bytes: &[u8]) -> Option<(Vec<u8>, u32)> {
+    let end = memchr::memchr(0, bytes)?;
+    let checksum = bytes.get((end + 1).next_multiple_of(4)..)?.first_chunk::<4>()?;
+    Some((bytes[..end].to_owned(), u32::from_le_bytes(*checksum)))
+}
+
+/// Checks class, byte order, machine and the number of headers before anything else is read.
+fn header(data: &Source) -> Result<&Header, ElfError> {
+    let ident = data.part(0, 20).ok_or(ElfError::NotElf)?;
     if !ident.starts_with(b"\x7fELF") {
         return Err(ElfError::NotElf);
     }
@@ -191,5 +284,24 @@ pub fn parse<'data, R: ReadRef<'data>>(
     if !little || u16::from_le_bytes([ident[18], ident[19]]) != constants::EM_X86_64.0 {
         return Err(ElfError::OtherMachine);
     }
-    Ok(ElfFile64::parse(data)?)
+    let header = Header::parse(data)?;
+    let (segments, sections) =
+        (header.phnum(LittleEndian, data)?, header.shnum(LittleEndian, data)?);
+    if segments > MOST_SEGMENTS {
+        return Err(ElfError::Broken(format!("it has {segments} segments")));
+    }
+    if sections > MOST_SECTIONS {
+        return Err(ElfError::Broken(format!("it has {sections} sections")));
+    }
+    Ok(header)
+}
+
+/// The file with its symbol tables.
+pub(super) fn parse(data: &Source) -> Result<ElfFile<'_>, ElfError> {
+    let parse = || {
+        header(data)?;
+        Ok(ElfFile64::parse(data)?)
+    };
+    let (parsed, refused) = data.budget().watch(parse);
+    parsed.map_err(|error: ElfError| refused.map_or(error, ElfError::TooLarge))
 }

@@ -1,10 +1,7 @@
 //! What a process is known by: program, name, command line, user, control group, and the unit or
 //! container that this tells of.
 
-use super::{
-    maps,
-    process::{proc_path, read_command, read_stat, text},
-};
+use super::process::{proc_path, read_command, read_stat, text};
 use ctrace_core::units::Pid;
 use std::{fs, path::Path};
 
@@ -15,6 +12,7 @@ pub struct Facts {
     /// With the id, it tells this process from a later one.
     pub start_time: u64,
     pub program: Program,
+    /// Empty until it is asked for: see [`Facts::with_command`].
     pub command: String,
     pub user: u32,
     pub cgroup: String,
@@ -33,7 +31,10 @@ impl Program {
         let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
         let name = fs::read(proc_path(pid.0, "comm")).ok()?;
         let name = text(name.strip_suffix(b"\n").unwrap_or(&name));
-        Some(Self { exe: maps::without_deleted(&exe).0.to_string_lossy().into_owned(), name })
+        // The kernel's mark on a file that is deleted. To ask whether a file is really called so would
+        // wait for its file system.
+        let exe = exe.to_string_lossy();
+        Some(Self { exe: exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_owned(), name })
     }
 
     pub fn file_name(&self) -> &str {
@@ -42,7 +43,8 @@ impl Program {
 }
 
 impl Facts {
-    /// Of a process that runs a program; nothing of kernel threads and of what has ended.
+    /// Of a process that runs a program; nothing of kernel threads and of what has ended. What is read
+    /// for it is the kernel's, which waits for nobody.
     pub fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
         let program = Program::of(pid)?;
@@ -52,10 +54,16 @@ impl Facts {
             pid,
             start_time: stat.start_time,
             program,
-            command: read_command(pid.0).join(" "),
-            user: effective_user(&text(&status))?,
+            command: String::new(),
+            user: user_of(&text(&status), Which::Effective)?,
             cgroup: control_group(&text(&cgroups)),
         })
+    }
+
+    /// The same with its command line, which is in its memory: the process can make that take a second.
+    pub fn with_command(pid: Pid) -> Option<Self> {
+        let facts = Self::of(pid)?;
+        Some(Self { command: read_command(pid.0).join(" "), ..facts })
     }
 
     /// The innermost unit in the path of the control group.
@@ -91,6 +99,33 @@ impl Facts {
     }
 }
 
+/// Which process it is, and whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub pid: Pid,
+    pub start_time: u64,
+    /// The user who started it, also where its program has another one's rights.
+    pub user: u32,
+}
+
+impl Identity {
+    pub fn of(pid: Pid) -> Option<Self> {
+        let start_time = read_stat(pid.0).ok()?.start_time;
+        let status = fs::read(proc_path(pid.0, "status")).ok()?;
+        Some(Self { pid, start_time, user: user_of(&text(&status), Which::Real)? })
+    }
+
+    /// A process that has ended is nobody's.
+    pub fn gone(pid: Pid) -> Self {
+        Self { pid, start_time: 0, user: u32::MAX }
+    }
+
+    /// Whoever its user is by now.
+    pub fn is_process(&self, other: Self) -> bool {
+        (self.pid, self.start_time) == (other.pid, other.start_time)
+    }
+}
+
 /// The ids of all processes.
 pub fn all() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
@@ -121,10 +156,16 @@ const PREFIXES: [&str; 9] = [
     "systemd-nspawn@",
 ];
 
-/// The second of four.
-fn effective_user(status: &str) -> Option<u32> {
+/// Which of the users of a process, in the order of /proc/PID/status.
+#[derive(Clone, Copy)]
+enum Which {
+    Real,
+    Effective,
+}
+
+fn user_of(status: &str, which: Which) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    line.split_whitespace().nth(which as usize)?.parse().ok()
 }
 
 /// The path in the one hierarchy, or where there are several in that of systemd.
@@ -190,5 +231,9 @@ mod tests {
             (exe.to_str().unwrap(), std::process::id())
         );
         assert!(Facts::of(Pid(0)).is_none());
+        let command = Facts::with_command(facts.pid).expect("alive").command;
+        assert!(command.starts_with(&std::env::args().next().expect("known")), "{command}");
+        let identity = Identity::of(facts.pid).expect("alive");
+        assert_eq!((identity.start_time, identity.user), (facts.start_time, facts.user));
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/src/install.rs"]
 mod install;
+#[path = "../../../tests/src/loader_takeover.rs"]
+pub(super) mod loader_takeover;
 
 pub(super) use install::install;
 

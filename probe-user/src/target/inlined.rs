@@ -1,6 +1,7 @@
 //! The function whose source the code at an address is of, where it was inlined into another: a
 //! symbol table knows the other one only.
 
+use super::budget::{Budget, TooLarge};
 use super::demangle;
 use super::lines::{Lines, Reader};
 use gimli::{AttributeValue, DebuggingInformationEntry, Reader as _, UnitOffset, UnitRef};
@@ -35,11 +36,16 @@ const MOST_STRETCHES: usize = 1 << 22;
 /// Longer names, deeper namespaces and longer chains of references are taken for damage.
 const LONGEST_NAME: usize = 4096;
 const DEEPEST: usize = 32;
+/// What a stretch, a scope or a function in one takes.
+const PART: u64 = 64;
 
 impl Lines {
     /// The name of the innermost inlined function at an address, nothing where there is none.
     pub(super) fn inlined_function(&self, address: u64) -> Option<String> {
-        self.units_at(address).find_map(|unit| {
+        self.budget.check().ok()?;
+        let mut ticker = self.budget.ticker();
+        let mut units = self.units_at(address).take_while(|_| ticker.tick().is_ok());
+        units.find_map(|unit| {
             let inlined = self.inlined(unit);
             self.name(unit, inlined.at(address)?)
         })
@@ -47,7 +53,10 @@ impl Lines {
 
     fn inlined(&self, unit: usize) -> &Inlined {
         let unit = &self.units[unit];
-        unit.inlined.get_or_init(|| Inlined::read(unit.unit.unit_ref(&self.dwarf)))
+        unit.inlined.get_or_init(|| {
+            // What comes of a part is not kept: see `Object::with_lines`.
+            Inlined::read(unit.unit.unit_ref(&self.dwarf), &self.budget).unwrap_or_default()
+        })
     }
 
     /// Follows an entry to those that declare it, until one has a name.
@@ -65,10 +74,11 @@ impl Lines {
             match origin.into_iter().find_map(|name| entry.attr_value(name)) {
                 Some(AttributeValue::UnitRef(next)) => offset = next,
                 Some(AttributeValue::DebugInfoRef(next)) => {
-                    let found = self.units.iter().enumerate().find_map(|(number, unit)| {
-                        Some((number, next.to_unit_offset(&unit.unit.header)?))
+                    let after = self.units.partition_point(|unit| {
+                        unit.unit.header.debug_info_offset().is_some_and(|start| start <= next)
                     });
-                    (unit, offset) = found?;
+                    unit = after.checked_sub(1)?;
+                    offset = next.to_unit_offset(&self.units[unit].unit.header)?;
                 }
                 _ => return plain,
             }
@@ -78,13 +88,19 @@ impl Lines {
 }
 
 impl Inlined {
-    fn read(unit: UnitRef<'_, Reader>) -> Self {
+    fn read(unit: UnitRef<'_, Reader>, budget: &Budget) -> Result<Self, TooLarge> {
         let mut inlined = Self::default();
         // Around the entry, with their depths.
         let mut around: Vec<(isize, usize)> = Vec::new();
         let mut left = MOST_STRETCHES;
         let mut entries = unit.entries();
+        let mut turns = 0u32;
         while let Ok(Some(entry)) = entries.next_dfs() {
+            turns += 1;
+            // An entry may have thousands of attributes.
+            if turns.is_multiple_of(16) {
+                budget.check()?;
+            }
             around.truncate(around.partition_point(|(depth, _)| *depth < entry.depth()));
             let innermost = around.last().map(|(_, scope)| *scope);
             match entry.tag() {
@@ -93,13 +109,15 @@ impl Inlined {
                 | gimli::DW_TAG_structure_type
                 | gimli::DW_TAG_union_type
                 | gimli::DW_TAG_enumeration_type => {
+                    budget.charge(PART)?;
                     around.push((entry.depth(), inlined.scopes.len()));
                     inlined.scopes.push(Scope { entry: entry.offset(), around: innermost });
                 }
                 gimli::DW_TAG_subprogram => {
+                    budget.charge(PART)?;
                     inlined.scope_of.extend(innermost.map(|scope| (entry.offset(), scope)));
                 }
-                gimli::DW_TAG_inlined_subroutine => inlined.add(unit, entry, &mut left),
+                gimli::DW_TAG_inlined_subroutine => inlined.add(unit, entry, &mut left, budget)?,
                 _ => {}
             }
         }
@@ -109,7 +127,7 @@ impl Inlined {
             reach = reach.max(stretch.end);
             stretch.reach = reach;
         }
-        inlined
+        Ok(inlined)
     }
 
     fn add(
@@ -117,17 +135,20 @@ impl Inlined {
         unit: UnitRef<'_, Reader>,
         entry: &DebuggingInformationEntry<Reader>,
         left: &mut usize,
-    ) {
-        let Ok(mut ranges) = unit.die_ranges(entry) else { return };
+        budget: &Budget,
+    ) -> Result<(), TooLarge> {
+        let Ok(mut ranges) = unit.die_ranges(entry) else { return Ok(()) };
         while *left > 0
             && let Ok(Some(range)) = ranges.next()
         {
             *left -= 1;
             let (begin, end, function) = (range.begin, range.end, entry.offset());
             if begin < end {
+                budget.charge(PART)?;
                 self.stretches.push(Stretch { begin, end, reach: end, function });
             }
         }
+        Ok(())
     }
 
     /// A function's name with the namespaces and classes it is in.
@@ -172,6 +193,7 @@ fn text(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
+    use super::super::elf;
     use super::super::fixtures::compile;
     use super::super::lines::Lines;
     use super::super::object::Object;
@@ -181,7 +203,8 @@ mod tests {
     fn check(compiler: &str, extension: &str, source: &str, expected: &[Option<&str>]) {
         let built = compile(compiler, extension, source);
         let object = built.object();
-        let lines = Lines::read(object.shared_bytes()).unwrap();
+        let file = elf::parse(object.source()).unwrap();
+        let lines = Lines::read(object.source(), &file).unwrap();
         let names: Vec<_> =
             places(&object).into_iter().map(|at| lines.inlined_function(at)).collect();
         let names: Vec<_> = names.iter().map(Option::as_deref).collect();

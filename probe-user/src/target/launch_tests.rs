@@ -1,3 +1,4 @@
+use super::super::fixtures::{install, loader_takeover::takes_over_the_loader};
 use super::*;
 
 fn script(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
@@ -69,56 +70,28 @@ fn looks_in_path_in_order() {
 }
 
 #[test]
-fn parses_what_loaders_print() {
-    let loaded = parse_list(
-        b"\tlinux-vdso.so.1 (0x00007ffc)\n\tliba b.so => /opt/a b/liba b.so (0x00007f)\n\
-          \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\
-          \t/lib/ld-musl-x86_64.so.1 (0x7f)\nlibz.so => /lib/libz.so (0x7f)\n\n\
-          Error loading shared library libm.so: No such file (needed by x)\n",
-    );
-    let paths: Vec<&str> = loaded.paths.iter().filter_map(|path| path.to_str()).collect();
-    assert_eq!(
-        paths,
-        [
-            "/opt/a b/liba b.so",
-            "/lib64/ld-linux-x86-64.so.2",
-            "/lib/ld-musl-x86_64.so.1",
-            "/lib/libz.so"
-        ]
-    );
-    assert_eq!(loaded.missing, ["libgone.so", "libm.so"]);
+fn the_libraries_of_an_unknown_loader_are_not_known() {
+    let compiler = "gcc -Wl,--dynamic-linker=/lib64/ld-own-x86-64.so.2";
+    let built = super::super::fixtures::compile(compiler, "c", "int main() { return 0; }");
+    let launch = resolve(built.program.as_os_str()).unwrap();
+    assert_eq!(launch.objects.len(), 1);
+    assert!(launch.remarks()[0].contains("none that ctrace knows"), "{:?}", launch.remarks());
 }
 
 #[test]
-fn runs_no_loader_that_others_can_change() {
-    const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-    const EXE: &str = "/bin/ls";
+fn nothing_of_a_file_that_takes_over_the_loader_runs() {
     let dir = tempfile::tempdir().unwrap();
-    let loaded = libraries(Path::new(LOADER), Path::new(EXE));
-    assert!(loaded.paths.len() > 1 && loaded.unasked.is_none(), "{loaded:?}");
-    let check = |loader: &Path, why: &str| {
-        let loaded = libraries(loader, Path::new(EXE));
-        assert!(loaded.paths.is_empty(), "{loaded:?}");
-        assert!(loaded.unasked.as_ref().is_some_and(|told| told.contains(why)), "{loaded:?}");
-    };
-    let copy = dir.path().join("ld-linux-x86-64.so.2");
-    fs::copy(LOADER, &copy).unwrap();
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o757)).unwrap();
-    check(&copy, "others than root");
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
-    if std::os::unix::fs::chown(&copy, Some(65534), None).is_err() {
-        assert_ne!(fs::metadata(&copy).unwrap().uid(), 0);
-    }
-    check(&copy, "others than root");
-    let link = dir.path().join("ld-linux.so");
-    std::os::unix::fs::symlink("/bin/ls", &link).unwrap();
-    check(&link, "none that ctrace knows");
-    check(Path::new("/bin/ls"), "none that ctrace knows");
-    check(&dir.path().join("ld-linux-none"), "cannot be opened");
+    let made = dir.path().join("made");
+    let program = dir.path().join("program");
+    install(&takes_over_the_loader(made.as_os_str()), &program);
+    let launch = resolve(program.as_os_str()).unwrap();
+    assert!(!made.exists(), "its code ran");
+    assert_eq!(launch.objects.len(), 2, "{:?}", launch.objects);
+    assert!(launch.objects[1].name.starts_with("ld-linux"));
 }
 
 #[test]
-fn asks_no_loader_that_would_run_code_of_the_program() {
+fn the_libraries_of_a_program_with_auditors_are_not_known() {
     for flag in ["--audit", "--depaudit"] {
         let compiler = format!("gcc -Wl,{flag}=/nonexistent/audit.so");
         let built = super::super::fixtures::compile(&compiler, "c", "int main() { return 0; }");
@@ -151,17 +124,4 @@ fn libraries_are_beside_what_a_link_leads_to() {
         assert!(launch.remarks().is_empty(), "{:?}", launch.remarks());
         assert!(launch.objects.iter().any(|object| object.name == "libbeside.so"));
     }
-}
-
-#[test]
-fn does_not_wait_for_ever() {
-    let start = std::time::Instant::now();
-    let command = |name: &str, argument: &str| {
-        let mut command = Command::new(name);
-        command.arg(argument);
-        command
-    };
-    assert_eq!(output(command("sleep", "1000"), Duration::from_millis(50)), None);
-    assert!(start.elapsed() < Duration::from_secs(100));
-    assert_eq!(output(command("echo", "x"), PATIENCE).unwrap(), b"x\n");
 }

@@ -6,11 +6,17 @@
 //! rows: the first is the function's own line, which debuggers show, and `addr2line` keeps the
 //! last.
 
-use super::elf;
+use super::budget::{Budget, TooLarge};
+use super::debug_sections;
+use super::elf::ElfFile;
 use super::inlined::Inlined;
-use gimli::{EndianArcSlice, LittleEndian, Reader as _, Section as _, SectionId, UnitRef};
-use object::{CompressionFormat, Object as _, ObjectSection as _};
-use std::cell::OnceCell;
+use super::source::Source;
+use gimli::{
+    Abbreviations, AttributeValue, DebugLineOffset, EndianArcSlice, LineInstruction, LineRow,
+    LittleEndian, Reader as _, UnitHeader, UnitRef,
+};
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) type Reader = EndianArcSlice<LittleEndian>;
@@ -33,11 +39,13 @@ pub(super) struct Lines {
     ranges: Vec<(u64, u64, usize)>,
     /// Units that do not say which code is theirs: hand-written assembly.
     elsewhere: Vec<usize>,
+    pub(super) budget: Arc<Budget>,
 }
 
 pub(super) struct Unit {
     pub(super) unit: gimli::Unit<Reader>,
     rows: OnceCell<Vec<Row>>,
+    files: RefCell<HashMap<u64, Option<SourceFile>>>,
     pub(super) inlined: OnceCell<Inlined>,
 }
 
@@ -50,54 +58,115 @@ struct Row {
     place: Option<(u64, Option<u32>)>,
 }
 
-/// A compressed section may unpack to anything; more than this is not a debug section.
-const LARGEST_SECTION: u64 = 8 << 30;
+/// A file of the source, as [`SourceLine`] has it.
+#[derive(Clone)]
+struct SourceFile {
+    file: Arc<str>,
+    path: Arc<str>,
+}
+
 /// Ranges do not overlap in sane files; so many are looked at in others.
 const OVERLAPS: usize = 16;
+/// What a unit takes in memory, with its place in tables.
+const UNIT: u64 = 1024;
+/// What a file or directory of a unit's line table takes.
+const FILE: u64 = 160;
+const ROW: u64 = 2 * size_of::<Row>() as u64;
+const RANGE: u64 = 64;
+/// Longer names of files are taken for damage.
+const LONGEST_NAME: usize = 4096;
+/// Files and directories of one unit; longer tables are taken for damage.
+const LARGEST_LINE_HEADER: u64 = 1 << 20;
 
 impl Lines {
     /// Reads the debug sections of a file, nothing when there are none.
-    pub(super) fn read(bytes: &Arc<[u8]>) -> Option<Self> {
-        let file = elf::parse(&bytes[..]).ok()?;
-        let whole = Reader::new(Arc::clone(bytes), LittleEndian);
-        let section = |id: SectionId| -> Result<Reader, gimli::Error> {
-            Ok(load(&file, &whole, id.name()).unwrap_or_else(empty))
-        };
-        let mut dwarf = gimli::Dwarf::load(section).ok()?;
-        if dwarf.debug_info.reader().is_empty() {
+    pub(super) fn read(source: &Source, file: &ElfFile<'_>) -> Option<Self> {
+        let dwarf = debug_sections::load(source, file)?;
+        if gimli::Section::reader(&dwarf.debug_info).is_empty() {
             return None;
         }
-        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let mut lines =
-            Self { dwarf, units: Vec::new(), ranges: Vec::new(), elsewhere: Vec::new() };
-        let mut headers = lines.dwarf.units();
-        // A broken unit takes those after it along, not those before.
-        while let Ok(Some(header)) = headers.next() {
-            let Ok(unit) = lines.dwarf.unit(header) else { continue };
-            if unit.line_program.is_none() {
-                continue;
-            }
-            let number = lines.units.len();
-            let known = lines.ranges.len();
-            if let Ok(mut ranges) = lines.dwarf.unit_ranges(&unit) {
-                while let Ok(Some(range)) = ranges.next() {
-                    // Linkers leave zero where they threw code away.
-                    if range.begin != 0 && range.begin < range.end {
-                        lines.ranges.push((range.begin, range.end, number));
-                    }
-                }
-            }
-            if lines.ranges.len() == known {
-                lines.elsewhere.push(number);
-            }
-            lines.units.push(Unit { unit, rows: OnceCell::new(), inlined: OnceCell::new() });
-        }
+        let mut lines = Self {
+            dwarf,
+            units: Vec::new(),
+            ranges: Vec::new(),
+            elsewhere: Vec::new(),
+            budget: Arc::clone(source.budget()),
+        };
+        lines.read_units().ok()?;
         lines.ranges.sort_unstable();
         Some(lines)
     }
 
+    fn read_units(&mut self) -> Result<(), TooLarge> {
+        let mut abbreviations = HashMap::new();
+        let mut headers = self.dwarf.units();
+        // A broken unit takes those after it along, not those before.
+        while let Ok(Some(header)) = headers.next() {
+            self.budget.check()?;
+            self.budget.charge(UNIT)?;
+            let Some(unit) = self.read_unit(header, &mut abbreviations)? else { continue };
+            let Some(program) = &unit.line_program else { continue };
+            let header = program.header();
+            let files = header.include_directories().len() + header.file_names().len();
+            self.budget.charge(files as u64 * FILE)?;
+            let number = self.units.len();
+            let known = self.ranges.len();
+            let mut ticker = self.budget.ticker();
+            if let Ok(mut ranges) = self.dwarf.unit_ranges(&unit) {
+                while let Ok(Some(range)) = ranges.next() {
+                    ticker.tick()?;
+                    // Linkers leave zero where they threw code away.
+                    if range.begin != 0 && range.begin < range.end {
+                        self.budget.charge(RANGE)?;
+                        self.ranges.push((range.begin, range.end, number));
+                    }
+                }
+            }
+            if self.ranges.len() == known {
+                self.elsewhere.push(number);
+            }
+            self.units.push(Unit {
+                unit,
+                rows: OnceCell::new(),
+                files: RefCell::default(),
+                inlined: OnceCell::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// A unit, unless it is broken.
+    fn read_unit(
+        &self,
+        header: UnitHeader<Reader>,
+        known: &mut HashMap<usize, Option<Arc<Abbreviations>>>,
+    ) -> Result<Option<gimli::Unit<Reader>>, TooLarge> {
+        let offset = header.debug_abbrev_offset();
+        let abbreviations = match known.get(&offset.0) {
+            Some(known) => known.clone(),
+            None => {
+                let section = gimli::Section::reader(&self.dwarf.debug_abbrev);
+                let cost = debug_sections::abbreviations_cost(section.bytes().get(offset.0..));
+                self.budget.charge(cost.unwrap_or_default())?;
+                let parsed = cost.and_then(|_| self.dwarf.debug_abbrev.abbreviations(offset).ok());
+                known.entry(offset.0).or_insert(parsed.map(Arc::new)).clone()
+            }
+        };
+        let Some(abbreviations) = abbreviations else { return Ok(None) };
+        // The line table's header is read along: not if it is out of all proportion.
+        let is_sane = line_table(&header, &abbreviations).is_none_or(|offset| {
+            let length = debug_sections::line_header_length(&self.dwarf.debug_line, offset);
+            length.is_some_and(|length| length <= LARGEST_LINE_HEADER)
+        });
+        let unit = || gimli::Unit::new_with_abbreviations(&self.dwarf, header, abbreviations);
+        Ok(is_sane.then(unit).and_then(Result::ok))
+    }
+
     pub(super) fn find(&self, address: u64) -> Option<SourceLine> {
-        self.units_at(address).find_map(|unit| self.find_in(&self.units[unit], address))
+        self.budget.check().ok()?;
+        let mut ticker = self.budget.ticker();
+        let mut units = self.units_at(address).take_while(|_| ticker.tick().is_ok());
+        units.find_map(|unit| self.find_in(&self.units[unit], address))
     }
 
     /// The units that the code at an address may be of.
@@ -109,44 +178,91 @@ impl Lines {
     }
 
     fn find_in(&self, unit: &Unit, address: u64) -> Option<SourceLine> {
-        let reference = unit.unit.unit_ref(&self.dwarf);
-        let rows = unit.rows.get_or_init(|| rows(&unit.unit));
+        let rows = unit.rows.get_or_init(|| rows(&unit.unit, &self.budget));
         let at = rows.partition_point(|row| row.address <= address).checked_sub(1)?;
-        let (file, line) = rows[at].place?;
-        source_line(reference, file, line)
+        let (number, line) = rows[at].place?;
+        let mut files = unit.files.borrow_mut();
+        let file = files.entry(number).or_insert_with(|| {
+            let file = source_file(unit.unit.unit_ref(&self.dwarf), number)?;
+            self.budget.charge(RANGE + (file.file.len() + file.path.len()) as u64).ok()?;
+            Some(file)
+        });
+        let SourceFile { file, path } = file.clone()?;
+        Some(SourceLine { file, path, line })
+    }
+}
+
+/// Where the line table of a unit is.
+fn line_table(
+    header: &UnitHeader<Reader>,
+    abbreviations: &Abbreviations,
+) -> Option<DebugLineOffset<usize>> {
+    let mut entries = header.entries(abbreviations);
+    match entries.next_dfs().ok()??.attr_value(gimli::DW_AT_stmt_list)? {
+        AttributeValue::DebugLineRef(offset) => Some(offset),
+        _ => None,
     }
 }
 
 /// The first row at each address of a unit's line table.
-fn rows(unit: &gimli::Unit<Reader>) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    let Some(program) = unit.line_program.clone() else { return rows };
-    let mut table = program.rows();
+fn rows(unit: &gimli::Unit<Reader>, budget: &Budget) -> Vec<Row> {
+    let mut rows = Vec::new();
     let mut start = 0;
-    while let Ok(Some((_, row))) = table.next_row() {
-        let address = row.address();
-        if row.end_sequence() {
-            rows.push(Row { address, place: None });
-            // Code that the linker threw away.
-            if rows[start].address == 0 {
-                rows.truncate(start);
-            }
-            start = rows.len();
-        } else if rows.len() == start || rows.last().is_some_and(|last| last.address != address) {
-            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            rows.push(Row { address, place: Some((row.file_index(), line)) });
-        }
-    }
+    // What comes of a part is worth nothing, and is not kept: see `Object::with_lines`.
+    let _ = read_rows(unit, budget, &mut rows, &mut start);
     rows.truncate(start);
     rows.sort_by_key(|row| (row.address, row.place.is_some()));
     rows
 }
 
-fn source_line(unit: UnitRef<'_, Reader>, file: u64, line: Option<u32>) -> Option<SourceLine> {
-    let text = |value| -> Option<String> {
-        let text = unit.attr_string(value).ok()?;
-        Some(text.to_string_lossy().ok()?.into_owned())
+/// `start` is where the stretch of code begins that has no end yet.
+fn read_rows(
+    unit: &gimli::Unit<Reader>,
+    budget: &Budget,
+    rows: &mut Vec<Row>,
+    start: &mut usize,
+) -> Result<(), TooLarge> {
+    let Some(mut program) = unit.line_program.clone() else { return Ok(()) };
+    let header = program.header().clone();
+    let mut instructions = header.instructions();
+    let mut row = LineRow::new(&header);
+    let mut ticker = budget.ticker();
+    while let Ok(Some(instruction)) = instructions.next_instruction(&header) {
+        ticker.tick()?;
+        // No compiler adds files here, and a table may do nothing else.
+        if matches!(instruction, LineInstruction::DefineFile(_)) {
+            continue;
+        }
+        match row.execute(instruction, &mut program) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(_) => break,
+        }
+        let address = row.address();
+        if row.end_sequence() {
+            budget.charge(ROW)?;
+            rows.push(Row { address, place: None });
+            // Code that the linker threw away.
+            if rows[*start].address == 0 {
+                rows.truncate(*start);
+            }
+            *start = rows.len();
+        } else if rows.len() == *start || rows.last().is_some_and(|last| last.address != address) {
+            budget.charge(ROW)?;
+            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
+            rows.push(Row { address, place: Some((row.file_index(), line)) });
+        }
+        row.reset(&header);
+    }
+    Ok(())
+}
+
+fn source_file(unit: UnitRef<'_, Reader>, file: u64) -> Option<SourceFile> {
+    let own = |text: &Reader| -> Option<String> {
+        let text = (text.len() <= LONGEST_NAME).then(|| text.to_string_lossy().ok())??;
+        Some(text.into_owned())
     };
+    let text = |value| own(&unit.attr_string(value).ok()?);
     let header = unit.line_program.as_ref()?.header();
     let entry = header.file(file)?;
     let name = text(entry.path_name())?;
@@ -159,16 +275,12 @@ fn source_line(unit: UnitRef<'_, Reader>, file: u64, line: Option<u32>) -> Optio
         Some(directory) => join(&directory, &name),
         None => name,
     };
-    let ran_in = unit.comp_dir.as_ref().and_then(|directory| directory.to_string_lossy().ok());
-    let ran_in = ran_in.as_deref().unwrap_or_default().trim_end_matches('/');
+    let ran_in = unit.comp_dir.as_ref().and_then(own).unwrap_or_default();
+    let ran_in = ran_in.trim_end_matches('/');
     let path = join(ran_in, &below);
     let short = path.strip_prefix(ran_in).and_then(|rest| rest.strip_prefix('/'));
     let short = short.filter(|_| !ran_in.is_empty()).unwrap_or(&below);
-    Some(SourceLine {
-        file: short.trim_start_matches("./").into(),
-        path: path.as_str().into(),
-        line,
-    })
+    Some(SourceFile { file: short.trim_start_matches("./").into(), path: path.as_str().into() })
 }
 
 fn join(directory: &str, name: &str) -> String {
@@ -176,30 +288,6 @@ fn join(directory: &str, name: &str) -> String {
         return name.to_owned();
     }
     format!("{}/{name}", directory.trim_end_matches('/'))
-}
-
-fn load(
-    file: &object::read::elf::ElfFile64<'_, object::LittleEndian>,
-    whole: &Reader,
-    name: &str,
-) -> Option<Reader> {
-    // object also finds the old `.zdebug_` names.
-    let section = file.section_by_name(name)?;
-    let range = section.compressed_file_range().ok()?;
-    if range.format == CompressionFormat::None {
-        let start = usize::try_from(range.offset).ok()?;
-        let end = start.checked_add(usize::try_from(range.uncompressed_size).ok()?)?;
-        return (end <= whole.len()).then(|| whole.range(start..end));
-    }
-    if range.uncompressed_size > LARGEST_SECTION {
-        return None;
-    }
-    let data = section.uncompressed_data().ok()?;
-    Some(Reader::new(Arc::from(&*data), LittleEndian))
-}
-
-fn empty() -> Reader {
-    Reader::new(Arc::from([]), LittleEndian)
 }
 
 #[cfg(test)]

@@ -6,13 +6,17 @@
 //! never does.
 
 use super::process::{has_own_root, proc_path};
+use crate::patience::{self, GivenUp};
+use ctrace_core::units::Pid;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::{fs, str};
+use std::time::{Duration, Instant};
+use std::{fs, str, thread};
 
 /// Why the memory map could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +29,10 @@ pub enum MapsError {
         "cannot read the memory map of process {pid}: {error}; run ctrace with sudo (CAP_SYS_PTRACE)"
     )]
     Io { pid: u32, error: io::Error },
+    #[error(
+        "cannot read the memory map of process {pid}: {error}; look at what it waits for (`cat /proc/{pid}/stack`)"
+    )]
+    Stuck { pid: u32, error: GivenUp },
 }
 
 /// An executable file in a process.
@@ -95,12 +103,15 @@ struct Line {
 pub(super) fn objects(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
     // In the middle of an exec a process has its new program, but has not mapped it yet.
     const PATIENCE: u32 = 50;
+    const LONGEST: Duration = Duration::from_millis(200);
+    let begun = Instant::now();
     for _ in 0..PATIENCE {
         let objects = look(pid)?;
-        if objects.iter().any(|object| object.is_main) {
+        // Who has unmapped its program and mapped much else is looked at once.
+        if objects.iter().any(|object| object.is_main) || begun.elapsed() > LONGEST {
             return Ok(objects);
         }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
     }
     look(pid)
 }
@@ -115,16 +126,18 @@ fn look(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
     };
     let own_root = has_own_root(pid);
     // By what the map says: asking once for each file is enough.
-    let mut found: Vec<((u64, u64), MappedObject)> = Vec::new();
+    let (mut found, mut places) = (Vec::<MappedObject>::new(), HashMap::new());
     for line in lines.iter().filter(|line| line.executable && line.inode != 0) {
         let code = CodeMapping { addresses: line.addresses.clone(), offset: line.offset };
         let key = (line.dev, line.inode);
-        match found.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, object)) => object.code.push(code),
-            None => found.push((key, object(pid, line, code, &exe, own_root))),
+        match places.get(&key).and_then(|place: &usize| found.get_mut(*place)) {
+            Some(object) => object.code.push(code),
+            None => {
+                places.insert(key, found.len());
+                found.push(object(pid, line, code, &exe, own_root));
+            }
         }
     }
-    let mut found: Vec<MappedObject> = found.into_iter().map(|(_, object)| object).collect();
     // Without the right to ask for the file that is mapped, the path decides.
     if !found.iter().any(|object| object.is_main) {
         let link = without_deleted(Path::new(&exe.link)).0;
@@ -200,6 +213,12 @@ fn regions(lines: &[Line]) -> Vec<Region> {
         .collect()
 }
 
+/// Whether a process has one of these inodes mapped as code.
+pub fn maps_code_of(pid: u32, inodes: &HashSet<u64>) -> bool {
+    let is_one = |line: &Line| line.executable && inodes.contains(&line.inode);
+    read(pid).is_ok_and(|lines| lines.iter().any(is_one))
+}
+
 /// The file's name for people and for `@OBJECT`.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
@@ -214,9 +233,19 @@ pub(super) fn without_deleted(path: &Path) -> (PathBuf, bool) {
     }
 }
 
+/// Half a million mappings: eight times as many as the kernel allows by default.
+const MOST_OF_MAPS: u64 = 64 << 20;
+
 fn read(pid: u32) -> Result<Vec<Line>, MapsError> {
     const ESRCH: i32 = 3;
-    let bytes = fs::read(proc_path(pid, "maps")).map_err(|error| {
+    let read = patience::within(Pid(pid), move || {
+        let mut bytes = Vec::new();
+        let file = fs::File::open(proc_path(pid, "maps"))?;
+        file.take(MOST_OF_MAPS).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    });
+    let read = read.map_err(|error| MapsError::Stuck { pid, error })?;
+    let bytes = read.map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH) {
             MapsError::Ended { pid }
         } else {

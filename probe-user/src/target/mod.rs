@@ -4,7 +4,9 @@
 //! with its [`symbols`], [`usdt`] notes and [`markers`], and [`select`] picks what the user asked for.
 
 pub mod bias;
+pub mod budget;
 pub mod debug_files;
+mod debug_sections;
 pub mod demangle;
 pub mod elf;
 pub mod facts;
@@ -12,6 +14,7 @@ mod inlined;
 pub mod launch;
 pub mod lines;
 pub mod list;
+mod loader;
 pub mod maps;
 pub mod markers;
 pub mod nearest;
@@ -24,9 +27,14 @@ mod prefilter;
 pub mod process;
 pub mod recorded;
 mod regex_error;
+pub(crate) mod regular;
+mod root;
 mod search;
 pub mod select;
+pub mod source;
+pub mod standstill;
 pub mod symbols;
+mod tables;
 pub mod usdt;
 
 #[cfg(test)]

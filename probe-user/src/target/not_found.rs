@@ -48,6 +48,7 @@ impl NotFound {
             if let Some(reason) = &object.symbols().broken {
                 hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
             }
+            hints.extend(object.left_out());
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
         hints.extend(marker_hint(pattern, &searched));

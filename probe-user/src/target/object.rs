@@ -3,21 +3,23 @@
 //! Opening reads the headers. The bytes, the symbols, the notes and the line tables follow when
 //! they are asked for, each once, and the open file keeps the inode whatever happens to its path.
 
-use super::debug_files::{self, DebugFile};
+use super::budget::{Budget, ObjectLimits, TooLarge, own_time};
+use super::debug_files::{self, DebugFile, Rejected};
 use super::demangle;
 use super::elf::{self, ElfError, Layout};
 use super::lines::{Lines, SourceLine};
 use super::maps::{MappedObject, file_name};
 use super::markers::{self, Markers};
+use super::regular::open_regular;
+use super::source::Source;
 use super::symbols::{Function, Symbols};
 use super::usdt::{self, UsdtNotes, UsdtProbe};
-use object::ReadCache;
-use object::read::elf::SectionHeader as _;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// Why a file cannot be used; each is one line.
 #[derive(Debug, thiserror::Error)]
@@ -38,15 +40,21 @@ pub struct Object {
     /// Device and inode.
     identity: (u64, u64),
     is_main: bool,
-    file: File,
+    source: Source,
     layout: Layout,
     traits: Traits,
-    bytes: OnceLock<Arc<[u8]>>,
     debug: OnceLock<DebugFile>,
     symbols: OnceLock<Symbols>,
     usdt: OnceLock<UsdtNotes>,
     markers: OnceLock<Markers>,
-    lines: OnceLock<Mutex<Option<Lines>>>,
+    lines: Mutex<LineTable>,
+}
+
+/// The line tables of an object, or of its debug file.
+enum LineTable {
+    Unread,
+    Read { lines: Option<Box<Lines>>, memory: u64, time: Duration },
+    TooLarge(TooLarge),
 }
 
 /// What probes must know of an object as a whole.
@@ -60,42 +68,60 @@ struct Traits {
 impl Object {
     /// Opens the file at `open` and reads its headers; `display` is the path to show.
     pub fn open(display: &Path, open: &Path) -> Result<Self, ObjectError> {
+        Self::open_within(display, open, Budget::new(ObjectLimits::DEFAULT))
+    }
+
+    /// As [`Self::open`], with a budget.
+    pub fn open_within(
+        display: &Path,
+        open: &Path,
+        budget: Arc<Budget>,
+    ) -> Result<Self, ObjectError> {
         let io = |error| ObjectError::Io { path: display.to_owned(), error };
-        // Asked before opening: opening a fifo would wait for a writer.
-        if !fs::metadata(open).map_err(io)?.is_file() {
+        let Some(file) = open_regular(open).map_err(io)? else {
             return Err(ObjectError::NotAFile { path: display.to_owned() });
-        }
-        let file = File::open(open).map_err(io)?;
+        };
         let meta = file.metadata().map_err(io)?;
+        let source = Source::of_file(file, Arc::clone(&budget)).map_err(io)?;
+        let look = budget.look();
         let read = || {
-            let cache = ReadCache::new(&file);
-            let layout = Layout::parse(&cache, false)?;
-            let traits = Traits::read(&cache, &layout, &file_name(display))?;
+            let layout = Layout::parse(&source, false)?;
+            let traits = Traits::read(&source, &layout, &file_name(display))?;
             Ok((layout, traits))
         };
         let (layout, traits) =
             read().map_err(|error| ObjectError::Elf { path: display.to_owned(), error })?;
+        drop(look);
         Ok(Self {
             path: display.to_owned(),
             open_path: open.to_owned(),
             name: file_name(display).into(),
             identity: (meta.dev(), meta.ino()),
             is_main: true,
-            file,
+            source,
             layout,
             traits,
-            bytes: OnceLock::new(),
             debug: OnceLock::new(),
             symbols: OnceLock::new(),
             usdt: OnceLock::new(),
             markers: OnceLock::new(),
-            lines: OnceLock::new(),
+            lines: Mutex::new(LineTable::Unread),
         })
     }
 
     /// Opens an object of a process, or of a program that is to be launched.
     pub fn open_mapped(mapped: &MappedObject) -> Result<Self, ObjectError> {
-        let mut object = Self::open(&mapped.path, &mapped.open_path)?;
+        Self::open_one_of(mapped, ObjectLimits::DEFAULT, &Budget::of_all(ObjectLimits::DEFAULT))
+    }
+
+    /// Opens one of the objects of a process, which share a budget.
+    pub fn open_one_of(
+        mapped: &MappedObject,
+        limits: ObjectLimits,
+        all: &Arc<Budget>,
+    ) -> Result<Self, ObjectError> {
+        let budget = Budget::within(limits, all);
+        let mut object = Self::open_within(&mapped.path, &mapped.open_path, budget)?;
         object.name = mapped.name.as_str().into();
         object.is_main = mapped.is_main;
         Ok(object)
@@ -162,14 +188,49 @@ impl Object {
         !self.traits.symtab
     }
 
-    /// The whole file. Empty when reading fails though opening did not: a file that has shrunk
-    /// or a broken disk; it then has no functions.
-    pub fn bytes(&self) -> &[u8] {
-        self.shared_bytes()
+    /// Its bytes, read as they are asked for.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
-    pub(super) fn shared_bytes(&self) -> &Arc<[u8]> {
-        self.bytes.get_or_init(|| read_whole(&self.file).unwrap_or_else(|_| Arc::from([])))
+    /// What of it is too large to be looked into, so that nothing was found there; the lines of
+    /// functions apart.
+    pub fn too_large(&self) -> Option<ObjectError> {
+        let parts = [
+            self.symbols.get().and_then(|symbols| symbols.too_large),
+            self.usdt.get().and_then(|notes| notes.too_large),
+            self.markers.get().and_then(|markers| markers.too_large),
+        ];
+        let why = parts.into_iter().flatten().next()?;
+        Some(ObjectError::Elf { path: self.path.clone(), error: why.into() })
+    }
+
+    /// What of it was left out because it is too large, each a line.
+    pub fn left_out(&self) -> Vec<String> {
+        let debug_files = self.debug.get().into_iter().flat_map(|debug| &debug.looked_at);
+        let debug_files = debug_files.filter_map(|(path, why)| match why {
+            Rejected::TooLarge(why) => Some(format!("the debug file {} {why}", path.display())),
+            _ => None,
+        });
+        let lines = self.lines_too_large().map(|why| {
+            let name = &self.name;
+            format!("file and line are left out: the debug information of {name} {why}")
+        });
+        let parts = self.too_large().map(|why| why.to_string());
+        parts.into_iter().chain(debug_files).chain(lines).collect()
+    }
+
+    /// Why some functions have no file and line though there is debug information.
+    fn lines_too_large(&self) -> Option<TooLarge> {
+        match *self.lines.lock().unwrap_or_else(PoisonError::into_inner) {
+            LineTable::TooLarge(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.open_path).unwrap()
     }
 
     /// Its functions in the order of their addresses, one for each address.
@@ -187,14 +248,25 @@ impl Object {
     /// All that its symbol tables say, also what cannot be traced.
     pub fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| {
+            let _look = self.source.budget().look();
             let debug = self.is_stripped().then(|| self.debug_file());
-            Symbols::read(self.bytes(), &self.layout, debug.and_then(DebugFile::bytes))
+            Symbols::read(&self.source, &self.layout, debug.and_then(DebugFile::source))
         })
     }
 
     /// The separate debug file, looked for once.
     pub fn debug_file(&self) -> &DebugFile {
-        self.debug.get_or_init(|| debug_files::find(&self.layout, &self.path, &self.open_path))
+        self.debug.get_or_init(|| {
+            let budget = self.source.budget();
+            let _look = budget.look();
+            let start = own_time();
+            let found = debug_files::find(&self.layout, &self.path, &self.open_path, budget);
+            // A debug file that is too large takes nothing away from the object.
+            if found.looked_at.iter().any(|(_, why)| matches!(why, Rejected::TooLarge(_))) {
+                budget.release_time(own_time().saturating_sub(start));
+            }
+            found
+        })
     }
 
     /// Its USDT probes, the sites of one name together.
@@ -209,7 +281,10 @@ impl Object {
 
     fn usdt_notes(&self) -> &UsdtNotes {
         self.usdt.get_or_init(|| match self.layout.section(".note.stapsdt") {
-            Some(_) => usdt::read(self.bytes(), &self.layout),
+            Some(_) => {
+                let _look = self.source.budget().look();
+                usdt::read(&self.source, &self.layout)
+            }
             None => UsdtNotes::default(),
         })
     }
@@ -217,7 +292,10 @@ impl Object {
     /// Its markers. Naming those without a name may read symbols and debug information.
     pub fn markers(&self) -> &Markers {
         self.markers.get_or_init(|| match markers::are_in(&self.layout) {
-            true => markers::read(self.bytes(), &self.layout, |at| self.function_name_around(at)),
+            true => {
+                let _look = self.source.budget().look();
+                markers::read(&self.source, &self.layout, |at| self.function_name_around(at))
+            }
             false => Markers::default(),
         })
     }
@@ -246,15 +324,46 @@ impl Object {
     }
 
     fn with_lines<T>(&self, ask: impl FnOnce(&Lines) -> Option<T>) -> Option<T> {
-        let lines = self.lines.get_or_init(|| Mutex::new(self.read_lines()));
-        lines.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(ask)
+        let budget = self.source.budget();
+        let _look = budget.look();
+        let start = own_time();
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = &mut *lines;
+        let (found, refused) = budget.watch(|| {
+            if matches!(lines, LineTable::Unread) {
+                *lines = self.read_lines();
+            }
+            let LineTable::Read { lines: known, memory, .. } = lines else { return None };
+            let before = budget.used();
+            let found = known.as_deref().and_then(ask);
+            *memory += budget.used() - before;
+            found
+        });
+        let LineTable::Read { memory, time, .. } = lines else { return None };
+        *time += own_time().saturating_sub(start);
+        if let Some(why) = refused {
+            // What is asked for next would be refused as well.
+            budget.release(*memory);
+            budget.release_time(*time);
+            *lines = LineTable::TooLarge(why);
+        }
+        found
     }
 
-    fn read_lines(&self) -> Option<Lines> {
-        if self.layout.section(".debug_line").or(self.layout.section(".zdebug_line")).is_some() {
-            return Lines::read(self.shared_bytes());
-        }
-        Lines::read(self.debug_file().shared_bytes()?)
+    fn read_lines(&self) -> LineTable {
+        let section = self.layout.section(".debug_line").or(self.layout.section(".zdebug_line"));
+        let source = match section {
+            Some(_) => Some(&self.source),
+            None => self.debug_file().source(),
+        };
+        let Some(source) = source else {
+            return LineTable::Read { lines: None, memory: 0, time: Duration::ZERO };
+        };
+        // Its headers stay, whatever becomes of the lines.
+        let file = elf::parse(source);
+        let before = source.budget().used();
+        let lines = file.ok().and_then(|file| Lines::read(source, &file)).map(Box::new);
+        LineTable::Read { lines, memory: source.budget().used() - before, time: Duration::ZERO }
     }
 }
 
@@ -265,9 +374,7 @@ impl std::fmt::Debug for Object {
 }
 
 impl Traits {
-    fn read(cache: &ReadCache<&File>, layout: &Layout, name: &str) -> Result<Self, ElfError> {
-        let elf = elf::parse(cache)?;
-        let endian = object::LittleEndian;
+    fn read(source: &Source, layout: &Layout, name: &str) -> Result<Self, ElfError> {
         let mut traits = Self {
             go: [".gopclntab", ".note.go.buildid", ".go.buildinfo"]
                 .iter()
@@ -277,12 +384,23 @@ impl Traits {
         };
         // The names are looked for as bytes: an import and a definition are alike here.
         for strings in [".dynstr", ".strtab"] {
-            let Some((_, section)) =
-                elf.elf_section_table().section_by_name(endian, strings.as_bytes())
-            else {
+            let Some(section) = layout.section(strings).filter(|section| section.in_file) else {
                 continue;
             };
-            traits.unwinder |= names_unwinder(section.data(endian, cache)?);
+            let range = section.offset..section.offset.saturating_add(section.size());
+            let scan = || {
+                source.scan(range.clone(), LONGEST_UNWINDER, |_, part| {
+                    traits.unwinder |= names_unwinder(part);
+                    if traits.unwinder { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+            };
+            let (read, refused) = source.budget().watch(scan);
+            if let Some(why) = refused {
+                return Err(why.into());
+            }
+            if read.is_err() || range.end > source.length() {
+                return Err(ElfError::Broken(format!("{strings} is not in the file")));
+            }
         }
         // A stripped program can have an unwinder linked into it without a name left. Tables for
         // cleaning up then are what shows; libc has them for thread cancellation alone.
@@ -292,6 +410,9 @@ impl Traits {
         Ok(traits)
     }
 }
+
+/// At least as long as each of the names below, with what follows it.
+const LONGEST_UNWINDER: usize = 64;
 
 /// Whether a table of names has one that only code with exceptions or panics needs.
 fn names_unwinder(strings: &[u8]) -> bool {
@@ -311,125 +432,6 @@ fn names_unwinder(strings: &[u8]) -> bool {
     })
 }
 
-/// Reads a file into shared memory without a second copy.
-pub(super) fn read_whole(mut file: &File) -> io::Result<Arc<[u8]>> {
-    let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
-    if let Some(buffer) = Arc::get_mut(&mut bytes) {
-        file.seek(SeekFrom::Start(0))?;
-        file.read_exact(buffer)?;
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::fixtures::{Built, MARKERS, compile};
-    use super::*;
-    use proptest::prelude::*;
-
-    const SOURCE: &str = "static int helper(int x) { return x * 7; }\n\
-                          int main(int c, char **v) { return helper(c); }\n";
-
-    #[test]
-    fn reads_identity() {
-        let built = compile("gcc -Wl,--build-id=0xabcdef12", "c", SOURCE);
-        let object = built.object();
-        assert_eq!(object.build_id(), Some(&[0xab, 0xcd, 0xef, 0x12][..]));
-        assert!(object.interpreter().unwrap().starts_with(b"/lib64/ld-linux"));
-        assert_eq!(object.function_at(object.entry()).map(Function::raw), Some("_start"));
-        assert_eq!(object.bytes(), fs::read(&built.program).unwrap());
-    }
-
-    #[test]
-    fn refuses_what_is_no_program() {
-        let built = compile("gcc -c", "c", SOURCE);
-        let object_file = fs::read(&built.program).unwrap();
-        let check = |bytes: &[u8], expected: &str| {
-            let path = built.dir().join("candidate");
-            fs::write(&path, bytes).unwrap();
-            let line = Object::open(&path, &path).unwrap_err().to_string();
-            assert!(line.contains(expected) && !line.contains('\n'), "{line}");
-        };
-        check(b"", "not an ELF file");
-        check(b"#!/bin/sh\n", "not an ELF file");
-        check(&object_file, "no program");
-        check(&object_file[..40], "broken");
-        let mut header = object_file.clone();
-        header[4] = 1;
-        check(&header, "32-bit");
-        header[4] = 7;
-        check(&header, "broken");
-        header[4] = 2;
-        header[18] = 183;
-        check(&header, "another machine");
-        let program = compile("gcc", "c", SOURCE);
-        let whole = fs::read(&program.program).unwrap();
-        check(&whole[..whole.len() / 2], "broken");
-        check(&whole[..whole.len() - 100], "broken");
-
-        let open = |path: &str| Object::open(path.as_ref(), path.as_ref()).unwrap_err();
-        assert!(matches!(open("/no/such/file"), ObjectError::Io { .. }));
-        assert!(matches!(open("/"), ObjectError::NotAFile { .. }));
-        assert!(matches!(open("/dev/null"), ObjectError::NotAFile { .. }));
-    }
-
-    /// Asks for everything an object can tell.
-    fn exhaust(path: &Path) {
-        let Ok(object) = Object::open(path, path) else { return };
-        for function in object.functions() {
-            let _ = (function.name(), function.full_name(), function.aliases());
-            assert!(object.layout().file_offset(function.address).is_some());
-        }
-        for function in object.functions().iter().take(3) {
-            object.source_line(function.address);
-        }
-        let _ = (object.usdt_probes(), object.markers(), object.build_id());
-    }
-
-    fn small() -> Built {
-        let source = r#"
-            static inline __attribute__((always_inline)) int f(int x) { SCOPE(NONE, "g", 1); return x; }
-            int g(int x) { SCOPE("g", NONE, 0); return f(x); }
-            void _start(void) { g(1); }
-            RUNTIME
-        "#;
-        compile("gcc -g -nostdlib -static", "c", &format!("{MARKERS}\n{source}"))
-    }
-
-    #[test]
-    fn survives_mutations() {
-        let built = small();
-        let original = fs::read(&built.program).unwrap();
-        let mutated = built.dir().join("mutated");
-        let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);
-        // Most bytes that steer a parser are in the headers, at both ends of the file.
-        let place = prop_oneof![
-            Just(0..64usize),
-            Just(64..1024),
-            Just(original.len() - 2048..original.len()),
-            Just(0..original.len())
-        ];
-        let cut = prop::option::weighted(0.1, any::<prop::sample::Index>());
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-            cases: 400,
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        });
-        runner
-            .run(&(changes, place, cut), |(changes, place, cut)| {
-                let mut bytes = original.clone();
-                for (index, value) in changes {
-                    let at = place.start + index.index(place.len());
-                    bytes[at] = value;
-                }
-                if let Some(cut) = cut {
-                    bytes.truncate(cut.index(original.len()));
-                }
-                fs::write(&mutated, &bytes).unwrap();
-                exhaust(&mutated);
-                Ok(())
-            })
-            .unwrap();
-    }
-}
+#[path = "object_tests.rs"]
+mod tests;

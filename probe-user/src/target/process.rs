@@ -4,7 +4,8 @@
 //! a profiler must not refuse a process because of its name.
 
 use super::maps::{self, MappedObject, MapsError, Region};
-use ctrace_core::units::Nanos;
+use crate::patience;
+use ctrace_core::units::{Nanos, Pid};
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -50,6 +51,16 @@ pub struct Thread {
     pub name: String,
 }
 
+/// Where a process is that was to be held at the start of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtStart {
+    Held,
+    /// It runs, or is about to stop.
+    Runs,
+    /// It is further on, or has ended.
+    Left,
+}
+
 /// A process that was alive, native and readable when it was opened.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -63,7 +74,7 @@ pub struct Process {
 /// What /proc/PID/stat tells that is of use here.
 pub(super) struct Stat {
     pub(super) comm: String,
-    state: u8,
+    pub(super) state: u8,
     pub(super) parent: u32,
     flags: u64,
     pub(super) start_time: u64,
@@ -77,6 +88,8 @@ impl Stat {
     }
 }
 
+/// Of a command line: as much as the kernel takes by default.
+const MOST_OF_COMMAND: u64 = 2 << 20;
 const PF_KTHREAD: u64 = 0x0020_0000;
 const CAP_SYS_PTRACE: u32 = 19;
 
@@ -128,16 +141,26 @@ impl Process {
         &self.command
     }
 
-    /// Whether a process is stopped short of the first instruction of its program: its stack
-    /// pointer is where the kernel put it.
+    /// Whether a process is stopped short of the first instruction of its program.
     pub fn is_held_at_start(pid: u32) -> bool {
-        let Ok(stat) = read_stat(pid) else { return false };
+        Self::at_start(pid) == AtStart::Held
+    }
+
+    /// Where a process is that was to be held: at the start of its program the stack pointer is where
+    /// the kernel put it.
+    pub fn at_start(pid: u32) -> AtStart {
+        let Ok(stat) = read_stat(pid) else { return AtStart::Left };
         let registers = fs::read_to_string(proc_path(pid, "syscall")).unwrap_or_default();
         let stack_pointer = registers
             .split_whitespace()
             .nth_back(1)
             .and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
-        stat.state == b'T' && stack_pointer.is_some_and(|pointer| pointer == stat.start_stack)
+        match stack_pointer {
+            Some(pointer) if pointer != stat.start_stack => AtStart::Left,
+            Some(_) if stat.state == b'T' => AtStart::Held,
+            _ if matches!(stat.state, b'Z' | b'X') => AtStart::Left,
+            _ => AtStart::Runs,
+        }
     }
 
     /// CPU time that a process has used, if it is still there.
@@ -281,7 +304,14 @@ fn status_number(pid: u32, key: &str) -> Option<u32> {
 }
 
 pub(super) fn read_command(pid: u32) -> Vec<String> {
-    let Ok(bytes) = fs::read(proc_path(pid, "cmdline")) else { return Vec::new() };
+    // It is read from the memory of the process, which says how much of it that is.
+    let read = patience::within(Pid(pid), move || {
+        let mut bytes = Vec::new();
+        let file = fs::File::open(proc_path(pid, "cmdline"))?;
+        file.take(MOST_OF_COMMAND).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    });
+    let Ok(Ok(bytes)) = read else { return Vec::new() };
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     if bytes.is_empty() {
         return Vec::new();

@@ -58,9 +58,16 @@ pub(super) fn matching_functions(pattern: &Pattern, object: &Object) -> Vec<usiz
     std::thread::scope(|scope| {
         let workers: Vec<_> = functions
             .chunks(share)
-            .map(|part| scope.spawn(|| matching(part, |f| pattern.matches_function(f))))
+            .map(|part| {
+                let work = || matching(part, |f| pattern.matches_function(f));
+                // Without room for another thread, this one does it.
+                std::thread::Builder::new().spawn_scoped(scope, work).map_err(|_| work())
+            })
             .collect();
-        let parts = workers.into_iter().map(|worker| worker.join().unwrap_or_default());
+        let parts = workers.into_iter().map(|worker| match worker {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(found) => found,
+        });
         parts
             .enumerate()
             .flat_map(|(part, found)| found.into_iter().map(move |index| part * share + index))

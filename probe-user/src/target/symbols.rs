@@ -4,11 +4,16 @@
 //! address, not at a name. Names are demangled when they are first asked for, because a C++
 //! program has hundreds of thousands and a user asks for a few.
 
+use super::budget::{Budget, TooLarge};
 use super::demangle::{self, without_version};
 use super::elf::{self, Layout};
+use super::source::{LONGEST_TEXT, Source};
+use super::tables::Table;
 use object::elf as constants;
-use object::read::elf::SymbolTable;
-use object::{LittleEndian, Object as _, ObjectSection as _, elf::FileHeader64};
+use object::read::elf::Sym as _;
+use object::{LittleEndian, Object as _, ObjectSection as _};
+use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -23,12 +28,14 @@ pub struct Function {
     /// The symbol itself has no size, as with much assembly: `size` is a guess.
     pub size_is_guessed: bool,
     /// All names at this address without versions, mangled, the best one first.
-    raws: Box<[Box<str>]>,
+    raws: Box<[Arc<str>]>,
     names: OnceLock<Names>,
     full: OnceLock<Arc<str>>,
+    /// Of its object: what demangling makes of a name may be longer by far.
+    budget: Arc<Budget>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Names {
     short: Arc<str>,
     aliases: Box<[Arc<str>]>,
@@ -44,6 +51,8 @@ pub struct Symbols {
     pub chosen_at_load: Vec<Box<str>>,
     /// The table could not be read, with the reason.
     pub broken: Option<String>,
+    /// There are more than the object's budget allows: then there are none.
+    pub too_large: Option<TooLarge>,
 }
 
 /// One symbol before those at one address are merged.
@@ -53,21 +62,11 @@ struct Entry<'data> {
     name: &'data [u8],
     /// Lower is better.
     rank: u8,
+    /// In front of the name; of a mangled one, none.
+    underscores: u16,
 }
 
 impl Function {
-    pub(super) fn new(address: u64, size: u64, file_offset: u64, raws: Vec<Box<str>>) -> Self {
-        Self {
-            address,
-            size,
-            file_offset,
-            size_is_guessed: false,
-            raws: raws.into(),
-            names: OnceLock::new(),
-            full: OnceLock::new(),
-        }
-    }
-
     /// The symbol as it stands in the file, without its version.
     pub fn raw(&self) -> &str {
         self.raws.first().map_or("", |raw| raw)
@@ -86,9 +85,9 @@ impl Function {
     /// Demangled with its arguments; the same as the name where it has none.
     pub fn full_name(&self) -> &Arc<str> {
         self.full.get_or_init(|| {
-            let full = demangle::full(self.raw());
             let short = self.name();
-            if full == **short { Arc::clone(short) } else { full.into() }
+            let full = self.raws.first().map(|raw| self.demangled(raw, demangle::full));
+            full.filter(|full| full != short).unwrap_or_else(|| Arc::clone(short))
         })
     }
 
@@ -103,26 +102,43 @@ impl Function {
 
     fn names(&self) -> &Names {
         self.names.get_or_init(|| {
-            let short: Arc<str> = demangle::short(self.raw()).into();
-            let mut aliases: Vec<Arc<str>> = Vec::new();
-            for raw in self.raws.iter().skip(1) {
-                let name = demangle::short(raw);
-                if name != *short && !aliases.iter().any(|alias| **alias == name) {
-                    aliases.push(name.into());
-                }
-            }
-            Names { short, aliases: aliases.into() }
+            let mut raws = self.raws.iter();
+            let Some(first) = raws.next() else { return Names::default() };
+            let short = self.demangled(first, demangle::short);
+            let mut seen = HashSet::from([Arc::clone(&short)]);
+            let aliases = raws.map(|raw| self.demangled(raw, demangle::short));
+            let aliases = aliases.filter(|name| seen.insert(Arc::clone(name))).collect();
+            Names { short, aliases }
         })
+    }
+
+    /// The name as it is where it is not mangled, or where there is no room for what would come of
+    /// it.
+    fn demangled(&self, raw: &Arc<str>, demangle: fn(&str) -> String) -> Arc<str> {
+        let name = demangle(raw);
+        match name != **raw && self.budget.has_room(name.len() as u64) {
+            true => name.into(),
+            false => Arc::clone(raw),
+        }
     }
 }
 
 impl Symbols {
     /// Reads the tables of an object, and of its debug file where there is one.
-    pub(super) fn read(bytes: &[u8], layout: &Layout, debug: Option<&[u8]>) -> Self {
+    pub(super) fn read(source: &Source, layout: &Layout, debug: Option<&Source>) -> Self {
+        Self::try_read(source, layout, debug)
+            .unwrap_or_else(|why| Self { too_large: Some(why), ..Self::default() })
+    }
+
+    fn try_read(
+        source: &Source,
+        layout: &Layout,
+        debug: Option<&Source>,
+    ) -> Result<Self, TooLarge> {
         let mut symbols = Self::default();
         let code = Code::new(layout);
         let mut entries = Vec::new();
-        symbols.collect(bytes, &code, 0, &mut entries);
+        let mut text = symbols.collect(source, &code, 0, &mut entries)?;
         if let Some(debug) = debug {
             // A prelinked object is moved against its debug file.
             let start = |layout: &Layout| {
@@ -130,55 +146,72 @@ impl Symbols {
             };
             let theirs = Layout::parse(debug, true).ok().and_then(|layout| start(&layout));
             let shift = start(layout).zip(theirs).map_or(0, |(our, their)| our.wrapping_sub(their));
-            symbols.collect(debug, &code, shift, &mut entries);
+            text += symbols.collect(debug, &code, shift, &mut entries)?;
         }
         symbols.chosen_at_load.sort();
         symbols.chosen_at_load.dedup();
-        symbols.functions = merge(entries, &code, layout);
-        symbols
+        let mut text_left = text * OVERLAP + LONGEST_TEXT;
+        symbols.functions = merge(entries, &code, layout, source.budget(), &mut text_left)?;
+        if text_left == 0 {
+            symbols.broken = Some("its names are longer than the tables that they are in".into());
+        }
+        Ok(symbols)
     }
 
+    /// Tells how long the tables of names are.
     fn collect<'data>(
         &mut self,
-        bytes: &'data [u8],
+        source: &'data Source,
         code: &Code,
         shift: u64,
         entries: &mut Vec<Entry<'data>>,
-    ) {
-        match elf::parse(bytes) {
+    ) -> Result<u64, TooLarge> {
+        let budget = source.budget();
+        match elf::parse(source) {
             Ok(file) => {
-                self.collect_table(file.elf_symbol_table(), &[], code, shift, entries);
-                let versions = file.section_by_name(".gnu.version").and_then(|s| s.data().ok());
-                let versions = versions.unwrap_or_default();
-                self.collect_table(file.elf_dynamic_symbol_table(), versions, code, shift, entries);
+                let all = watched(budget, || Table::all(source, &file))?;
+                self.collect_table(all, &[], code, shift, entries, budget)?;
+                let dynamic = watched(budget, || Table::dynamic(source, &file))?;
+                let versions = || file.section_by_name(".gnu.version").and_then(|s| s.data().ok());
+                let versions = watched(budget, versions)?.unwrap_or_default();
+                self.collect_table(dynamic, versions, code, shift, entries, budget)?;
+                Ok(all.text() + dynamic.text())
             }
-            Err(error) => self.broken = Some(error.to_string()),
+            Err(elf::ElfError::TooLarge(why)) => Err(why),
+            Err(error) => {
+                self.broken = Some(error.to_string());
+                Ok(0)
+            }
         }
     }
 
     fn collect_table<'data>(
         &mut self,
-        table: &SymbolTable<'data, FileHeader64<LittleEndian>>,
+        table: Table<'data>,
         versions: &[u8],
         code: &Code,
         shift: u64,
         entries: &mut Vec<Entry<'data>>,
-    ) {
+        budget: &Budget,
+    ) -> Result<(), TooLarge> {
         let endian = LittleEndian;
-        entries.reserve(table.len() / 2);
-        for (number, symbol) in table.iter().enumerate() {
+        // They go when they are put together.
+        drop(budget.lend(((entries.len() + table.symbols.len()) * size_of::<Entry<'_>>()) as u64)?);
+        let mut ticker = budget.ticker();
+        for (number, symbol) in table.symbols.iter().enumerate() {
             let kind = symbol.st_type();
             let is_choice = kind == constants::STT_GNU_IFUNC;
             if !(kind == constants::STT_FUNC || is_choice)
-                || symbol.st_shndx.get(endian) == constants::SHN_UNDEF
+                || symbol.st_shndx(endian) == constants::SHN_UNDEF
             {
                 continue;
             }
-            let address = symbol.st_value.get(endian).wrapping_add(shift);
+            ticker.tick()?;
+            let address = symbol.st_value(endian).wrapping_add(shift);
             if code.section_of(address).is_none() {
                 continue;
             }
-            let Ok(name) = table.symbol_name(endian, symbol) else {
+            let Some(name) = table.name(symbol) else {
                 self.broken = Some("a symbol's name lies outside the table of names".to_owned());
                 continue;
             };
@@ -191,6 +224,7 @@ impl Symbols {
                 continue;
             }
             if is_choice {
+                budget.charge(name.len() as u64 + ALLOCATION)?;
                 self.chosen_at_load.push(String::from_utf8_lossy(name).into());
                 continue;
             }
@@ -200,40 +234,69 @@ impl Symbols {
                 constants::STB_GLOBAL | constants::STB_WEAK => 0,
                 _ => 1,
             };
-            entries.push(Entry { address, size: symbol.st_size.get(endian), name, rank });
+            let (size, underscores) = (symbol.st_size(endian), underscores(name));
+            entries.push(Entry { address, size, name, rank, underscores });
         }
+        Ok(())
     }
 }
 
+/// What is found, unless it was refused.
+fn watched<T>(budget: &Budget, read: impl FnOnce() -> T) -> Result<T, TooLarge> {
+    let (found, refused) = budget.watch(read);
+    refused.map_or(Ok(found), Err)
+}
+
+/// A linker lets a name be the end of another: all together are a bit longer than their table.
+const OVERLAP: u64 = 4;
+/// What a small piece of memory takes beside its bytes.
+const ALLOCATION: u64 = 48;
+
 /// The executable sections, where functions can be: not the linker's jump tables.
 struct Code {
+    /// By their begin, none within or across another.
     sections: Vec<Range<u64>>,
 }
 
 impl Code {
     fn new(layout: &Layout) -> Self {
         let is_stubs = |name: &str| name.starts_with(".plt") || name.starts_with(".iplt");
-        let sections = layout
+        let mut sections: Vec<Range<u64>> = layout
             .sections
             .iter()
             .filter(|section| section.executable && section.in_file && !is_stubs(&section.name))
             .map(|section| section.addresses.clone())
             .collect();
+        sections.sort_unstable_by_key(|section| (section.start, section.end));
+        let mut reached = 0;
+        sections.retain_mut(|section| {
+            section.start = section.start.max(reached);
+            reached = reached.max(section.end);
+            !section.is_empty()
+        });
         Self { sections }
     }
 
     fn section_of(&self, address: u64) -> Option<&Range<u64>> {
-        self.sections.iter().find(|section| section.contains(&address))
+        let after = self.sections.partition_point(|section| section.start <= address);
+        self.sections.get(after.checked_sub(1)?).filter(|section| section.contains(&address))
     }
 }
 
-fn merge(mut entries: Vec<Entry<'_>>, code: &Code, layout: &Layout) -> Vec<Function> {
-    entries.sort_unstable_by(|a, b| {
-        a.address.cmp(&b.address).then_with(|| preference(a).cmp(&preference(b)))
-    });
+fn merge(
+    mut entries: Vec<Entry<'_>>,
+    code: &Code,
+    layout: &Layout,
+    budget: &Arc<Budget>,
+    text_left: &mut u64,
+) -> Result<Vec<Function>, TooLarge> {
+    let _entries = budget.lend((entries.capacity() * size_of::<Entry<'_>>()) as u64)?;
+    entries.sort_unstable_by(|a, b| a.address.cmp(&b.address).then_with(|| preference(a, b)));
+    let mut ticker = budget.ticker();
     let mut functions: Vec<Function> = Vec::new();
     let mut groups = entries.chunk_by(|a, b| a.address == b.address).peekable();
     while let Some(group) = groups.next() {
+        ticker.tick()?;
         let address = group[0].address;
         let (Some(section), Some(file_offset)) =
             (code.section_of(address), layout.file_offset(address))
@@ -243,156 +306,74 @@ fn merge(mut entries: Vec<Entry<'_>>, code: &Code, layout: &Layout) -> Vec<Funct
         let given = group.iter().map(|entry| entry.size).find(|size| *size != 0);
         let next = groups.peek().map_or(section.end, |group| group[0].address).min(section.end);
         let size = given.unwrap_or(next - address).min(section.end - address);
-        let mut raws: Vec<Box<str>> = Vec::new();
-        for name in group.chunk_by(|a, b| a.name == b.name).map(|same| same[0].name) {
-            let name = String::from_utf8_lossy(name);
-            if !raws.iter().any(|raw| **raw == name) {
-                raws.push(name.into());
-            }
+        let raws = names(group, budget, text_left)?;
+        if raws.is_empty() {
+            continue;
         }
-        let mut function = Function::new(address, size, file_offset, raws);
-        function.size_is_guessed = given.is_none();
-        functions.push(function);
+        functions.push(Function {
+            address,
+            size,
+            file_offset,
+            size_is_guessed: given.is_none(),
+            raws,
+            names: OnceLock::new(),
+            full: OnceLock::new(),
+            budget: Arc::clone(budget),
+        });
     }
-    functions
+    functions.shrink_to_fit();
+    Ok(functions)
+}
+
+/// The names of the symbols at one address, each once. They may be most of a large table, and lie
+/// over each other in the file; those for which no text is left are left out.
+fn names(
+    group: &[Entry<'_>],
+    budget: &Budget,
+    text_left: &mut u64,
+) -> Result<Box<[Arc<str>]>, TooLarge> {
+    let mut seen = HashSet::new();
+    let mut memory = size_of::<Function>() as u64;
+    let mut names: Vec<Arc<str>> = Vec::with_capacity(1);
+    for name in group.chunk_by(|a, b| is_same(a.name, b.name)).map(|same| same[0].name) {
+        let length = name.len() as u64;
+        if length > *text_left {
+            *text_left = 0;
+        } else if group.len() == 1 || seen.insert(name) {
+            *text_left -= length;
+            memory += length + ALLOCATION;
+            // Before they are too many.
+            if memory > LONGEST_TEXT {
+                budget.charge(std::mem::take(&mut memory))?;
+            }
+            names.push(String::from_utf8_lossy(name).into());
+        }
+    }
+    budget.charge(memory)?;
+    Ok(names.into())
 }
 
 /// The best name first: global before local before those for old programs only, then no leading
 /// underscores, then short.
-fn preference<'a>(entry: &Entry<'a>) -> (u8, usize, usize, &'a [u8]) {
-    let name = entry.name;
+fn preference(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
+    let order = |entry: &Entry<'_>| (entry.rank, entry.underscores, entry.name.len());
+    order(a).cmp(&order(b)).then_with(|| match is_same(a.name, b.name) {
+        true => Ordering::Equal,
+        false => a.name.cmp(b.name),
+    })
+}
+
+/// Thousands of symbols may have one long name: its bytes are not compared to themselves.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    std::ptr::eq(a, b) || a == b
+}
+
+fn underscores(name: &[u8]) -> u16 {
     let is_mangled = name.starts_with(b"_Z") || name.starts_with(b"_R");
-    let underscores = match is_mangled {
-        true => 0,
-        false => name.iter().take_while(|byte| **byte == b'_').count(),
-    };
-    (entry.rank, underscores, name.len(), name)
+    let count = name.iter().take_while(|byte| **byte == b'_').count();
+    u16::try_from(if is_mangled { 0 } else { count }).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::fixtures::{Built, compile, system_libc};
-    use super::super::object::Object;
-
-    /// Name and aliases of the function that is called `wanted` in the symbol table.
-    #[track_caller]
-    fn check(built: &Built, wanted: &str, name: &str, full: &str, aliases: &[&str]) {
-        let object = built.object();
-        let function = object.functions().iter().find(|f| f.raws().any(|raw| raw == wanted));
-        let function = function.unwrap_or_else(|| panic!("{wanted} is missing"));
-        assert_eq!((&**function.name(), &**function.full_name()), (name, full));
-        let found: Vec<&str> = function.aliases().iter().map(|alias| &**alias).collect();
-        assert_eq!(found, aliases);
-        assert!(function.size > 0);
-        check_places(&object);
-    }
-
-    /// What must hold for the functions of any object.
-    fn check_places(object: &Object) {
-        let functions = object.functions();
-        assert!(functions.is_sorted_by(|a, b| a.address < b.address));
-        for function in functions {
-            assert_eq!(object.layout().file_offset(function.address), Some(function.file_offset));
-            assert_eq!(object.layout().code_address(function.file_offset), Some(function.address));
-            assert_eq!(
-                object.function_at(function.address).map(|f| f.address),
-                Some(function.address)
-            );
-            let section = object.layout().sections.iter().find(|section| {
-                section.executable && section.addresses.contains(&function.address)
-            });
-            assert!(!section.unwrap().name.contains("plt"), "{}", function.name());
-        }
-    }
-
-    #[test]
-    fn c_with_aliases() {
-        let built = compile(
-            "gcc -O1",
-            "c",
-            r#"
-            #include <stdio.h>
-            int __deep(int x) { printf("%d", x); return x; }
-            int deep(int x) __attribute__((alias("__deep")));
-            int weak_deep(int x) __attribute__((weak, alias("__deep")));
-            static __attribute__((noinline)) int local(int x) { return x * 3; }
-            __asm__(".text; .globl sizeless; .type sizeless,@function; sizeless: nop; nop; ret");
-            int main(int c, char **v) { return deep(local(c)); }
-            "#,
-        );
-        check(&built, "deep", "deep", "deep", &["weak_deep", "__deep"]);
-        check(&built, "local", "local", "local", &[]);
-        check(&built, "sizeless", "sizeless", "sizeless", &[]);
-        let object = built.object();
-        let sizeless = object.functions().iter().find(|f| f.raw() == "sizeless").unwrap();
-        assert!(sizeless.size_is_guessed && sizeless.size >= 3);
-        assert!(!object.functions().iter().any(|f| f.raw() == "printf"));
-        assert!(!object.is_stripped() && !object.is_go() && !object.uses_unwinder());
-    }
-
-    #[test]
-    fn cpp_names() {
-        let built = compile(
-            "g++ -O1",
-            "cpp",
-            r#"
-            namespace ns {
-                struct Thing { int v; Thing(int); int operator[](int i) const; };
-                Thing::Thing(int v) : v(v) {}
-                int Thing::operator[](int i) const { return v + i; }
-                template <class T> __attribute__((noinline)) T twice(T t) { return t + t; }
-            }
-            int main(int c, char **) { if (c > 9) throw c; return ns::Thing(c)[1] + ns::twice<long>(c); }
-            "#,
-        );
-        check(&built, "_ZN2ns5ThingC1Ei", "ns::Thing::Thing", "ns::Thing::Thing(int)", &[]);
-        check(
-            &built,
-            "_ZNK2ns5ThingixEi",
-            "ns::Thing::operator[]",
-            "ns::Thing::operator[](int) const",
-            &[],
-        );
-        check(
-            &built,
-            "_ZN2ns5twiceIlEET_S1_",
-            "ns::twice<long>",
-            "long ns::twice<long>(long)",
-            &[],
-        );
-        assert!(built.object().uses_unwinder());
-    }
-
-    #[test]
-    fn rust_names() {
-        let source = r#"
-            pub struct Thing(u32);
-            impl Thing { #[inline(never)] pub fn run(&self) -> u32 { std::process::id() + self.0 } }
-            fn main() { std::process::exit((std::hint::black_box(Thing(1)).run() & 0) as i32) }
-        "#;
-        for mangling in ["v0", "legacy"] {
-            let flags = format!("rustc -O -Zunstable-options -Csymbol-mangling-version={mangling}");
-            let built = compile(&flags, "rs", source);
-            let object = built.object();
-            let names: Vec<&str> = object.functions().iter().map(|f| &**f.name()).collect();
-            // An inherent method: v0 writes the type in brackets, and says so.
-            let wanted = ["input::Thing::run", "<input::Thing>::run"];
-            assert!(names.iter().any(|name| wanted.contains(name)), "{mangling}");
-            assert!(object.uses_unwinder());
-            check_places(&object);
-        }
-    }
-
-    #[test]
-    fn libc_as_it_is() {
-        let object = system_libc();
-        check_places(&object);
-        let named =
-            |name: &str| object.functions().iter().find(|f| f.raws().any(|raw| raw == name));
-        assert_eq!(&**named("malloc").unwrap().name(), "malloc");
-        assert_eq!(&**named("puts").unwrap().name(), "puts");
-        assert!(object.symbols().chosen_at_load.iter().any(|name| &**name == "memcpy"));
-        assert!(!object.functions().iter().any(|f| f.raws().any(|raw| raw.contains('@'))));
-        assert_eq!(object.symbols().broken, None);
-    }
-}
+#[path = "symbols_tests.rs"]
+mod tests;

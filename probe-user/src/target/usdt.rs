@@ -3,8 +3,10 @@
 //! A probe that the compiler inlined into ten places has ten notes of one name, each with its own
 //! address and maybe its own semaphore; all of them must fire, so they are kept together.
 
+use super::budget::TooLarge;
 use super::elf::Layout;
-use std::collections::BTreeMap;
+use super::source::Source;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// All places of one `provider:name`.
@@ -32,6 +34,8 @@ pub(super) struct UsdtNotes {
     /// By provider and name.
     pub(super) probes: Vec<UsdtProbe>,
     pub(super) broken: usize,
+    /// There are more than the object's budget allows: then there are none.
+    pub(super) too_large: Option<TooLarge>,
 }
 
 impl UsdtProbe {
@@ -43,48 +47,59 @@ impl UsdtProbe {
 
 const NOTE_TYPE: u32 = 3;
 
-pub(super) fn read(bytes: &[u8], layout: &Layout) -> UsdtNotes {
+/// What a note takes beside its texts.
+const NOTE: u64 = 256;
+
+pub(super) fn read(source: &Source, layout: &Layout) -> UsdtNotes {
+    try_read(source, layout)
+        .unwrap_or_else(|why| UsdtNotes { too_large: Some(why), ..UsdtNotes::default() })
+}
+
+fn try_read(source: &Source, layout: &Layout) -> Result<UsdtNotes, TooLarge> {
+    let budget = source.budget();
+    let mut ticker = budget.ticker();
     let mut notes = UsdtNotes::default();
     let mut probes: BTreeMap<(String, String), Vec<UsdtSite>> = BTreeMap::new();
-    for section in layout.sections.iter().filter(|section| section.name == ".note.stapsdt") {
-        let size = section.addresses.end - section.addresses.start;
-        let Some(mut rest) = slice(bytes, section.offset, size) else {
+    let sections = layout.sections.iter().filter(|section| section.name == ".note.stapsdt");
+    let places: BTreeSet<(u64, u64)> = sections.map(|it| (it.offset, it.size())).collect();
+    for (offset, size) in places {
+        let (part, refused) = budget.watch(|| source.part(offset, size));
+        let Some(mut rest) = part else {
+            if let Some(why) = refused {
+                return Err(why);
+            }
             notes.broken += 1;
             continue;
         };
         while !rest.is_empty() {
+            ticker.tick()?;
             // A broken length leaves no way to find the next note.
             let Some((note, tail)) = split_note(rest) else {
                 notes.broken += 1;
                 break;
             };
             rest = tail;
-            match note.map(|body| site(body, layout)) {
-                None => {}
-                Some(Some((provider, name, site))) => {
-                    let sites = probes.entry((provider, name)).or_default();
-                    // The same place twice would be armed twice.
-                    if !sites.iter().any(|seen| seen.file_offset == site.file_offset) {
-                        sites.push(site);
-                    }
+            let Some(body) = note else { continue };
+            budget.charge(NOTE + body.len() as u64)?;
+            match site(body, layout) {
+                Some((provider, name, site)) => {
+                    probes.entry((provider, name)).or_default().push(site);
                 }
-                Some(None) => notes.broken += 1,
+                None => notes.broken += 1,
             }
         }
     }
     notes.probes = probes
         .into_iter()
         .map(|((provider, name), mut sites)| {
+            // The same place twice would be armed twice.
+            sites.sort_by_key(|site| site.file_offset);
+            sites.dedup_by_key(|site| site.file_offset);
             sites.sort_by_key(|site| site.address);
             UsdtProbe { provider: provider.into(), name: name.into(), sites }
         })
         .collect();
-    notes
-}
-
-fn slice(bytes: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
-    let start = usize::try_from(offset).ok()?;
-    bytes.get(start..start.checked_add(usize::try_from(size).ok()?)?)
+    Ok(notes)
 }
 
 /// The body of the first note, if it is one of ours, and the bytes after it.
@@ -145,6 +160,7 @@ fn site(body: &[u8], layout: &Layout) -> Option<(String, String, UsdtSite)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::ObjectLimits;
     use super::super::fixtures::compile;
     use super::*;
 
@@ -226,10 +242,15 @@ mod tests {
         bytes
     }
 
+    fn source(bytes: &[u8]) -> Source {
+        Source::of_bytes(bytes, ObjectLimits::DEFAULT)
+    }
+
     #[track_caller]
     fn check(notes: &[Vec<u8>], probes: usize, broken: usize) {
         let bytes = notes.concat();
-        let read = read(&bytes, &layout(bytes.len()));
+        let layout = layout(bytes.len());
+        let read = read(&source(&bytes), &layout);
         assert_eq!((read.probes.len(), read.broken), (probes, broken));
     }
 
@@ -250,12 +271,12 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn never_panics(mut bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), at in 0usize..200) {
-            read(&bytes, &layout(bytes.len()));
+            read(&source(&bytes), &layout(bytes.len()));
             let mut good = note(0x10, 0, b"a\0b\0\0");
             if let (Some(byte), Some(new)) = (good.get_mut(at), bytes.pop()) {
                 *byte = new;
             }
-            read(&good, &layout(good.len() + at));
+            read(&source(&good), &layout(good.len() + at));
         }
     }
 }

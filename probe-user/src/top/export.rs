@@ -9,6 +9,7 @@ use super::{
     narrow::narrow,
     view::status,
 };
+use crate::files::{FileError, Owner, Place};
 use crate::ui::{
     self, Style, ViewOptions,
     grid::{self, Group},
@@ -16,8 +17,8 @@ use crate::ui::{
 };
 use anyhow::Context;
 use ctrace_core::export::{csv, json, rows::Selection};
+use rustix::fs::OFlags;
 use std::{
-    fs::File,
     io::{ErrorKind, Write},
     path::{Path, PathBuf},
 };
@@ -57,10 +58,10 @@ pub(super) fn write(model: &Model, format: Format, folder: &Path) -> anyhow::Res
     for number in 1..=MOST {
         let path = folder.join(format!("ctrace-top-{pid}-{number}.{}", format.extension()));
         // Never over a file, nor through a link, that somebody has put there.
-        match File::options().write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        match Place::find(&path, Owner::Caller)?.create_new(OFlags::WRONLY) {
+            Err(FileError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {}
             opened => {
-                let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+                let written = opened?.write_all(text.as_bytes());
                 return written
                     .map(|()| path.clone())
                     .with_context(|| format!("cannot write {}", path.display()));

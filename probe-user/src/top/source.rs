@@ -6,14 +6,14 @@ use crate::{
     cli::TopArgs,
     session::{
         self, Setup,
-        launch::Streams,
+        launch::{Program, Streams},
         live::{Command, Commands, Live, Snapshot},
         output::Output,
-        signals::Signals,
         trace::{self, Ending, Watched},
     },
     target::{launch::Launch, process::Process},
     ui,
+    user::Identity,
 };
 use anyhow::{Context, anyhow};
 use ctrace_core::{report::Extras, units::Nanos};
@@ -41,7 +41,7 @@ pub(super) enum Update {
 pub enum Subject {
     Process(Process, Watched),
     /// Launched with the words of the command line.
-    Command(Launch),
+    Command(Launch, Identity),
 }
 
 pub(super) enum Source {
@@ -64,7 +64,15 @@ impl Source {
                 Subject::Process(process, watched) => {
                     trace(&args, &process, watched, &events, received)
                 }
-                Subject::Command(resolved) => launch(&args, &resolved, &events, received),
+                Subject::Command(resolved, user) => {
+                    let program = Program {
+                        words: &args.command,
+                        resolved: &resolved,
+                        user: &user,
+                        streams: Streams::NoTerminal,
+                    };
+                    launch(&args, &program, &events, received)
+                }
             }));
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
             // Nobody listens any more when the screen is gone.
@@ -121,7 +129,7 @@ fn trace(
     let (mut tracer, plan) = Setup::plan(&args.what, &objects)?.running(process, output)?;
     tracer.arm(&plan, &objects)?;
     drop(plan);
-    let ending = Ending { after: None, signals: Signals::Elsewhere, commands: Some(commands) };
+    let ending = Ending::commanded(commands, None);
     let begun = || {
         // With children the clock counts from here on.
         let follow = args.what.probes.follow;
@@ -134,19 +142,18 @@ fn trace(
 /// The command goes on when nobody looks any more.
 fn launch(
     args: &TopArgs,
-    resolved: &Launch,
+    program: &Program<'_>,
     events: &SyncSender<Event>,
     commands: Commands,
 ) -> anyhow::Result<()> {
-    let ending = Ending { after: None, signals: Signals::Elsewhere, commands: Some(commands) };
+    let ending = Ending::commanded(commands, None);
     let begun = || {
         let begun = Event::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
         events.send(begun).context("the screen is gone")
     };
     let output = Output::Live(live(args, events.clone()));
-    let command = (&args.command[..], resolved, Streams::NoTerminal);
     let (mut launched, traced) =
-        session::launch::trace(&args.what, command, output, |_, _| ending, begun)?;
+        session::launch::trace(&args.what, program, output, |_, _| Ok(ending), begun)?;
     launched.let_go()?;
     if launched.goes_on() {
         let pid = launched.pid().0;

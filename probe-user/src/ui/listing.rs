@@ -2,6 +2,7 @@
 
 use super::Style;
 use ctrace_core::{export::clean::clean, function::FunctionKind};
+use std::io::{self, Write};
 
 /// One function, USDT site or marker scope.
 pub struct Line {
@@ -17,14 +18,22 @@ pub struct Line {
 /// Names wider than this do not push the other columns away.
 const WIDEST: usize = 48;
 
-/// One line each, aligned, without a heading when not for a terminal.
-pub fn render(lines: &[Line], style: &Style) -> String {
-    let widest = |text: fn(&Line) -> usize| lines.iter().map(text).max().unwrap_or(0).min(WIDEST);
-    let name = widest(|line| line.name.chars().count());
-    let object = widest(|line| line.object.chars().count());
-    let place = widest(|line| line.place.chars().count());
-    let mut out = String::new();
-    for line in lines {
+/// One line each, aligned, without a heading when not for a terminal. The lines are made twice:
+/// together they would take more memory than what they tell of.
+pub fn write<Lines: Iterator<Item = Line>>(
+    out: &mut impl Write,
+    lines: impl Fn() -> Lines,
+    style: &Style,
+) -> io::Result<()> {
+    let width = |text: &str| text.chars().take(WIDEST).count();
+    let (mut name, mut object, mut place, mut count) = (0, 0, 0, 0);
+    for line in lines() {
+        name = name.max(width(&line.name));
+        object = object.max(width(&line.object));
+        place = place.max(width(&line.place));
+        count += 1;
+    }
+    for line in lines() {
         let kind = match line.kind {
             FunctionKind::Function => "function",
             FunctionKind::Usdt => "usdt",
@@ -37,14 +46,10 @@ pub fn render(lines: &[Line], style: &Style) -> String {
             clean(&line.object),
             clean(&line.place),
         );
-        out += text.trim_end();
-        out.push('\n');
+        writeln!(out, "{}", text.trim_end())?;
     }
     if style.width.is_some() {
-        out += &match lines.len() {
-            1 => "1 in all\n".to_owned(),
-            count => format!("{count} in all\n"),
-        };
+        writeln!(out, "{count} in all")?;
     }
-    out
+    Ok(())
 }

@@ -29,8 +29,9 @@ pub fn warnings(report: &Report) -> Vec<String> {
     }
     if loss.decode_errors > 0 {
         out.push(format!(
-            "warning: {} could not be decoded: a fault of ctrace, or a damaged \
-             recording. Please report it with the output of `ctrace doctor`.",
+            "warning: {} could not be decoded: a damaged recording, marker buffers that the target \
+             has written over or keeps from being read, or a fault of ctrace. If it is none of the \
+             others, please report it with the output of `ctrace doctor`.",
             counted(loss.decode_errors, "record", "records"),
         ));
     }

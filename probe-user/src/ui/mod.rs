@@ -11,6 +11,7 @@ mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
 pub mod listing;
+pub mod log;
 mod loss;
 pub(crate) mod names;
 pub(crate) mod notes;
@@ -31,6 +32,7 @@ pub use loss::{loss_line, warnings};
 pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
 
+use crate::writing;
 use ctrace_core::export::{clean::clean, csv};
 use ctrace_core::report::Report;
 use std::io::Write as _;
@@ -40,7 +42,7 @@ use views::Context;
 /// A line for the user on stderr, harmless whatever names are in it. That nobody reads it is no
 /// reason to fail.
 pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "ctrace: {}", clean(line));
+    let _ = writing::during(|| writeln!(std::io::stderr(), "ctrace: {}", clean(line)));
 }
 
 /// The views in `options`, one below the other.

@@ -7,3 +7,9 @@ mod objects;
 mod snippets;
 mod stacks;
 mod survey;
+
+use ctrace_user::target::{budget::ObjectLimits, source::Source};
+
+fn source(bytes: &[u8]) -> Source {
+    Source::of_bytes(bytes, ObjectLimits::DEFAULT)
+}

@@ -39,7 +39,8 @@ fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) {
     let data = std::fs::read(&object).expect("the object is there");
     let file = object::File::parse(&*data).expect("the object parses");
     let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("it has a symbol");
-    let map = CodeMap::parse(&data).expect("the object parses");
+    let source = crate::source(&data);
+    let map = CodeMap::parse(&source).expect("the object parses");
     let candidate = Candidate { address: symbol.address(), size: symbol.size(), name };
     assert_eq!(explain(&place(candidate, &map, &policy)), expected);
 }
@@ -315,17 +316,29 @@ fn what_cannot_be_followed_is_said() {
 
 #[test]
 fn broken_files_are_errors() {
-    assert!(CodeMap::parse(b"").is_err());
-    assert!(CodeMap::parse(b"\x7fELF").is_err());
+    assert!(CodeMap::parse(&crate::source(b"")).is_err());
+    assert!(CodeMap::parse(&crate::source(b"\x7fELF")).is_err());
     let Ok(data) = std::fs::read("/bin/true") else { return };
     for at in (0..data.len()).step_by(61) {
         let mut broken = data.clone();
         broken[at] ^= 0xff;
-        let Ok(map) = CodeMap::parse(&broken) else { continue };
+        let source = crate::source(&broken);
+        let Ok(map) = CodeMap::parse(&source) else { continue };
         for (address, size) in map.symbols().take(50) {
             _ = place(Candidate { address, size, name: "f" }, &map, &AUTO);
         }
-        let Ok(map) = CodeMap::parse(&data[..at]) else { continue };
+        let source = crate::source(&data[..at]);
+        let Ok(map) = CodeMap::parse(&source) else { continue };
         _ = place(Candidate { address: 0x2000, size: u64::MAX, name: "f" }, &map, &SITES);
     }
+}
+
+/// What a file decides costs bounded time and stack.
+#[test]
+fn functions_out_of_all_proportion() {
+    let copies = "endbr64\n.rept 60000\nmov %rbx, %rcx\nmov %rcx, %rbx\n.endr\n\
+        movslq (%rcx,%rdx,4), %rax\nadd %rbx, %rax\njmp *%rax";
+    check(SITES, copies, "", "entry +0 single-stepped, exit at 1 indirect jump single-stepped");
+    let large = "nop\n.fill 5 << 20, 1, 0x90\nret";
+    check(SITES, large, "", "entry +0 emulated, exit not seen: it is too large");
 }

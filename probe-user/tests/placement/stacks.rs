@@ -14,7 +14,11 @@ fn check(compiler: &[&str], suffix: &str, source: &str, expected: bool) {
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let data = std::fs::read(&object).expect("the object is there");
-    assert_eq!(CodeMap::data_switches_stacks(&data), expected, "{compiler:?} {source}");
+    assert_eq!(
+        CodeMap::data_switches_stacks(&crate::source(&data)),
+        expected,
+        "{compiler:?} {source}"
+    );
 }
 
 /// A function with and without unwind entry, and with neither that nor a symbol.

@@ -16,7 +16,8 @@ pub(crate) struct Function {
 
 /// Every function symbol of a file with the decision for it, aliases once.
 pub(crate) fn decide(data: &[u8], policy: &Policy) -> Vec<Function> {
-    let map = CodeMap::parse(data).expect("the object parses");
+    let source = crate::source(data);
+    let map = CodeMap::parse(&source).expect("the object parses");
     let file = object::File::parse(data).expect("the object parses");
     let mut seen = BTreeMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {

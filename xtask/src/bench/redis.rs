@@ -55,7 +55,7 @@ pub(super) fn record(server: &Path, file: &Path) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let socket = dir.path().join("redis.sock");
     let mut command = Command::new(paths::ctrace());
-    command.args(["record", "-f", "*", "-o"]).arg(file).arg("--").arg(server);
+    command.args(["record", "--force", "-f", "*", "-o"]).arg(file).arg("--").arg(server);
     command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]);
     command.arg(&socket).arg("--dir").arg(dir.path());
     command.stdin(Stdio::null()).stdout(Stdio::null());

@@ -2,7 +2,8 @@
 //!
 //! Symbol names, file names and thread names are the target's to choose. One with an escape
 //! sequence could retitle the reader's terminal, and one with a bidirectional override could make
-//! a table lie, so every such character is shown as its code point instead.
+//! a table lie, so every such character is shown as its code point instead. So are code points that
+//! are no characters: XML may not have them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,12 +11,14 @@ use std::fmt::Write;
 /// Whether `c` does something to a terminal, or to its neighbours, other than being seen.
 pub fn is_harmful(c: char) -> bool {
     c.is_control()
+        || (c as u32) & 0xfffe == 0xfffe
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
             | '\u{feff}'
+            | '\u{fdd0}'..='\u{fdef}'
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}')
 }
@@ -50,5 +53,7 @@ mod tests {
     fn harmful_characters_show_as_code_points() {
         assert_eq!(clean("a\x1b[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(clean("x\n\t\u{9b}\u{202e}"), "x\\u{a}\\u{9}\\u{9b}\\u{202e}");
+        assert_eq!(clean("\u{fffe}\u{1ffff}\u{fdd0}"), "\\u{fffe}\\u{1ffff}\\u{fdd0}");
+        assert!(matches!(clean("\u{fffd}"), Cow::Borrowed(_)));
     }
 }

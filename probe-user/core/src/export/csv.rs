@@ -1,7 +1,8 @@
 //! Comma-separated values: one table per file, raw nanoseconds, quoted as RFC 4180 has it.
 //!
 //! A file of rows has no place for the loss line; who writes one also prints that line elsewhere.
-//! Absent values are empty. Lines end in a line feed, as Unix tools expect.
+//! Absent values are empty. Lines end in a line feed, as Unix tools expect. A name that a spreadsheet
+//! would take for a formula begins with an apostrophe.
 
 use super::Table;
 use super::clean::clean;
@@ -78,6 +79,27 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// What a spreadsheet takes for the beginning of a formula, in narrow and wide letters.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// A name that comes from the target, as no formula. Some spreadsheets begin a cell behind each
+/// semicolon as well.
+pub(crate) fn text(name: &str) -> Cow<'_, str> {
+    if !name.contains(FORMULA) {
+        return Cow::Borrowed(name);
+    }
+    let mut out = String::with_capacity(name.len() + 8);
+    let mut begins = true;
+    for c in name.chars() {
+        if begins && FORMULA.contains(&c) {
+            out.push('\'');
+        }
+        begins = c == ';' || begins && c.is_whitespace();
+        out.push(c);
+    }
+    Cow::Owned(out)
+}
+
 fn ns(value: Nanos) -> String {
     value.0.to_string()
 }
@@ -91,7 +113,11 @@ fn maybe_ns(value: Option<Nanos>) -> String {
 }
 
 fn joined(names: &[impl Borrow<str>]) -> String {
-    names.join(";")
+    text(&names.join(";")).into_owned()
+}
+
+fn maybe_text(name: Option<&str>) -> String {
+    name.map(|name| text(name).into_owned()).unwrap_or_default()
 }
 
 fn kind(kind: FunctionKind) -> String {
@@ -105,13 +131,13 @@ fn kind(kind: FunctionKind) -> String {
 
 /// The names are the keys of the JSON report, nested ones joined by `_`.
 static FUNCTIONS: &[Field<FunctionReport>] = &[
-    ("name", |f| f.name.to_string()),
+    ("name", |f| text(&f.name).into_owned()),
     ("aliases", |f| joined(&f.aliases)),
-    ("object", |f| f.object.to_string()),
-    ("file", |f| maybe(f.file.as_deref())),
+    ("object", |f| text(&f.object).into_owned()),
+    ("file", |f| maybe_text(f.file.as_deref())),
     ("line", |f| maybe(f.line)),
     ("kind", |f| kind(f.kind)),
-    ("group", |f| maybe(f.group.as_deref())),
+    ("group", |f| maybe_text(f.group.as_deref())),
     ("calls", |f| f.calls.to_string()),
     ("timed", |f| f.timed.to_string()),
     ("untimed", |f| f.untimed.to_string()),
@@ -168,19 +194,19 @@ static COUNTS: &[PathField<PathReport>] = &[
 
 /// A row for each bucket.
 static HISTOGRAMS: &[Field<Bucket>] = &[
-    ("name", |b| b.name.to_string()),
-    ("object", |b| b.object.to_string()),
+    ("name", |b| text(&b.name).into_owned()),
+    ("object", |b| text(&b.object).into_owned()),
     ("from_ns", |b| ns(b.from)),
     ("to_ns", |b| ns(b.to)),
     ("calls", |b| b.calls.to_string()),
-    ("group", |b| maybe(b.group.as_deref())),
+    ("group", |b| maybe_text(b.group.as_deref())),
 ];
 
 static CALLS: &[PathField<CallReport>] = &[
     ("path", |c| joined(&c.names)),
     ("pid", |c| maybe(c.of.pid.map(|pid| pid.0))),
     ("tid", |c| maybe(c.of.tid.map(|tid| tid.0))),
-    ("thread", |c| maybe(c.of.thread.as_deref())),
+    ("thread", |c| maybe_text(c.of.thread.as_deref())),
     ("start_ns", |c| ns(c.of.start_ns)),
     ("duration_ns", |c| ns(c.of.duration_ns)),
     ("self_ns", |c| ns(c.of.self_ns)),
@@ -191,21 +217,48 @@ static CALLS: &[PathField<CallReport>] = &[
 static TIMELINE: &[Field<Slice>] = &[
     ("pid", |s| s.pid.0.to_string()),
     ("tid", |s| s.tid.0.to_string()),
-    ("thread", |s| s.thread.to_string()),
+    ("thread", |s| text(&s.thread).into_owned()),
     ("depth", |s| s.depth.to_string()),
     ("from_ns", |s| ns(s.from)),
     ("to_ns", |s| ns(s.to)),
-    ("name", |s| s.name.to_string()),
+    ("name", |s| text(&s.name).into_owned()),
     ("function_ns", |s| ns(s.cell.function_ns)),
     ("busy_ns", |s| ns(s.cell.busy_ns)),
-    ("group", |s| maybe(s.group.as_deref())),
+    ("group", |s| maybe_text(s.group.as_deref())),
 ];
 
 static THREADS: &[Field<ThreadReport>] = &[
     ("pid", |t| t.pid.0.to_string()),
     ("tid", |t| t.tid.0.to_string()),
-    ("name", |t| t.name.to_string()),
+    ("name", |t| text(&t.name).into_owned()),
     ("calls", |t| t.calls.to_string()),
     ("first_ns", |t| ns(t.first_ns)),
     ("last_ns", |t| ns(t.last_ns)),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_a_formula() {
+        for (name, cell) in [
+            ("=HYPERLINK(\"http://evil\")", "'=HYPERLINK(\"http://evil\")"),
+            ("+1", "'+1"),
+            ("-[NSFoo bar]", "'-[NSFoo bar]"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("  =1", "  '=1"),
+            ("＝1", "'＝1"),
+            ("main;=1;a-b; @c", "main;'=1;a-b; '@c"),
+            ("a=b", "a=b"),
+            ("operator-", "operator-"),
+            ("", ""),
+        ] {
+            assert_eq!(text(name), cell);
+        }
+        // These two are never at the beginning, because they drive terminals.
+        assert_eq!(quoted(&text("\t=1")), "\\u{9}'=1");
+        assert_eq!(quoted(&text("\r=1")), "\\u{d}'=1");
+        assert_eq!(quoted(&text("=a,b")), "\"'=a,b\"");
+    }
+}

@@ -16,6 +16,11 @@ pub fn to_pretty(value: &impl Serialize) -> String {
     serialise(value, Safe(PrettyFormatter::new()))
 }
 
+/// The same, as it is made: what is too large for a text.
+pub fn write_pretty(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    write(value, Safe(PrettyFormatter::new()), out)
+}
+
 /// One object on one line, with a line feed at the end: a report of `--interval`.
 pub fn to_line(report: &Report) -> String {
     line(report)
@@ -35,12 +40,19 @@ pub(crate) fn compact(value: &(impl Serialize + ?Sized)) -> String {
 
 fn serialise(value: &(impl Serialize + ?Sized), formatter: impl Formatter) -> String {
     let mut bytes = Vec::with_capacity(256);
-    let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
     // All of ours have string keys only, and a Vec takes every write.
-    let done = value.serialize(&mut serializer);
+    let done = write(value, formatter, &mut bytes);
     debug_assert!(done.is_ok(), "values are always JSON: {done:?}");
-    bytes.push(b'\n');
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+fn write(
+    value: &(impl Serialize + ?Sized),
+    formatter: impl Formatter,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
+    out.write_all(b"\n")
 }
 
 /// A formatter that also escapes what would drive a terminal.

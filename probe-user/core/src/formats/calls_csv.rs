@@ -4,13 +4,13 @@ use super::excerpt::{Ended, Excerpt};
 use super::lines::{self, Layout};
 use super::out::Out;
 use super::{ExportError, Told};
-use crate::export::csv::quoted;
+use crate::export::csv::{quoted, text};
 use crate::record::ReadAt;
 
 const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path\n";
 
 const LAYOUT: Layout = Layout {
-    thread: |thread| format!("{},{},{},", thread.pid, thread.tid, quoted(&thread.name)),
+    thread: |thread| format!("{},{},{},", thread.pid, thread.tid, quoted(&text(&thread.name))),
     between: b",",
     ended: |ended| match ended {
         Ended::Timed => b",true,false",
@@ -18,9 +18,9 @@ const LAYOUT: Layout = Layout {
         Ended::Open => b",false,true",
     },
     path: |frames| {
-        let function = quoted(frames.last().copied().unwrap_or_default());
+        let function = quoted(&text(frames.last().copied().unwrap_or_default())).into_owned();
         let (depth, path) = (frames.len(), frames.join(";"));
-        format!(",{function},{depth},{}\n", quoted(&path))
+        format!(",{function},{depth},{}\n", quoted(&text(&path)))
     },
 };
 

@@ -3,10 +3,12 @@
 //!
 //! That profiler works on samples and keeps them all in memory, so their number is bounded: a long
 //! recording is looked at less often, and calls shorter than the distance are seen by chance. The
-//! distance is in the file. Exact times are in the other formats.
+//! distance is in the file. Exact times are in the other formats. What a profile takes in memory is
+//! bounded as well, by [`ROOM`], whatever the recording says.
 
 use super::excerpt::{Excerpt, Step};
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
+use super::looks::Looks;
 use super::out::Out;
 use super::{ExportError, Told};
 use crate::paths::Node;
@@ -22,16 +24,19 @@ use std::collections::HashMap;
 const MAX_LOOKS: u64 = 100_000;
 /// The shortest distance, in nanoseconds.
 const LEAST: u64 = 1_000;
+/// Looks at all threads together, at most.
+const ALL_LOOKS: u64 = 4_000_000;
+/// What a profile has room for, counted in looks.
+const ROOM: u64 = 4 * ALL_LOOKS;
+/// What a thread takes.
+const THREAD: u64 = 64;
 
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
     let mut sampler = Sampler::new(excerpt);
-    let told = excerpt.chunks(|step| {
-        sampler.chunk(&step);
-        Ok(())
-    })?;
+    let told = excerpt.chunks(|step| sampler.chunk(&step))?;
     let name = labels::target(&excerpt.recording.start().target);
     sampler.profile.set_product(&format!("{name}: {}", told.in_short()));
     serde_json::to_writer(&mut out, &sampler.profile).map_err(std::io::Error::from)?;
@@ -59,8 +64,11 @@ struct Sampler<'a, R> {
     distance: u64,
     /// Number of the next look.
     next: u64,
-    /// The path at each look within the chunk.
-    looks: Vec<u32>,
+    /// Looks at each thread, at most.
+    most: u64,
+    looks: Looks,
+    /// Of [`ROOM`], what is left.
+    room: u64,
 }
 
 impl<'a, R: ReadAt> Sampler<'a, R> {
@@ -68,12 +76,14 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         let recording = excerpt.recording;
         let head = recording.start();
         let (Nanos(start), Nanos(end)) = excerpt.period();
-        let distance = (end.saturating_sub(start) / MAX_LOOKS).max(LEAST);
+        let threads = recording.threads().count().max(1) as u64;
+        let most = (ALL_LOOKS / threads).clamp(1, MAX_LOOKS);
+        let distance = (end.saturating_sub(start) / most).max(LEAST);
         let wall = start.saturating_add_signed(head.epoch_offset_ns);
         let reference = ReferenceTimestamp::from_millis_since_unix_epoch(wall as f64 / 1e6);
         let interval = SamplingInterval::from_nanos(distance);
         let mut profile = Profile::new("", reference, interval);
-        profile.set_os_name(&format!("Linux {}", head.host.kernel));
+        profile.set_os_name(&format!("Linux {}", labels::text(&head.host.kernel)));
         let labels = Labels::of(recording);
         Self {
             recording,
@@ -86,21 +96,23 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
             start,
             distance,
             next: 0,
-            looks: Vec::new(),
+            most,
+            looks: Looks::default(),
+            room: ROOM,
         }
     }
 
     /// Takes the samples that lie in the chunk.
-    fn chunk(&mut self, step: &Step<'_>) {
+    fn chunk(&mut self, step: &Step<'_>) -> Result<(), ExportError> {
         let to = step.chunk.to.0.saturating_sub(self.start);
-        let (first, end) = (self.next, (to / self.distance).min(MAX_LOOKS) + 1);
+        let (first, end) = (self.next, (to / self.distance).min(self.most) + 1);
         if end <= first {
-            return;
+            return Ok(());
         }
         self.next = end;
         for ((thread, rows), calls) in step.rows().zip(step.chunk.threads()) {
-            self.looks.clear();
-            self.looks.resize((end - first) as usize, ROOT_PATH);
+            self.spend(end - first)?;
+            self.looks.begin((end - first) as usize);
             // Callers come before what they call, which so has the last word.
             for open in &calls.open {
                 self.mark(first, open.start.0, u64::MAX, open.path);
@@ -108,42 +120,45 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
             for row in rows {
                 self.mark(first, row.start, row.start.saturating_add(row.duration), row.path);
             }
-            self.samples(thread, first);
+            self.samples(thread, first)?;
         }
+        Ok(())
+    }
+
+    fn spend(&mut self, room: u64) -> Result<(), ExportError> {
+        self.room = self.room.checked_sub(room).ok_or(ExportError::TooMuch)?;
+        Ok(())
     }
 
     /// The looks from `first` on that lie within a call.
     fn mark(&mut self, first: u64, start: u64, end: u64, path: u32) {
         let look = |time: u64| time.saturating_sub(self.start).div_ceil(self.distance);
-        let all = self.looks.len() as u64;
-        let from = look(start).saturating_sub(first).min(all) as usize;
-        let to = look(end).saturating_sub(first).min(all) as usize;
-        if from < to {
-            self.looks[from..to].fill(path);
-        }
+        self.looks.mark(look(start).saturating_sub(first), look(end).saturating_sub(first), path);
     }
 
-    fn samples(&mut self, id: ThreadId, first: u64) {
-        let looks = std::mem::take(&mut self.looks);
-        for (&path, number) in looks.iter().zip(first..) {
+    fn samples(&mut self, id: ThreadId, first: u64) -> Result<(), ExportError> {
+        let mut looks = std::mem::take(&mut self.looks);
+        for (&path, number) in looks.paths().iter().zip(first..) {
             let last = self.threads.get(&id).map_or(ROOT_PATH, |thread| thread.last);
             // A thread that is in no traced function is looked at once.
             if path == ROOT_PATH && last == ROOT_PATH {
                 continue;
             }
             let since = Timestamp::from_nanos_since_reference(number * self.distance);
-            let thread = self.thread(id, since);
-            let stack = self.stack(id, thread, path);
+            let thread = self.thread(id, since)?;
+            let stack = self.stack(id, thread, path)?;
             let busy = if path == ROOT_PATH { 0 } else { self.distance };
             self.profile.add_sample(thread, since, stack, CpuDelta::from_nanos(busy), 1);
         }
         self.looks = looks;
+        Ok(())
     }
 
-    fn thread(&mut self, id: ThreadId, since: Timestamp) -> ThreadHandle {
+    fn thread(&mut self, id: ThreadId, since: Timestamp) -> Result<ThreadHandle, ExportError> {
         if let Some(thread) = self.threads.get(&id) {
-            return thread.handle;
+            return Ok(thread.handle);
         }
+        self.spend(THREAD)?;
         let label = labels::thread(self.recording, id);
         let process = *self.processes.entry(label.pid).or_insert_with(|| {
             let name = labels::process(self.recording, label.pid);
@@ -153,16 +168,23 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         let handle = self.profile.add_thread(process, label.tid, since, is_main);
         self.profile.set_thread_name(handle, &label.name);
         self.threads.insert(id, Thread { handle, stacks: HashMap::new(), last: ROOT_PATH });
-        handle
+        Ok(handle)
     }
 
-    fn stack(&mut self, id: ThreadId, handle: ThreadHandle, path: u32) -> Option<StackHandle> {
-        let thread = self.threads.get_mut(&id)?;
-        thread.last = path;
-        if let Some(stack) = thread.stacks.get(&path) {
-            return *stack;
+    fn stack(
+        &mut self,
+        id: ThreadId,
+        handle: ThreadHandle,
+        path: u32,
+    ) -> Result<Option<StackHandle>, ExportError> {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.last = path;
+            if let Some(stack) = thread.stacks.get(&path) {
+                return Ok(*stack);
+            }
         }
         let (frames, is_whole) = labels::frames(self.nodes, path);
+        self.spend(frames.len() as u64)?;
         let unknown = (!is_whole).then_some(self.unknown);
         let names = frames.iter().filter_map(|function| self.names.get(function.index()).copied());
         let frames: Vec<FrameInfo> = unknown
@@ -175,7 +197,9 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
             })
             .collect();
         let stack = self.profile.intern_stack_frames(handle, frames.into_iter());
-        thread.stacks.insert(path, stack);
-        stack
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.stacks.insert(path, stack);
+        }
+        Ok(stack)
     }
 }

@@ -11,6 +11,9 @@ use super::{ExportError, Told};
 use crate::paths::Node;
 use crate::record::ReadAt;
 
+/// Bytes of all stacks, which are sorted in memory.
+const ROOM: usize = 256 << 20;
+
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
@@ -34,13 +37,17 @@ pub(super) fn stacks<R: ReadAt>(
     let (totals, told) = Totals::of(excerpt)?;
     let labels = Labels::of(excerpt.recording);
     let timed = totals.paths().into_iter().filter(|(_, sum)| sum.own > 0);
-    let mut stacks: Vec<_> =
-        timed.map(|(path, sum)| (stack(excerpt.nodes(), &labels, path), sum.own)).collect();
+    let (mut stacks, mut room) = (Vec::new(), ROOM);
+    for (path, sum) in timed {
+        let stack = stack(excerpt.nodes(), &labels, path);
+        room = room.checked_sub(stack.len()).ok_or(ExportError::TooMuch)?;
+        stacks.push((stack, sum.own));
+    }
     stacks.sort_unstable();
     // Different functions can have one name.
     stacks.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
-        kept.1 += if same { next.1 } else { 0 };
+        kept.1 = kept.1.saturating_add(if same { next.1 } else { 0 });
         same
     });
     Ok((stacks, told))

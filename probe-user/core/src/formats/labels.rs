@@ -9,6 +9,8 @@ use crate::units::{FuncId, ThreadId};
 
 /// Bytes of a name, at most; a recording need not be ours.
 const MAX_NAME: usize = 16 << 10;
+/// Bytes of all names of a path, at most. Of a longer one, each name has its share.
+const MAX_PATH: usize = 256 << 10;
 /// Innermost frames of a path that are shown: more than ctrace records.
 const MAX_FRAMES: usize = 2_048;
 /// Instead of the frames that are not known, or too many.
@@ -37,7 +39,13 @@ impl Labels {
     pub(super) fn path(&self, nodes: &[Node], path: u32) -> Vec<&str> {
         let (functions, is_whole) = frames(nodes, path);
         let unknown = (!is_whole).then_some(UNKNOWN_FRAMES);
-        unknown.into_iter().chain(functions.into_iter().map(|f| self.function(f))).collect()
+        let functions = functions.into_iter().map(|f| self.function(f));
+        let mut names: Vec<&str> = unknown.into_iter().chain(functions).collect();
+        if names.iter().map(|name| name.len()).sum::<usize>() > MAX_PATH {
+            let share = MAX_PATH / names.len();
+            names.iter_mut().for_each(|name| *name = cut(name, share));
+        }
+        names
     }
 }
 
@@ -82,6 +90,11 @@ pub(super) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
     }
 }
 
+/// Any other text of the recording, such as a path or the kernel's name.
+pub(super) fn text(text: &str) -> String {
+    short(&clean(text)).to_owned()
+}
+
 /// The file name of the program that was recorded.
 pub(super) fn target(target: &TargetReport) -> String {
     let exe = target.exe.as_deref().or(target.command.first().map(String::as_str));
@@ -90,9 +103,33 @@ pub(super) fn target(target: &TargetReport) -> String {
 }
 
 fn short(name: &str) -> &str {
-    let mut end = name.len().min(MAX_NAME);
+    cut(name, MAX_NAME)
+}
+
+fn cut(name: &str, most: usize) -> &str {
+    let mut end = name.len().min(most);
     while !name.is_char_boundary(end) {
         end -= 1;
     }
     &name[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_long_names_are_bounded() {
+        let mut nodes = vec![Node::root()];
+        for depth in 1..=500_u32 {
+            let parent = nodes[depth as usize - 1];
+            nodes.push(Node::new(FuncId(depth % 2), depth - 1, &parent, false));
+        }
+        let labels = Labels(vec!["é".repeat(MAX_NAME / 2), "short".into()]);
+        let path = labels.path(&nodes, 500);
+        assert_eq!((path.len(), path[0], path[1].chars().next()), (500, "short", Some('é')));
+        let bytes: usize = path.iter().map(|name| name.len()).sum();
+        assert!((MAX_PATH / 4..=MAX_PATH).contains(&bytes), "{bytes}");
+        assert_eq!(labels.path(&nodes, 2)[1].len(), MAX_NAME, "a short path has whole names");
+    }
 }

@@ -20,6 +20,7 @@ mod flamegraph;
 mod folded;
 mod labels;
 mod lines;
+mod looks;
 mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -47,6 +48,10 @@ pub enum ExportError {
     Write(#[from] io::Error),
     #[error("there is nothing to draw: no call in the recording took any time")]
     NothingToDraw,
+    #[error(
+        "this is too much for the format: choose a part (--time, --thread, -f, --caller, --depth)"
+    )]
+    TooMuch,
 }
 
 /// What to export, and how.

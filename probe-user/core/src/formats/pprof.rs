@@ -102,8 +102,9 @@ impl<W: Write> Profile<W> {
         self.message.number(field::DEFAULT_SAMPLE_TYPE, time);
         let mut mappings = HashMap::new();
         for (object, id) in recording.objects().iter().zip(1..) {
-            let path = self.string(&object.path);
-            let build_id = self.string(object.build_id.as_deref().unwrap_or_default());
+            let path = self.string(&labels::text(&object.path));
+            let build_id =
+                self.string(&labels::text(object.build_id.as_deref().unwrap_or_default()));
             let mut mapping = Message::default();
             mapping.number(1, id).number(5, path).number(6, build_id);
             // It has functions, files and lines.
@@ -114,8 +115,8 @@ impl<W: Write> Profile<W> {
         let labels = Labels::of(recording);
         for ((label, info), id) in labels.all().iter().zip(recording.functions()).zip(1..) {
             let mapping = mappings.get(&info.object).copied().unwrap_or_default();
-            let file = info.file.as_deref().unwrap_or_default();
-            self.function(id, label, file, info.line.unwrap_or_default().into(), mapping);
+            let file = labels::text(info.file.as_deref().unwrap_or_default());
+            self.function(id, label, &file, info.line.unwrap_or_default().into(), mapping);
             self.relieve()?;
         }
         self.function(labels.all().len() as u64 + 1, UNKNOWN_FRAMES, "", 0, 0);
@@ -154,7 +155,7 @@ impl<W: Write> Profile<W> {
             let frames = frames.into_iter().rev().map(|function| u64::from(function.0) + 1);
             let mut sample = Message::default();
             sample.numbers(1, frames.chain(unknown));
-            sample.numbers(2, [sum.calls, sum.untimed + sum.open, sum.own]);
+            sample.numbers(2, [sum.calls, sum.untimed.saturating_add(sum.open), sum.own]);
             sample.message(3, &of_name).message(3, &of_tid);
             self.message.message(field::SAMPLE, &sample);
             self.relieve()?;

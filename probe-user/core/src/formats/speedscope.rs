@@ -31,7 +31,7 @@ pub(super) fn write<R: ReadAt>(
     for (label, info) in labels.all().iter().zip(recording.functions()) {
         let mut frame = json!({ "name": label });
         if let Some(file) = &info.file {
-            frame["file"] = json!(file);
+            frame["file"] = json!(labels::text(file));
         }
         if let Some(line) = info.line {
             frame["line"] = json!(line);

@@ -25,9 +25,11 @@ pub(super) struct Progress {
 }
 
 /// No writer is faster: a batch is 252 slots.
-const LEAST_NANOS_PER_BATCH: u64 = 500;
+pub(super) const LEAST_NANOS_PER_BATCH: u64 = 500;
 /// Batches that may have come in no time.
-const BATCHES_AT_ONCE: u64 = 64;
+pub(super) const BATCHES_AT_ONCE: u64 = 64;
+/// All slots of a batch hold whole calls.
+pub(super) const MOST_EVENTS_PER_BATCH: u64 = 2 * SLOTS as u64;
 
 /// What a reading is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,11 @@ impl Progress {
         Some(Self { batch: header.batch, seen, whole, accounted, time })
     }
 
+    /// Nothing up to so many events is missing any more.
+    pub(super) fn settle(&mut self, events: u64) {
+        self.accounted = self.accounted.max(events);
+    }
+
     /// Events accounted for, since the buffer was made.
     pub(super) fn accounted(&self) -> u64 {
         self.accounted
@@ -62,9 +69,7 @@ impl Progress {
 
     /// Events that are missing if the buffer has seen `events` in all.
     pub(super) fn missing_of(&self, events: u64) -> u64 {
-        // What is more than a scribbled counter can be trusted with.
-        const MOST: u64 = 1 << 40;
-        events.saturating_sub(self.accounted).min(MOST)
+        events.saturating_sub(self.accounted)
     }
 
     /// Turns to the batch of a reading, which is to be [taken](Self::take) if it is new.
@@ -75,7 +80,7 @@ impl Progress {
         }
         let most = time.since(self.time).0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
         let difference = header.events.abs_diff(self.accounted);
-        if batches > most || difference > batches.saturating_mul(2 * SLOTS as u64) {
+        if batches > most || difference > batches.saturating_mul(MOST_EVENTS_PER_BATCH) {
             return Verdict::Malformed;
         }
         let missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };

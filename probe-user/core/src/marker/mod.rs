@@ -8,6 +8,8 @@
 mod buffer;
 mod clock;
 mod layout;
+mod lives;
+mod losses;
 mod objects;
 mod reading;
 mod sites;

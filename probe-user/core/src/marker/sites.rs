@@ -3,7 +3,7 @@
 //! A section is an array of equal entries, so the address is an index.
 
 use super::objects::MarkerPlace;
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Bytes of an entry.
 const ENTRY: u64 = 32;
@@ -18,51 +18,80 @@ pub(super) enum Site {
     Unknown,
 }
 
+/// Sections of a process, which may map an object as often as it likes.
+const MOST_SECTIONS: usize = 4_096;
+
 /// The sections of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sites {
-    sections: Vec<Section>,
+    /// By where they begin; none lies in another.
+    sections: BTreeMap<u64, Section>,
     /// The section of the last address.
-    last: usize,
+    last: Option<(u64, Section)>,
 }
 
 #[derive(Clone, Debug)]
 struct Section {
-    addresses: Range<u64>,
+    end: u64,
     /// By entry.
     functions: Arc<[Option<MarkerPlace>]>,
 }
 
+/// Where a section that begins there ends.
+fn end_of(start: u64, functions: &[Option<MarkerPlace>]) -> u64 {
+    start.saturating_add(functions.len() as u64 * ENTRY)
+}
+
 impl Sites {
-    /// Adds what is mapped at `start`; what was known there is gone.
-    pub(super) fn add(&mut self, start: u64, functions: Arc<[Option<MarkerPlace>]>) {
-        let end = start.saturating_add(functions.len() as u64 * ENTRY);
-        if self.sections.iter().any(|section| section.addresses == (start..end)) {
-            return;
+    /// Whether this is what is mapped there.
+    pub(super) fn has(&self, start: u64, functions: &Arc<[Option<MarkerPlace>]>) -> bool {
+        let known = self.sections.get(&start);
+        known.is_some_and(|section| Arc::ptr_eq(&section.functions, functions))
+    }
+
+    /// Adds what is mapped at `start`; what was known there is gone. `false`: there are too many.
+    pub(super) fn add(&mut self, start: u64, functions: Arc<[Option<MarkerPlace>]>) -> bool {
+        let end = end_of(start, &functions);
+        if functions.is_empty() || self.has(start, &functions) {
+            return true;
         }
-        self.sections.retain(|s| s.addresses.end <= start || end <= s.addresses.start);
-        self.sections.push(Section { addresses: start..end, functions });
+        self.last = None;
+        while let Some((&below, section)) = self.sections.range(..end).next_back() {
+            if section.end <= start {
+                break;
+            }
+            self.sections.remove(&below);
+        }
+        let has_room = self.sections.len() < MOST_SECTIONS;
+        if has_room {
+            self.sections.insert(start, Section { end, functions });
+        }
+        has_room
     }
 
     #[inline]
     pub(super) fn find(&mut self, address: u64) -> Site {
-        let within = |section: &&Section| section.addresses.contains(&address);
-        let section = match self.sections.get(self.last).filter(within) {
-            Some(section) => section,
-            None => match self.sections.iter().position(|section| within(&section)) {
-                Some(index) => {
-                    self.last = index;
-                    &self.sections[index]
-                }
-                None => return Site::Unknown,
-            },
-        };
-        let offset = address - section.addresses.start;
-        match section.functions[(offset / ENTRY) as usize] {
-            _ if !offset.is_multiple_of(ENTRY) => Site::Unknown,
-            Some(place) => Site::Chosen(place),
-            None => Site::Other,
+        let is_last = |last: &&(u64, Section)| (last.0..last.1.end).contains(&address);
+        if self.last.as_ref().filter(is_last).is_none() && !self.turn_to(address) {
+            return Site::Unknown;
         }
+        let Some((start, section)) = &self.last else { return Site::Unknown };
+        let offset = address - start;
+        match section.functions.get((offset / ENTRY) as usize) {
+            _ if !offset.is_multiple_of(ENTRY) => Site::Unknown,
+            Some(Some(place)) => Site::Chosen(*place),
+            Some(None) => Site::Other,
+            None => Site::Unknown,
+        }
+    }
+
+    /// Makes the section of this address the last one, if there is one.
+    fn turn_to(&mut self, address: u64) -> bool {
+        let below = self.sections.range(..=address).next_back();
+        let found = below.filter(|(_, section)| address < section.end);
+        let Some((&start, section)) = found else { return false };
+        self.last = Some((start, section.clone()));
+        true
     }
 }
 
@@ -99,5 +128,14 @@ mod tests {
         sites.add(0x1020, [Some(place(2))].into());
         assert_eq!(sites.find(0x1020), Site::Chosen(place(2)));
         assert_eq!(sites.find(0x1000), Site::Unknown);
+    }
+
+    #[test]
+    fn a_process_that_maps_an_object_again_and_again_is_bounded() {
+        let (mut sites, functions) = (Sites::default(), Arc::from([Some(place(7))]));
+        let added = (0..1_000_000_u64).filter(|n| sites.add(n << 12, Arc::clone(&functions)));
+        assert_eq!(added.count(), MOST_SECTIONS);
+        let found = (0..1_000_000_u64).filter(|n| sites.find(n << 12) == Site::Chosen(place(7)));
+        assert_eq!(found.count(), MOST_SECTIONS);
     }
 }

@@ -1,15 +1,19 @@
 //! The buffers of all processes, from readings to events.
 
-use super::buffer::{News, Progress, Verdict, events_in};
+use super::buffer::{News, Progress, Verdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
 use super::layout::{BUFFER_LEN, Header, Moment, written_times};
+use super::lives::{Alive, Buffer, Lanes, Life};
+use super::losses::Losses;
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
-use super::sites::{Site, Sites};
+use super::sites::Site;
 use crate::event::Event;
 use crate::units::{Nanos, Pid};
 use ctrace_common::{Control, Kind};
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
+
+mod dropped;
 
 /// What happens in order of time, by whatever way it came.
 #[derive(Debug)]
@@ -19,23 +23,11 @@ enum Waiting {
     Mapped { pid: Pid, object: ObjectId, bias: u64 },
 }
 
-impl Waiting {
-    /// Whether it changes what addresses stand for.
-    fn changes_meaning(&self) -> bool {
-        match self {
-            Self::Read(_) => false,
-            Self::Mapped { .. } => true,
-            Self::Changed(control) => match Kind::from_wire(control.record.kind) {
-                Some(Kind::Exec | Kind::Buffer) => true,
-                Some(Kind::Fork) => control.arg0 != u64::from(control.record.pid),
-                _ => false,
-            },
-        }
-    }
+/// What of a runtime a thread has passed to register a buffer.
+fn registered(control: &Control) -> Passed {
+    let runtime = u32::from_le_bytes([0, 1, 2, 3].map(|at| control.comm[at]));
+    Passed { runtime, address: control.arg1 }
 }
-
-/// A process in one of its lives: each exec begins another.
-type Life = (Pid, u32);
 
 /// After the end of a process its threads may still be on their way out.
 const AFTERLIFE: Nanos = Nanos::from_millis(1000);
@@ -44,64 +36,36 @@ const AFTERLIFE: Nanos = Nanos::from_millis(1000);
 #[derive(Debug, Default)]
 pub struct Markers {
     clock: ClockMap,
-    /// Time of the first sample.
+    /// Times of the first sample and of the last one.
     begun: Nanos,
+    latest: Nanos,
     objects: Vec<MarkerObject>,
     runtimes: Vec<MarkerRuntime>,
     /// How many lives of a process are over.
     lives: HashMap<Pid, u32>,
-    sites: HashMap<Life, Sites>,
-    /// By life and address.
-    buffers: HashMap<(Life, u64), Buffer>,
+    alive: HashMap<Life, Alive>,
     /// Lives that are over, since when, to be forgotten.
     over: Vec<(Nanos, Life)>,
-    /// Of buffers whose last batch the programs had to drop: events in all.
-    cut_off: HashMap<BufferId, u64>,
-    /// What is lost with buffers that are forgotten.
-    lost_with_buffers: u64,
-    /// Lanes of buffers that are gone.
-    free_lanes: Vec<usize>,
-    lanes: usize,
+    /// Dropped batches in all lives.
+    cut_offs: usize,
+    lanes: Lanes,
     /// What waits for its turn.
     waiting: Vec<(Nanos, Waiting)>,
     /// Readings in order of time, each with when it is due: at its oldest event, or that of a later
     /// reading of the same buffer.
     held: Vec<(Nanos, Box<Reading>)>,
-    lost: i64,
+    /// A later reading is due before an earlier one of its buffer.
+    is_disordered: bool,
+    losses: Losses,
     malformed: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Buffer {
-    progress: Progress,
-    lane: usize,
-    /// Events of its thread were lost since the last delivered one.
-    lost_before: u64,
-    /// When its latest reading is due.
-    due: Nanos,
-}
-
-/// Of a buffer whose last batch was dropped.
-struct Missing {
-    /// That it had seen with that one.
-    events: u64,
-    /// Up to here they are accounted for, or missing.
-    known: u64,
-    missing: u64,
-}
-
-impl Missing {
-    /// A later reading has these.
-    fn take_off(&mut self, held: Range<u64>) {
-        if held.start < self.events {
-            let more = held.end.saturating_sub(held.start.max(self.known));
-            self.missing = self.missing.saturating_sub(more);
-            self.known = self.known.max(held.end);
-        }
-    }
-}
-
 impl Markers {
+    /// So many threads can write at a time.
+    pub(crate) fn new(writers: usize) -> Self {
+        Self { losses: Losses::of_writers(writers as u64), ..Self::default() }
+    }
+
     /// Adds a file with scopes.
     pub fn add_object(&mut self, object: MarkerObject) -> ObjectId {
         self.objects.push(object);
@@ -123,7 +87,10 @@ impl Markers {
     /// A buffer that was there before tracing began: what is in it is not of this trace.
     pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN], time: Nanos) {
         if let Some(progress) = Progress::adopt(bytes, time) {
-            self.buffer((self.life(id.pid), id.address)).progress = progress;
+            match self.buffer(self.life(id.pid), id.address) {
+                Some(buffer) => buffer.progress = progress,
+                None => self.malformed += 1,
+            }
         }
     }
 
@@ -151,11 +118,12 @@ impl Markers {
             self.release(Nanos::MAX, &mut each);
         }
         self.clock.add(sample);
+        self.latest = self.latest.max(sample.time);
         let is_due = |waiting: &mut (Nanos, Waiting)| waiting.0 <= through;
         let mut due: Vec<_> = self.waiting.extract_if(.., is_due).collect();
         due.sort_by_key(|(time, _)| *time);
         for (_, waiting) in due {
-            if waiting.changes_meaning() {
+            if self.changes_meaning(&waiting) {
                 // What was read before is of the process as it was then.
                 self.release(Nanos::MAX, &mut each);
             }
@@ -175,25 +143,20 @@ impl Markers {
     /// Hands over the events up to `watermark`, and some after it, those of a lane in order of time.
     /// The others stay what they are, which is a fourth of the size.
     pub fn release(&mut self, watermark: Nanos, mut each: impl FnMut(usize, &[Event])) {
+        self.set_dues();
         let mut events = Vec::new();
         let is_due = |held: &mut (Nanos, Box<Reading>)| held.0 <= watermark;
         for (_, reading) in self.held.extract_if(.., is_due).collect::<Vec<_>>() {
-            let lane = self.decode(&reading, &mut events);
+            let Some(lane) = self.decode(&reading, &mut events) else {
+                self.malformed += 1;
+                continue;
+            };
             if !events.is_sorted_by_key(Event::ts) {
                 events.sort_by_key(Event::ts);
             }
             each(lane, &events);
             events.clear();
         }
-        let mut cut_off = std::mem::take(&mut self.cut_off);
-        cut_off.retain(|id, events| {
-            self.progress(id).is_none_or(|progress| progress.missing_of(*events) > 0)
-        });
-        self.cut_off = cut_off;
-    }
-
-    fn progress(&self, id: &BufferId) -> Option<&Progress> {
-        self.buffers.get(&(self.life(id.pid), id.address)).map(|buffer| &buffer.progress)
     }
 
     fn hold(&mut self, reading: Box<Reading>) {
@@ -203,13 +166,45 @@ impl Markers {
         };
         let due = Nanos(oldest().unwrap_or(0));
         let BufferId { pid, address } = reading.buffer;
-        let last = std::mem::replace(&mut self.buffer((self.life(pid), address)).due, due);
-        if due < last {
-            // Its writer read the clock, and a signal handler filled the buffer before.
-            let of_buffer = self.held.iter_mut().filter(|(_, held)| held.buffer == reading.buffer);
-            of_buffer.for_each(|(held_due, _)| *held_due = due.min(*held_due));
-        }
+        let Some(buffer) = self.buffer(self.life(pid), address) else {
+            return self.malformed += 1;
+        };
+        let last = std::mem::replace(&mut buffer.due, due);
+        self.is_disordered |= due < last;
         self.held.push((due, reading));
+    }
+
+    /// No reading is due after a later one of its buffer: the writer read the clock, and a signal
+    /// handler filled the buffer before.
+    fn set_dues(&mut self) {
+        if !std::mem::take(&mut self.is_disordered) {
+            return;
+        }
+        let mut earliest: HashMap<BufferId, Nanos> = HashMap::new();
+        for (due, reading) in self.held.iter_mut().rev() {
+            let of_later = earliest.entry(reading.buffer).or_insert(*due);
+            *of_later = (*of_later).min(*due);
+            *due = *of_later;
+        }
+    }
+
+    /// Whether it changes what addresses stand for.
+    fn changes_meaning(&self, waiting: &Waiting) -> bool {
+        match waiting {
+            Waiting::Read(_) => false,
+            Waiting::Mapped { pid, object, bias } => !self.is_mapped(*pid, *object, *bias),
+            Waiting::Changed(control) => match Kind::from_wire(control.record.kind) {
+                Some(Kind::Exec) => true,
+                Some(Kind::Buffer) => {
+                    let place = self.place(registered(control), |runtime| runtime.register);
+                    place.is_some_and(|(object, bias)| {
+                        !self.is_mapped(Pid(control.record.pid), object, bias)
+                    })
+                }
+                Some(Kind::Fork) => control.arg0 != u64::from(control.record.pid),
+                _ => false,
+            },
+        }
     }
 
     fn change(&mut self, control: &Control) {
@@ -219,8 +214,9 @@ impl Markers {
             Some(Kind::Fork) if control.arg0 != u64::from(pid.0) => {
                 let child = Pid(control.arg0 as u32);
                 self.begin_life(child);
-                if let Some(sites) = self.sites.get(&self.life(pid)).cloned() {
-                    self.sites.insert(self.life(child), sites);
+                if let Some(parent) = self.alive.get(&self.life(pid)) {
+                    let child = (self.life(child), Alive::like(parent));
+                    self.alive.extend([child]);
                 }
             }
             Some(Kind::Exec) => self.begin_life(pid),
@@ -229,25 +225,41 @@ impl Markers {
                 self.over.push((Nanos(control.record.ts_ns), self.life(pid)));
             }
             Some(Kind::Buffer) => {
-                let runtime = u32::from_le_bytes([0, 1, 2, 3].map(|at| control.comm[at]));
-                self.pass(pid, Passed { runtime, address: control.arg1 }, |r| r.register);
+                self.pass(pid, registered(control), |runtime| runtime.register);
             }
             _ => {}
         }
     }
 
     fn pass(&mut self, pid: Pid, passed: Passed, site: impl Fn(&MarkerRuntime) -> u64) {
-        if let Some(runtime) = self.runtimes.get(passed.runtime as usize) {
-            let (object, bias) = (runtime.object, passed.address.wrapping_sub(site(runtime)));
+        if let Some((object, bias)) = self.place(passed, site) {
             self.map(pid, object, bias);
         }
     }
 
+    /// Where an object is, a site of whose runtime was passed.
+    fn place(
+        &self,
+        passed: Passed,
+        site: impl Fn(&MarkerRuntime) -> u64,
+    ) -> Option<(ObjectId, u64)> {
+        let runtime = self.runtimes.get(passed.runtime as usize)?;
+        Some((runtime.object, passed.address.wrapping_sub(site(runtime))))
+    }
+
+    fn is_mapped(&self, pid: Pid, object: ObjectId, bias: u64) -> bool {
+        let Some(object) = self.objects.get(object.0) else { return true };
+        let section = object.section.wrapping_add(bias);
+        let alive = self.alive.get(&self.life(pid));
+        alive.is_some_and(|alive| alive.sites.has(section, &object.functions))
+    }
+
     fn map(&mut self, pid: Pid, object: ObjectId, bias: u64) {
+        let life = self.life(pid);
         if let Some(object) = self.objects.get(object.0) {
             let section = object.section.wrapping_add(bias);
-            let sites = self.sites.entry(self.life(pid)).or_default();
-            sites.add(section, Arc::clone(&object.functions));
+            let sites = &mut self.alive.entry(life).or_default().sites;
+            self.malformed += u64::from(!sites.add(section, Arc::clone(&object.functions)));
         }
     }
 
@@ -260,49 +272,15 @@ impl Markers {
         (pid, self.lives.get(&pid).copied().unwrap_or(0))
     }
 
-    fn forget(&mut self, over: Life) {
-        self.sites.remove(&over);
-        self.cut_off.retain(|id, events| {
-            let buffer = self.buffers.get(&(over, id.address)).filter(|_| id.pid == over.0);
-            self.lost_with_buffers += buffer.map_or(0, |b| b.progress.missing_of(*events));
-            buffer.is_none()
-        });
-        self.buffers.retain(|(life, _), buffer| {
-            if *life == over {
-                self.free_lanes.push(buffer.lane);
-            }
-            *life != over
-        });
-        if self.lives.get(&over.0) == Some(&over.1) {
-            self.lives.remove(&over.0);
-        }
+    /// What some buffers hold is no longer read: a report is not whole.
+    pub fn leave_unread(&mut self) {
+        self.malformed += 1;
     }
 
-    /// Events that no later batch has told of: all of a buffer that is not known. What is held is not
-    /// missing.
-    fn cut_off(&self) -> u64 {
-        if self.cut_off.is_empty() {
-            return 0;
-        }
-        let missing = self.cut_off.iter().map(|(id, &events)| {
-            let progress = self.progress(id);
-            let known = progress.map_or(0, Progress::accounted);
-            let missing = progress.map_or(events, |progress| progress.missing_of(events));
-            (*id, Missing { events, known, missing })
-        });
-        let mut all: HashMap<_, _> = missing.collect();
-        for (_, reading) in &self.held {
-            if let Some(of_buffer) = all.get_mut(&reading.buffer) {
-                of_buffer.take_off(events_in(&reading.bytes));
-            }
-        }
-        all.values().map(|of_buffer| of_buffer.missing).sum()
-    }
-
-    /// Batches that the programs had to drop: of each such buffer, how many events it had seen with
-    /// the last of them.
-    pub fn set_cut_off(&mut self, buffers: impl IntoIterator<Item = (BufferId, u64)>) {
-        self.cut_off.extend(buffers);
+    /// How often a buffer told of more events than can have been written: so many counts are wrong,
+    /// and what is lost with them nobody knows.
+    pub(crate) fn implausible_counts(&self) -> u64 {
+        self.losses.implausible()
     }
 
     /// How well the clocks' relation is known.
@@ -312,41 +290,31 @@ impl Markers {
 
     /// Events that were written but will not come.
     pub fn lost(&self) -> u64 {
-        let told = u64::try_from(self.lost).unwrap_or(0);
-        told.saturating_add(self.lost_with_buffers).saturating_add(self.cut_off())
+        self.losses.known().saturating_add(self.cut_off())
     }
 
-    /// Events and readings that made no sense, since the last time.
+    /// Events, readings and counts that made no sense, since the last time.
     pub fn take_malformed(&mut self) -> u64 {
-        std::mem::take(&mut self.malformed)
+        std::mem::take(&mut self.malformed).saturating_add(self.losses.take_doubts())
     }
 
-    fn buffer(&mut self, id: (Life, u64)) -> &mut Buffer {
-        self.buffers.entry(id).or_insert_with(|| {
-            let lane = self.free_lanes.pop().unwrap_or_else(|| {
-                self.lanes += 1;
-                self.lanes - 1
-            });
-            Buffer { progress: Progress::new(self.begun), lane, lost_before: 0, due: Nanos::ZERO }
-        })
+    fn buffer(&mut self, life: Life, address: u64) -> Option<&mut Buffer> {
+        self.alive.entry(life).or_default().buffer(address, self.begun, &mut self.lanes)
     }
 
-    /// The new events of a reading; says their lane.
-    fn decode(&mut self, reading: &Reading, events: &mut Vec<Event>) -> usize {
-        let life = self.life(reading.buffer.pid);
-        let id = (life, reading.buffer.address);
+    /// The new events of a reading; says their lane. Nothing if there are too many buffers.
+    fn decode(&mut self, reading: &Reading, events: &mut Vec<Event>) -> Option<usize> {
+        let (life, address) = (self.life(reading.buffer.pid), reading.buffer.address);
         if let Some(passed) = reading.passed {
             self.pass(life.0, passed, |runtime| runtime.flush);
         }
-        let mut buffer = *self.buffer(id);
+        let mut buffer = *self.buffer(life, address)?;
         let header = Header::parse(&reading.bytes[..]);
         let verdict = header
             .map_or(Verdict::Malformed, |header| buffer.progress.turn_to(&header, reading.time));
         match (verdict, header) {
             (Verdict::New { missing }, Some(header)) => {
-                self.lost = self.lost.saturating_add(missing);
-                let more = u64::try_from(missing).unwrap_or(0);
-                buffer.lost_before = buffer.lost_before.saturating_add(more);
+                buffer.lose(missing, &mut self.losses, reading.time.since(self.begun));
                 let news = buffer.progress.take(&reading.bytes, reading.before.as_deref());
                 self.add_events(life, reading, &header, &news, events);
             }
@@ -359,8 +327,13 @@ impl Markers {
             first.after_loss(buffer.lost_before.try_into().unwrap_or(u16::MAX));
             buffer.lost_before = 0;
         }
-        self.buffers.insert(id, buffer);
-        buffer.lane
+        let alive = self.alive.entry(life).or_default();
+        alive.buffers.insert(address, buffer);
+        if let Some(cut_off) = alive.take_accounted(address) {
+            self.cut_offs -= 1;
+            self.losses.settle_pending(cut_off, 0);
+        }
+        Some(buffer.lane)
     }
 
     fn add_events(
@@ -371,7 +344,7 @@ impl Markers {
         news: &News,
         events: &mut Vec<Event>,
     ) {
-        let sites = self.sites.entry(life).or_default();
+        let sites = &mut self.alive.entry(life).or_default().sites;
         let Some(mut times) = self.clock.times(header.clock) else {
             self.malformed += news.slots();
             return;

@@ -6,18 +6,18 @@ use crate::units::{FuncId, Tid};
 use ctrace_common::Record;
 use proptest::prelude::*;
 
-const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
-const STACK: u64 = 0x7fff_1234_5678;
-const SECTION: u64 = 0x5555_5555_4000;
+pub(super) const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
+pub(super) const STACK: u64 = 0x7fff_1234_5678;
+pub(super) const SECTION: u64 = 0x5555_5555_4000;
 
-fn sample(ticks: u64) -> ClockSample {
+pub(super) fn sample(ticks: u64) -> ClockSample {
     ClockSample { ticks: Ticks(ticks), time: Nanos(ticks / 2) }
 }
 
 /// How far above its headers the object is.
-const BIAS: u64 = 0x5555_5555_0000;
+pub(super) const BIAS: u64 = 0x5555_5555_0000;
 
-fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
+pub(super) fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
     let place = |function: &FuncId| MarkerPlace { function: *function, number: 0 };
     let functions = functions.iter().map(|function| function.as_ref().map(place)).collect();
     markers.add_object(MarkerObject { section: SECTION - BIAS, functions })
@@ -28,17 +28,17 @@ fn add_sites(markers: &mut Markers, pid: u32, functions: &[Option<FuncId>]) {
     markers.map_object(Pid(pid), object, BIAS, Nanos::ZERO);
 }
 
-fn markers() -> Markers {
+pub(super) fn markers() -> Markers {
     let mut markers = Markers::default();
     add_sites(&mut markers, 10, &[Some(FuncId(0)), None, Some(FuncId(2))]);
     markers.sample(sample(0), Nanos::MAX, |_, _| panic!("nothing was read"));
     markers
 }
 
-type Written = (u64, u64, u64, bool);
+pub(super) type Written = (u64, u64, u64, bool);
 
 /// Buffer of batch `batch` with these events from the first slot on.
-fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
+pub(super) fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     let mut bytes = buffer(64, batch, events);
     for (index, event) in written.iter().enumerate() {
         put(&mut bytes, index, *event);
@@ -46,7 +46,7 @@ fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     Reading { buffer: ID, tid: Tid(11), bytes, time: Nanos::ZERO, passed: None, before: None }
 }
 
-fn events(markers: &mut Markers, at: u64) -> Vec<Event> {
+pub(super) fn events(markers: &mut Markers, at: u64) -> Vec<Event> {
     lanes(markers, at, Nanos::MAX).into_iter().flat_map(|(_, events)| events).collect()
 }
 
@@ -393,4 +393,40 @@ proptest! {
         prop_assert_eq!(handed, expected);
         prop_assert_eq!((prompt.lost(), patient.lost()), (0, 0));
     }
+}
+
+/// Buffers of pid 10 at any address.
+pub(super) fn forged(number: u64) -> BufferId {
+    BufferId { address: 0x1000 * number, ..ID }
+}
+
+/// Each of these was a walk through all dropped batches, or through all that is held.
+#[test]
+fn forged_registrations_cost_little_each() {
+    const MANY: u64 = 300_000;
+    let mut markers = markers();
+    markers.set_cut_off((1..=8_000).map(|number| (forged(number), 1)));
+    let object = object(&mut markers, &[Some(FuncId(0)); 4]);
+    for number in 0..MANY {
+        markers.map_object(Pid(10), object, number << 12, Nanos::ZERO);
+    }
+    assert!(events(&mut markers, 100).is_empty());
+    assert_eq!(markers.lost(), 8_000);
+    // As many as there is room for were taken note of.
+    assert!(markers.take_malformed() > MANY - 5_000);
+}
+
+#[test]
+fn a_process_has_so_many_buffers_and_no_more() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    // Less than 1 MiB at a time is held.
+    for number in 0..70_000 {
+        markers.read(Reading { buffer: forged(number), ..reading(0, 0, &[event]) });
+        if number % 200 == 199 {
+            markers.sample(sample(100 + number), Nanos::MAX, |_, _| {});
+            markers.release(Nanos::MAX, |_, _| {});
+        }
+    }
+    assert_eq!(markers.take_malformed(), 70_000 - (1 << 16));
 }

@@ -201,7 +201,7 @@ pub(crate) struct Header {
     pub(crate) definitions: Option<u16>,
     compressed: bool,
     pub(crate) stored: u32,
-    len: u32,
+    pub(crate) len: u32,
     check: u32,
 }
 

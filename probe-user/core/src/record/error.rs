@@ -24,6 +24,17 @@ pub enum RecordError {
     /// Something in it contradicts the format.
     #[error("is broken: {0}")]
     Malformed(&'static str),
+    /// They would take long, and were hardly recorded.
+    #[error(
+        "tells of more than {most} calls in its {bytes} bytes, which ctrace hardly wrote; \
+         --max-calls N reads up to so many"
+    )]
+    TooManyCalls {
+        /// As many are read.
+        most: u64,
+        /// That the file has.
+        bytes: u64,
+    },
     /// It was cut off before there was anything in it.
     #[error("holds nothing: it ends before the first function was recorded")]
     Empty,

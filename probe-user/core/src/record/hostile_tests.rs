@@ -102,7 +102,7 @@ fn is_taken(threads: u64, calls: u64, open: u64) -> bool {
             true => writer.finish(&End::default()).expect("memory takes all"),
             false => writer.into_inner(),
         };
-        let recording = Recording::open(bytes).expect("as far as it goes");
+        let recording = Recording::open_up_to(bytes, u64::MAX).expect("as far as it goes");
         recording.chunks().iter().any(|entry| recording.chunk(entry).is_ok())
     });
     assert_eq!(by_index, by_search);
@@ -111,13 +111,66 @@ fn is_taken(threads: u64, calls: u64, open: u64) -> bool {
 
 #[test]
 fn a_chunk_takes_little_memory() {
-    for (threads, calls, open) in [(1, 1 << 21, 0), (2, 0, 1 << 20), (1 << 18, 1, 1)] {
+    for (threads, calls, open) in [(1, 1 << 17, 0), (2, 0, 1 << 15), (1 << 16, 1, 1)] {
         assert!(is_taken(threads, calls, open), "{threads} threads, {calls} calls, {open} open");
     }
-    for (threads, calls, open) in
-        [(1, 3 << 20, 0), (1, 20 << 20, 0), (5, 0, 1 << 20), (1 << 19, 1, 0)]
-    {
+    for (threads, calls, open) in [
+        (1, 150_000, 0),
+        (1, 3 << 20, 0),
+        (1, 20 << 20, 0),
+        (2, 0, 1 << 18),
+        (5, 0, 1 << 20),
+        (1 << 19, 1, 0),
+    ] {
         assert!(!is_taken(threads, calls, open), "{threads} threads, {calls} calls, {open} open");
+    }
+}
+
+/// As many calls as a chunk may have, all alike.
+fn alike() -> Block {
+    let calls = 2 * super::CHUNK_CALLS as u64;
+    let mut contents = vec![0, 1, 0, 0, 0, 0, 0, 1, 0];
+    put(&mut contents, calls);
+    contents.push(0);
+    for number in [0, 0, 2] {
+        put(&mut contents, calls);
+        contents.resize(contents.len() + calls as usize, number);
+    }
+    let mut chunk = Block::new(BlockKind::Calls, contents);
+    (chunk.window, chunk.calls) = (0..1, calls);
+    chunk
+}
+
+#[test]
+fn a_small_file_does_not_tell_of_calls_without_end() {
+    let file = |chunks: usize, ended: bool| {
+        let mut writer = writer();
+        writer.write(&one_function()).expect("memory takes all");
+        writer.write(&Block::new(BlockKind::Paths, vec![0, 0])).expect("memory takes all");
+        let chunk = alike();
+        (0..chunks).for_each(|_| writer.write(&chunk).expect("memory takes all"));
+        match ended {
+            true => writer.finish(&End::default()).expect("memory takes all"),
+            false => writer.into_inner(),
+        }
+    };
+    for ended in [true, false] {
+        let calls = |recording: Recording<Vec<u8>>| -> u64 {
+            recording
+                .chunks()
+                .iter()
+                .map(|chunk| recording.chunk(chunk).map_or(0, |c| c.len() as u64))
+                .sum()
+        };
+        let bytes = file(60, ended);
+        let (told, length) = (60 * 2 * super::CHUNK_CALLS as u64, bytes.len());
+        assert!(length < 100_000, "{length} bytes");
+        let refused = Recording::open(bytes.clone()).err().expect("too many").to_string();
+        assert!(refused.contains("--max-calls"), "{refused}");
+        let read = Recording::open_up_to(bytes, told).expect("as was asked for");
+        assert_eq!(calls(read), told);
+        let few = Recording::open(file(30, ended)).expect("few enough");
+        assert_eq!(calls(few), told / 2);
     }
 }
 
@@ -150,4 +203,36 @@ fn many_short_gaps_are_not_looked_through_far() {
     assert_eq!(recording.unreadable(), 20_000);
     let read = read.into_inner();
     assert!(read < 50 * size, "{read} bytes of {size}");
+}
+
+/// Run it with `-- --ignored` to make them again.
+#[test]
+#[ignore = "writes the files of tests/attacks"]
+fn the_files_of_the_attacks() {
+    let write = |name: &str, bytes: Vec<u8>| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/attacks");
+        std::fs::write(format!("{folder}/{name}.ctrace"), bytes).expect("the folder is there");
+    };
+    let with_chunks = |function: Block, chunks: usize| {
+        let mut writer = writer();
+        let thread = names(r#"{"threads":[{"id":0,"pid":1,"tid":1,"name":"t"}]}"#);
+        let blocks = [function, thread, Block::new(BlockKind::Paths, vec![0, 0])];
+        blocks.iter().for_each(|block| writer.write(block).expect("memory takes all"));
+        let chunk = alike();
+        (0..chunks).for_each(|_| writer.write(&chunk).expect("memory takes all"));
+        writer.finish(&End::default()).expect("memory takes all")
+    };
+    // 100 million calls.
+    write("many_calls", with_chunks(one_function(), 760));
+    // Half a million, each a line of 200 KB.
+    let long = format!(
+        r#"{{"functions":[{{"name":"{}","aliases":[],"object":"a","kind":"function","exit":"never",
+        "entry_is_loop_head":false,"may_tail_jump":false}}]}}"#,
+        "long".repeat(50_000)
+    );
+    write("long_names", with_chunks(names(&long), 4));
+    let mut writer = writer();
+    writer.write(&one_function()).expect("memory takes all");
+    let end = End { end_ns: crate::units::Nanos::MAX, ..End::default() };
+    write("late_end", writer.finish(&end).expect("memory takes all"));
 }

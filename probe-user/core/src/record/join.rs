@@ -148,7 +148,7 @@ impl<R: ReadAt> Recording<Joined<R>> {
     fn of_one(file: Recording<R>) -> io::Result<Self> {
         let source = Joined { len: file.source.len()?, parts: vec![(0, file.source)] };
         let Recording { start, end, functions, objects, threads, nodes, chunks, .. } = file;
-        let Recording { unreadable, room, .. } = file;
+        let Recording { unreadable, room, calls, .. } = file;
         Ok(Self {
             source,
             start,
@@ -160,6 +160,7 @@ impl<R: ReadAt> Recording<Joined<R>> {
             chunks,
             unreadable,
             room,
+            calls,
         })
     }
 

@@ -57,6 +57,7 @@ mod reused;
 mod room;
 mod scan;
 mod slow;
+mod start;
 mod varint;
 mod writer;
 

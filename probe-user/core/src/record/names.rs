@@ -26,6 +26,9 @@ pub struct Start {
     pub target: TargetReport,
     /// The command line of ctrace.
     pub arguments: Vec<String>,
+    /// The target of `ctrace daemon` that it is of; the daemon removes only what has its name here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daemon_target: Option<String>,
 }
 
 /// The machine that a trace was recorded on.

@@ -5,7 +5,7 @@ use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
-use super::room::Room;
+use super::room::{Calls, Room};
 use super::scan::{Found, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
@@ -93,11 +93,24 @@ pub struct Recording<R> {
     pub(super) chunks: Vec<ChunkEntry>,
     pub(super) unreadable: u64,
     pub(super) room: Room,
+    /// Of this file.
+    pub(super) calls: Calls,
 }
 
 impl<R: ReadAt> Recording<R> {
-    /// Reads everything but the calls.
+    /// Reads everything but the calls. More of these than ctrace writes in so many bytes are refused.
     pub fn open(source: R) -> Result<Self, RecordError> {
+        let calls = Calls::of_file(source.len()?);
+        Self::open_with(source, calls)
+    }
+
+    /// The same, with up to so many calls.
+    pub fn open_up_to(source: R, most_calls: u64) -> Result<Self, RecordError> {
+        let calls = Calls::of_file(source.len()?).up_to(most_calls);
+        Self::open_with(source, calls)
+    }
+
+    fn open_with(source: R, calls: Calls) -> Result<Self, RecordError> {
         let mut header = [0; block::FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;
         block::check_file_header(&header[..read])?;
@@ -117,6 +130,7 @@ impl<R: ReadAt> Recording<R> {
             chunks: Vec::new(),
             unreadable: 0,
             room: Room::default(),
+            calls,
         };
         let mut started = false;
         for entry in &index.0 {
@@ -147,7 +161,7 @@ impl<R: ReadAt> Recording<R> {
         }
         if entry.kind == BlockKind::Calls && entry.window.end > 0 {
             self.chunks.push(entry.into());
-            return Ok(());
+            return self.calls.add(entry.calls);
         }
         let header = self.header(entry.offset, entry.kind)?;
         let contents = block::contents_at(&self.source, entry.offset, &header);
@@ -175,11 +189,12 @@ impl<R: ReadAt> Recording<R> {
         header: &Header,
         contents: Result<Vec<u8>, RecordError>,
     ) -> Result<(), RecordError> {
-        match contents.and_then(|contents| self.decode(&contents)) {
+        match contents.and_then(|contents| self.decode(header, &contents)) {
             Ok(chunk) => {
                 let window = chunk.from.0..chunk.to.0;
                 let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
                 self.chunks.push(ChunkEntry::from(&entry));
+                self.calls.add(entry.calls)?;
             }
             Err(RecordError::Malformed(_)) => self.unreadable += u64::from(header.stored),
             Err(error) => return Err(error),
@@ -187,8 +202,8 @@ impl<R: ReadAt> Recording<R> {
         Ok(())
     }
 
-    fn decode(&self, contents: &[u8]) -> Result<Chunk, RecordError> {
-        extent::check(contents)?;
+    fn decode(&self, header: &Header, contents: &[u8]) -> Result<Chunk, RecordError> {
+        extent::check(contents, header.stored)?;
         Chunk::decode(contents, self.nodes.len(), self.functions.len())
     }
 
@@ -275,7 +290,7 @@ impl<R: ReadAt> Recording<R> {
     pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
         let header = self.header(entry.offset, BlockKind::Calls)?;
         let contents = block::contents_at(&self.source, entry.offset, &header)?;
-        let chunk = self.decode(&contents)?;
+        let chunk = self.decode(&header, &contents)?;
         match (chunk.from, chunk.to, chunk.len() as u64) == (entry.from, entry.to, entry.calls) {
             true => Ok(chunk),
             false => Err(RecordError::Malformed("a chunk is not what the index says")),

@@ -3,7 +3,40 @@
 
 use super::RecordError;
 use super::block::Header;
+use super::extent::CALLS_IN_A_BYTE;
 use crate::paths::Node;
+
+/// How many calls a file tells of: what is done with a recording takes as long as it has calls, and a
+/// small file can tell of any number that are alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calls {
+    so_far: u64,
+    most: u64,
+    bytes: u64,
+}
+
+impl Calls {
+    /// Read within seconds, whatever file it is.
+    const FREE: u64 = 4 << 20;
+
+    pub(super) fn of_file(bytes: u64) -> Self {
+        let most = Self::FREE.saturating_add(bytes.saturating_mul(CALLS_IN_A_BYTE));
+        Self { so_far: 0, most, bytes }
+    }
+
+    pub(super) fn up_to(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Refuses a file when there are too many.
+    pub(super) fn add(&mut self, calls: u64) -> Result<(), RecordError> {
+        self.so_far = self.so_far.saturating_add(calls);
+        match self.so_far <= self.most {
+            true => Ok(()),
+            false => Err(RecordError::TooManyCalls { most: self.most, bytes: self.bytes }),
+        }
+    }
+}
 
 /// What there is so far.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use crate::record::{Call, Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
 use crate::tally::Tally;
 use crate::units::{FuncId, ThreadId};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Chunks that one thread takes at a time; what is known of calls that cross their edges is small.
 const AT_ONCE: usize = 32;
@@ -21,25 +21,48 @@ pub(crate) struct ThreadCount {
     pub(crate) calls: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
-    /// A bit for each function.
+    /// A bit for each of the first functions.
     called: Vec<u64>,
+    /// The others, which only very large programs have: any thread may have called any.
+    far: BTreeSet<u32>,
 }
+
+/// Functions that have a bit for each thread.
+const NEAR: usize = 1 << 12;
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { calls: 0, first: u64::MAX, last: 0, called: Vec::new() }
+        Self { calls: 0, first: u64::MAX, last: 0, called: Vec::new(), far: BTreeSet::new() }
     }
 }
 
 impl ThreadCount {
     pub(crate) fn has_called(&self, function: FuncId) -> bool {
+        if function.index() >= NEAR {
+            return self.far.contains(&function.0);
+        }
         let word = self.called.get(function.index() / 64);
         word.is_some_and(|word| word >> (function.index() % 64) & 1 == 1)
+    }
+
+    fn each_called(&self, mut each: impl FnMut(FuncId)) {
+        for (word, bits) in self.called.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                each(FuncId(64 * word as u32 + bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+        self.far.iter().for_each(|function| each(FuncId(*function)));
     }
 
     fn add(&mut self, function: FuncId, start: u64, end: u64) {
         self.calls += 1;
         self.saw(start, end);
+        if function.index() >= NEAR {
+            self.far.insert(function.0);
+            return;
+        }
         let word = function.index() / 64;
         if word >= self.called.len() {
             self.called.resize(word + 1, 0);
@@ -56,6 +79,7 @@ impl ThreadCount {
         self.calls += other.calls;
         self.saw(other.first, other.last);
         self.called.resize(self.called.len().max(other.called.len()), 0);
+        self.far.extend(&other.far);
         self.called.iter_mut().zip(&other.called).for_each(|(mine, other)| *mine |= other);
     }
 }
@@ -95,10 +119,18 @@ pub(crate) struct Counted {
     pub(crate) left_out: HashSet<CallKey>,
 }
 
+/// Calls that cross the edges of chunks, as many as a worker keeps before they are put together.
+const MOST_SPANS: usize = 1 << 20;
+
 /// One worker's part: chunks that follow each other.
-struct Part {
+struct Part<'a> {
     counts: Counts,
     spans: Vec<(usize, ThreadId, Vec<Span>)>,
+    spanned: usize,
+    /// Chunks that are left, as there were too many spans.
+    left: &'a [ChunkEntry],
+    /// The number of the first of them.
+    next: usize,
 }
 
 /// Reads these chunks, numbered, and sums them up.
@@ -113,21 +145,27 @@ pub(crate) fn count<R: ReadAt>(
     let workers = rayon::current_num_threads().max(1);
     for (batch, entries) in chunks.chunks(AT_ONCE * workers).enumerate() {
         let first = batch * AT_ONCE * workers;
-        let parts: Vec<Part> = entries
+        let parts: Vec<Part<'_>> = entries
             .par_chunks(AT_ONCE)
             .enumerate()
             .map(|(part, entries)| part_of(recording, lens, entries, first + part * AT_ONCE))
             .collect();
-        for part in parts {
-            counts.merge(&part.counts);
-            for (chunk, thread, part) in part.spans {
-                spans.join(lens, chunk, thread, part, |joined| {
-                    if joined.counts_at.is_some() {
-                        let Joined { duration, timed, own, .. } = joined;
-                        crossing.insert(joined.key, Crossed { duration, timed, own });
-                    }
-                    counts.add_joined(lens, joined, &mut durations);
-                });
+        for mut part in parts {
+            loop {
+                counts.merge(&part.counts);
+                for (chunk, thread, part) in std::mem::take(&mut part.spans) {
+                    spans.join(lens, chunk, thread, part, |joined| {
+                        if joined.counts_at.is_some() {
+                            let Joined { duration, timed, own, .. } = joined;
+                            crossing.insert(joined.key, Crossed { duration, timed, own });
+                        }
+                        counts.add_joined(lens, joined, &mut durations);
+                    });
+                }
+                if part.left.is_empty() {
+                    break;
+                }
+                part = part_of(recording, lens, part.left, part.next);
             }
         }
     }
@@ -137,14 +175,14 @@ pub(crate) fn count<R: ReadAt>(
     Counted { counts, crossing, open, inside_open, left_out }
 }
 
-fn part_of<R: ReadAt>(
+fn part_of<'a, R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
-    entries: &[ChunkEntry],
+    entries: &'a [ChunkEntry],
     first: usize,
-) -> Part {
+) -> Part<'a> {
     let counts = Counts::new(lens, recording.functions().len());
-    let mut part = Part { counts, spans: Vec::new() };
+    let mut part = Part { counts, spans: Vec::new(), spanned: 0, left: &[], next: first };
     let mut counter = HistogramCounter::default();
     let mut walk = Walk::new(lens, recording.nodes());
     for (number, entry) in (first..).zip(entries) {
@@ -158,12 +196,17 @@ fn part_of<R: ReadAt>(
                 *unreadable = unreadable.saturating_add(entry.calls);
             }
         }
+        if part.spanned > MOST_SPANS {
+            part.next = number + 1;
+            part.left = entries.get(part.next - first..).unwrap_or_default();
+            break;
+        }
     }
     counter.flush(&mut part.counts.histograms);
     part
 }
 
-impl Part {
+impl Part<'_> {
     fn add<R: ReadAt>(
         &mut self,
         recording: &Recording<R>,
@@ -206,6 +249,7 @@ impl Part {
                 about.add(nodes[node as usize].func, call.start, end);
             });
             if !spans.is_empty() {
+                self.spanned += spans.len();
                 self.spans.push((number, thread.thread, spans));
             }
         }
@@ -280,11 +324,15 @@ impl Counts {
 
     /// By function: exits without entry, and threads that ended calls.
     pub(crate) fn by_function(&self) -> Vec<FunctionCounts> {
-        let counts = self.headless.iter().enumerate().map(|(index, &headless)| {
-            let function = FuncId(index as u32);
-            let threads = self.threads.values().filter(|t| t.has_called(function)).count();
-            FunctionCounts { headless, threads: threads as u64 }
-        });
-        counts.collect()
+        let count = |&headless: &u64| FunctionCounts { headless, threads: 0 };
+        let mut counts: Vec<_> = self.headless.iter().map(count).collect();
+        for thread in self.threads.values() {
+            thread.each_called(|function| {
+                if let Some(count) = counts.get_mut(function.index()) {
+                    count.threads += 1;
+                }
+            });
+        }
+        counts
     }
 }

@@ -46,11 +46,13 @@ pub(crate) mod report;
 pub(crate) mod select;
 mod slowest;
 mod spans;
+mod threads;
 mod timeline;
 mod trees;
 mod walk;
 
 pub use report::{meta_of, report, report_with};
+pub use threads::{NoThreads, start_threads};
 pub use trees::{Branch, Tree, Wanted, trees};
 
 use crate::filter::Filter;

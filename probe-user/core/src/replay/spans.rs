@@ -36,10 +36,17 @@ struct Open {
     chunk: usize,
 }
 
+/// Fewer are not looked through.
+const PRUNE_FROM: usize = 4_096;
+
 /// What earlier chunks know of calls that are open at the end of the last one.
 #[derive(Default)]
 pub(crate) struct Spans {
     open: HashMap<CallKey, Open>,
+    /// The last chunk that told of any.
+    chunk: usize,
+    /// Calls that were open before are looked through when there are so many.
+    prune_at: usize,
     /// Calls that turned out not to count although their path does.
     left_out: HashSet<CallKey>,
 }
@@ -54,6 +61,10 @@ impl Spans {
         mut spans: Vec<Span>,
         mut see: impl FnMut(Joined),
     ) {
+        if chunk != self.chunk {
+            self.prune();
+            self.chunk = chunk;
+        }
         // Calls inside come behind those around them.
         for index in (0..spans.len()).rev() {
             let Span { start, recorded, ended, parent, .. } = spans[index];
@@ -76,6 +87,16 @@ impl Spans {
             }
             let own = duration.saturating_sub(callees);
             see(Joined { key, duration, timed, counts_at, own });
+        }
+    }
+
+    /// Forgets what the last chunk did not tell of although it was open before: its end was in a chunk
+    /// that cannot be read.
+    fn prune(&mut self) {
+        if self.open.len() > self.prune_at {
+            let last = self.chunk;
+            self.open.retain(|_, open| open.chunk >= last);
+            self.prune_at = 2 * self.open.len() + PRUNE_FROM;
         }
     }
 

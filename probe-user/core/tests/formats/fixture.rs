@@ -45,7 +45,7 @@ pub(crate) fn start() -> Start {
             command: vec!["app".into(), "-x".into()],
             ..TargetReport::default()
         },
-        arguments: Vec::new(),
+        ..Start::default()
     }
 }
 
@@ -65,6 +65,9 @@ pub(crate) fn ended() -> Bytes {
     open(bytes_of(&functions(), &groups))
 }
 
+/// In all texts of [`hostile`] that are no names of functions.
+pub(crate) const TEXT: &str = "\u{9b}5m\u{85}\u{202e}\x1b[2J";
+
 /// Names that no format may take for anything but names.
 pub(crate) fn hostile() -> Bytes {
     let names = [
@@ -77,7 +80,14 @@ pub(crate) fn hostile() -> Bytes {
         info.name = name.into();
     }
     infos[2].group = Some("gr\"oup;".into());
-    open(bytes_of(&infos, &groups()))
+    let mut start = start();
+    let texts = [&mut start.host.name, &mut start.host.kernel];
+    for text in texts.into_iter().chain(&mut start.target.command) {
+        text.push_str(TEXT);
+    }
+    let groups = groups();
+    let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
+    open(recorded::record(&infos, &start, &groups, true))
 }
 
 /// No calls at all.

@@ -2,6 +2,7 @@
 
 use crate::fixture::{self, deep, export, hostile, text, typical};
 use crate::protobuf::{Field, bytes, fields, number, texts};
+use crate::support::{enter, ret};
 use ctrace_core::replay::{Query, report};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -125,6 +126,25 @@ fn firefox_samples_show_where_each_thread_was() {
     };
     let depths: Vec<_> = stacks.iter().map(depth).collect();
     assert_eq!(depths, [1, 1, 1, 2, 2, 2, 1, 1, 1, 0]);
+}
+
+/// Many threads are looked at less often, so that a profile has a bounded number of samples.
+#[test]
+fn firefox_profiles_of_many_threads_are_bounded() {
+    for (threads, looks) in [(2, 100_000), (400, 10_000)] {
+        let span = 10_000_000_000;
+        // Only the first has calls all the time.
+        let mut events = vec![enter(0, 900, 1_000)];
+        events
+            .extend((1..threads).map(|tid| enter(1, 900, 1_000 + u64::from(tid)).on(tid + 1_000)));
+        events.extend((1..threads).map(|tid| ret(1, 900, 3_000 + u64::from(tid)).on(tid + 1_000)));
+        events.push(ret(0, 900, span));
+        let recording = fixture::open(fixture::bytes_of(&fixture::functions(), &[events]));
+        let profile: Value = serde_json::from_str(&text("firefox", &recording)).expect("JSON");
+        let interval = profile["meta"]["interval"].as_f64().expect("milliseconds");
+        let expected = span as f64 / 1e6 / f64::from(looks);
+        assert!((interval / expected - 1.0).abs() < 0.01, "{interval} of {expected}");
+    }
 }
 
 /// Where no call is open, which a report leaves out of its sums.

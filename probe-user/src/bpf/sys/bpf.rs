@@ -42,6 +42,13 @@ pub(crate) enum AttachType {
     UprobeSession = 57,
 }
 
+impl AttachType {
+    /// One of those that link many places at once.
+    pub(crate) fn of_uprobes(number: u32) -> Option<Self> {
+        [Self::UprobeMulti, Self::UprobeSession].into_iter().find(|known| *known as u32 == number)
+    }
+}
+
 pub(crate) struct ProgramSpec<'a> {
     pub(crate) name: &'a str,
     pub(crate) kind: ProgramType,
@@ -158,10 +165,18 @@ pub(crate) fn map_delete<K>(map: BorrowedFd<'_>, key: K) -> io::Result<()> {
     Syscall::Bpf { command: MAP_DELETE_ELEM, attr: &mut attr }.run().map(drop)
 }
 
-/// Any key of a hash map; `None` when it is empty. `K` must have the map's key size.
-pub(crate) fn map_first_key<K: Default>(map: BorrowedFd<'_>) -> io::Result<Option<K>> {
+/// The key of a hash map after another one, or any where that is not in it; `None` behind the last. `K`
+/// must have the map's key size.
+pub(crate) fn map_next_key<K: Default + Copy>(
+    map: BorrowedFd<'_>,
+    after: Option<K>,
+) -> io::Result<Option<K>> {
     let mut found = Box::new(K::default());
     let mut attr = Attr::new().u32(0, map.as_raw_fd() as u32).pointer(16, &raw mut *found);
+    let mut after = after.map(Box::new);
+    if let Some(after) = &mut after {
+        attr = attr.pointer(8, &raw mut **after);
+    }
     match (Syscall::Bpf { command: MAP_GET_NEXT_KEY, attr: &mut attr }.run()) {
         Ok(_) => Ok(Some(*found)),
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),

@@ -72,6 +72,11 @@ pub(super) fn at_least_one(value: Value<'_>) -> Result<u32, String> {
     unless_zero(value)?.ok_or_else(|| "at least 1".to_owned())
 }
 
+/// A group, or none.
+pub(super) fn group(text: &str) -> Result<Option<u32>, String> {
+    if text.is_empty() { Ok(None) } else { accounts::group(text).map(Some) }
+}
+
 /// `[daemon]`
 pub const DAEMON: [Key<Daemon>; 7] = [
     daemon(
@@ -84,13 +89,7 @@ pub const DAEMON: [Key<Daemon>; 7] = [
         "group",
         r#""""#,
         "A group, by name or number, whose members may use the socket; root always may.",
-        |c, v| {
-            let group = |text: &str| match text {
-                "" => Ok(None),
-                text => accounts::group(text).map(Some),
-            };
-            Ok(c.group = v.parsed(group)?)
-        },
+        |c, v| Ok(c.group = v.parsed(group)?),
     )
     .example(r#""ctrace""#),
     daemon(
@@ -111,19 +110,22 @@ pub const DAEMON: [Key<Daemon>; 7] = [
         "The folder for recordings of slow calls and of `ctrace ctl record`.",
         |c, v| Ok(c.recordings.folder = path(v)?),
     ),
-    daemon("recordings_keep", "20", "Remove the oldest recordings beyond so many.", |c, v| {
-        Ok(c.recordings.files = at_least_one(v)?)
-    }),
+    daemon(
+        "recordings_keep",
+        "20",
+        "Of the recordings of a target, remove the oldest beyond so many.",
+        |c, v| Ok(c.recordings.files = at_least_one(v)?),
+    ),
     daemon(
         "recordings_keep_bytes",
         r#""1GiB""#,
-        "Remove the oldest recordings beyond this size of all.",
+        "Of the recordings of a target, remove the oldest beyond this size of all.",
         |c, v| Ok(c.recordings.bytes = v.parsed(values::size)?),
     ),
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub const TARGET: [Key<Target>; 41] = [
+pub const TARGET: [Key<Target>; 43] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -194,6 +196,18 @@ pub const TARGET: [Key<Target>; 41] = [
     target("max_functions", "1000", "Refuse a selection of more functions, probes and scopes.", |c, v| {
         Ok(c.what.most.max_functions = at_least_one(v)? as usize)
     }),
+    target(
+        "max_object_memory",
+        r#""512MiB""#,
+        "The memory that looking into one program or library may take, its debug file included.",
+        |c, v| Ok(c.what.most.max_object_memory = v.parsed(values::size)?),
+    ),
+    target(
+        "max_object_time",
+        r#""10s""#,
+        "The processor time that looking into one program or library may take.",
+        |c, v| Ok(c.what.most.max_object_time = v.parsed(values::seconds)?),
+    ),
     target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
         Ok(c.what.filter.min_duration = v.unless_off(values::nanos)?)
     })

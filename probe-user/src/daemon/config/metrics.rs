@@ -1,7 +1,7 @@
 //! `[metrics]`: who may ask what was seen, and who is told.
 
 use super::{
-    keys::{Key, at_least_one},
+    keys::{Key, at_least_one, group},
     value::Value,
 };
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
         metrics::{
             accumulator::Bounds,
             latency::Edges,
+            listen::Listen,
             otlp::{self, Endpoint, Receiver, Resource},
             service::Options,
         },
@@ -17,11 +18,15 @@ use crate::{
     },
 };
 use hyper::header::{HeaderName, HeaderValue};
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<Listen>,
+    /// Who may use the socket besides root.
+    pub group: Option<u32>,
+    /// Names by which the address may be asked.
+    pub hosts: Vec<String>,
     /// Of each target, with series of their own.
     pub functions: u32,
     pub edges: Edges,
@@ -48,7 +53,7 @@ impl Metrics {
             receiver: self.receiver(endpoint),
             interval: self.otlp_interval,
         });
-        Options { listen: self.listen, otlp }
+        Options { listen: self.listen.clone(), group: self.group, hosts: self.hosts.clone(), otlp }
     }
 
     /// Who exports slow calls, if anybody wants them.
@@ -79,13 +84,29 @@ const fn key(
 }
 
 /// What `docs/metrics.md` explains.
-pub const METRICS: [Key<Metrics>; 9] = [
+pub const METRICS: [Key<Metrics>; 11] = [
     key(
         "listen",
         r#""127.0.0.1:9779""#,
-        Some(r#""off""#),
-        "Where Prometheus scrapes /metrics: an address with its port, or off.",
-        |c, v| v.unless_off(address).map(|listen| c.listen = listen),
+        Some(r#""unix:/run/ctrace/metrics.sock""#),
+        "Where Prometheus scrapes /metrics: an address with its port, unix: with the path of a \
+         socket, or off.",
+        |c, v| v.unless_off(Listen::parse).map(|listen| c.listen = listen),
+    ),
+    key(
+        "group",
+        r#""""#,
+        Some(r#""prometheus""#),
+        "A group, by name or number, whose members may use that socket; root always may.",
+        |c, v| v.parsed(group).map(|group| c.group = group),
+    ),
+    key(
+        "hosts",
+        "[]",
+        Some(r#"["metrics.example.org"]"#),
+        "Names by which that address may be asked, besides localhost, this machine's name, and \
+         addresses.",
+        |c, v| v.texts().map(|hosts| c.hosts = hosts),
     ),
     key(
         "functions",
@@ -156,10 +177,6 @@ pub const METRICS: [Key<Metrics>; 9] = [
     ),
 ];
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "an address with a port is needed, as 127.0.0.1:9779".to_owned())
-}
-
 fn endpoint(text: &str, path: &str) -> Result<Endpoint, String> {
     Endpoint::parse(text, path).map_err(|error| format!("{error:#}"))
 }
@@ -179,7 +196,7 @@ fn attribute(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::daemon::config::Config;
+    use crate::daemon::{config::Config, metrics::listen::Listen};
 
     fn parse(text: &str) -> Result<Config, String> {
         Config::parse(&format!("[metrics]\n{text}\n")).map_err(|mistake| mistake.to_string())
@@ -188,7 +205,11 @@ mod tests {
     #[test]
     fn only_this_machine_can_ask_unless_told_otherwise() {
         let metrics = parse("").expect("nothing is wrong").metrics;
-        assert!(metrics.listen.is_some_and(|address| address.ip().is_loopback()));
+        let is_local = |listen: &Listen| match listen {
+            Listen::Address(address) => address.ip().is_loopback(),
+            Listen::Socket(_) => true,
+        };
+        assert!(metrics.listen.as_ref().is_some_and(is_local));
         assert_eq!(metrics, Config::parse("").expect("nothing is wrong").metrics);
         assert!(metrics.service().otlp.is_none() && metrics.spans().is_none());
         assert_eq!(metrics.bounds().edges, Default::default());
@@ -209,12 +230,18 @@ mod tests {
         let spans = metrics.spans().expect("they are wanted");
         assert_eq!((spans.a_minute, &*spans.receiver.endpoint.path), (7, "/v1/traces"));
         assert!(!parse("listen = 'off'").expect("nothing is wrong").metrics.is_wanted());
+        let metrics = parse("listen = 'unix:/run/m'\ngroup = '77'\nhosts = ['a.b', 'c']");
+        let options = metrics.expect("nothing is wrong").metrics.service();
+        assert_eq!(options.listen, Some(Listen::Socket("/run/m".into())));
+        assert_eq!((options.group, options.hosts.len()), (Some(77), 2));
     }
 
     #[test]
     fn mistakes_are_told_with_their_place() {
         for (text, why) in [
             ("listen = '9779'", "2:10: listen: `9779`: an address"),
+            ("listen = 'unix:m'", "unix:/run"),
+            ("group = 'no such group'", "no group"),
             ("otlp = 'https://a'", "TLS"),
             ("otlp_spans = 'a:1'", "http://"),
             ("otlp_spans_most = 0", "at least 1"),

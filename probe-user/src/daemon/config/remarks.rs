@@ -1,7 +1,11 @@
 //! What is allowed, and hardly meant.
 
 use super::{Config, Output, ReportKind, Reports, Target};
-use std::path::Path;
+use crate::{
+    daemon::metrics::listen::Listen,
+    files::{FileError, Place, judge_socket},
+};
+use std::path::{Path, PathBuf};
 
 impl Config {
     /// A line for each thing that the operator may want to know before it goes wrong.
@@ -9,7 +13,52 @@ impl Config {
         let folders = self.targets.iter().filter_map(without_folder);
         let pairs = self.targets.iter().enumerate();
         let shared = pairs.filter_map(|(at, target)| shared_file(&self.targets[..at], target));
-        folders.chain(shared).collect()
+        folders.chain(shared).chain(self.paths()).collect()
+    }
+
+    /// Where links lead that would be followed, and what would be refused.
+    fn paths(&self) -> Vec<String> {
+        let outputs = self.targets.iter().filter_map(|target| {
+            let path = file(target)?;
+            Some((format!("target {}: `output`", target.id), path, Place::judge(path)))
+        });
+        let folder = &self.daemon.recordings.folder;
+        let recordings = ("`recordings`".to_owned(), &**folder, Place::judge(&folder.join("x")));
+        let sockets = self.sockets().map(|(key, path)| (key.to_owned(), path, judge_socket(path)));
+        let judged = outputs.chain([recordings]).chain(sockets);
+        judged.flat_map(|(key, path, judged)| told(&key, path, judged)).collect()
+    }
+
+    /// Why a daemon with this configuration would not start.
+    pub fn refusal(&self) -> Option<String> {
+        self.sockets().find_map(|(key, path)| match judge_socket(path) {
+            // The folder may be made until then.
+            Ok(_) | Err(FileError::Io { .. }) => None,
+            Err(error) => Some(format!("{key}: {error}")),
+        })
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let metrics = match &self.metrics.listen {
+            Some(Listen::Socket(path)) => Some(("`listen` in [metrics]", &**path)),
+            _ => None,
+        };
+        [("`socket`", &*self.daemon.socket)].into_iter().chain(metrics)
+    }
+}
+
+fn told(key: &str, path: &Path, judged: Result<Vec<(PathBuf, PathBuf)>, FileError>) -> Vec<String> {
+    match judged {
+        Ok(links) => links
+            .iter()
+            .map(|(link, to)| {
+                let (path, link, to) = (path.display(), link.display(), to.display());
+                format!("{key} {path}: the link {link} is followed, to {to}")
+            })
+            .collect(),
+        // Folders are made, or missed elsewhere.
+        Err(FileError::Io { .. }) => Vec::new(),
+        Err(error) => vec![format!("{key} is refused: {error}")],
     }
 }
 
@@ -59,6 +108,21 @@ mod tests {
         for (remark, wanted) in remarks.iter().zip(wanted) {
             assert!(remark.contains(wanted), "{remark}");
         }
+    }
+
+    #[test]
+    fn sockets_that_would_be_refused_are_told() {
+        let refusal = |text: &str| Config::parse(text).unwrap().refusal().unwrap_or_default();
+        let shared = tempfile::tempdir().unwrap();
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(shared.path(), everybody).unwrap();
+        let socket = shared.path().join("s");
+        let target = "[[target]]\nid = \"a\"\nname = \"a\"\n";
+        let metrics = format!("[metrics]\nlisten = \"unix:{}\"\n{target}", socket.display());
+        assert!(refusal(&metrics).starts_with("`listen` in [metrics]: "), "{}", refusal(&metrics));
+        let control = format!("[daemon]\nsocket = \"{}\"\n{target}", socket.display());
+        assert!(refusal(&control).starts_with("`socket`: "), "{}", refusal(&control));
+        assert_eq!(refusal(target), "");
     }
 
     #[test]

@@ -62,12 +62,20 @@ impl Matching {
     }
 
     pub fn matches(&self, facts: &Facts) -> bool {
+        self.matches_but_for_command(facts) && any(&self.command, &facts.command)
+    }
+
+    /// Whether the command line decides.
+    pub fn depends_on_command(&self, facts: &Facts) -> bool {
+        !self.command.is_empty() && self.matches_but_for_command(facts)
+    }
+
+    fn matches_but_for_command(&self, facts: &Facts) -> bool {
         let optional = |patterns: &[Pattern], text: Option<&str>| {
             patterns.is_empty() || text.is_some_and(|text| any(patterns, text))
         };
         !self.is_empty()
             && self.admits(&facts.program)
-            && any(&self.command, &facts.command)
             && (self.user.is_empty() || self.user.contains(&facts.user))
             && any(&self.cgroup, &facts.cgroup)
             && optional(&self.unit, facts.unit())

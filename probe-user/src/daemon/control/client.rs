@@ -31,10 +31,13 @@ pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
     })?;
     stream.set_read_timeout(patience(&ask))?;
     let line = serde_json::to_string(&Line { v: VERSION, ask })?;
-    stream.write_all(line.as_bytes()).and_then(|()| stream.write_all(b"\n"))?;
+    // Whom the daemon refuses at once may find nobody to write to, but an answer.
+    let written = stream.write_all(line.as_bytes()).and_then(|()| stream.write_all(b"\n"));
     let mut line = String::new();
     let mut reader = BufReader::new(stream.take(LONGEST));
-    reader.read_line(&mut line).context("the daemon does not answer")?;
+    let read = reader.read_line(&mut line);
+    written.or_else(|error| if line.is_empty() { Err(error) } else { Ok(()) })?;
+    read.context("the daemon does not answer")?;
     if line.is_empty() {
         bail!("the daemon went away without an answer; its log tells why");
     }

@@ -2,6 +2,7 @@
 //! JSON each way. `docs/daemon.md` describes it for others.
 
 pub mod client;
+mod patience;
 mod peer;
 mod server;
 mod underway;

@@ -1,8 +1,12 @@
 //! The daemon's end of the socket: a thread for each of a few connections. What needs a decision
 //! goes to the supervisor; what takes time is done here.
+//!
+//! Nobody is kept out by others who are slow or silent: see [`Places`] and [`Until`].
 
 use super::{
-    Answer, Ask, Handle, Line, Reply, VERSION, peer,
+    Answer, Ask, Handle, Line, Reply, VERSION,
+    patience::Until,
+    peer,
     underway::{One, Underway},
 };
 use crate::{
@@ -10,42 +14,54 @@ use crate::{
     daemon::{
         Event,
         hub::Hub,
+        places::{Place, Places},
         recordings::Recordings,
         reports::{Style, style},
         session,
     },
+    files::SocketFile,
     session::live::{Command, Snapshot},
     ui,
 };
-use anyhow::{Context, bail};
+use anyhow::Context;
 use ctrace_core::{export::json, units::Nanos};
 use serde_json::json;
 use std::{
-    fs::Permissions,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
-    os::unix::{
-        fs::{PermissionsExt, chown},
-        net::{UnixListener, UnixStream},
-    },
-    path::{Path, PathBuf},
+    net::Shutdown,
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicU32, Ordering},
         mpsc::{Sender, channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{
+    Semaphore,
+    mpsc::{UnboundedReceiver, unbounded_channel},
+};
 
 /// Connections at a time; each has a thread.
 const MOST: usize = 16;
+/// Of these, for requests that may take as long as they like.
+const MOST_LONG: usize = 8;
 /// Of a line.
 const LONGEST: u64 = 64 << 10;
-const PATIENCE: Duration = Duration::from_secs(60);
+/// In which a newcomer is not yet put off for another.
+const GRACE: Duration = Duration::from_millis(50);
+/// For a place.
+const QUEUE: Duration = Duration::from_secs(1);
+/// For a line, from its first byte to its last, and to begin one.
+const LINE: Duration = Duration::from_secs(10);
+/// For an answer to be read.
+const ANSWER: Duration = Duration::from_secs(60);
 /// For a session to say what it has.
 const PEEK: Duration = Duration::from_secs(5);
 /// That no group may ask.
 const NOBODY: u32 = u32::MAX;
+const BUSY: &str = "too many ask at once; try again";
 
 /// To the supervisor, and the way back.
 pub struct Request {
@@ -55,7 +71,7 @@ pub struct Request {
 
 /// The socket; it is removed with this.
 pub struct Listener {
-    path: PathBuf,
+    file: SocketFile,
     group: Arc<AtomicU32>,
     recording: Arc<Underway>,
 }
@@ -67,7 +83,8 @@ struct Shared {
     hub: Arc<Hub>,
     recordings: Arc<Mutex<Recordings>>,
     group: Arc<AtomicU32>,
-    open: Arc<AtomicUsize>,
+    places: Arc<Places>,
+    long: Arc<Semaphore>,
     recording: Arc<Underway>,
 }
 
@@ -79,23 +96,23 @@ impl Listener {
         hub: Arc<Hub>,
         recordings: Arc<Mutex<Recordings>>,
     ) -> anyhow::Result<Self> {
-        let listener = bind(path, group)?;
+        let (listener, file) = SocketFile::listen(path, group).context("`socket` in [daemon]")?;
         let group = Arc::new(AtomicU32::new(group.unwrap_or(NOBODY)));
-        let open = Arc::new(AtomicUsize::new(0));
         let recording = Arc::new(Underway::default());
         let shared = Shared {
             events,
             hub,
             recordings,
             group: Arc::clone(&group),
-            open,
+            places: Places::new(MOST, GRACE),
+            long: Arc::new(Semaphore::new(MOST_LONG)),
             recording: Arc::clone(&recording),
         };
         std::thread::Builder::new()
             .name("control".into())
             .spawn(move || shared.accept(&listener))
             .context("cannot start a thread")?;
-        Ok(Self { path: path.to_owned(), group, recording })
+        Ok(Self { file, group, recording })
     }
 
     /// The daemon ends: so do the recordings that somebody waits for, whole up to here.
@@ -106,46 +123,14 @@ impl Listener {
     /// The configuration has changed.
     pub fn set_group(&self, group: Option<u32>) {
         self.group.store(group.unwrap_or(NOBODY), Ordering::Relaxed);
-        if let Err(error) = admit(&self.path, group) {
-            ui::say(&format!("{}: {error}", self.path.display()));
+        if let Err(error) = self.file.admit(group) {
+            ui::say(&error.to_string());
         }
     }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // Somebody may have been quicker.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-fn bind(path: &Path, group: Option<u32>) -> anyhow::Result<UnixListener> {
-    let place = || format!("cannot listen at {} (`socket` in [daemon])", path.display());
-    if UnixStream::connect(path).is_ok() {
-        bail!("another daemon listens at {}; end it first", path.display());
-    }
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(place)?;
-    }
-    // Left behind by a daemon that was killed; nobody listens there.
-    match std::fs::symlink_metadata(path) {
-        Ok(meta) if std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()) => {
-            std::fs::remove_file(path).with_context(place)?;
-        }
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).with_context(place)?;
-    admit(path, group).with_context(place)?;
-    Ok(listener)
-}
-
-/// The mode keeps strangers from connecting; who does is checked again.
-fn admit(path: &Path, group: Option<u32>) -> std::io::Result<()> {
-    std::fs::set_permissions(path, Permissions::from_mode(0o660))?;
-    chown(path, None, Some(group.unwrap_or(0)))
 }
 
 impl Shared {
+    /// Whatever is done here takes little time: others wait behind it.
     fn accept(&self, listener: &UnixListener) {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
@@ -153,49 +138,58 @@ impl Shared {
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             };
-            if self.open.fetch_add(1, Ordering::AcqRel) >= MOST {
-                self.open.fetch_sub(1, Ordering::AcqRel);
-                let _ = answer(&stream, &Reply::error("too many ask at once; try again"));
-                continue;
-            }
-            let shared = self.clone();
-            let spawned = std::thread::Builder::new().name("asked".into()).spawn(move || {
-                // Who went away needs no answer.
-                let _ = shared.serve(&stream);
-                shared.open.fetch_sub(1, Ordering::AcqRel);
-            });
-            if spawned.is_err() {
-                self.open.fetch_sub(1, Ordering::AcqRel);
+            let stream = Arc::new(stream);
+            // Nothing has been sent yet, so there is room for a refusal.
+            if let Err(why) = self.admit(&stream) {
+                let _ = answer(&*stream, &Reply::error(why));
             }
         }
     }
 
-    fn serve(&self, stream: &UnixStream) -> std::io::Result<()> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+    /// Gives who may ask a thread.
+    fn admit(&self, stream: &Arc<UnixStream>) -> Result<(), String> {
         let group = self.group.load(Ordering::Relaxed);
-        let checked = peer::check(stream, Some(group).filter(|group| *group != NOBODY));
-        let mut reader = BufReader::new(stream);
+        peer::check(stream, Some(group).filter(|group| *group != NOBODY))?;
+        let close = Arc::clone(stream);
+        let close = move || drop(close.shutdown(Shutdown::Both));
+        let place = self.places.take(QUEUE, close).ok_or(BUSY)?;
+        let (shared, stream) = (self.clone(), Arc::clone(stream));
+        let serve = move || {
+            // Who went away needs no answer.
+            let _ = shared.serve(&stream, &place);
+        };
+        let spawned = std::thread::Builder::new().name("asked".into()).spawn(serve);
+        spawned.map(drop).map_err(|_| BUSY.to_owned())
+    }
+
+    fn serve(&self, stream: &UnixStream, place: &Place) -> std::io::Result<()> {
+        let mut reader = BufReader::new(Until::after(LINE, stream));
         loop {
+            reader.get_mut().end = Instant::now() + LINE;
             let mut line = String::new();
-            match reader.by_ref().take(LONGEST).read_line(&mut line) {
+            let read = reader.by_ref().take(LONGEST).read_line(&mut line);
+            let mut out = Until::after(ANSWER, stream);
+            match read {
                 Ok(0) => return Ok(()),
                 Ok(_) if !line.ends_with('\n') => {
-                    return answer(stream, &Reply::error("the line is too long, or has no end"));
+                    return answer(out, &Reply::error("the line is too long, or has no end"));
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return answer(stream, &Reply::error("the line is no text"));
+                    return answer(out, &Reply::error("the line is no text"));
                 }
                 Err(error) => return Err(error),
             }
-            if let Err(why) = checked {
-                // Only now: who is still writing would not read the answer.
-                return answer(stream, &Reply::error(why));
+            if !place.keep() {
+                return Ok(());
             }
             let mut underway = None;
             let reply = self.reply(&line, &mut underway);
-            answer(stream, &reply)?;
+            if !place.wait() {
+                return Ok(());
+            }
+            out.end = Instant::now() + ANSWER;
+            answer(out, &reply)?;
         }
     }
 
@@ -209,6 +203,10 @@ impl Shared {
             let ours = format!("this daemon speaks version {VERSION}, not {}", line.v);
             return Reply::error(ours);
         }
+        let _long = match is_long(&line.ask).then(|| self.long.try_acquire()) {
+            Some(Err(_)) => return Reply::error(BUSY),
+            permit => permit,
+        };
         let (sender, receiver) = channel();
         let request = Request { ask: line.ask.clone(), answer: sender };
         let sent = self.events.send(Event::Request(request));
@@ -303,12 +301,17 @@ impl Shared {
             session::record(&session.target.what, session.pid, &place, time, commands)?;
             Ok(place)
         });
-        lock(&self.recordings).prune();
+        lock(&self.recordings).prune(&session.target.id);
         match recorded {
             Ok(place) => Reply::ok(json!({ "file": place.path.display().to_string() })),
             Err(error) => Reply::error(format!("{error:#}")),
         }
     }
+}
+
+/// Whether it waits for something else than the daemon.
+fn is_long(ask: &Ask) -> bool {
+    matches!(ask, Ask::Attach { .. } | Ask::Detach { .. } | Ask::Record { .. })
 }
 
 /// For what takes one.
@@ -332,6 +335,6 @@ fn lock(recordings: &Mutex<Recordings>) -> std::sync::MutexGuard<'_, Recordings>
     recordings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(mut stream: &UnixStream, reply: &Reply) -> std::io::Result<()> {
-    stream.write_all(json::line(reply).as_bytes())
+fn answer(mut to: impl Write, reply: &Reply) -> std::io::Result<()> {
+    to.write_all(json::line(reply).as_bytes())
 }

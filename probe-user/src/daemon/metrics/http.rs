@@ -2,9 +2,11 @@
 //!
 //! On hyper rather than axum: two paths need no router, and axum's server knows no limits on the
 //! size of a request's head, on the time it may take, or on connections. A connection is closed
-//! after one answer, so that one limit on its time holds for all of it.
+//! after one answer, so that one limit on its time holds for all of it. Who connects and does not ask
+//! keeps nobody out: see [`Places`].
 
-use super::{catalog::Own, hub::Metrics, protobuf, text};
+use super::{catalog::Own, hosts::Hosts, hub::Metrics, listen::Bound, protobuf, text};
+use crate::daemon::places::{Place, Places};
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -14,14 +16,15 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, UnixListener},
+    sync::oneshot,
     time::{sleep, timeout},
 };
 
-/// At a time; more are closed at once.
+/// At a time.
 const CONNECTIONS: usize = 32;
 /// For the head of a request.
 const HEAD: Duration = Duration::from_secs(5);
@@ -30,46 +33,99 @@ const ALL: Duration = Duration::from_secs(30);
 /// Bytes and lines of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_LINES: usize = 64;
+/// To who asks for somebody else.
+const STRANGE: &str = "not asked for by a name of this machine: use its address, or add the name \
+                       to `hosts` in [metrics]\n";
 
-/// Answers until it is dropped.
-pub async fn serve(listener: TcpListener, metrics: Metrics) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of descriptors, most likely; that may pass.
-                tracing::warn!("metrics: cannot take a connection: {error}");
-                sleep(Duration::from_secs(1)).await;
-                continue;
+/// Answers until it is dropped. `hosts`: by which names it may be asked for at an address; no
+/// browser finds its way to a socket.
+pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: Metrics) -> io::Result<()> {
+    let server = |hosts| {
+        Arc::new(Server { places: Places::new(CONNECTIONS, Duration::ZERO), hosts, metrics })
+    };
+    match bound {
+        Bound::Address(listener) => {
+            let (listener, server) = (TcpListener::from_std(listener)?, server(Some(hosts)));
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => server.admit(stream).await,
+                    Err(error) => pause(&error).await,
+                }
             }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            metrics.count_own(Own::Refused);
-            continue;
-        };
-        let metrics = metrics.clone();
-        tokio::spawn(async move {
-            let served = timeout(ALL, connection(stream, &metrics)).await;
-            if !matches!(served, Ok(Ok(()))) {
-                metrics.count_own(Own::HttpErrors);
+        }
+        Bound::Socket(listener, _file) => {
+            let (listener, server) = (UnixListener::from_std(listener)?, server(None));
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => server.admit(stream).await,
+                    Err(error) => pause(&error).await,
+                }
             }
-            drop(place);
-        });
+        }
     }
 }
 
-async fn connection(stream: TcpStream, metrics: &Metrics) -> hyper::Result<()> {
-    let service =
-        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics).await) });
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_BYTES)
-        .max_headers(HEAD_LINES)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service)
-        .await
+/// Out of descriptors, most likely; that may pass.
+async fn pause(error: &io::Error) {
+    tracing::warn!("metrics: cannot take a connection: {error}");
+    sleep(Duration::from_secs(1)).await;
+}
+
+struct Server {
+    places: Arc<Places>,
+    hosts: Option<Hosts>,
+    metrics: Metrics,
+}
+
+impl Server {
+    async fn admit(self: &Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let (close, closed) = oneshot::channel();
+        let Some(place) =
+            self.places.take(Duration::ZERO, move || close.send(()).unwrap_or_default())
+        else {
+            self.metrics.count_own(Own::Refused);
+            return;
+        };
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::select! {
+                served = timeout(ALL, server.connection(stream, &place)) => {
+                    if !matches!(served, Ok(Ok(()))) {
+                        server.metrics.count_own(Own::HttpErrors);
+                    }
+                }
+                _ = closed => server.metrics.count_own(Own::Refused),
+            }
+        });
+        // What it has sent is read before the next one can have its place.
+        tokio::task::yield_now().await;
+    }
+
+    async fn connection(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        place: &Place,
+    ) -> hyper::Result<()> {
+        let service = service_fn(|request| async move {
+            place.keep();
+            let response = match &self.hosts {
+                Some(hosts) if !hosts.allow(&request) => {
+                    plain(StatusCode::MISDIRECTED_REQUEST, STRANGE)
+                }
+                _ => answer(&request, &self.metrics).await,
+            };
+            place.wait();
+            Ok::<_, Infallible>(response)
+        });
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(HEAD_BYTES)
+            .max_headers(HEAD_LINES)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service)
+            .await
+    }
 }
 
 async fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {

@@ -19,9 +19,11 @@ pub mod family;
 #[cfg(test)]
 pub(super) mod fixtures;
 mod health;
-pub mod http;
+mod hosts;
+mod http;
 pub mod hub;
 pub mod latency;
+pub mod listen;
 pub mod metric;
 pub(super) mod names;
 pub mod otlp;

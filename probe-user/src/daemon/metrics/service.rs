@@ -1,9 +1,16 @@
 //! The thread that answers scrapes and exports: one for both, apart from all that traces.
 
-use super::{http, hub::Metrics, otlp};
-use anyhow::{Context as _, bail};
+use super::{
+    hosts::Hosts,
+    http,
+    hub::Metrics,
+    listen::{Bound, Listen},
+    otlp,
+};
+use anyhow::Context as _;
 use std::{
-    net::{SocketAddr, TcpListener},
+    io,
+    net::SocketAddr,
     thread::JoinHandle,
     time::{Duration, SystemTime},
 };
@@ -18,13 +25,17 @@ const LAST_EXPORT: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Nowhere, if nobody scrapes.
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<Listen>,
+    /// Who may use the socket besides root.
+    pub group: Option<u32>,
+    /// Names by which the address may be asked.
+    pub hosts: Vec<String>,
     pub otlp: Option<otlp::Options>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listen: Some(LISTEN), otlp: None }
+        Self { listen: Some(Listen::Address(LISTEN)), group: None, hosts: Vec::new(), otlp: None }
     }
 }
 
@@ -37,12 +48,16 @@ pub struct Service {
 
 impl Service {
     pub fn start(options: Options, metrics: Metrics) -> anyhow::Result<Self> {
-        let listener = options.listen.map(bind).transpose()?;
-        let address = listener.as_ref().map(|listener| listener.local_addr()).transpose()?;
+        let bound = options.listen.as_ref().map(|listen| listen.bind(options.group)).transpose()?;
+        let (address, hosts) =
+            (bound.as_ref().and_then(Bound::address), Hosts::new(&options.hosts));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop of the metrics")?;
         let (stop, stopped) = oneshot::channel();
-        let main = move || runtime.block_on(main(listener, options.otlp, metrics, stopped));
+        let main = move || {
+            let server = bound.map(|bound| http::serve(bound, hosts, metrics.clone()));
+            runtime.block_on(main(server, options.otlp, metrics, stopped));
+        };
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(main);
         let thread = thread.context("cannot start the thread of the metrics")?;
         if let Some(address) = address {
@@ -66,30 +81,19 @@ impl Drop for Service {
     }
 }
 
-fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = match TcpListener::bind(address) {
-        Ok(listener) => listener,
-        Err(error) => bail!(
-            "cannot listen for scrapes on {address}: {error}; `listen` in [metrics] of the \
-             configuration takes another address"
-        ),
-    };
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
 async fn main(
-    listener: Option<TcpListener>,
+    server: Option<impl Future<Output = io::Result<()>> + Send + 'static>,
     otlp: Option<otlp::Options>,
     metrics: Metrics,
     stopped: oneshot::Receiver<()>,
 ) {
     let start = SystemTime::now();
-    let server = listener.map(tokio::net::TcpListener::from_std);
-    match server {
-        Some(Ok(listener)) => drop(tokio::spawn(http::serve(listener, metrics.clone()))),
-        Some(Err(error)) => tracing::warn!("cannot answer scrapes: {error}"),
-        None => {}
+    if let Some(server) = server {
+        tokio::spawn(async {
+            if let Err(error) = server.await {
+                tracing::warn!("cannot answer scrapes: {error}");
+            }
+        });
     }
     if let Some(options) = &otlp {
         tokio::spawn(otlp::run(metrics.clone(), options.clone(), start));

@@ -3,20 +3,26 @@ use super::{
     catalog::Own,
     fixtures::{Did, snapshot},
     hub::Metrics,
+    listen::Listen,
     service::{Options, Service},
 };
 use crate::{daemon::SessionId, session::live::Command};
 use std::{
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
+    os::unix::{fs::PermissionsExt as _, net::UnixStream},
     thread,
     time::Duration,
 };
 use tokio::sync::mpsc::unbounded_channel;
 
+fn at(listen: Listen) -> Options {
+    Options { listen: Some(listen), ..Options::default() }
+}
+
 fn service(metrics: &Metrics) -> (Service, SocketAddr) {
-    let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let service = Service::start(Options { listen, otlp: None }, metrics.clone()).expect("a port");
+    let listen = Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let service = Service::start(at(listen), metrics.clone()).expect("a port");
     let address = service.address().expect("it listens");
     (service, address)
 }
@@ -33,7 +39,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
 }
 
 fn get(address: SocketAddr, path: &str) -> String {
-    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"))
+    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 }
 
 #[test]
@@ -46,13 +52,13 @@ fn there_is_nothing_but_metrics_and_health() {
     for path in ["/", "/metrics/", "/../etc/passwd", "/debug"] {
         assert!(get(address, path).starts_with("HTTP/1.1 404 "), "{path}");
     }
-    let post = "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+    let post = "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     assert!(ask(address, post).starts_with("HTTP/1.1 405 "));
-    let head = ask(address, "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = ask(address, "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200 OK") && head.ends_with("\r\n\r\n"), "{head}");
     let binary = ask(
         address,
-        "GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/vnd.google.protobuf;\
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/vnd.google.protobuf;\
          proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n\r\n",
     );
     assert!(binary.contains("content-type: application/vnd.google.protobuf"), "{binary}");
@@ -61,29 +67,73 @@ fn there_is_nothing_but_metrics_and_health() {
 #[test]
 fn requests_are_bounded() {
     let (_service, address) = service(&Metrics::new(Bounds::default()));
-    let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let long =
+        format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     assert!(!ask(address, &long).contains("200 OK"));
-    let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1_000));
+    let many =
+        format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(1_000));
     assert!(!ask(address, &many).contains("200 OK"));
     assert!(!ask(address, "\0\x16\x03\x01 nonsense\r\n\r\n").contains("200 OK"));
     assert!(get(address, "/healthz").contains("200 OK"));
 }
 
+/// A connection that has been taken, as it can ask for what is there.
+fn idle(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).expect("it listens")
+}
+
 #[test]
-fn connections_are_bounded() {
+fn who_does_not_ask_keeps_nobody_out() {
     let (_service, address) = service(&Metrics::new(Bounds::default()));
-    let mut idle: Vec<TcpStream> =
-        (0..32).map(|_| TcpStream::connect(address).expect("it listens")).collect();
-    assert_eq!(get(address, "/healthz"), "", "the next one is closed");
-    idle.clear();
-    // It takes a moment until the server knows.
-    let answers = (0..500).map(|_| {
-        thread::sleep(Duration::from_millis(20));
-        get(address, "/metrics")
+    let mut silent: Vec<TcpStream> = (0..200).map(|_| idle(address)).collect();
+    // The last ones send a byte now and then; the first have been closed for them.
+    silent[190..].iter_mut().for_each(|stream| {
+        let _ = stream.write_all(b"G");
     });
-    let answer =
-        answers.into_iter().find(|answer| !answer.is_empty()).expect("there is room again");
-    assert!(!answer.contains("\nctrace_http_refused_total 0\n"), "{answer}");
+    for _ in 0..3 {
+        let answer = get(address, "/metrics");
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(!answer.contains("\nctrace_http_refused_total 0\n"), "{answer}");
+    }
+    let mut first = silent.swap_remove(0);
+    first.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+    assert!(matches!(first.read(&mut [0]), Ok(0) | Err(_)), "it was closed");
+}
+
+#[test]
+fn who_asks_for_somebody_else_is_refused() {
+    let (_service, address) = service(&Metrics::new(Bounds::default()));
+    for path in ["/metrics", "/healthz", "/"] {
+        let answer = ask(address, &format!("GET {path} HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
+        assert!(answer.contains("`hosts` in [metrics]") && !answer.contains("ctrace_"), "{answer}");
+    }
+    let listen = Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let options = Options { hosts: vec!["metrics.example".into()], ..at(listen) };
+    let service = Service::start(options, Metrics::new(Bounds::default())).expect("a port");
+    let address = service.address().expect("it listens");
+    let named = "GET /healthz HTTP/1.1\r\nHost: metrics.example:9779\r\n\r\n";
+    assert!(ask(address, named).starts_with("HTTP/1.1 200 OK"));
+}
+
+#[test]
+fn a_socket_answers_whoever_may_use_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("metrics.sock");
+    let listen = || at(Listen::Socket(path.clone()));
+    let service = Service::start(listen(), Metrics::new(Bounds::default())).expect("a socket");
+    let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o660);
+    let mut stream = UnixStream::connect(&path).expect("it listens");
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: whatever\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let taken = Service::start(listen(), Metrics::new(Bounds::default())).err();
+    let why = format!("{:#}", taken.expect("it is taken"));
+    assert!(why.contains("`listen` in [metrics]") && why.contains("another"), "{why}");
+    drop(service);
+    assert!(!path.exists(), "it is removed");
 }
 
 #[test]
@@ -142,7 +192,9 @@ fn a_session_that_does_not_answer_is_not_waited_for() {
 fn an_address_that_is_taken_is_told() {
     let metrics = Metrics::new(Bounds::default());
     let (_service, address) = service(&metrics);
-    let options = Options { listen: Some(address), otlp: None };
-    let error = Service::start(options, metrics).err().expect("it is taken").to_string();
+    let error = Service::start(at(Listen::Address(address)), metrics)
+        .err()
+        .expect("it is taken")
+        .to_string();
     assert!(error.contains(&address.to_string()) && error.contains("`listen`"), "{error}");
 }

@@ -2,11 +2,16 @@
 //! removed. `web.jsonl` is the newest; those before it are `web.jsonl.1`, `web.jsonl.2` and so on,
 //! of which the highest number is the latest.
 
-use crate::daemon::config::Reports;
+use super::pipe::{self, Cut};
+use crate::{
+    daemon::config::Reports,
+    files::{FileError, Owner, Place},
+};
+use rustix::{fs::OFlags, io::Errno};
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write as _},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -14,37 +19,60 @@ use std::{
 pub(super) struct File {
     path: PathBuf,
     open: Option<Open>,
+    /// Half a line is in the pipe.
+    is_cut: bool,
 }
 
 struct Open {
     file: fs::File,
+    place: Place,
+    /// A pipe is not rotated.
+    is_file: bool,
     bytes: u64,
     since: Instant,
 }
 
 impl File {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), open: None }
+        Self { path: path.to_owned(), open: None, is_cut: false }
     }
 
     /// All of it or nothing.
     pub(super) fn write(&mut self, text: &[u8], reports: &Reports) -> io::Result<()> {
         self.leave_if_moved();
-        if self.open.as_ref().is_some_and(|open| open.is_due(text.len(), reports)) {
-            self.open = None;
-            self.rotate(reports)?;
+        if let Some(open) = self.open.take_if(|open| open.is_due(text.len(), reports)) {
+            rotate(&open.place, reports)?;
         }
         let open = match &mut self.open {
             Some(open) => open,
             closed => closed.insert(Open::append(&self.path)?),
         };
-        let written = open.file.write_all(text);
-        match written {
+        if !open.is_file {
+            return self.write_to_pipe(text);
+        }
+        match open.file.write_all(text) {
             Ok(()) => open.bytes += text.len() as u64,
             Err(error) => {
                 // Half a line would spoil the next one. If this fails as well, a reader sees it.
                 let _ = open.file.set_len(open.bytes);
                 self.open = None;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_to_pipe(&mut self, text: &[u8]) -> io::Result<()> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let end: &[u8] = if self.is_cut { b"\n" } else { b"" };
+        match pipe::write(&open.file, &[end, text].concat()) {
+            Ok(()) => self.is_cut = false,
+            Err(Cut { error, is_begun }) => {
+                self.is_cut |= is_begun;
+                // Who reads slowly is not to find its end.
+                if error.kind() != io::ErrorKind::TimedOut {
+                    self.open = None;
+                }
                 return Err(error);
             }
         }
@@ -60,65 +88,79 @@ impl File {
             self.open = None;
         }
     }
+}
 
-    fn rotate(&self, reports: &Reports) -> io::Result<()> {
-        let mut old = self.rotated()?;
-        let newest = old.last().map_or(0, |(number, _, _)| *number) + 1;
-        let size = fs::metadata(&self.path)?.len();
-        let moved = self.numbered(newest);
-        fs::rename(&self.path, &moved)?;
-        old.push((newest, moved, size));
-        let (mut files, mut bytes) = (1, 0);
-        for (_, path, size) in old.into_iter().rev() {
-            files += 1;
-            bytes += size;
-            if files > u64::from(reports.keep_files) || bytes > reports.keep_bytes {
-                fs::remove_file(path)?;
-            }
+fn rotate(place: &Place, reports: &Reports) -> io::Result<()> {
+    let mut old = rotated(place)?;
+    let newest = old.last().map_or(0, |(number, _)| *number);
+    let moved = move_away(place, newest)?;
+    old.push(moved);
+    let (mut files, mut bytes) = (1, 0);
+    for (_, place) in old.into_iter().rev() {
+        files += 1;
+        bytes += place.size_of_ours().unwrap_or_default();
+        if files > u64::from(reports.keep_files) || bytes > reports.keep_bytes {
+            place.remove()?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Number, path and size of those before, the oldest first.
-    fn rotated(&self) -> io::Result<Vec<(u64, PathBuf, u64)>> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut found = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let other = entry.file_name();
-            let number =
-                other.to_str().and_then(|other| other.strip_prefix(&name)?.strip_prefix('.'));
-            if let Some(number) = number.and_then(|number| number.parse().ok()) {
-                found.push((number, entry.path(), entry.metadata()?.len()));
-            }
+/// Gives the file the number after `newest`. Others may have put files of such names there: those
+/// are passed over.
+fn move_away(place: &Place, newest: u32) -> io::Result<(u32, Place)> {
+    const TRIES: u32 = 1000;
+    for number in (newest..).skip(1).take(TRIES as usize) {
+        let moved = numbered(place, number);
+        match place.rename(&moved) {
+            Err(FileError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            renamed => return Ok(renamed.map(|()| (number, moved))?),
         }
-        found.sort();
-        Ok(found)
     }
+    Err(io::Error::other("the numbers of older files are taken; remove some"))
+}
 
-    fn numbered(&self, number: u64) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(format!(".{number}"));
-        name.into()
-    }
+/// Numbers and places of those before, the oldest first: only what nobody else can have put there.
+fn rotated(place: &Place) -> io::Result<Vec<(u32, Place)>> {
+    let name = place.name().to_string_lossy().into_owned();
+    let names = place.names()?.into_iter();
+    let found = names.filter_map(|other| {
+        let number: u32 = other.to_str()?.strip_prefix(&name)?.strip_prefix('.')?.parse().ok()?;
+        let moved = numbered(place, number);
+        let is_one = moved.name() == other && moved.size_of_ours().is_some();
+        is_one.then_some((number, moved))
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|(number, _)| *number);
+    Ok(found)
+}
+
+fn numbered(place: &Place, number: u32) -> Place {
+    let mut name = place.name().to_owned();
+    name.push(format!(".{number}"));
+    place.sibling(&name)
 }
 
 impl Open {
     fn append(path: &Path) -> io::Result<Self> {
-        let options = || {
-            let mut options = OpenOptions::new();
-            options.append(true).create(true).mode(0o640);
-            options
-        };
-        let file = options().open(path)?;
-        let bytes = file.metadata()?.len();
-        Ok(Self { file, bytes, since: Instant::now() })
+        let place = Place::find(path, Owner::Ours)?;
+        // Nothing waits for whoever is to read a pipe.
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
+        let file = place.open(flags).map_err(|error| match io::Error::from(error) {
+            error if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                io::Error::other("it is a pipe that nobody reads, or a socket")
+            }
+            error => error,
+        })?;
+        let meta = file.metadata()?;
+        let (bytes, is_file) = (meta.len(), meta.is_file());
+        Ok(Self { file, place, is_file, bytes, since: Instant::now() })
     }
 
     fn is_due(&self, more: usize, reports: &Reports) -> bool {
         let is_large = self.bytes > 0 && self.bytes + more as u64 > reports.rotate_bytes;
-        is_large || reports.rotate_age.is_some_and(|age| self.since.elapsed() >= age)
+        self.is_file
+            && (is_large || reports.rotate_age.is_some_and(|age| self.since.elapsed() >= age))
     }
 }
 
@@ -151,6 +193,25 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "report 6\n");
         let newest = folder.path().join("web.jsonl.3");
         assert_eq!(fs::read_to_string(newest).unwrap(), "report 4\nreport 5\n");
+    }
+
+    #[test]
+    fn planted_names_do_not_move_the_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rot.jsonl");
+        for planted in ["18446744073709551615", "4294967296", "007", "+9", "x"] {
+            fs::write(folder.path().join(format!("rot.jsonl.{planted}")), "planted").unwrap();
+        }
+        fs::create_dir(folder.path().join("rot.jsonl.1")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("rot.jsonl.2")).unwrap();
+        let mut file = File::new(&path);
+        for number in 0..4 {
+            file.write(format!("report {number}\n").as_bytes(), &reports(10, 2)).unwrap();
+        }
+        let kept =
+            ["", ".+9", ".007", ".1", ".18446744073709551615", ".2", ".4294967296", ".5", ".x"];
+        assert_eq!(names(folder.path()), kept.map(|end| format!("rot.jsonl{end}")));
+        assert_eq!(fs::read_to_string(folder.path().join("rot.jsonl.5")).unwrap(), "report 2\n");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! ([`Writer`]).
 
 mod file;
+mod pipe;
+mod queue;
 pub mod style;
 mod writer;
 

@@ -1,57 +1,53 @@
-//! The thread that writes reports: a slow or full disk holds up no session. What cannot be written
-//! is counted; it is said once when that begins, and once when it is over.
+//! Takes reports from the sessions, and hands each to the queue of its output.
 
-use super::file::File;
+use super::queue::{Queue, Rest};
 use crate::{
     daemon::config::{Output, Reports},
     ui,
 };
 use std::{
     collections::HashMap,
-    io::{self, Write as _},
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, sync_channel},
     },
-    thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
-/// Reports that may wait.
-const WAITING: usize = 256;
+/// For the last reports of all outputs.
+const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Takes reports.
 pub struct Writer {
-    sender: Mutex<Option<SyncSender<Job>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Nothing once it is finished.
+    queues: Mutex<Option<HashMap<Output, Queue>>>,
     lost: Arc<AtomicU64>,
-}
-
-struct Job {
-    reports: Reports,
-    text: String,
 }
 
 impl Writer {
     /// `lost` counts reports that cannot be written.
-    pub fn start(lost: Arc<AtomicU64>) -> io::Result<Self> {
-        let (sender, receiver) = sync_channel(WAITING);
-        let mut outputs =
-            Outputs { files: HashMap::new(), failing: HashMap::new(), lost: Arc::clone(&lost) };
-        let thread = std::thread::Builder::new()
-            .name("reports".into())
-            .spawn(move || outputs.write_all(&receiver))?;
-        Ok(Self { sender: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)), lost })
+    pub fn new(lost: Arc<AtomicU64>) -> Self {
+        Self { queues: Mutex::new(Some(HashMap::new())), lost }
     }
 
     pub fn write(&self, reports: &Reports, text: String) {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = Job { reports: reports.clone(), text };
-        let is_sent = sender.as_ref().is_some_and(|sender| sender.try_send(job).is_ok());
-        if !is_sent {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        match queues.as_mut().and_then(|queues| self.queue(queues, &reports.output)) {
+            Some(queue) => queue.put(reports, text),
+            None => drop(self.lost.fetch_add(1, Ordering::Relaxed)),
         }
+    }
+
+    fn queue<'a>(
+        &self,
+        queues: &'a mut HashMap<Output, Queue>,
+        output: &Output,
+    ) -> Option<&'a Queue> {
+        if !queues.contains_key(output) {
+            let queue = Queue::start(output, Arc::clone(&self.lost));
+            let queue = queue.inspect_err(|error| ui::say(&format!("a report is lost: {error}")));
+            queues.insert(output.clone(), queue.ok()?);
+        }
+        queues.get(output)
     }
 
     /// How many could not be written.
@@ -59,67 +55,86 @@ impl Writer {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Returns when all is written, or given up.
+    /// Returns when all is written, or given up: an output need never answer.
     pub fn finish(&self) {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            let _ = thread.join();
-        }
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let rests: Vec<Rest> = queues.into_iter().flatten().map(|(_, q)| q.close()).collect();
+        let until = Instant::now() + PATIENCE;
+        rests.into_iter().for_each(|rest| rest.wait(until));
     }
 }
 
-/// On the thread.
-struct Outputs {
-    files: HashMap<PathBuf, File>,
-    /// How many reports each output has lost since it began to fail.
-    failing: HashMap<Output, u64>,
-    lost: Arc<AtomicU64>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+    use std::{
+        fs::{self, File},
+        io::{Read as _, Write as _},
+        path::{Path, PathBuf},
+    };
 
-impl Outputs {
-    fn write_all(&mut self, jobs: &Receiver<Job>) {
-        while let Ok(Job { reports, text }) = jobs.recv() {
-            let written = match &reports.output {
-                Output::Stdout => {
-                    let mut out = io::stdout().lock();
-                    out.write_all(text.as_bytes()).and_then(|()| out.flush())
-                }
-                Output::File(path) => {
-                    let file = self.files.entry(path.clone()).or_insert_with(|| File::new(path));
-                    file.write(text.as_bytes(), &reports)
-                }
-            };
-            self.judge(&reports.output, written);
-        }
+    fn to(path: &Path) -> Reports {
+        let output = Output::File(path.to_owned());
+        Reports { output, rotate_bytes: u64::MAX, ..Reports::default() }
     }
 
-    fn judge(&mut self, output: &Output, written: io::Result<()>) {
-        let place = || match output {
-            Output::Stdout => "stdout".to_owned(),
-            Output::File(path) => path.display().to_string(),
-        };
-        match written {
-            Ok(()) => {
-                if let Some(lost) = self.failing.remove(output) {
-                    ui::say(&format!(
-                        "reports can be written to {} again; {lost} were lost",
-                        place()
-                    ));
-                }
-            }
-            Err(error) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-                let lost = self.failing.entry(output.clone()).or_default();
-                *lost += 1;
-                if *lost == 1 {
-                    ui::say(&format!(
-                        "cannot write reports to {}: {error}; the next ones are tried all the same, \
-                         and lost ones are counted",
-                        place()
-                    ));
-                }
+    fn pipe(folder: &Path) -> PathBuf {
+        let path = folder.join("pipe");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        path
+    }
+
+    /// Both ends, which wait for nobody.
+    fn open(pipe: &Path) -> File {
+        let flags = OFlags::RDWR | OFlags::NONBLOCK;
+        rustix::fs::open(pipe, flags, Mode::empty()).unwrap().into()
+    }
+
+    #[test]
+    fn an_output_that_takes_nothing_silences_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, file) = (pipe(folder.path()), folder.path().join("web.jsonl"));
+        let mut full = open(&pipe);
+        while full.write(&[0; 4096]).is_ok() {}
+        let writer = Writer::new(Arc::default());
+        for _ in 0..20 {
+            writer.write(&to(&pipe), "lost\n".into());
+            writer.write(&to(&file), "kept\n".into());
+        }
+        let begun = Instant::now();
+        while fs::read_to_string(&file).unwrap_or_default() != "kept\n".repeat(20) {
+            assert!(begun.elapsed() < Duration::from_secs(15), "they are held up");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        writer.finish();
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        assert_eq!(writer.lost(), 20);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_costs_reports_until_somebody_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = pipe(folder.path());
+        let writer = Writer::new(Arc::default());
+        writer.write(&to(&pipe), "lost\n".into());
+        while writer.lost() == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut reader = open(&pipe);
+        // More than the pipe has room for.
+        let long = "x".repeat(1 << 20) + "\n";
+        writer.write(&to(&pipe), long.clone());
+        let mut seen: Vec<u8> = Vec::new();
+        while seen.len() < long.len() {
+            let mut part = [0; 4096];
+            match reader.read(&mut part) {
+                Ok(bytes) => seen.extend(&part[..bytes]),
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
+        assert_eq!(seen, long.as_bytes());
+        writer.finish();
+        assert_eq!(writer.lost(), 1);
     }
 }

@@ -82,6 +82,8 @@ pub struct Budget {
     beyond: u32,
     /// The next ones: of those that drown others, and of the others.
     windows: [Option<Window>; 2],
+    /// Since when each of the two waits for its window.
+    waits: [Nanos; 2],
 }
 
 impl Budget {
@@ -96,6 +98,7 @@ impl Budget {
             own: None,
             beyond: 0,
             windows: [None, None],
+            waits: [Nanos::ZERO; 2],
         }
     }
 
@@ -118,6 +121,15 @@ impl Budget {
     pub fn put_in_windows(&mut self, group: usize) {
         if let Group::Always { cost } = self.groups[group] {
             self.groups[group] = Group::InWindows { cost, calm: 0 };
+            self.windows = self.plan_windows();
+        }
+    }
+
+    /// It is armed again after all, and needs no window any more.
+    pub fn take_out_of_windows(&mut self, group: usize) {
+        if let Group::InWindows { cost, .. } = self.groups[group] {
+            self.groups[group] = Group::Always { cost };
+            self.windows = self.plan_windows();
         }
     }
 
@@ -167,12 +179,26 @@ impl Budget {
         let (always, allowed) = (self.always(), self.allowed());
         self.beyond = if always > allowed { self.beyond + 1 } else { 0 };
         if self.beyond < 2 && always <= FAR_BEYOND * allowed {
+            self.plan_again(now.at);
             return Vec::new();
         }
         self.beyond = 0;
         let shed = self.shed(always, FILL * allowed);
-        self.windows = self.plan_windows(now.at);
+        self.waits = [now.at; 2];
+        self.windows = self.plan_windows();
         shed
+    }
+
+    /// Windows that have not begun follow what the target uses now. One that was planned while it
+    /// seemed to use next to nothing would come minutes later.
+    fn plan_again(&mut self, at: Nanos) {
+        if self.windows.iter().flatten().any(|window| window.begins <= at) {
+            return;
+        }
+        self.windows = self.plan_windows();
+        for window in self.windows.iter_mut().flatten() {
+            window.begins = window.begins.max(at);
+        }
     }
 
     fn learn_own(&mut self, used: f64, spent: f64, length: f64) {
@@ -230,18 +256,24 @@ impl Budget {
         // The other kind keeps its time.
         let of_this =
             |window: &Window| spent.iter().any(|(group, _)| window.groups.contains(group));
-        let planned = self.plan_windows(at);
-        for (window, planned) in self.windows.iter_mut().zip(planned) {
-            if back.is_empty() && window.as_ref().is_some_and(|window| !of_this(window)) {
-                continue;
+        let is_other = |window: &Option<Window>| {
+            back.is_empty() && window.as_ref().is_some_and(|window| !of_this(window))
+        };
+        let keep = self.windows.each_ref().map(is_other);
+        for (wait, keep) in self.waits.iter_mut().zip(keep) {
+            *wait = if keep { *wait } else { at };
+        }
+        let planned = self.plan_windows();
+        for ((window, planned), keep) in self.windows.iter_mut().zip(planned).zip(keep) {
+            if !keep {
+                *window = planned;
             }
-            *window = planned;
         }
         back
     }
 
     /// When the next windows are, by what everything costs now.
-    fn plan_windows(&self, at: Nanos) -> [Option<Window>; 2] {
+    fn plan_windows(&self) -> [Option<Window>; 2] {
         let limit = DROWNING * self.own.unwrap_or(0.0);
         let cost = |(index, group): (usize, &Group)| match group {
             Group::Always { .. } => None,
@@ -256,12 +288,13 @@ impl Budget {
             _ => 1.0,
         };
         let for_others = if drowning.is_empty() { 1.0 } else { 1.0 - FOR_DROWNING };
-        [plan(at, drowning, for_drowning * left), plan(at, others, for_others * left)]
+        let [first, second] = self.waits;
+        [plan(first, drowning, for_drowning * left), plan(second, others, for_others * left)]
     }
 }
 
-/// The next window of groups with their costs, which may cost so much together.
-fn plan(at: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
+/// The next window of groups with their costs, which wait since then and may cost so much together.
+fn plan(since: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
     if groups.is_empty() {
         return None;
     }
@@ -270,7 +303,7 @@ fn plan(at: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
     let length = (part * PERIOD).clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
     let period = (length / part).min(LONGEST_PERIOD);
     Some(Window {
-        begins: at.saturating_add(Nanos((period - length) as u64)),
+        begins: since.saturating_add(Nanos((period - length) as u64)),
         length: Nanos(length as u64),
         groups,
     })

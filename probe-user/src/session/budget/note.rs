@@ -1,30 +1,31 @@
 //! What the reader of a report is told of a budget.
 
 use crate::ui::units;
-use ctrace_core::report::{Report, SampledReport};
+use ctrace_core::report::{FunctionReport, Report, SampledReport};
 
 /// Functions that are named.
 const NAMED: usize = 5;
 
 /// What a reader of tables should know of functions that were armed for a part of the time.
 pub fn sampled_note(report: &Report, percent: f64) -> Option<String> {
-    let mut sampled: Vec<(&str, SampledReport)> =
-        report.functions.iter().filter_map(|f| Some((&*f.name, f.sampled?))).collect();
+    let mut sampled: Vec<(&FunctionReport, SampledReport)> =
+        report.functions.iter().filter_map(|f| Some((f, f.sampled?))).collect();
     if sampled.is_empty() {
         return None;
     }
-    sampled.sort_by_key(|(_, sampled)| std::cmp::Reverse(sampled.calls));
+    // By the calls that were seen: not all have an estimate.
+    sampled.sort_by_key(|(function, _)| std::cmp::Reverse(function.calls));
     let mut told: Vec<String> = sampled
         .iter()
         .take(NAMED)
-        .map(|(name, sampled)| {
+        .map(|(function, sampled)| {
+            let name = &function.name;
             let armed = sampled.armed_percent;
             let calls = match (sampled.calls, sampled.calls_error) {
                 (Some(calls), Some(error)) => {
                     let (calls, error) = (units::count(calls), units::count(error));
                     format!("about {calls} ± {error} calls in all of it")
                 }
-                (Some(calls), None) => format!("about {} calls in all of it", units::count(calls)),
                 _ => "how many calls in all of it cannot be told".to_owned(),
             };
             format!("{name} {armed:.2} % of the time ({calls})")

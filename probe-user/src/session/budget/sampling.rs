@@ -18,6 +18,9 @@ const COST_ERROR: f64 = 0.15;
 const MOST_COST: f64 = 2.0;
 /// An estimate with an error of so many times itself says nothing.
 const MOST_ERROR: f64 = 1.0;
+/// Fewer events than that in all windows: their number itself is an accident (Poisson), which windows
+/// that happen to be alike do not show.
+const FEW_EVENTS: f64 = 10.0;
 
 /// A moment, or what lies between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +98,7 @@ impl Sampling {
         let armed = self.known.at.saturating_add(self.armed.at);
         let all = self.known.at.saturating_add(self.sampled.at);
         let error = self.relative_error();
-        let factor = self.factor().filter(|_| error.is_none_or(|error| error <= MOST_ERROR));
+        let factor = self.factor().filter(|_| error.is_some_and(|error| error <= MOST_ERROR));
         let scaled = |value: u64| factor.map(|factor| (value as f64 * factor).round() as u64);
         let error = |calls: u64| error.map(|error| (error * calls as f64).round() as u64);
         Some(SampledReport {
@@ -140,7 +143,11 @@ impl Sampling {
         let off = self.events2 - 2.0 * rate * self.both + rate * rate * self.own2;
         let by_windows =
             student * (off.max(0.0) / (windows - 1.0) * windows).sqrt() / armed * sampled / all;
+        let by_chance = match self.events {
+            few if few < FEW_EVENTS => 1.96 * (few + 2.0).sqrt() / armed * sampled / all,
+            _ => 0.0,
+        };
         let by_cost = COST_ERROR * self.spent / armed * (rate * sampled / all);
-        Some(by_windows.hypot(by_cost))
+        Some(by_windows.max(by_chance).hypot(by_cost))
     }
 }

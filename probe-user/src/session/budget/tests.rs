@@ -129,6 +129,34 @@ fn what_is_calm_again_comes_back() {
     assert!(world.in_windows().is_empty());
 }
 
+/// The first reading of a busy machine may show next to no time of the target.
+#[test]
+fn a_window_that_was_planned_too_late_is_brought_forward() {
+    let mut budget = Budget::new(2.0);
+    budget.add();
+    budget.begin(Nanos::ZERO, Nanos::ZERO);
+    let spent = [Nanos(SECOND)];
+    let first = Reading { at: Nanos(SECOND), cpu: Nanos(2), spent: &spent };
+    assert_eq!(budget.look(first), [0]);
+    let late = budget.window().expect("one").begins;
+    assert!(late.0 > 60 * SECOND, "{late:?}");
+    for second in 2..20 {
+        let cpu = Nanos((second - 1) * SECOND);
+        budget.look(Reading { at: Nanos(second * SECOND), cpu, spent: &spent });
+    }
+    let soon = budget.window().expect("one").begins;
+    assert!(soon.0 < 40 * SECOND, "{soon:?}");
+}
+
+/// The kernel may not have let go of its links when it is calm again.
+#[test]
+fn what_comes_back_late_needs_no_window() {
+    let mut world = World::new(1.0, &[2.0, 0.001]);
+    world.run(5);
+    world.budget.take_out_of_windows(0);
+    assert_eq!((world.in_windows(), world.budget.window()), (Vec::new(), None));
+}
+
 #[test]
 fn those_that_drown_others_have_windows_of_their_own() {
     let mut world = World::new(1.0, &[30.0, 0.02, 0.03]);
@@ -198,6 +226,21 @@ fn the_work_of_a_slowed_target_is_what_counts() {
     assert_eq!(report.calls, Some(10_000));
     // All windows are alike, but what probes cost is known by 15 % only.
     assert_eq!(report.calls_error, Some(1_500));
+}
+
+/// A burst was seen before there were windows, and nothing in them: it may come again at any time.
+#[test]
+fn where_hardly_anything_was_seen_nothing_is_claimed() {
+    let mut sampling = Sampling::default();
+    sampling.armed_throughout(time(SECOND, SECOND), 32);
+    sampling.in_windows(time(100 * SECOND, 100 * SECOND));
+    sampling.window(time(SECOND, SECOND), 50, Nanos(1_000));
+    assert_eq!(sampling.report(41, Nanos(1), Nanos(1)).unwrap().calls, None, "a single window");
+    let mut seldom = Sampling::default();
+    seldom.armed_throughout(time(SECOND, SECOND), 32);
+    seldom.in_windows(time(100 * SECOND, 100 * SECOND));
+    (0..3).for_each(|_| seldom.window(time(SECOND, SECOND), 0, Nanos(1_000)));
+    assert_eq!(seldom.report(16, Nanos(1), Nanos(1)).unwrap().calls, None, "none in windows");
 }
 
 #[test]

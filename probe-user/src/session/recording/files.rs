@@ -1,9 +1,11 @@
 //! The files of a recording: what they are called, and which may be written to.
 
-use anyhow::{Context, bail, ensure};
+use crate::files::{FileError, Place};
+use rustix::fs::OFlags;
 use std::{
+    ffi::OsStr,
     fs::File,
-    io::{ErrorKind, Read},
+    io::{self, ErrorKind, Read, Seek},
     path::{Path, PathBuf},
 };
 
@@ -20,33 +22,114 @@ pub(super) fn numbered(path: &Path, number: u32) -> PathBuf {
     }
 }
 
-/// Opens for writing; what is no recording stays untouched.
-pub(super) fn open(path: &Path) -> anyhow::Result<File> {
-    let cannot = || format!("cannot write {}", path.display());
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .with_context(cannot)?;
-    if !file.metadata().with_context(cannot)?.is_file() {
-        bail!("{}: a recording needs a file", cannot());
+/// What a recording may be written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// Nothing but an empty file.
+    Nothing,
+    /// Another recording (`--force`).
+    Recordings,
+}
+
+/// Why a recording is not written there.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error(transparent)]
+    Refused(#[from] FileError),
+    #[error("cannot write {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("cannot write {}: a recording needs a file", path.display())]
+    NoFile { path: PathBuf },
+    #[error("{} is there already and is no recording; remove it first", path.display())]
+    NoRecording { path: PathBuf },
+    #[error("{} is there already; --force replaces it, and -o gives another name", path.display())]
+    IsThere { path: PathBuf },
+}
+
+impl OpenError {
+    /// Whether there is something under this name that is to be left alone, so that another name would
+    /// do.
+    pub(super) fn is_taken(&self) -> bool {
+        match self {
+            Self::Refused(FileError::Io { error, .. }) => error.kind() == ErrorKind::IsADirectory,
+            Self::Refused(
+                FileError::Link { .. }
+                | FileError::Foreign { .. }
+                | FileError::HardLink { .. }
+                | FileError::Locked { .. }
+                | FileError::Replaced { .. },
+            ) => true,
+            Self::Refused(_) | Self::Io { .. } => false,
+            Self::NoFile { .. } | Self::NoRecording { .. } | Self::IsThere { .. } => true,
+        }
+    }
+}
+
+/// Opens for writing, by nobody else at the same time; what is no recording stays untouched.
+pub(super) fn open(place: &Place, replace: Replace) -> Result<File, OpenError> {
+    let path = || place.path().to_owned();
+    let failed = |error| OpenError::Io { path: path(), error };
+    let mut file = place.open_locked(OFlags::RDWR)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(OpenError::NoFile { path: path() });
+    }
+    if meta.len() == 0 {
+        return Ok(file);
     }
     let mut head = [0; 8];
-    match file.read_exact(&mut head) {
-        Ok(()) if !ctrace_core::record::is_recording(&head) => {
-            bail!("{} is there already and is no recording; remove it first", path.display())
-        }
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            ensure!(
-                file.metadata()?.len() == 0,
-                "{} is there already and is no recording; remove it first",
-                path.display()
-            );
-        }
-        other => other.with_context(cannot)?,
+    let is_recording = match file.read_exact(&mut head) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+        read => read.map_err(failed).map(|()| ctrace_core::record::is_recording(&head))?,
+    };
+    if !is_recording {
+        return Err(OpenError::NoRecording { path: path() });
     }
-    std::io::Seek::rewind(&mut file)?;
+    if replace != Replace::Recordings {
+        return Err(OpenError::IsThere { path: path() });
+    }
+    file.rewind().map_err(failed)?;
     Ok(file)
+}
+
+/// Whether files of an earlier recording would be written over later on, or another ctrace is
+/// writing them.
+pub(super) fn check_later(place: &Place, replace: Replace) -> Result<(), OpenError> {
+    let failed = |error| OpenError::Io { path: place.path().to_owned(), error };
+    for name in place.names().map_err(failed)? {
+        let other = place.sibling(&name);
+        let is_later =
+            later(place.path(), &name) && other.size_of_ours().is_some_and(|size| size > 0);
+        if is_later {
+            open(&other, replace)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is the name of a further file of the recording.
+fn later(path: &Path, name: &OsStr) -> bool {
+    let digits = || {
+        let rest = name.to_str()?.strip_prefix(path.file_stem()?.to_str()?)?.strip_prefix('.')?;
+        rest.split('.').next()?.parse().ok().filter(|number| *number > 0)
+    };
+    digits().is_some_and(|number| numbered(path, number).file_name() == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_further_files_are_known() {
+        let is_later = |path: &str, name: &str| later(Path::new(path), OsStr::new(name));
+        assert!(is_later("/x/trace.ctrace", "trace.1.ctrace"));
+        assert!(is_later("a.b.ctrace", "a.b.17.ctrace"));
+        assert!(is_later("trace", "trace.3"));
+        for name in
+            ["trace.ctrace", "trace.0.ctrace", "trace.01.ctrace", "trace.1.json", "t.1.ctrace"]
+        {
+            assert!(!is_later("trace.ctrace", name), "{name}");
+        }
+    }
 }

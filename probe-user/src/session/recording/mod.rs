@@ -1,22 +1,23 @@
 //! The file that a session records into.
 
 mod files;
+mod progress;
 mod segments;
 #[cfg(test)]
 mod segments_tests;
 
+pub use files::Replace;
 use segments::Segments;
 pub use segments::{Kept, Limit};
 
 use super::behind::{Behind, Gone};
+use crate::files::{Owner, Place};
 use anyhow::{Context, anyhow};
 use ctrace_core::record::{Block, End, Start};
+use progress::Progress;
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 pub struct Recording {
@@ -24,21 +25,34 @@ pub struct Recording {
     /// Until the recording begins.
     segments: Option<Segments>,
     thread: Option<Behind<Segments>>,
-    written: Arc<AtomicU64>,
+    progress: Arc<Progress>,
+    daemon_target: Option<String>,
 }
 
 impl Recording {
-    /// Opens the file, before anything is attached. A file that is there is replaced only if it is a
-    /// recording.
-    pub fn create(path: &Path, limit: Limit) -> anyhow::Result<Self> {
-        let written = Arc::new(AtomicU64::new(0));
-        let segments = Segments::create(path, limit, Arc::clone(&written))?;
-        Ok(Self { path: path.to_owned(), segments: Some(segments), thread: None, written })
+    /// Opens the file, before anything is attached. A file that is there is replaced only if that was
+    /// asked for, and it is a recording.
+    pub fn create(path: &Path, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
+        Self::at(Place::find(path, Owner::Caller)?, limit, replace)
+    }
+
+    /// A new one, of this target of the daemon.
+    pub fn of_daemon(path: &Path, limit: Limit, target: &str) -> anyhow::Result<Self> {
+        let recording = Self::at(Place::find(path, Owner::Ours)?, limit, Replace::Nothing)?;
+        Ok(Self { daemon_target: Some(target.to_owned()), ..recording })
+    }
+
+    fn at(place: Place, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
+        let path = place.path().to_owned();
+        let progress = Arc::new(Progress::default());
+        let segments = Segments::create(place, replace, limit, Arc::clone(&progress))?;
+        Ok(Self { path, segments: Some(segments), thread: None, progress, daemon_target: None })
     }
 
     /// Calls count from now on.
     pub fn begin(&mut self, start: Start) -> anyhow::Result<()> {
         let mut segments = self.segments.take().context("the recording has begun already")?;
+        let start = Start { daemon_target: self.daemon_target.clone(), ..start };
         let open = move || segments.begin(start).map(|()| segments);
         let write = |segments: &mut Segments, block| segments.write(block).map(|()| true);
         self.thread = Some(Behind::start("writer", open, write)?);
@@ -73,6 +87,11 @@ impl Recording {
 
     /// Bytes on disk.
     pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.progress.written()
+    }
+
+    /// What is to be said of the writing, since the last time.
+    pub fn take_remarks(&self) -> Vec<String> {
+        self.progress.take_remarks()
     }
 }

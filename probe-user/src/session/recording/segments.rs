@@ -1,18 +1,13 @@
 //! One file after the other, or one that keeps the newest calls only.
 
-use super::files::{numbered, open};
-use anyhow::Context;
+use super::files::{Replace, check_later, numbered, open};
+use super::progress::Progress;
+use crate::files::{FileId, Place};
+use anyhow::{Context, bail};
 use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
 use ctrace_core::units::Nanos;
-use std::{
-    fs::File,
-    io::{BufWriter, ErrorKind},
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use rustix::fs::OFlags;
+use std::{fs::File, io::BufWriter, path::PathBuf, sync::Arc};
 
 /// What a recording may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +25,19 @@ const ENDING: u64 = 4 << 10;
 /// Left for chunks without calls, so that the last one, which often is, begins no file.
 const WITHOUT_CALLS: u64 = 4 << 10;
 
+/// Names in a row that others have taken.
+const MOST_TAKEN: u32 = 1_000;
+
 const NOT_BEGUN: &str = "the recording has not begun";
 
 /// The file in the making, and those before it.
 pub(super) struct Segments {
-    path: PathBuf,
+    place: Place,
+    replace: Replace,
     limit: Limit,
     writer: Option<Writer<BufWriter<File>>>,
-    file: Option<File>,
+    /// The file in the making, to be read.
+    file: File,
     /// Names and paths that the next chunk needs: they go where it goes.
     pending: Vec<Framed>,
     /// Whether the file in the making has chunks.
@@ -47,11 +47,19 @@ pub(super) struct Segments {
     definitions: Definitions,
     /// Number of the file in the making.
     number: u32,
-    /// Files that are done and kept: their bytes, and where their last chunks end.
-    done: Vec<(u64, Nanos)>,
+    /// Files that are done and kept.
+    done: Vec<Done>,
     /// Where the calls that are kept begin, if older ones were dropped.
     newest_from: Option<Nanos>,
-    written: Arc<AtomicU64>,
+    progress: Arc<Progress>,
+}
+
+struct Done {
+    number: u32,
+    id: FileId,
+    bytes: u64,
+    /// Where its last chunk ends.
+    until: Nanos,
 }
 
 /// What there is of a recording in the end.
@@ -66,16 +74,21 @@ pub struct Kept {
 
 impl Segments {
     pub(super) fn create(
-        path: &Path,
+        place: Place,
+        replace: Replace,
         limit: Limit,
-        written: Arc<AtomicU64>,
+        progress: Arc<Progress>,
     ) -> anyhow::Result<Self> {
-        let file = open(path)?;
+        let file = open(&place, replace)?;
+        if matches!(limit, Limit::Rotate { .. }) {
+            check_later(&place, replace)?;
+        }
         Ok(Self {
-            path: path.to_owned(),
+            place,
+            replace,
             limit,
             writer: None,
-            file: Some(file),
+            file,
             pending: Vec::new(),
             has_chunks: false,
             start: Start::default(),
@@ -83,14 +96,14 @@ impl Segments {
             number: 0,
             done: Vec::new(),
             newest_from: None,
-            written,
+            progress,
         })
     }
 
     pub(super) fn begin(&mut self, start: Start) -> anyhow::Result<()> {
         self.start = start;
-        let file = self.file.take().context("the recording has begun already")?;
-        file.set_len(0)?;
+        self.file.set_len(0)?;
+        let file = self.file.try_clone()?;
         self.writer = Some(Writer::new(BufWriter::new(file), &self.start)?);
         Ok(())
     }
@@ -132,25 +145,27 @@ impl Segments {
 
     fn count(&self) {
         let here = self.writer.as_ref().map_or(0, Writer::written);
-        self.written.store(self.bytes_done() + here, Ordering::Relaxed);
+        self.progress.have_written(self.bytes_done() + here);
     }
 
     fn bytes_done(&self) -> u64 {
-        self.done.iter().map(|(bytes, _)| bytes).sum()
+        self.done.iter().map(|done| done.bytes).sum()
     }
 
     /// Ends the file and begins the next.
     fn rotate(&mut self, keep: Option<u32>) -> anyhow::Result<()> {
+        let (number, next, file) = self.open_next()?;
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let (size, from) = (writer.written(), writer.last_time());
-        self.number += 1;
-        let path = numbered(&self.path, self.number);
-        let goes_on = format!("the recording goes on in {}", path.display());
+        let goes_on = format!("the recording goes on in {}", next.path().display());
         let target = self.start.target.clone();
         let end = End { end_ns: from, target, notes: vec![goes_on], ..End::default() };
         writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
-        self.done.push((size, from));
-        let file = open(&path).and_then(|file| Ok((file.set_len(0)?, file).1))?;
+        let (done, id) = (std::mem::replace(&mut self.number, number), FileId::of(&self.file)?);
+        self.done.push(Done { number: done, id, bytes: size, until: from });
+        self.file = file;
+        self.file.set_len(0)?;
+        let file = self.file.try_clone()?;
         let start = Start { start_ns: from, ..self.start.clone() };
         let mut writer = Writer::new(BufWriter::new(file), &start)?;
         self.definitions.forget_threads_before(from);
@@ -161,11 +176,43 @@ impl Segments {
         self.writer = Some(writer);
         let keep = keep.map_or(usize::MAX, |keep| keep as usize);
         while self.done.len() >= keep {
-            let oldest = self.number - self.done.len() as u32;
-            remove(&numbered(&self.path, oldest))?;
-            self.newest_from = Some(self.done.remove(0).1);
+            let Done { number, id, until, .. } = self.done.remove(0);
+            remove(&self.numbered(number), id)?;
+            self.newest_from = Some(until);
         }
         Ok(())
+    }
+
+    /// The first further file that is not taken: where others can write, they can have put something
+    /// under its name, which is no reason to end.
+    fn open_next(&self) -> anyhow::Result<(u32, Place, File)> {
+        let mut refusal = None;
+        for number in (self.number + 1..).take(MOST_TAKEN as usize) {
+            let place = self.numbered(number);
+            match open(&place, self.replace) {
+                Ok(file) => {
+                    if let Some(refusal) = refusal {
+                        let name = place.path().display();
+                        self.progress.remark(format!("{refusal}; the recording goes on in {name}"));
+                    }
+                    return Ok((number, place, file));
+                }
+                Err(error) if error.is_taken() => refusal = refusal.or(Some(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match refusal {
+            Some(refusal) => bail!("{refusal}; and so with all further names"),
+            None => bail!("there are no further numbers"),
+        }
+    }
+
+    fn numbered(&self, number: u32) -> Place {
+        let path = numbered(self.place.path(), number);
+        match path.file_name() {
+            Some(name) if number > 0 => self.place.sibling(name),
+            _ => self.place.clone(),
+        }
     }
 
     /// Replaces the file by one with its newest calls that takes no more than this, if names and paths
@@ -175,22 +222,19 @@ impl Segments {
         let room = most.saturating_sub(self.size_without_calls()?);
         let kept = writer.newest_chunks(room.div_ceil(2), room);
         let from = kept.first().map_or(writer.last_time(), |chunk| chunk.from);
-        let old = File::open(&self.path)?;
-        let mut path = self.path.clone().into_os_string();
-        path.push(".part");
-        let path = PathBuf::from(path);
-        let new =
-            File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let new = self.place.temporary(OFlags::RDWR)?;
+        let file = new.file()?;
         let start = Start { start_ns: from, ..self.start.clone() };
-        let mut newer = Writer::new(BufWriter::new(new), &start)?;
+        let mut newer = Writer::new(BufWriter::new(file.try_clone()?), &start)?;
         self.definitions.forget_threads_before(from);
         self.definitions.write(&mut newer)?;
         self.pending.clear();
         for chunk in &kept {
-            newer.add(Framed::read(&old, chunk)?)?;
+            newer.add(Framed::read(&self.file, chunk)?)?;
         }
         newer.flush()?;
-        std::fs::rename(&path, &self.path)?;
+        new.persist(&self.place, FileId::of(&self.file)?)?;
+        self.file = file;
         if kept.len() < writer.chunks() {
             self.newest_from = Some(from);
         }
@@ -216,19 +260,17 @@ impl Segments {
         }
         let file = writer.finish(&end)?.into_inner().map_err(|error| error.into_error())?;
         let bytes = self.bytes_done() + file.metadata()?.len();
-        self.written.store(bytes, Ordering::Relaxed);
-        let oldest = self.number - self.done.len() as u32;
-        let files = (oldest..=self.number).map(|number| numbered(&self.path, number)).collect();
+        self.progress.have_written(bytes);
+        let numbers = self.done.iter().map(|done| done.number).chain([self.number]);
+        let files = numbers.map(|number| self.numbered(number).path().to_owned()).collect();
         Ok(Kept { bytes, files, newest_from: self.newest_from })
     }
 }
 
-/// Somebody else may have moved it away.
-fn remove(path: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
+/// Somebody else may have moved it away, and put another there.
+fn remove(place: &Place, id: FileId) -> anyhow::Result<()> {
+    if place.id() != Some(id) {
+        return Ok(());
     }
+    place.remove().with_context(|| format!("cannot remove {}", place.path().display()))
 }

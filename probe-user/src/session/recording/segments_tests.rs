@@ -1,13 +1,17 @@
 //! How large the files of a recording become.
 
+use super::files::Replace;
+use super::progress::Progress;
 use super::segments::{Kept, Limit, Segments};
+use crate::files::{Owner, Place};
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::record::{CHUNK_CALLS, End, Recording, Start};
+use ctrace_core::record::{CHUNK_CALLS, End, Recording, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
 /// Of a chunk: far more than others would have, so that files are full soon.
@@ -35,23 +39,27 @@ fn noise(random: &mut u64, length: usize) -> String {
 /// A recording in the making.
 struct Making {
     segments: Segments,
+    progress: Arc<Progress>,
     engine: Engine,
     random: u64,
     end: u64,
 }
 
 fn started(path: &Path, limit: Limit) -> Making {
-    let mut segments = Segments::create(path, limit, Default::default()).expect("a file");
+    let place = Place::find(path, Owner::Ours).expect("a place");
+    let progress = Arc::new(Progress::default());
+    let mut segments =
+        Segments::create(place, Replace::Nothing, limit, Arc::clone(&progress)).expect("a file");
     segments.begin(Start::default()).expect("written");
     let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
     engine.begin(Nanos(0));
-    Making { segments, engine, random: 1, end: 0 }
+    Making { segments, progress, engine, random: 1, end: 0 }
 }
 
 impl Making {
     /// Adds chunks with so many calls, each of another duration, and a new function before each.
     fn chunks(&mut self, chunks: &[u64]) {
-        let Self { segments, engine, random, end } = self;
+        let Self { segments, engine, random, end, .. } = self;
         for calls in chunks {
             // The name in the last chunk is long, to take more room than a chunk with some calls.
             let number = *end / STEP;
@@ -166,4 +174,34 @@ fn a_file_that_was_moved_away_is_removed() {
     let kept = segments.finish();
     let names: Vec<_> = kept.files.iter().filter_map(|file| file.file_name()).collect();
     assert_eq!(names, ["trace.1.ctrace", "trace.2.ctrace"]);
+}
+
+#[test]
+fn names_that_are_taken_are_stepped_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let first = path("trace.ctrace");
+    let mut making = started(&first, Limit::Rotate { at: MIB, keep: Some(2) });
+    // They come after the start, where such files are refused.
+    std::fs::write(path("trace.1.ctrace"), "mine").expect("written");
+    std::os::unix::fs::symlink("/etc/passwd", path("trace.2.ctrace")).expect("made");
+    std::fs::create_dir(path("trace.3.ctrace")).expect("made");
+    let other = Writer::new(Vec::new(), &Start::default()).expect("a recording").into_inner();
+    std::fs::write(path("trace.5.ctrace"), other).expect("written");
+    making.chunks(&[SOME; 4]);
+    let remarks = making.progress.take_remarks();
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert!(remarks[0].contains("trace.1.ctrace is there already"), "{remarks:?}");
+    assert!(remarks[0].ends_with("trace.4.ctrace"), "{remarks:?}");
+    making.chunks(&[SOME; 6]);
+    let kept = making.finish();
+    let names: Vec<_> = kept.files.iter().filter_map(|file| file.file_name()).collect();
+    assert_eq!(names, ["trace.6.ctrace", "trace.7.ctrace"]);
+    assert!(
+        kept.files.iter().all(|file| Recording::open(File::open(file).expect("there")).is_ok())
+    );
+    assert!(!first.exists() && !path("trace.4.ctrace").exists(), "the oldest went");
+    assert_eq!(std::fs::read_to_string(path("trace.1.ctrace")).expect("text"), "mine");
+    assert!(path("trace.2.ctrace").is_symlink() && path("trace.3.ctrace").is_dir());
+    assert!(path("trace.5.ctrace").exists(), "it was nobody's of ours");
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Tracer,
-    budgeted::{Budgeted, Now, Phase, Window},
+    budgeted::{Budgeted, Now, Phase, RETRY, Window},
 };
 use crate::{
     bpf::{self, BpfError, LinkKind},
@@ -22,6 +22,15 @@ use ctrace_core::{
     units::{FuncId, Nanos},
 };
 use std::collections::HashSet;
+
+/// What became of a group that was to be armed.
+#[derive(PartialEq, Eq)]
+enum Armed {
+    Yes,
+    /// The kernel has not let go of its last links yet.
+    StillHeld,
+    Failed,
+}
 
 impl Tracer {
     /// Attaches an object's functions group by group.
@@ -80,6 +89,9 @@ impl Tracer {
             Phase::Settling { at, .. } if self.settled < *at => {}
             Phase::Settling { .. } => self.settle(budgeted),
             Phase::Armed { until, .. } if now >= *until => self.disarm(budgeted, Vec::new()),
+            Phase::Waiting if !budgeted.returning.is_empty() && now >= budgeted.retry => {
+                self.bring_back(budgeted);
+            }
             Phase::Waiting if budgeted.control.window().is_some_and(|next| next.begins <= now) => {
                 self.open_window(budgeted);
             }
@@ -122,7 +134,8 @@ impl Tracer {
     fn open_window(&mut self, budgeted: &mut Budgeted) {
         let Some(window) = budgeted.control.window() else { return };
         let mut armed = window.groups.clone();
-        armed.retain(|group| self.arm_group(&mut budgeted.groups[*group]));
+        budgeted.returning.retain(|group| !armed.contains(group));
+        armed.retain(|group| self.arm_group(&mut budgeted.groups[*group]) == Armed::Yes);
         let Now { spent, time, .. } = self.known(bpf::now());
         let until = time.at.saturating_add(window.length);
         let window = Window { since: time, spent, groups: armed };
@@ -137,20 +150,37 @@ impl Tracer {
         Now { events, spent, time: Time { at, own } }
     }
 
-    fn arm_group(&mut self, group: &mut Group) -> bool {
-        let armed = group.arm(&self.parts.kernel, self.parts.links);
-        armed.unwrap_or_else(|error| {
-            self.note(format!(
-                "{} functions are not traced any more: {error}",
-                group.functions.len()
-            ));
-            false
-        })
+    fn arm_group(&mut self, group: &mut Group) -> Armed {
+        match group.arm(&self.parts.kernel, self.parts.links) {
+            Ok(true) => Armed::Yes,
+            Ok(false) => Armed::StillHeld,
+            Err(error) => {
+                let functions = group.functions.len();
+                self.note(format!("{functions} functions are not traced any more: {error}"));
+                Armed::Failed
+            }
+        }
+    }
+
+    /// Arms the groups that are calm again and that the kernel has let go of meanwhile.
+    fn bring_back(&mut self, budgeted: &mut Budgeted) {
+        for group in std::mem::take(&mut budgeted.returning) {
+            let before = self.known(bpf::now()).time;
+            match self.arm_group(&mut budgeted.groups[group]) {
+                Armed::Yes => {
+                    budgeted.books.in_windows(group, before);
+                    budgeted.control.take_out_of_windows(group);
+                }
+                Armed::StillHeld => budgeted.returning.push(group),
+                Armed::Failed => {}
+            }
+        }
+        budgeted.retry = bpf::now().saturating_add(RETRY);
     }
 
     /// All events from before groups were disarmed have been seen.
     fn settle(&mut self, budgeted: &mut Budgeted) {
-        let Budgeted { control, books, groups, phase, .. } = budgeted;
+        let Budgeted { control, books, groups, phase, returning, retry, .. } = budgeted;
         let Phase::Settling { at, cpu, window, shed } = std::mem::replace(phase, Phase::Waiting)
         else {
             return;
@@ -176,9 +206,14 @@ impl Tracer {
         for group in control.window_over(at.at, armed.at, &costs) {
             let now = self.known(bpf::now()).time;
             books.in_windows(group, now);
-            if !self.arm_group(&mut groups[group]) {
-                // Still being taken away, after all.
+            let armed = self.arm_group(&mut groups[group]);
+            if armed != Armed::Yes {
                 control.put_in_windows(group);
+            }
+            // On a busy machine the kernel holds its links for longer than its events take.
+            if armed == Armed::StillHeld {
+                returning.push(group);
+                *retry = bpf::now().saturating_add(RETRY);
             }
         }
     }

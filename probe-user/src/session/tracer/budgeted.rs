@@ -12,7 +12,14 @@ pub(super) struct Budgeted {
     pub(super) books: Books,
     pub(super) groups: Vec<Group>,
     pub(super) phase: Phase,
+    /// Groups that are calm again, but that the kernel has not let go of yet.
+    pub(super) returning: Vec<usize>,
+    /// When they are tried again.
+    pub(super) retry: Nanos,
 }
+
+/// From one try to arm a group that the kernel still holds to the next.
+pub(super) const RETRY: Nanos = Nanos::from_millis(100);
 
 pub(super) enum Phase {
     /// For the next window, if there is to be one.
@@ -57,7 +64,8 @@ impl Now<'_> {
 impl Budgeted {
     pub(super) fn new(percent: f64) -> Self {
         let (control, books, groups) = (Budget::new(percent), Books::default(), Vec::new());
-        Self { percent, control, books, groups, phase: Phase::Waiting }
+        let (phase, returning) = (Phase::Waiting, Vec::new());
+        Self { percent, control, books, groups, phase, returning, retry: Nanos::ZERO }
     }
 
     pub(super) fn begin(&mut self, at: Nanos, cpu: Nanos) {
@@ -76,7 +84,11 @@ impl Budgeted {
     /// When something is to be done that no event tells.
     pub(super) fn due(&self) -> Option<Nanos> {
         match &self.phase {
-            Phase::Waiting => self.control.window().map(|window| window.begins),
+            Phase::Waiting => {
+                let window = self.control.window().map(|window| window.begins);
+                let retry = (!self.returning.is_empty()).then_some(self.retry);
+                window.into_iter().chain(retry).min()
+            }
             Phase::Armed { until, .. } => Some(*until),
             Phase::Settling { .. } => None,
         }

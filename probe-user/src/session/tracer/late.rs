@@ -8,13 +8,22 @@ use crate::{
         launch,
         plan::{Planned, identity},
     },
-    target::{launch::resolve, maps::MappedObject, process::Process},
+    target::{
+        launch::libraries_of,
+        maps::MappedObject,
+        process::{AtStart, Process},
+    },
+    ui::units::counted,
 };
 use ctrace_common::Kind;
 use ctrace_core::{
     decode::{Decoded, decode},
-    units::Pid,
+    units::{Nanos, Pid},
 };
+use std::{thread::sleep, time::Duration};
+
+/// By then a process that the kernel has told to stop has stopped, and nobody else has continued it yet.
+const STOP_IS_COMPLETE: Nanos = Nanos(1_000_000_000);
 
 /// Whether calls can have come before the probes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,15 +38,58 @@ impl Tracer {
     /// A process that was stopped at the start of a new program goes on once that has its probes.
     pub(super) fn release_if_held(&mut self, record: &[u8]) {
         let Ok(Decoded::Control(control)) = decode(record) else { return };
-        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) || control.arg1 != 1 {
+        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) {
             return;
         }
-        self.release(Pid(control.record.pid));
+        let (pid, time) = (Pid(control.record.pid), Nanos(control.record.ts_ns));
+        if control.arg1 == 1 && self.found_held.take_if(|found| time < *found).is_some() {
+            return;
+        }
+        let is_held = || {
+            // While this process was stopped, the guard may have continued the command; while it waited for
+            // its output, the releaser.
+            bpf::now().since(time) < STOP_IS_COMPLETE
+                || time < self.released
+                || Process::is_held_at_start(pid.0)
+        };
+        if control.arg1 == 1 && is_held() {
+            self.release(pid, time);
+        } else if self.parts.launched && pid == self.parts.pid && time < self.held_until {
+            // The first one of all has its probes by then.
+            self.unheld = Some(self.unheld.map_or(0, |count| count + 1));
+        }
     }
 
-    pub(super) fn release(&mut self, pid: Pid) {
-        if !self.finishing {
+    /// What is to be said of programs that the command began without being held.
+    pub(super) fn unheld_note(&self) -> Option<String> {
+        let count = self.unheld.filter(|count| *count > 0)?;
+        let programs = counted(count, "program", "programs");
+        Some(format!(
+            "the command was not held at the start of {programs} that it executed, because ctrace was \
+             not running then, waited for its output, or another process continued it (SIGCONT): their first \
+             calls may not be counted, unless they were traced already"
+        ))
+    }
+
+    /// A look has found the process held: its record is still to come, or lost.
+    pub(super) fn release_found(&mut self, pid: Pid) {
+        let now = bpf::now();
+        self.release(pid, now);
+        self.found_held = Some(now);
+    }
+
+    /// Since `time` the process stops, or has stopped.
+    fn release(&mut self, pid: Pid, time: Nanos) {
+        self.released = bpf::now();
+        let has_left = if self.finishing {
+            // Nothing is armed any more. What is still to stop is no loss.
+            Process::at_start(pid.0) == AtStart::Left
+        } else {
             self.arm_new_program(pid);
+            has_left_its_start(pid, time)
+        };
+        if has_left {
+            self.unheld = Some(self.unheld.unwrap_or(0) + 1);
         }
         if let Err(error) = launch::go_on(pid) {
             self.note(format!("process {} could not be continued: {error}", pid.0));
@@ -93,9 +145,7 @@ impl Tracer {
     /// The same before the first instruction: the loader has not mapped the libraries yet.
     fn arm_new_program(&mut self, pid: Pid) {
         let Some((process, mut objects)) = self.mapped(pid) else { return };
-        if let Ok(launch) = resolve(process.exe().as_os_str()) {
-            objects.extend(launch.objects.into_iter().filter(|object| !object.is_main));
-        }
+        objects.extend(libraries_of(&process));
         self.arm_new(pid, objects, Arrival::Held);
     }
 
@@ -175,6 +225,18 @@ impl Tracer {
              loaded that their return probes would have made crash (--returns ret-sites avoids it)",
             bpf::now().since(self.start).0 as f64 / 1e9,
         ));
+    }
+}
+
+/// Whether somebody else has continued a process that was to be held. Its stop may take a moment.
+fn has_left_its_start(pid: Pid, time: Nanos) -> bool {
+    loop {
+        match Process::at_start(pid.0) {
+            AtStart::Held => return false,
+            AtStart::Left => return true,
+            AtStart::Runs if bpf::now().since(time) >= STOP_IS_COMPLETE => return true,
+            AtStart::Runs => sleep(Duration::from_millis(1)),
+        }
     }
 }
 

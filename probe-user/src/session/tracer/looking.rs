@@ -23,7 +23,7 @@ impl Tracer {
         self.looks += 1;
         if self.parts.launched && Process::is_held_at_start(self.parts.pid.0) {
             // The record that tells it is still on its way, or was lost.
-            self.release(self.parts.pid);
+            self.release_found(self.parts.pid);
         }
         if self.looks.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
             self.arm_new_objects(self.parts.pid);

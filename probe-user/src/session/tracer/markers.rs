@@ -6,9 +6,10 @@
 use super::Tracer;
 use crate::{
     bpf::{self, BpfError, Role, Site},
+    patience::{self, GivenUp},
     session::{
         arm::attach_some,
-        buffers::OwnedBuffer,
+        buffers::{OwnedBuffer, Unread},
         markers::{MarkerPlan, chosen, switches},
         memory::{Memory, walk},
         plan::{Identity, ObjectPlan, identity},
@@ -17,10 +18,13 @@ use crate::{
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
-    marker::{BufferId, MarkerObject, MarkerRuntime, ObjectId},
+    marker::{BUFFER_LEN, BufferId, Header, MarkerObject, MarkerRuntime, ObjectId},
     units::{FuncId, Pid, Tid},
 };
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// An object with scopes or a runtime that is armed.
 pub(super) struct ArmedMarkers {
@@ -96,32 +100,36 @@ impl Tracer {
 
     /// Buffers that a process has already. What is in them is of somebody else's tracing.
     pub(super) fn adopt_buffers(&mut self, pid: Pid, mapped: &[MappedObject]) {
-        let lists = self.markers.iter().any(|armed| !armed.lists.is_empty());
-        let Some(memory) = lists.then(|| Memory::open(pid)).and_then(Result::ok) else { return };
+        let heads = self.list_heads(mapped);
+        if heads.is_empty() {
+            return;
+        }
+        // Memory that is swapped out can take longer than it is waited for, once.
+        let heads = Arc::new(heads);
+        let lists = || {
+            let heads = Arc::clone(&heads);
+            patience::within(pid, move || lists_of(pid, &heads))
+        };
+        let Ok(found) = lists().or_else(|GivenUp| lists()) else {
+            return self.leave_unread(pid, Unread::Stuck);
+        };
         let own_ids: HashMap<u32, Tid> = Process::thread_ids_inside(pid.0)
             .into_iter()
             .map(|(inside, tid)| (inside, Tid(tid)))
             .collect();
         let now = bpf::now();
         let mut by_thread: HashMap<(Tid, u32), Vec<u64>> = HashMap::new();
-        for armed in &self.markers {
-            let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
-            for bias in objects.flat_map(|object| armed.code.biases(object)) {
-                for list in &armed.lists {
-                    walk(&memory, list.wrapping_add(bias), |address, bytes, header| {
-                        let id = BufferId { pid, address };
-                        if !self.adopted_before.insert(id) {
-                            return;
-                        }
-                        self.parts.engine.markers().adopt(id, &bytes, now);
-                        if let Some(&tid) = own_ids.get(&header.tid) {
-                            by_thread.entry((tid, header.tid)).or_default().push(address);
-                            // The reader ends with the session, and then nobody needs it.
-                            let owned = OwnedBuffer { id, tid, inside: header.tid };
-                            let _ = self.adopt.send(owned);
-                        }
-                    });
-                }
+        for (address, bytes, header) in found {
+            let id = BufferId { pid, address };
+            if !self.adopted_before.insert(id) {
+                continue;
+            }
+            self.parts.engine.markers().adopt(id, &bytes, now);
+            if let Some(&tid) = own_ids.get(&header.tid) {
+                by_thread.entry((tid, header.tid)).or_default().push(address);
+                // The reader ends with the session, and then nobody needs it.
+                let owned = OwnedBuffer { id, tid, inside: header.tid };
+                let _ = self.adopt.send(owned);
             }
         }
         for ((tid, inside), addresses) in by_thread {
@@ -130,4 +138,54 @@ impl Tracer {
             }
         }
     }
+
+    /// Addresses of the words that lead to the first buffers of a process.
+    fn list_heads(&self, mapped: &[MappedObject]) -> Vec<u64> {
+        let heads = self.markers.iter().flat_map(|armed| {
+            let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
+            let biases = objects.flat_map(|object| armed.code.biases(object));
+            biases.flat_map(|bias| armed.lists.iter().map(move |list| list.wrapping_add(bias)))
+        });
+        heads.take(MOST_LISTS).collect()
+    }
+
+    /// What a process has in its marker buffers is not all read, from now on or for a while.
+    pub(super) fn leave_unread(&mut self, pid: Pid, why: Unread) {
+        let is_new = why != Unread::Stuck || self.stuck.insert(pid);
+        if !is_new {
+            return;
+        }
+        self.parts.engine.markers().leave_unread();
+        self.note(match why {
+            Unread::Stuck => format!(
+                "the memory of process {} did not answer within {} s, twice in a row, so its marker \
+                 buffers were not looked into until it did: what its threads marked meanwhile came \
+                 with full buffers only, and how many events are missing is not known",
+                pid.0,
+                patience::LIMIT.as_secs(),
+            ),
+            Unread::TooMany => format!(
+                "process {} names more marker buffers than it can have threads: not all of them are \
+                 looked into, and how many events are missing is not known",
+                pid.0,
+            ),
+        });
+    }
+}
+
+/// Copies of a runtime whose buffers are looked for; a process may map an object as often as it likes.
+const MOST_LISTS: usize = 4_096;
+
+type Found = (u64, Box<[u8; BUFFER_LEN]>, Header);
+
+/// The buffers in the lists that begin there.
+fn lists_of(pid: Pid, heads: &[u64]) -> Vec<Found> {
+    let Ok(memory) = Memory::open(pid) else { return Vec::new() };
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    for head in heads {
+        walk(&memory, *head, &mut seen, |address, bytes, header| {
+            found.push((address, bytes, header));
+        });
+    }
+    found
 }

@@ -3,7 +3,7 @@
 use super::Tracer;
 use crate::{
     session::{output::Output, recording::Kept, spill::stopped_early},
-    ui,
+    ui, writing,
 };
 use ctrace_core::{
     function::qualified,
@@ -44,6 +44,7 @@ impl Tracer {
             arguments: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
+            daemon_target: None,
         }
     }
 
@@ -56,10 +57,18 @@ impl Tracer {
         self.write_blocks()
     }
 
+    /// A disk may be slow.
     fn write_blocks(&mut self) -> anyhow::Result<bool> {
+        writing::during(|| self.write_blocks_now())
+    }
+
+    fn write_blocks_now(&mut self) -> anyhow::Result<bool> {
         let blocks = self.parts.engine.take_blocks();
         match &mut self.parts.output {
-            Output::Recording(recording) => recording.write(blocks)?,
+            Output::Recording(recording) => {
+                recording.write(blocks)?;
+                recording.take_remarks().iter().for_each(|remark| self.warn(remark));
+            }
             Output::Live(_) => self.keep(blocks),
             Output::Reports(reports) => {
                 if let Some(spill) = &mut reports.spill
@@ -98,7 +107,10 @@ impl Tracer {
         let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
         let target = self.parts.target.clone();
         let unarmed = self.unarmed.ids();
-        let kept = recording.finish(End { end_ns: end, target, notes, unarmed })?;
+        let end_record = End { end_ns: end, target, notes, unarmed };
+        let kept = writing::during(|| recording.finish(end_record))?;
+        let remarks = recording.take_remarks();
+        remarks.iter().for_each(|remark| self.warn(remark));
         let (calls, lost) = (self.parts.engine.counters().calls, self.parts.engine.lost());
         let lost = match lost {
             0 => "nothing lost".to_owned(),

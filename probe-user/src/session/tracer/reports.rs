@@ -4,6 +4,7 @@ use super::Tracer;
 use crate::{
     bpf::Release,
     session::{live::Snapshot, output::Output},
+    ui::units::counted,
 };
 use ctrace_core::{
     engine::ReportMeta,
@@ -11,6 +12,11 @@ use ctrace_core::{
     units::Nanos,
 };
 use std::time::Duration;
+
+/// Dropped batches that are taken note of at a time, as many as a batch of records has of others, and
+/// all that can wait for it.
+const SOME_CUT_OFF: usize = 128;
+const ALL_CUT_OFF: usize = 16_384;
 
 /// To read all marker buffers of a target, more or less.
 const LOOK_TAKES: Duration = Duration::from_millis(50);
@@ -24,7 +30,7 @@ impl Tracer {
         execed.into_iter().for_each(|pid| self.miss(pid));
         self.tell_what_died_with_the_target();
         let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
-        self.count_losses()?;
+        self.count_losses_with(ALL_CUT_OFF)?;
         let lost = self.parts.engine.lost();
         tracing::info!("events: {delivered} delivered, {lost} lost");
         if !self.markers.is_empty() {
@@ -113,6 +119,8 @@ impl Tracer {
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.clone();
         notes.extend(self.unseen_note());
+        notes.extend(self.unheld_note());
+        notes.extend(self.doubts());
         notes.extend(self.cost_of_probes(end));
         notes
     }
@@ -126,6 +134,18 @@ impl Tracer {
             self.costs.of_function(id, events)
         });
         Snapshot { report, spent: spent.collect(), cpu: self.cpu_time() }
+    }
+
+    /// What the target's marker buffers tell that cannot be.
+    fn doubts(&self) -> Option<String> {
+        let counts = self.parts.engine.implausible_counts();
+        (counts > 0).then(|| {
+            format!(
+                "{} in the target's marker buffers cannot be right: how many of its events are \
+                 lost is not known",
+                counted(counts, "count", "counts")
+            )
+        })
     }
 
     /// What the probes took themselves, where that is much: it is in the times of the report.
@@ -146,10 +166,14 @@ impl Tracer {
 
     /// What the kernel has counted, and batches of markers that found no room.
     pub(super) fn count_losses(&mut self) -> anyhow::Result<()> {
+        self.count_losses_with(SOME_CUT_OFF)
+    }
+
+    fn count_losses_with(&mut self, cut_off: usize) -> anyhow::Result<()> {
         let lost = self.parts.kernel.lost().read()?;
         self.parts.engine.set_lost_events(lost.events, lost.marks);
         if !self.markers.is_empty() {
-            let dropped = self.parts.kernel.take_cut_off()?;
+            let dropped = self.parts.kernel.take_cut_off(cut_off)?;
             self.parts.engine.markers().set_cut_off(dropped);
         }
         Ok(())

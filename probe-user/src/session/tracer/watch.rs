@@ -61,15 +61,15 @@ impl Tracer {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(
-                    "the probes slow the target by about {percent:.0} %; trace fewer \
+                    "the probes slow the target by {percent:.0} % or more; trace fewer \
                      functions, or stop on a slowdown with --max-slowdown PERCENT"
                 ));
                 Ok(true)
             }
             Verdict::Stop(percent) => {
                 let note = format!(
-                    "tracing stopped early: the probes slowed the target by about {percent:.0} %, \
-                     more than --max-slowdown allows"
+                    "tracing stopped early: the probes slowed the target by {percent:.0} % at \
+                     least, more than --max-slowdown allows"
                 );
                 self.warn(&note);
                 self.note(note);

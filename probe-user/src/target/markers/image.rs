@@ -1,35 +1,62 @@
 //! The memory of an object as far as its file says what is in it, by address.
 
 use super::super::elf::{Layout, Section, Segment};
+use super::super::source::Source;
 use super::flaws::{Flaw, Flaws};
+use std::cell::OnceCell;
 
 /// Longer texts are taken for damage.
 const LONGEST_TEXT: usize = 4096;
 /// Of one section; the kernel has no link for more places.
-const MOST_ENTRIES: usize = 1 << 20;
+pub(super) const MOST_ENTRIES: usize = 1 << 20;
 pub(super) const ENTRY_SIZE: usize = 32;
 
 /// An entry of a marker section and its address.
 pub(super) type Entry = (u64, [u8; ENTRY_SIZE]);
 
 pub(super) struct Image<'a> {
-    bytes: &'a [u8],
+    source: &'a Source,
     /// By address: a file may have thousands, and every field is looked up.
-    segments: Vec<&'a Segment>,
+    segments: Vec<Loaded<'a>>,
+}
+
+/// A segment, with the bytes that it has in the file once one of them is asked for.
+struct Loaded<'a> {
+    segment: &'a Segment,
+    bytes: OnceCell<&'a [u8]>,
 }
 
 impl<'a> Image<'a> {
-    pub(super) fn new(bytes: &'a [u8], layout: &'a Layout) -> Self {
-        let mut segments: Vec<&Segment> =
-            layout.segments.iter().filter(|segment| !segment.addresses.is_empty()).collect();
-        segments.sort_by_key(|segment| segment.addresses.start);
-        Self { bytes, segments }
+    pub(super) fn new(source: &'a Source, layout: &'a Layout) -> Self {
+        let loaded = |segment| Loaded { segment, bytes: OnceCell::new() };
+        let segments = layout.segments.iter().filter(|segment| !segment.addresses.is_empty());
+        let mut segments: Vec<Loaded<'_>> = segments.map(loaded).collect();
+        segments.sort_by_key(|loaded| loaded.segment.addresses.start);
+        Self { source, segments }
+    }
+
+    pub(super) fn source(&self) -> &'a Source {
+        self.source
+    }
+
+    fn loaded(&self, address: u64) -> Option<&Loaded<'a>> {
+        let after = self.segments.partition_point(|it| it.segment.addresses.start <= address);
+        self.segments.get(after.checked_sub(1)?)
+    }
+
+    /// From an address to the end of its segment in the file.
+    fn rest(&self, address: u64) -> Option<&'a [u8]> {
+        let loaded = self.loaded(address)?;
+        let segment = loaded.segment;
+        let bytes = loaded.bytes.get_or_init(|| {
+            self.source.part(segment.offset, segment.file_size).unwrap_or_default()
+        });
+        bytes.get(usize::try_from(address - segment.addresses.start).ok()?..)
     }
 
     /// The segment with all of these bytes, in the file or not.
     pub(super) fn segment(&self, address: u64, size: u64) -> Option<&'a Segment> {
-        let after = self.segments.partition_point(|s| s.addresses.start <= address);
-        let segment = *self.segments.get(after.checked_sub(1)?)?;
+        let segment = self.loaded(address)?.segment;
         (address.checked_add(size)? <= segment.addresses.end).then_some(segment)
     }
 
@@ -42,26 +69,25 @@ impl<'a> Image<'a> {
     }
 
     pub(super) fn bytes<const SIZE: usize>(&self, address: u64) -> Option<[u8; SIZE]> {
-        let start = usize::try_from(self.file_offset(address, SIZE as u64)?).ok()?;
-        self.bytes.get(start..start.checked_add(SIZE)?)?.try_into().ok()
+        self.file_offset(address, SIZE as u64)?;
+        self.rest(address)?.first_chunk().copied()
     }
 
     /// The text that starts at an address, without the zero byte that ends it.
     pub(super) fn text(&self, address: u64) -> Option<&'a [u8]> {
-        let segment = self.segment(address, 1)?;
-        let rest = segment.file_size.checked_sub(address - segment.addresses.start)?;
-        let start = usize::try_from(self.file_offset(address, 1)?).ok()?;
-        let longest = usize::try_from(rest).map_or(LONGEST_TEXT, |rest| rest.min(LONGEST_TEXT));
-        let end = start.saturating_add(longest).min(self.bytes.len());
-        let text = self.bytes.get(start..end)?;
+        self.file_offset(address, 1)?;
+        let rest = self.rest(address)?;
+        let text = &rest[..rest.len().min(LONGEST_TEXT)];
         Some(&text[..memchr::memchr(0, text)?])
     }
 
     /// The entries of all sections of a name. Zeros are what a linker fills gaps with.
     pub(super) fn entries(&self, layout: &Layout, name: &str, flaws: &mut Flaws) -> Vec<Entry> {
         let mut entries = Vec::new();
+        // Looked at in all sections together, also those of zeros.
+        let mut left = MOST_ENTRIES;
         for section in layout.sections.iter().filter(|section| section.name == name) {
-            self.section_entries(section, &mut entries, flaws);
+            self.section_entries(section, &mut entries, &mut left, flaws);
         }
         // Two headers may name the same bytes.
         entries.sort_unstable();
@@ -69,16 +95,23 @@ impl<'a> Image<'a> {
         entries
     }
 
-    fn section_entries(&self, section: &Section, entries: &mut Vec<Entry>, flaws: &mut Flaws) {
+    fn section_entries(
+        &self,
+        section: &Section,
+        entries: &mut Vec<Entry>,
+        left: &mut usize,
+        flaws: &mut Flaws,
+    ) {
         let (mut address, end) = (section.addresses.start, section.addresses.end);
         let is_loaded = self.file_offset(address, 1) == Some(section.offset);
         if address < end && (!is_loaded || !address.is_multiple_of(ENTRY_SIZE as u64)) {
             return flaws.add(Flaw::Section);
         }
         while address < end {
-            if entries.len() == MOST_ENTRIES {
+            if *left == 0 {
                 return flaws.add(Flaw::TooMany);
             }
+            *left -= 1;
             let whole = (end - address >= ENTRY_SIZE as u64).then(|| self.bytes(address));
             let Some(entry) = whole.flatten() else { return flaws.add(Flaw::Section) };
             if entry != [0; ENTRY_SIZE] {

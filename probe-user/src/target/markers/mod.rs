@@ -13,8 +13,10 @@ pub use flaws::{Flaw, Flaws};
 pub use runtimes::MarkerRuntime;
 pub use sites::{MarkerScope, MarkerSite};
 
+use super::budget::TooLarge;
 use super::elf::Layout;
-use image::Image;
+use super::source::Source;
+use image::{ENTRY_SIZE, Image, MOST_ENTRIES};
 use std::ops::Range;
 
 /// What the marker sections of an object say.
@@ -27,6 +29,8 @@ pub struct Markers {
     /// Addresses of the section with the scopes' entries.
     pub section: Range<u64>,
     pub flaws: Flaws,
+    /// There are more than the object's budget allows: then there are none.
+    pub too_large: Option<TooLarge>,
 }
 
 /// Whether an object has markers at all.
@@ -37,16 +41,29 @@ pub(super) fn are_in(layout: &Layout) -> bool {
 /// Reads the sections. `function_around` names the function that the code at an address is of, for
 /// scopes that have no name of their own.
 pub(super) fn read(
-    bytes: &[u8],
+    source: &Source,
     layout: &Layout,
     function_around: impl Fn(u64) -> Option<String>,
 ) -> Markers {
-    let image = Image::new(bytes, layout);
-    let mut flaws = Flaws::default();
-    let scopes = sites::read(&image, layout, function_around, &mut flaws);
-    let runtimes = runtimes::read(&image, layout, &mut flaws);
-    let section = layout.section(sites::SECTION).map_or(0..0, |section| section.addresses.clone());
-    Markers { scopes, runtimes, section, flaws }
+    let read = || {
+        let image = Image::new(source, layout);
+        let mut flaws = Flaws::default();
+        let scopes = sites::read(&image, layout, function_around, &mut flaws)?;
+        let runtimes = runtimes::read(&image, layout, &mut flaws);
+        let section = layout.section(sites::SECTION);
+        let section = section.map_or(0..0, |section| readable(&section.addresses));
+        Ok(Markers { scopes, runtimes, section, flaws, too_large: None })
+    };
+    let (markers, refused) = source.budget().watch(read);
+    refused
+        .map_or(markers, Err)
+        .unwrap_or_else(|why| Markers { too_large: Some(why), ..Markers::default() })
+}
+
+/// As much of a section as entries are read of: its header may say anything.
+fn readable(section: &Range<u64>) -> Range<u64> {
+    let most = (MOST_ENTRIES * ENTRY_SIZE) as u64;
+    section.start..section.end.min(section.start.saturating_add(most))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `ctrace_sites`: the scopes that can be switched on.
 
+use super::super::budget::TooLarge;
 use super::super::elf::Layout;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
@@ -13,6 +14,8 @@ const NOP: u8 = 0x90;
 
 /// All texts of an object together; entries can name overlapping ones.
 const MOST_TEXT: usize = 64 << 20;
+/// What an entry takes, with the scope that it may be alone in.
+const ENTRY: u64 = 256;
 
 /// All places of one scope: the compiler may have emitted it several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,11 +69,16 @@ pub(super) fn read(
     layout: &Layout,
     function_around: impl Fn(u64) -> Option<String>,
     flaws: &mut Flaws,
-) -> Vec<MarkerScope> {
+) -> Result<Vec<MarkerScope>, TooLarge> {
+    let budget = image.source().budget();
+    let mut ticker = budget.ticker();
     let mut reader = Reader { image, texts: HashMap::new(), text_left: MOST_TEXT };
     let mut scopes: BTreeMap<Identity, Vec<MarkerSite>> = BTreeMap::new();
     let mut semaphores: HashMap<u64, u64> = HashMap::new();
-    for entry in image.entries(layout, SECTION, flaws) {
+    let entries = image.entries(layout, SECTION, flaws);
+    budget.charge(entries.len() as u64 * ENTRY)?;
+    for entry in entries {
+        ticker.tick()?;
         match reader.scope(&entry, &function_around) {
             // The kernel has one counter for each place.
             Ok((_, site))
@@ -86,16 +94,16 @@ pub(super) fn read(
         let Identity { group, name, file, line, is_whole_function } = identity;
         MarkerScope { name, group, file, line, is_whole_function, sites }
     };
-    scopes.into_iter().map(scope).collect()
+    Ok(scopes.into_iter().map(scope).collect())
 }
 
-struct Reader<'a> {
-    image: &'a Image<'a>,
+struct Reader<'image, 'data> {
+    image: &'image Image<'data>,
     texts: HashMap<u64, Arc<str>>,
     text_left: usize,
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn scope(
         &mut self,
         entry: &Entry,
@@ -114,9 +122,15 @@ impl Reader<'_> {
         let semaphore = self.semaphore(target(entry, 20))?;
         let point = self.point(target(entry, 24))?;
         let code = target(entry, 28);
-        let name = name
-            .or_else(|| code.and_then(function_around).map(Into::into))
-            .unwrap_or_else(|| place_name(file.as_deref(), line, *address).into());
+        let name = match name {
+            Some(name) => name,
+            None => {
+                let around = code.and_then(function_around);
+                let name = around.unwrap_or_else(|| place_name(file.as_deref(), line, *address));
+                self.take(name.len())?;
+                name.into()
+            }
+        };
         let is_whole_function = fields[1] & WHOLE_FUNCTION != 0;
         let site = MarkerSite { address: *address, semaphore, point, code };
         Ok((Identity { group, name, file, line, is_whole_function }, site))
@@ -131,10 +145,15 @@ impl Reader<'_> {
         if text.is_empty() {
             return Ok(None);
         }
-        self.text_left = self.text_left.checked_sub(text.len()).ok_or(Flaw::TooMany)?;
+        self.take(text.len())?;
         let text: Arc<str> = String::from_utf8_lossy(text).into();
         self.texts.insert(address, Arc::clone(&text));
         Ok(Some(text))
+    }
+
+    fn take(&mut self, text: usize) -> Result<(), Flaw> {
+        self.text_left = self.text_left.checked_sub(text).ok_or(Flaw::TooMany)?;
+        Ok(())
     }
 
     /// The kernel counts up there.

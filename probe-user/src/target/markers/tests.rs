@@ -114,6 +114,10 @@ fn programs_without_markers_have_none() {
     assert_eq!(*built.object().markers(), Markers::default());
 }
 
+fn source(bytes: &[u8]) -> Source {
+    Source::of_bytes(bytes, super::super::budget::ObjectLimits::DEFAULT)
+}
+
 const SITES: u64 = 0x400;
 const TEXT: u64 = 0x100;
 const POINT: u64 = 0x200;
@@ -176,7 +180,7 @@ fn check(entries: &[[u8; ENTRY_SIZE]], scopes: usize, flaws: &[Flaw]) {
     }
     let size = (entries.len() * ENTRY_SIZE) as u64;
     let layout = layout(vec![section("ctrace_sites", SITES, size)]);
-    let markers = read(&bytes, &layout, |_| None);
+    let markers = read(&source(&bytes), &layout, |_| None);
     let sites: usize = markers.scopes.iter().map(|scope| scope.sites.len()).sum();
     assert_eq!((sites, markers.flaws.total()), (scopes, flaws.len()), "{}", markers.flaws);
     for flaw in flaws {
@@ -217,7 +221,7 @@ fn survives_sections_that_lie() {
     let mut bytes = file();
     bytes[SITES as usize..][..ENTRY_SIZE].copy_from_slice(&entry(SITES, 1, TEXT, SEMAPHORE, POINT));
     let check = |sections: Vec<Section>, scopes: usize, flaw: Option<Flaw>| {
-        let markers = read(&bytes, &layout(sections), |_| None);
+        let markers = read(&source(&bytes), &layout(sections), |_| None);
         assert_eq!(markers.scopes.len(), scopes);
         assert_eq!(markers.flaws.is_empty(), flaw.is_none(), "{}", markers.flaws);
         assert!(flaw.is_none_or(|flaw| markers.flaws.count(flaw) > 0), "{}", markers.flaws);
@@ -251,7 +255,7 @@ fn entries_are_bounded() {
     };
     let sections = vec![section("ctrace_sites", 0, size)];
     let layout = Layout { segments: vec![segment], sections, ..Layout::default() };
-    let markers = read(&bytes, &layout, |_| None);
+    let markers = read(&source(&bytes), &layout, |_| None);
     assert_eq!((markers.flaws.count(Flaw::TooMany), markers.scopes.len()), (1, 0));
 }
 
@@ -281,7 +285,7 @@ proptest::proptest! {
             section(name, start, size),
         ];
         let layout = layout(names.into_iter().flat_map(near).collect());
-        let whole = read(&bytes, &layout, |_| None);
+        let whole = read(&source(&bytes), &layout, |_| None);
         let sites: usize = whole.scopes.iter().map(|scope| scope.sites.len()).sum();
         proptest::prop_assert!(sites <= bytes.len() / ENTRY_SIZE);
         for site in whole.scopes.iter().flat_map(|scope| &scope.sites) {
@@ -289,6 +293,6 @@ proptest::proptest! {
             proptest::prop_assert!((0x1000..0x17ff).contains(&site.semaphore));
         }
         bytes.truncate(cut);
-        read(&bytes, &layout, |_| Some("f".to_owned()));
+        read(&source(&bytes), &layout, |_| Some("f".to_owned()));
     }
 }

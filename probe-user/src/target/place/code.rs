@@ -4,36 +4,43 @@
 //! Everything is read once per object and borrowed from the file's bytes; instructions are decoded
 //! later, one function at a time, so that a large binary costs what is selected in it.
 
+use super::super::budget::{Budget, TooLarge};
+use super::super::elf::{self as target_elf, ElfError, ElfFile};
+use super::super::source::Source;
+use super::super::tables::{self, Table};
 use super::frames::{Frame, FrameTable, Start};
+use super::ranges::Ranges;
 use super::stacks;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use object::elf;
-use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{
-    Architecture, LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind,
-};
+use object::read::elf::ProgramHeader;
+use object::{LittleEndian, Object, ObjectSection, SectionFlags};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 use thiserror::Error;
 
 /// Why an object cannot be looked into at all.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PlaceError {
-    #[error("not a 64-bit ELF file: {0}")]
-    NotElf(String),
-    #[error("not code for x86-64")]
-    Architecture,
+    #[error("it {0}")]
+    NotElf(ElfError),
     #[error("nothing in it is loaded as code")]
     NoCode,
+    #[error("it {0}")]
+    TooLarge(#[from] TooLarge),
 }
 
 /// A loaded piece of the file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Segment<'data> {
     address: u64,
     offset: u64,
-    bytes: &'data [u8],
+    /// In the file.
+    size: u64,
     executable: bool,
+    /// Read when the first of them is asked for.
+    bytes: OnceLock<&'data [u8]>,
 }
 
 /// What a symbol says of the code at its address.
@@ -47,11 +54,12 @@ pub(super) struct Known {
 /// The code of one ELF object.
 #[derive(Debug)]
 pub struct CodeMap<'data> {
+    source: &'data Source,
     segments: Vec<Segment<'data>>,
     /// Sections of code, without the linker's stubs; empty where there are no section headers.
-    text: Vec<Range<u64>>,
-    stubs: Vec<Range<u64>>,
-    got: Vec<Range<u64>>,
+    text: Ranges,
+    stubs: Ranges,
+    got: Ranges,
     frames: FrameTable<'data>,
     symbols: Vec<Known>,
     imports: HashMap<u64, &'data str>,
@@ -62,40 +70,46 @@ pub struct CodeMap<'data> {
 
 impl<'data> CodeMap<'data> {
     /// Reads an ELF file. Broken unwind tables or symbols are taken as far as they go.
-    pub fn parse(data: &'data [u8]) -> Result<Self, PlaceError> {
-        let file = ElfFile64::<LittleEndian, &[u8]>::parse(data)
-            .map_err(|error| PlaceError::NotElf(error.to_string()))?;
-        if file.architecture() != Architecture::X86_64 {
-            return Err(PlaceError::Architecture);
+    pub fn parse(source: &'data Source) -> Result<Self, PlaceError> {
+        let _look = source.budget().look();
+        match source.budget().watch(|| Self::read(source)) {
+            (Ok(_), Some(why)) => Err(why.into()),
+            (map, _) => map,
         }
-        let segments = segments(&file, data);
-        if !segments.iter().any(|segment| segment.executable && !segment.bytes.is_empty()) {
+    }
+
+    fn read(source: &'data Source) -> Result<Self, PlaceError> {
+        let file = target_elf::parse(source).map_err(PlaceError::NotElf)?;
+        let segments = segments(&file, source.length());
+        if !segments.iter().any(|segment| segment.executable && segment.size > 0) {
             return Err(PlaceError::NoCode);
         }
         let sections = Sections::read(&file);
-        let frames = FrameTable::read(&file, &segments_reader(&segments));
+        let frames = FrameTable::read(&file, source, &segments_reader(source, &segments))?;
+        let (all, dynamic) = (Table::all(source, &file), Table::dynamic(source, &file));
         let mut map = Self {
+            source,
             segments,
-            text: sections.text,
-            stubs: sections.stubs,
-            got: sections.got,
+            text: Ranges::new(sections.text),
+            stubs: Ranges::new(sections.stubs),
+            got: Ranges::new(sections.got),
             frames,
             symbols: Vec::new(),
-            imports: imports(&file),
+            imports: imports(&file, dynamic, source.budget())?,
             is_go: sections.is_go,
             has_unwinder: false,
             switches_stacks: false,
         };
-        let names = file.symbols().chain(file.dynamic_symbols());
         let is_static = map.imports.is_empty();
         let (mut has_unwinder, mut switches_stacks) = (false, false);
-        map.learn(names.filter_map(|symbol| {
-            let name = symbol.name().unwrap_or_default();
+        source.budget().charge((all.symbols.len() + dynamic.symbols.len()) as u64 * KNOWN)?;
+        map.learn(all.named().chain(dynamic.named()).filter_map(|(symbol, name)| {
             has_unwinder |= is_unwinder(name);
             // The C library defines these and does not use them.
-            switches_stacks |= (is_static || symbol.is_undefined()) && stacks::is_switch(name);
-            let is_code = symbol.kind() == SymbolKind::Text && symbol.is_definition();
-            is_code.then(|| (symbol.address(), symbol.size(), name))
+            switches_stacks |=
+                (is_static || tables::is_undefined(symbol)) && stacks::is_switch(name);
+            let (address, size, is_code) = tables::facts(symbol);
+            is_code.then_some((address, size, name))
         }));
         // A static program carries its unwinder without importing it, and may have lost its names.
         map.has_unwinder = has_unwinder || (is_static && map.frames.have_landing_pads());
@@ -106,12 +120,24 @@ impl<'data> CodeMap<'data> {
     /// Whether an object switches stacks, by its symbols and by its code. What we cannot read may do
     /// anything: the kernel is content with less.
     #[must_use]
-    pub fn data_switches_stacks(data: &[u8]) -> bool {
-        let Ok(file) = ElfFile64::<LittleEndian, &[u8]>::parse(data) else { return true };
-        let segments = segments(&file, data);
-        let code = segments.iter().filter(|segment| segment.executable);
-        let code: Vec<_> = code.map(|segment| (segment.address, segment.bytes)).collect();
-        stacks::are_switched(&file, &code, || FrameTable::read(&file, &segments_reader(&segments)))
+    pub fn data_switches_stacks(source: &Source) -> bool {
+        let _look = source.budget().look();
+        let look = || {
+            let Ok(file) = target_elf::parse(source) else { return true };
+            let segments = segments(&file, source.length());
+            let code = segments.iter().filter(|segment| segment.executable);
+            let code: Vec<_> =
+                code.map(|it| (it.address, it.offset..it.offset + it.size)).collect();
+            let frames = || FrameTable::read(&file, source, &segments_reader(source, &segments));
+            stacks::are_switched(&file, source, &code, frames).unwrap_or(true)
+        };
+        let (found, refused) = source.budget().watch(look);
+        // What was refused says nothing.
+        refused.is_some() || found
+    }
+
+    pub(super) fn budget(&self) -> &Budget {
+        self.source.budget()
     }
 
     /// Adds function symbols found elsewhere, in a separate debug file for instance.
@@ -154,21 +180,21 @@ impl<'data> CodeMap<'data> {
     #[must_use]
     pub fn bytes(&self, address: u64) -> Option<&'data [u8]> {
         let segment = self.segment(address)?;
-        segment.bytes.get(usize::try_from(address - segment.address).ok()?..)
+        segment.bytes(self.source).get(usize::try_from(address - segment.address).ok()?..)
     }
 
     pub(super) fn is_code(&self, address: u64) -> bool {
         let loaded = self.segment(address).is_some_and(|segment| segment.executable);
-        loaded && (self.text.is_empty() || contains(&self.text, address) || self.is_stub(address))
+        loaded && (self.text.is_empty() || self.text.contain(address) || self.is_stub(address))
     }
 
     /// Whether `address` lies in a procedure linkage table.
     pub(super) fn is_stub(&self, address: u64) -> bool {
-        contains(&self.stubs, address)
+        self.stubs.contain(address)
     }
 
     pub(super) fn is_got(&self, address: u64) -> bool {
-        contains(&self.got, address)
+        self.got.contain(address)
     }
 
     /// The imported symbol whose address the loader writes at `slot`.
@@ -232,45 +258,49 @@ impl<'data> CodeMap<'data> {
     }
 }
 
-fn contains(ranges: &[Range<u64>], address: u64) -> bool {
-    ranges.iter().any(|range| range.contains(&address))
+/// What a symbol takes.
+const KNOWN: u64 = 2 * size_of::<Known>() as u64;
+/// What an import takes.
+const IMPORT: u64 = 64;
+
+impl<'data> Segment<'data> {
+    fn bytes(&self, source: &'data Source) -> &'data [u8] {
+        self.bytes.get_or_init(|| source.part(self.offset, self.size).unwrap_or_default())
+    }
 }
 
+/// The first one with an address; there are few, see [`target_elf::parse`].
 fn find_segment<'a, 'data>(
     segments: &'a [Segment<'data>],
     address: u64,
 ) -> Option<&'a Segment<'data>> {
     segments.iter().find(|segment| {
-        address.checked_sub(segment.address).is_some_and(|past| past < segment.bytes.len() as u64)
+        address.checked_sub(segment.address).is_some_and(|past| past < segment.size)
     })
 }
 
 fn segments_reader<'a, 'data>(
+    source: &'data Source,
     segments: &'a [Segment<'data>],
-) -> impl Fn(u64) -> Option<&'data [u8]> + 'a {
-    move |address| {
+) -> impl Fn(u64) -> Option<&'data [u8]> + use<'a, 'data> {
+    |address| {
         let segment = find_segment(segments, address)?;
-        segment.bytes.get(usize::try_from(address - segment.address).ok()?..)
+        segment.bytes(source).get(usize::try_from(address - segment.address).ok()?..)
     }
 }
 
-fn segments<'data>(
-    file: &ElfFile64<'data, LittleEndian, &'data [u8]>,
-    data: &'data [u8],
-) -> Vec<Segment<'data>> {
+fn segments<'data>(file: &ElfFile<'data>, length: u64) -> Vec<Segment<'data>> {
     let endian = LittleEndian;
     let loaded = file.elf_program_headers().iter();
     let mut segments: Vec<_> = loaded
         .filter(|header| header.p_type(endian) == elf::PT_LOAD)
         .filter_map(|header| {
-            let offset = header.p_offset(endian);
-            let from = usize::try_from(offset).ok()?.min(data.len());
-            let size = usize::try_from(header.p_filesz(endian)).ok()?;
-            let bytes = &data[from..from.saturating_add(size).min(data.len())];
+            let offset = header.p_offset(endian).min(length);
+            let size = header.p_filesz(endian).min(length - offset);
             let executable = header.p_flags(endian).0 & elf::PF_X.0 != 0;
             let address = header.p_vaddr(endian);
-            address.checked_add(bytes.len() as u64)?;
-            Some(Segment { address, offset, bytes, executable })
+            address.checked_add(size)?;
+            Some(Segment { address, offset, size, executable, bytes: OnceLock::new() })
         })
         .collect();
     segments.sort_by_key(|segment| segment.address);
@@ -286,7 +316,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn read<'data>(file: &ElfFile64<'data, LittleEndian, &'data [u8]>) -> Self {
+    fn read(file: &ElfFile<'_>) -> Self {
         let code = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
         let mut found = Self::default();
         for section in file.sections() {
@@ -307,16 +337,23 @@ impl Sections {
     }
 }
 
-fn imports<'data>(file: &ElfFile64<'data, LittleEndian, &'data [u8]>) -> HashMap<u64, &'data str> {
-    let Some(relocations) = file.dynamic_relocations() else { return HashMap::new() };
-    relocations
-        .filter_map(|(slot, relocation)| {
-            let object::RelocationTarget::Symbol(index) = relocation.target() else { return None };
-            let table = file.dynamic_symbol_table()?;
-            let symbol = object::ObjectSymbolTable::symbol_by_index(&table, index).ok()?;
-            Some((slot, symbol.name().ok()?))
-        })
-        .collect()
+fn imports<'data>(
+    file: &ElfFile<'data>,
+    dynamic: Table<'data>,
+    budget: &Budget,
+) -> Result<HashMap<u64, &'data str>, TooLarge> {
+    let mut ticker = budget.ticker();
+    let mut imports = HashMap::new();
+    for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
+        ticker.tick()?;
+        let object::RelocationTarget::Symbol(index) = relocation.target() else { continue };
+        let name = dynamic.get(index).and_then(|symbol| dynamic.name(symbol));
+        if let Some(name) = name.and_then(|name| std::str::from_utf8(name).ok()) {
+            budget.charge(IMPORT)?;
+            imports.insert(slot, name);
+        }
+    }
+    Ok(imports)
 }
 
 fn is_unwinder(name: &str) -> bool {

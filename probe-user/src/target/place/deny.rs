@@ -4,6 +4,7 @@
 //! it: those that are no function, or no code. A return probe overwrites the return address, so
 //! whatever looks at that address, keeps it, or comes back through it twice gets none.
 
+use super::super::budget::TooLarge;
 use std::fmt;
 
 /// Why a function cannot be traced.
@@ -31,6 +32,8 @@ pub enum Refusal {
     FirstInstruction(&'static str),
     /// A USDT note that leads to something else.
     NoNop,
+    /// Its object took all the time that it may.
+    TooLarge(TooLarge),
 }
 
 impl fmt::Display for Refusal {
@@ -49,6 +52,7 @@ impl fmt::Display for Refusal {
                 write!(out, "no probe fits its first instruction: {why}")
             }
             Self::NoNop => out.write_str("its note does not lead to a nop"),
+            Self::TooLarge(why) => write!(out, "its object {why}"),
         }
     }
 }

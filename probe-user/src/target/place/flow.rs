@@ -4,6 +4,7 @@
 //! in data changes what the program computes. A function is its unwind entry plus the parts its
 //! jumps lead to. Where a path cannot be followed, the result says so, and nobody guesses.
 
+use super::super::budget::Ticker;
 use super::code::CodeMap;
 use super::extent::{Extent, Mark};
 use super::frames::{Cfa, Frame, Row, Start, cfa_at};
@@ -53,6 +54,8 @@ pub(super) fn follow(map: &CodeMap<'_>, entry: u64, end: u64, frame: Option<&Fra
         runs: Vec::new(),
         has_frames: frame.is_some(),
         pads_unknown: false,
+        ticker: map.budget().ticker(),
+        is_late: false,
     };
     walk.add_part(entry, end, frame);
     walk.pending.push(entry);
@@ -61,6 +64,8 @@ pub(super) fn follow(map: &CodeMap<'_>, entry: u64, end: u64, frame: Option<&Fra
 }
 
 const MAX_PARTS: usize = 16;
+/// Far more than the largest functions have.
+const MAX_LENGTH: usize = 4 << 20;
 
 struct Walk<'map, 'data> {
     map: &'map CodeMap<'data>,
@@ -74,6 +79,9 @@ struct Walk<'map, 'data> {
     runs: Vec<(usize, usize)>,
     has_frames: bool,
     pads_unknown: bool,
+    ticker: Ticker<'map>,
+    /// All the time that the object may take is over.
+    is_late: bool,
 }
 
 impl Walk<'_, '_> {
@@ -85,6 +93,11 @@ impl Walk<'_, '_> {
             return self.trouble("its bytes are not in the file");
         };
         let length = usize::try_from(end - start).unwrap_or(usize::MAX).min(bytes.len());
+        if length > MAX_LENGTH {
+            // Its beginning is all that is needed of it.
+            self.flow.extent.add(start, MAX_LENGTH);
+            return self.trouble("it is too large");
+        }
         self.flow.extent.add(start, length);
         let Some(frame) = frame else { return };
         self.rows.extend(self.map.frames().rows(frame));
@@ -101,18 +114,24 @@ impl Walk<'_, '_> {
         let mut unresolved = Vec::new();
         loop {
             while let Some(address) = self.pending.pop() {
-                if self.flow.trouble.is_some() && self.flow.broken_at_entry {
+                if self.flow.trouble.is_some() && self.flow.broken_at_entry || self.is_late {
                     return;
                 }
                 self.from(address);
             }
             while let Some((from, to)) = self.runs.pop() {
+                if self.map.budget().check().is_err() {
+                    return self.late();
+                }
                 if let Some(may_be_switch) = self.indirect(from, to) {
                     unresolved.push(may_be_switch);
                 }
             }
             if !self.pending.is_empty() {
                 continue;
+            }
+            if self.map.budget().check().is_err() {
+                return self.late();
             }
             // Code that no known path reaches can matter only if unknown paths exist.
             let unknown = self.pads_unknown || unresolved.iter().any(|&may| may);
@@ -128,6 +147,9 @@ impl Walk<'_, '_> {
         let run_start = self.flow.instructions.len();
         let mut after_call = false;
         loop {
+            if self.ticker.tick().is_err() {
+                return self.late();
+            }
             match self.flow.extent.mark(at) {
                 None if at == address => match self.outside(at) {
                     Outside::Part(frame) => {
@@ -370,6 +392,11 @@ impl Walk<'_, '_> {
             }
         }
         None
+    }
+
+    fn late(&mut self) {
+        self.is_late = true;
+        self.trouble("it takes too long to follow");
     }
 
     fn trouble(&mut self, why: &str) {

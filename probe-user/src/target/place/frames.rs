@@ -5,11 +5,14 @@
 //! base (CFA) is `rsp+8` there; a part entered by a jump starts with the frame its function has
 //! built. That one rule tells real functions from the parts that a return probe would destroy.
 
+use super::super::budget::{Budget, TooLarge};
+use super::super::elf::ElfFile;
+use super::super::source::Source;
 use gimli::{
     BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, CommonInformationEntry, EhFrame,
     EndianSlice, LittleEndian, Register, UnwindContext, UnwindSection,
 };
-use object::read::elf::{ElfFile64, ProgramHeader};
+use object::read::elf::ProgramHeader;
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
 
@@ -69,9 +72,10 @@ pub(super) struct FrameTable<'data> {
 
 impl<'data> FrameTable<'data> {
     pub(super) fn read(
-        file: &ElfFile64<'data, object::LittleEndian, &'data [u8]>,
+        file: &ElfFile<'data>,
+        source: &Source,
         bytes: &impl Fn(u64) -> Option<&'data [u8]>,
-    ) -> Self {
+    ) -> Result<Self, TooLarge> {
         let (address, data) = section(file, bytes).unwrap_or((0, &[]));
         let mut bases = BaseAddresses::default().set_eh_frame(address);
         if let Some(text) = file.section_by_name(".text") {
@@ -81,8 +85,8 @@ impl<'data> FrameTable<'data> {
             bases = bases.set_got(got.address());
         }
         let section = EhFrame::new(data, LittleEndian);
-        let frames = frames(&section, &bases, bytes);
-        Self { section, bases, frames }
+        let frames = frames(&section, &bases, bytes, source.budget())?;
+        Ok(Self { section, bases, frames })
     }
 
     pub(super) fn containing(&self, address: u64) -> Option<&Frame> {
@@ -109,7 +113,9 @@ impl<'data> FrameTable<'data> {
             return Vec::new();
         };
         let mut rows = Vec::new();
-        while let Ok(Some(row)) = table.next_row() {
+        while rows.len() < MOST_ROWS
+            && let Ok(Some(row)) = table.next_row()
+        {
             let cfa = match *row.cfa() {
                 CfaRule::RegisterAndOffset { register: RSP, offset } => Cfa::Rsp(offset),
                 CfaRule::RegisterAndOffset { register: RBP, offset } => Cfa::Rbp(offset),
@@ -129,7 +135,7 @@ pub(super) fn cfa_at(rows: &[Row], address: u64) -> Option<Cfa> {
 }
 
 fn section<'data>(
-    file: &ElfFile64<'data, object::LittleEndian, &'data [u8]>,
+    file: &ElfFile<'data>,
     bytes: &impl Fn(u64) -> Option<&'data [u8]>,
 ) -> Option<(u64, &'data [u8])> {
     if let Some(section) = file.section_by_name(".eh_frame") {
@@ -150,11 +156,15 @@ fn frames<'data>(
     section: &EhFrame<Slice<'data>>,
     bases: &BaseAddresses,
     bytes: &impl Fn(u64) -> Option<&'data [u8]>,
-) -> Vec<Frame> {
+    budget: &Budget,
+) -> Result<Vec<Frame>, TooLarge> {
+    let mut ticker = budget.ticker();
     let mut cies: HashMap<usize, CommonInformationEntry<Slice<'data>>> = HashMap::new();
     let mut frames = Vec::new();
     let mut entries = section.entries(bases);
     while let Ok(Some(entry)) = entries.next() {
+        ticker.tick()?;
+        budget.charge(ENTRY)?;
         let CieOrFde::Fde(partial) = entry else { continue };
         let parsed = partial.parse(|section, bases, offset| {
             if let Some(cie) = cies.get(&offset.0) {
@@ -188,8 +198,13 @@ fn frames<'data>(
     }
     frames.sort_unstable_by_key(|frame| (frame.start, frame.end));
     frames.dedup_by_key(|frame| frame.start);
-    frames
+    Ok(frames)
 }
+
+/// What an entry of the table takes.
+const ENTRY: u64 = 128;
+/// Rules for one function; what comes after so many counts as unknown.
+const MOST_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Default)]
 struct FirstRule {

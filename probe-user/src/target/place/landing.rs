@@ -18,7 +18,7 @@ pub(super) fn landing_pads(map: &CodeMap<'_>, lsda: u64, start: u64) -> Option<V
         reader.uleb()?;
     }
     let encoding = reader.byte()?;
-    let length = usize::try_from(reader.uleb()?).ok()?;
+    let length = usize::try_from(reader.uleb()?).ok().filter(|length| *length <= LONGEST)?;
     let mut sites = Reader { bytes: reader.bytes.get(..length)?, address: reader.address };
     let mut pads = Vec::new();
     while !sites.bytes.is_empty() {
@@ -36,6 +36,8 @@ pub(super) fn landing_pads(map: &CodeMap<'_>, lsda: u64, start: u64) -> Option<V
 }
 
 const OMITTED: u8 = 0xff;
+/// Of a function's table; longer ones are no compiler's.
+const LONGEST: usize = 1 << 20;
 
 struct Reader<'data> {
     bytes: &'data [u8],

@@ -16,6 +16,8 @@ mod frames;
 mod go;
 mod landing;
 mod nops;
+mod probed;
+mod ranges;
 mod slot;
 mod stacks;
 mod switches;
@@ -24,6 +26,7 @@ pub use code::{CodeMap, PlaceError};
 pub use deny::Refusal;
 pub use explain::explain;
 pub use nops::{NopBlock, usdt_site};
+pub use probed::may_be_probed;
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
@@ -66,6 +69,8 @@ pub fn place(
     map: &CodeMap<'_>,
     policy: &Policy,
 ) -> Result<Placement, Refusal> {
+    let _look = map.budget().look();
+    map.budget().check().map_err(Refusal::TooLarge)?;
     let (end, frame) = extent(candidate, map)?;
     let flow = flow::follow(map, candidate.address, end, frame);
     if flow.broken_at_entry {

@@ -6,12 +6,14 @@
 //! memory, or by adding to it. Compilers restore it, too, but from where the same function saved it:
 //! a register that calls preserve, or the frame.
 
+use super::super::budget::TooLarge;
+use super::super::elf::ElfFile;
+use super::super::source::Source;
+use super::super::tables::{self, Table};
 use super::frames::FrameTable;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
-
-type File<'data> = ElfFile64<'data, LittleEndian, &'data [u8]>;
+use object::{Object, ObjectSection, SectionFlags, elf};
+use std::ops::{ControlFlow, Range};
 
 /// How far back the beginning of a function is looked for; what is farther in one is taken at its word,
 /// and so is what a file has too much of: it may have been made to take our time.
@@ -34,46 +36,79 @@ pub(super) fn is_switch(name: &str) -> bool {
     SWITCHES.contains(&name.split_once('@').map_or(name, |(name, _)| name))
 }
 
+/// Addresses of code, and where it is in the file.
+type Place = (u64, Range<u64>);
+
 /// Whether anything in the object does. `segments` are those of code.
 pub(super) fn are_switched<'data>(
-    file: &File<'data>,
-    segments: &[(u64, &'data [u8])],
-    frames: impl FnOnce() -> FrameTable<'data>,
-) -> bool {
-    let is_static = !file.dynamic_symbols().any(|symbol| symbol.is_undefined());
-    let mut names = file.symbols().chain(file.dynamic_symbols());
-    if names
-        .any(|symbol| (is_static || symbol.is_undefined()) && symbol.name().is_ok_and(is_switch))
-    {
-        return true;
+    file: &ElfFile<'data>,
+    source: &'data Source,
+    segments: &[Place],
+    frames: impl FnOnce() -> Result<FrameTable<'data>, TooLarge>,
+) -> Result<bool, TooLarge> {
+    let (all, dynamic) = (Table::all(source, file), Table::dynamic(source, file));
+    let is_static = !dynamic.named().any(|(symbol, _)| tables::is_undefined(symbol));
+    let mut names = all.named().chain(dynamic.named());
+    if names.any(|(symbol, name)| (is_static || tables::is_undefined(symbol)) && is_switch(name)) {
+        return Ok(true);
     }
     // The C library and the dynamic linker have what others use to do so; libffi goes to another part
     // of the same stack; what unwinders do is known.
     const KNOWN: [&str; 4] = ["longjmp", "__tls_get_addr", "ffi_call", "_Unwind_RaiseException"];
-    let mut exports = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-    if exports.any(|symbol| symbol.name().is_ok_and(|name| KNOWN.contains(&name))) {
-        return false;
+    let mut exports = dynamic.named().filter(|(symbol, _)| tables::is_definition(symbol));
+    if exports.any(|(_, name)| KNOWN.contains(&name)) {
+        return Ok(false);
     }
     let sections = file.sections().filter(is_code);
-    let mut code: Vec<(u64, &[u8])> = sections
-        .filter_map(|section| Some((section.address(), section.data().ok()?)))
-        .filter(|(_, bytes)| !bytes.is_empty())
+    let mut code: Vec<Place> = sections
+        .filter_map(|section| {
+            let (offset, size) = section.file_range()?;
+            Some((section.address(), offset..offset.checked_add(size)?))
+        })
+        .filter(|(_, place)| !place.is_empty() && place.end <= source.length())
         .collect();
     if code.is_empty() {
         code = segments.to_vec();
     }
-    let all: usize = code.iter().map(|(_, bytes)| bytes.len()).fold(0, usize::saturating_add);
-    if all > file.data().len() {
-        return true;
+    let lengths = code.iter().map(|(_, place)| place.end - place.start);
+    if lengths.fold(0, u64::saturating_add) > source.length() {
+        return Ok(true);
     }
-    let mut found = code
-        .iter()
-        .flat_map(|(address, bytes)| writes(bytes).map(move |at| address.wrapping_add(at as u64)));
-    let Some(first) = found.next() else { return false };
-    let functions = Functions::read(file, &code, frames());
-    let mut found = std::iter::once(first).chain(found).enumerate();
-    found.any(|(number, address)| number >= MOST || functions.has_instruction(address))
+    let mut frames = Some(frames);
+    let mut functions = None;
+    let mut number = 0;
+    let mut is_one = |address: u64| -> Result<bool, TooLarge> {
+        source.budget().check()?;
+        if functions.is_none()
+            && let Some(frames) = frames.take()
+        {
+            functions = Some(Functions::read(source, [all, dynamic], &code, frames()?)?);
+        }
+        number += 1;
+        Ok(number > MOST || functions.as_ref().is_none_or(|it| it.has_instruction(address)))
+    };
+    for (address, place) in &code {
+        let mut found = Ok(false);
+        let visit = |start: u64, bytes: &[u8]| {
+            found = writes(bytes)
+                .map(|at| is_one(address.wrapping_add(start + at as u64)))
+                .find(|is_one| !matches!(is_one, Ok(false)))
+                .unwrap_or(Ok(false));
+            match found {
+                Ok(false) => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        // Of what cannot be read, nothing is known.
+        let is_read = source.scan(place.clone(), LONGEST_INSTRUCTION, visit).is_ok();
+        if found? || !is_read {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
+
+const LONGEST_INSTRUCTION: usize = 15;
 
 fn is_code<'data>(section: &impl ObjectSection<'data>) -> bool {
     let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return false };
@@ -120,24 +155,33 @@ fn is_a_switch(instruction: Instruction) -> bool {
 
 /// Where functions begin: reading on from there tells instructions from what only looks like one.
 struct Functions<'a, 'data> {
-    code: &'a [(u64, &'data [u8])],
+    source: &'data Source,
+    code: &'a [Place],
     frames: FrameTable<'data>,
     /// Address, end, and whether it is a `longjmp`, which goes back on the same stack.
     symbols: Vec<(u64, u64, bool)>,
 }
 
 impl<'a, 'data> Functions<'a, 'data> {
-    fn read(file: &File<'data>, code: &'a [(u64, &'data [u8])], frames: FrameTable<'data>) -> Self {
-        let symbols = file.symbols().chain(file.dynamic_symbols());
-        let functions = symbols.filter(|s| s.kind() == SymbolKind::Text && s.is_definition());
-        let mut symbols: Vec<_> = functions
-            .map(|s| {
-                let is_longjmp = s.name().is_ok_and(|name| name.contains("longjmp"));
-                (s.address(), s.address().saturating_add(s.size()), is_longjmp)
-            })
-            .collect();
+    /// What a symbol takes.
+    const KNOWN: u64 = 48;
+
+    fn read(
+        source: &'data Source,
+        tables: [Table<'data>; 2],
+        code: &'a [Place],
+        frames: FrameTable<'data>,
+    ) -> Result<Self, TooLarge> {
+        let count: usize = tables.iter().map(|table| table.symbols.len()).sum();
+        let _symbols = source.budget().lend(count as u64 * Self::KNOWN)?;
+        let functions = tables.into_iter().flat_map(Table::named).filter_map(|(symbol, name)| {
+            let (address, size, is_function) = tables::facts(symbol);
+            let function = (address, address.saturating_add(size), name.contains("longjmp"));
+            is_function.then_some(function)
+        });
+        let mut symbols: Vec<_> = functions.collect();
         symbols.sort_unstable();
-        Self { code, frames, symbols }
+        Ok(Self { source, code, frames, symbols })
     }
 
     fn has_instruction(&self, address: u64) -> bool {
@@ -153,10 +197,10 @@ impl<'a, 'data> Functions<'a, 'data> {
             return false;
         }
         let near = start.filter(|start| address - start < FAR);
-        let bytes = near.and_then(|start| Some((start, self.bytes(start)?)));
+        let bytes = near.and_then(|start| Some((start, self.bytes(start, address)?)));
         // Code that nothing tells of is taken at its word.
         let Some((start, bytes)) = bytes else { return true };
-        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut decoder = Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE);
         let mut last = Instruction::default();
         while decoder.ip() < address && decoder.can_decode() {
             last = decoder.decode();
@@ -166,9 +210,13 @@ impl<'a, 'data> Functions<'a, 'data> {
             || last.mnemonic() == Mnemonic::Mov && last.op0_register() == Register::RSP
     }
 
-    fn bytes(&self, address: u64) -> Option<&'data [u8]> {
-        self.code.iter().find_map(|(start, bytes)| {
-            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)
+    /// From one address to the instruction at another.
+    fn bytes(&self, start: u64, to: u64) -> Option<Vec<u8>> {
+        self.code.iter().find_map(|(address, place)| {
+            let from = place.start.checked_add(start.checked_sub(*address)?)?;
+            let most = usize::try_from(to - start).ok()?.saturating_add(LONGEST_INSTRUCTION);
+            let left = usize::try_from(place.end.checked_sub(from)?).unwrap_or(usize::MAX);
+            Some(self.source.peek(from, most.min(left)))
         })
     }
 }

@@ -136,17 +136,29 @@ fn writes(instruction: &Instruction, register: Register) -> bool {
     explicit || implicit || call
 }
 
+/// Longer chains of copies are no compiler's.
+const MOST_COPIES: usize = 16;
+
 /// The address that a register holds, where an instruction says so.
 fn constant(before: &[Instruction], all: &[Instruction], register: Register) -> Option<u64> {
-    let register = register.full_register();
-    if let Some((at, instruction)) = definition(before, register) {
-        return address(instruction).or_else(|| {
-            let copies = instruction.mnemonic() == Mnemonic::Mov
-                && instruction.op1_kind() == OpKind::Register;
-            copies.then(|| constant(&before[..at], all, instruction.op1_register()))?
-        });
+    let (mut before, mut register) = (before, register.full_register());
+    for _ in 0..MOST_COPIES {
+        let Some((at, instruction)) = definition(before, register) else {
+            return constant_everywhere(all, register);
+        };
+        if let Some(address) = address(instruction) {
+            return Some(address);
+        }
+        let copies =
+            instruction.mnemonic() == Mnemonic::Mov && instruction.op1_kind() == OpKind::Register;
+        (before, register) =
+            (&before[..at], copies.then(|| instruction.op1_register().full_register())?);
     }
-    // Moved out of a loop: taken where the function loads only one address into that register.
+    None
+}
+
+/// Moved out of a loop: taken where the function loads only one address into that register.
+fn constant_everywhere(all: &[Instruction], register: Register) -> Option<u64> {
     let mut loads = all.iter().filter(|instruction| writes(instruction, register));
     let mut found = loads.by_ref().filter_map(address);
     let first = found.next()?;

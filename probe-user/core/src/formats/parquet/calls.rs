@@ -132,7 +132,7 @@ impl<'a, R: ReadAt> Group<'a, R> {
         self.find_cells();
         let head = self.recording.start();
         let wall = |start: &i64| start.saturating_add(head.epoch_offset_ns);
-        let host = vec![ByteArray::from(head.host.name.as_str()); self.starts.len()];
+        let host = vec![ByteArray::from(labels::text(&head.host.name).as_str()); self.starts.len()];
         let mut columns = Columns(file.next_row_group()?);
         columns.text(&host)?.small(&self.pids)?.small(&self.tids)?.text(&self.threads)?;
         columns.large(&self.starts.iter().map(wall).collect::<Vec<_>>())?;

@@ -2,7 +2,7 @@
 //! one that was never called.
 
 use super::super::excerpt::Excerpt;
-use super::super::labels::Labels;
+use super::super::labels::{self, Labels};
 use super::super::totals::{Sum, Totals};
 use super::super::{ExportError, Told};
 use super::File;
@@ -42,8 +42,8 @@ pub(super) fn write<R: ReadAt>(
             all.add(&sum);
         }
     }
-    let text = |text: &str| ByteArray::from(text);
-    let maybe = |text: Option<&str>| text.map(ByteArray::from);
+    let text = |text: &str| ByteArray::from(labels::text(text).as_str());
+    let maybe = |some: Option<&str>| some.map(text);
     let build_id = |object: &str| {
         let object = recording.objects().iter().find(|known| *known.name == *object)?;
         maybe(object.build_id.as_deref())

@@ -9,6 +9,7 @@ mod columns;
 mod functions;
 
 use super::excerpt::Excerpt;
+use super::labels;
 use super::out::Out;
 use super::{ExportError, Table, Told};
 use crate::record::ReadAt;
@@ -37,7 +38,7 @@ pub(super) fn write<R: ReadAt>(
     let start = excerpt.recording.start();
     let facts = [
         ("ctrace", env!("CARGO_PKG_VERSION").to_owned()),
-        ("command", start.target.command.join(" ")),
+        ("command", labels::text(&start.target.command.join(" "))),
         ("start_ns", start.start_ns.0.to_string()),
         ("epoch_offset_ns", start.epoch_offset_ns.to_string()),
     ];

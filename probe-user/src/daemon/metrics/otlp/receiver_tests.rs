@@ -33,7 +33,7 @@ fn options(listener: &TcpListener, interval: Duration) -> Options {
 }
 
 fn start(metrics: &Metrics, options: Options) -> Service {
-    let options = service::Options { listen: None, otlp: Some(options) };
+    let options = service::Options { listen: None, otlp: Some(options), ..Default::default() };
     Service::start(options, metrics.clone()).expect("a thread")
 }
 

@@ -1,0 +1,98 @@
+//! What each look at a thread sees: the innermost of the calls around it.
+//!
+//! Each look is marked once, however many calls there are: from the innermost calls on, and only
+//! where nothing is marked yet.
+
+use crate::record::ROOT_PATH;
+
+/// From which look to which, and the path there.
+type Span = (usize, usize, u32);
+
+#[derive(Default)]
+pub(super) struct Looks {
+    spans: Vec<Span>,
+    paths: Vec<u32>,
+    /// For each look, one that is not before it, and not behind the next without a mark.
+    next: Vec<usize>,
+}
+
+impl Looks {
+    /// Forgets all, for so many looks.
+    pub(super) fn begin(&mut self, count: usize) {
+        self.spans.clear();
+        self.paths.clear();
+        self.paths.resize(count, ROOT_PATH);
+        self.next.clear();
+        self.next.extend(0..=count);
+    }
+
+    /// A call around the looks from `from` to before `to`. What comes later is inside it.
+    pub(super) fn mark(&mut self, from: u64, to: u64, path: u32) {
+        let all = self.paths.len() as u64;
+        let (from, to) = (from.min(all) as usize, to.min(all) as usize);
+        if from < to {
+            self.spans.push((from, to, path));
+        }
+    }
+
+    /// The path at each look.
+    pub(super) fn paths(&mut self) -> &[u32] {
+        while let Some((from, to, path)) = self.spans.pop() {
+            let mut at = self.unmarked(from);
+            while at < to {
+                self.paths[at] = path;
+                self.next[at] = at + 1;
+                at = self.unmarked(at + 1);
+            }
+        }
+        &self.paths
+    }
+
+    /// The first look from `at` on without a mark.
+    fn unmarked(&mut self, mut at: usize) -> usize {
+        while self.next[at] != at {
+            // Half the way for who comes by next.
+            self.next[at] = self.next[self.next[at]];
+            at = self.next[at];
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::{Duration, Instant};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_marked_last_is_seen(
+            spans in prop::collection::vec((0_u64..40, 0_u64..40, 1_u32..9), 0..30),
+            count in 0_usize..30,
+        ) {
+            let mut looks = Looks::default();
+            let mut expected = vec![ROOT_PATH; count];
+            looks.begin(count);
+            for (from, to, path) in spans {
+                looks.mark(from, to, path);
+                let (from, to) = ((from as usize).min(count), (to as usize).min(count));
+                expected.get_mut(from..to).into_iter().for_each(|part| part.fill(path));
+            }
+            prop_assert_eq!(looks.paths(), &*expected);
+        }
+    }
+
+    /// Were each look marked for each call, this would take an hour.
+    #[test]
+    fn calls_around_everything_cost_no_more_than_others() {
+        let mut looks = Looks::default();
+        looks.begin(1_000_000);
+        (0..3_000_000).for_each(|n| looks.mark(0, u64::MAX, n));
+        let begun = Instant::now();
+        assert!(looks.paths().iter().all(|path| *path == 2_999_999));
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,128 @@
+//! What is known of each process in each of its lives, and how much of it is kept: a target can name
+//! any number of buffers, so their number, and that of its sections, is bounded.
+
+use super::buffer::Progress;
+use super::losses::Losses;
+use super::sites::Sites;
+use crate::units::{Nanos, Pid};
+use std::collections::HashMap;
+
+/// A process in one of its lives: each exec begins another.
+pub(super) type Life = (Pid, u32);
+
+/// Buffers of a process: more threads than it has.
+const MOST_BUFFERS: usize = 1 << 16;
+/// Lanes are looked through at each change of a process; from then on buffers share them.
+const MOST_LANES: usize = 1 << 10;
+
+/// What is known of one buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    pub(super) progress: Progress,
+    pub(super) lane: usize,
+    /// Events of its thread were lost since the last delivered one.
+    pub(super) lost_before: u64,
+    /// Events of it that count as lost.
+    pub(super) lost: u64,
+    /// When its latest reading is due.
+    pub(super) due: Nanos,
+}
+
+/// A batch that the programs had to drop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CutOff {
+    /// Events that the buffer had seen with it.
+    pub(super) events: u64,
+    /// Events that were missing when this was told.
+    pub(super) missing: u64,
+}
+
+/// One life of a process.
+#[derive(Debug, Default)]
+pub(super) struct Alive {
+    pub(super) sites: Sites,
+    /// By address.
+    pub(super) buffers: HashMap<u64, Buffer>,
+    /// Of buffers whose last batch was dropped.
+    pub(super) cut_off: HashMap<u64, CutOff>,
+}
+
+/// Lanes for the events of buffers.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    free: Vec<usize>,
+    given: usize,
+}
+
+impl Lanes {
+    pub(super) fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.given += 1;
+            (self.given - 1) % MOST_LANES
+        })
+    }
+
+    pub(super) fn give_back(&mut self, lane: usize) {
+        // Of a shared lane one is enough.
+        if self.free.len() < MOST_LANES {
+            self.free.push(lane);
+        }
+    }
+}
+
+impl Buffer {
+    /// Takes note of what is missing before a batch: as much of it as can be. Less than nothing: so
+    /// much that was taken for lost has come.
+    pub(super) fn lose(&mut self, missing: i64, losses: &mut Losses, since_begin: Nanos) {
+        let Ok(more) = u64::try_from(missing) else {
+            let found = missing.unsigned_abs().min(self.lost);
+            self.lost -= found;
+            return losses.take_back(found);
+        };
+        let told = if more == 0 || losses.can_be(more, since_begin) { more } else { 0 };
+        self.lost = self.lost.saturating_add(told);
+        self.lost_before = self.lost_before.saturating_add(more);
+        losses.tell(told);
+    }
+}
+
+impl Alive {
+    /// A child of this one: a copy with empty buffers.
+    pub(super) fn like(parent: &Self) -> Self {
+        Self { sites: parent.sites.clone(), ..Self::default() }
+    }
+
+    /// A buffer, which may be new since `begun`; nothing when there are too many.
+    pub(super) fn buffer(
+        &mut self,
+        address: u64,
+        begun: Nanos,
+        lanes: &mut Lanes,
+    ) -> Option<&mut Buffer> {
+        let has_room = self.buffers.len() < MOST_BUFFERS;
+        match self.buffers.entry(address) {
+            std::collections::hash_map::Entry::Occupied(known) => Some(known.into_mut()),
+            std::collections::hash_map::Entry::Vacant(new) if has_room => {
+                let (progress, lane) = (Progress::new(begun), lanes.take());
+                let due = Nanos::ZERO;
+                Some(new.insert(Buffer { progress, lane, lost_before: 0, lost: 0, due }))
+            }
+            std::collections::hash_map::Entry::Vacant(_) => None,
+        }
+    }
+
+    /// The dropped batch of a buffer, if nothing of it is missing any more.
+    pub(super) fn take_accounted(&mut self, address: u64) -> Option<CutOff> {
+        let events = self.cut_off.get(&address)?.events;
+        if self.missing_of(address, events) > 0 {
+            return None;
+        }
+        self.cut_off.remove(&address)
+    }
+
+    /// How many events are missing if a buffer has seen so many.
+    pub(super) fn missing_of(&self, address: u64, events: u64) -> u64 {
+        let buffer = self.buffers.get(&address);
+        buffer.map_or(events, |buffer| buffer.progress.missing_of(events))
+    }
+}

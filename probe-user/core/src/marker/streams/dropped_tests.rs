@@ -1,0 +1,55 @@
+use super::super::super::buffer::{BATCHES_AT_ONCE, MOST_EVENTS_PER_BATCH};
+use super::super::super::reading::Reading;
+use super::super::tests::{
+    BIAS, ID, SECTION, STACK, Written, events, forged, markers, object, reading,
+};
+use crate::units::{FuncId, Nanos, Pid};
+use ctrace_common::{Control, Kind, Record};
+
+#[test]
+fn counts_that_cannot_be_are_no_losses() {
+    let mut markers = markers();
+    let dropped = (1..=2_000).map(|number| (forged(number), u64::MAX / 3));
+    markers.set_cut_off([(ID, 252)].into_iter().chain(dropped));
+    assert_eq!((markers.lost(), markers.implausible_counts()), (252, 2_000));
+    assert_eq!(markers.take_malformed(), 2_000);
+    // Each of these could be, but not all of them.
+    let dropped = (1..=2_000).map(|number| (forged(number), 500));
+    markers.set_cut_off(dropped);
+    let most = BATCHES_AT_ONCE * MOST_EVENTS_PER_BATCH;
+    assert!((most - 500..=most).contains(&markers.lost()), "{}", markers.lost());
+    let told = (most - 252) / 500;
+    assert_eq!(markers.implausible_counts(), 2_000 + 2_000 - told);
+}
+
+#[test]
+fn what_was_told_lost_of_others_is_not_taken_back() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    markers.read(reading(1, 500, &[event]));
+    events(&mut markers, 100);
+    assert_eq!(markers.lost(), 500);
+    // More was delivered of this one than it says to have written.
+    let other =
+        |batch, written: &[Written]| Reading { buffer: forged(9), ..reading(batch, 0, written) };
+    markers.read(other(0, &[event; 200]));
+    markers.read(other(1, &[event]));
+    events(&mut markers, 200);
+    assert_eq!(markers.lost(), 500);
+}
+
+#[test]
+fn a_dropped_batch_told_of_before_the_exec_is_of_the_new_program() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    // Counts are taken as they are found, an exec in its turn.
+    markers.set_cut_off([(ID, 252)]);
+    assert_eq!(markers.lost(), 252);
+    let record = Record { ts_ns: 5, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
+    markers.process_changed(&Control { record, ..Control::default() });
+    let object = object(&mut markers, &[Some(FuncId(5))]);
+    markers.map_object(Pid(10), object, BIAS, Nanos(6));
+    markers.read(Reading { time: Nanos(7), ..reading(2, 700, &[event]) });
+    assert_eq!(events(&mut markers, 100).len(), 1);
+    assert_eq!(markers.lost(), 700, "not once more");
+}

@@ -1,0 +1,114 @@
+//! How ctrace ends for want of memory or stack: by a line, and with the exit status of every other
+//! failure. An abort for any other reason stays one, with its core file.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    ffi::c_void,
+    mem::MaybeUninit,
+    ptr,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+const NO_MEMORY: &[u8] =
+    b"ctrace: more memory is needed than there is, or than the limits allow (ulimit -v, -d)\n";
+const NO_STACK: &[u8] =
+    b"ctrace: it ends for that reason: more stack is needed than the limits allow (ulimit -s)\n";
+
+/// Without even this much nothing goes on. Whoever asks for more may be content with a refusal.
+const LITTLE: usize = 4 << 20;
+
+static ENDS_PLAINLY: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The last request for much memory was refused.
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on a want of memory or stack is a line and exit status 125, without a core file. Memory
+/// is noticed where [`Memory`] is the allocator.
+pub fn end_plainly() {
+    ENDS_PLAINLY.store(true, Ordering::Relaxed);
+    // SAFETY: all zeros is a value of it; the handler does only what handlers may do. It runs on the
+    // stack of whoever aborts, as an overflown stack is told of on another one.
+    unsafe {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        let handler: extern "C" fn(libc::c_int, *const libc::siginfo_t, *const c_void) = aborted;
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGABRT, &action, ptr::null_mut());
+    }
+}
+
+/// The system's allocator. Rust says a refusal in lines of its own and aborts; this one ends ctrace
+/// before that, with one line.
+pub struct Memory;
+
+// SAFETY: the system's allocator does it all.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        given(unsafe { System.realloc(memory, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+fn given(memory: *mut u8, size: usize) -> *mut u8 {
+    if size > LITTLE {
+        REFUSED.set(memory.is_null());
+    } else if memory.is_null() && ENDS_PLAINLY.load(Ordering::Relaxed) {
+        end(NO_MEMORY);
+    }
+    memory
+}
+
+extern "C" fn aborted(_: libc::c_int, info: *const libc::siginfo_t, _: *const c_void) {
+    // SAFETY: the kernel gives it to every handler like this.
+    let by_itself = unsafe { (*info).si_code == libc::SI_TKILL };
+    // A panic within a panic aborts, too.
+    if by_itself && !thread::panicking() {
+        if REFUSED.get() {
+            end(NO_MEMORY);
+        }
+        if on_signal_stack() {
+            end(NO_STACK);
+        }
+    }
+    // SAFETY: both may be called by handlers. The signal comes again once this one returns.
+    unsafe {
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        libc::raise(libc::SIGABRT);
+    }
+}
+
+/// Whether this is the stack on which Rust finds out that a thread's own is overflown.
+fn on_signal_stack() -> bool {
+    // SAFETY: all zeros is a value of it, and nothing is changed.
+    unsafe {
+        let mut stack = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
+        libc::sigaltstack(ptr::null(), &mut stack) == 0 && stack.ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
+fn end(line: &[u8]) -> ! {
+    // SAFETY: both may be called by handlers and allocators; the line is as long as that.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+        libc::_exit(125);
+    }
+}

@@ -1,0 +1,328 @@
+//! ctrace's side: questions to the guard from any thread, and what is known of the links it keeps.
+
+use super::{
+    super::{
+        BpfError,
+        kernel_link::{LinkSpec, Refusal},
+    },
+    aftermath::{Left, Places},
+    start,
+    wire::{Answer, Id, NO_PLACE, Request},
+};
+use ctrace_core::units::Pid;
+use rustix::{
+    fs::{Mode, OFlags, fstat, open},
+    process::{PidfdFlags, pidfd_open},
+};
+use std::{
+    collections::HashMap,
+    io,
+    net::Shutdown,
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    process::Child,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::JoinHandle,
+};
+use tokio::sync::watch;
+
+/// The guard of this process, as long as it lives.
+static CURRENT: Mutex<Option<Arc<Guard>>> = Mutex::new(None);
+
+/// What there is no guard to answer to: its links are gone.
+const GONE: i32 = libc::EOWNERDEAD;
+
+/// The guard, started if there is none, in a program that can be one.
+pub(in super::super) fn current() -> Result<Option<Arc<Guard>>, BpfError> {
+    let Some(died) = start::possible() else { return Ok(None) };
+    let mut current = locked(&CURRENT);
+    if let Some(guard) = current.as_ref().filter(|guard| !guard.is_dead()) {
+        return Ok(Some(Arc::clone(guard)));
+    }
+    let guard = start::start(died).map_err(|source| BpfError::NoGuard { source })?;
+    *current = Some(Arc::clone(&guard));
+    Ok(Some(guard))
+}
+
+/// The guard that was started last.
+pub(super) fn last() -> Option<Arc<Guard>> {
+    locked(&CURRENT).clone()
+}
+
+/// Should ctrace die, the guard continues this process wherever a program's start holds it.
+pub fn hold(pid: Pid) -> io::Result<()> {
+    let Some(guard) = last() else { return Ok(()) };
+    let raw = rustix::process::Pid::from_raw(pid.0 as i32).ok_or(io::ErrorKind::NotFound)?;
+    let command = pidfd_open(raw, PidfdFlags::empty())?;
+    let hold = Request::Hold { pid: pid.0, fds: [command.as_fd()] };
+    guard.holds.store(true, Ordering::Relaxed);
+    guard.tell(&hold)
+}
+
+/// Nothing is held any more.
+pub fn let_go() {
+    if let Some(guard) = last() {
+        guard.holds.store(false, Ordering::Relaxed);
+        // A guard that is gone holds nothing either.
+        let _ = guard.tell(&Request::LetGo);
+    }
+}
+
+/// The running guard process, as ctrace knows it.
+pub(in super::super) struct Guard {
+    pid: u32,
+    socket: UnixStream,
+    /// One message after the other.
+    sending: Mutex<()>,
+    /// Who waits for which answer; nothing once the guard is gone.
+    waiting: Mutex<Option<HashMap<Id, SyncSender<Answer>>>>,
+    /// From before a link is asked for until it is known to be closed.
+    places: Mutex<HashMap<Id, Places>>,
+    last_id: AtomicU64,
+    holds: AtomicBool,
+    is_dead: watch::Sender<bool>,
+    died: fn(&Left),
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Guard {
+    /// Takes the process that was started, our end of its socket, and who is told should it die while
+    /// there are links.
+    pub(super) fn new(child: Child, socket: UnixStream, died: fn(&Left)) -> io::Result<Arc<Self>> {
+        let listens = socket.try_clone()?;
+        let (is_dead, _) = watch::channel(false);
+        let guard = Arc::new(Self {
+            pid: child.id(),
+            socket,
+            sending: Mutex::default(),
+            waiting: Mutex::new(Some(HashMap::new())),
+            places: Mutex::default(),
+            last_id: AtomicU64::new(0),
+            holds: AtomicBool::new(false),
+            is_dead,
+            died,
+            listener: Mutex::default(),
+        });
+        let own = Arc::clone(&guard);
+        let listen = move || own.listen(&listens, child);
+        let thread = std::thread::Builder::new().name("guard".into()).stack_size(256 << 10);
+        *locked(&guard.listener) = Some(thread.spawn(listen)?);
+        Ok(guard)
+    }
+
+    /// Hands out answers until the guard is gone.
+    fn listen(&self, socket: &UnixStream, mut child: Child) {
+        while let Some(answer) = Answer::receive(socket) {
+            let waiting = locked(&self.waiting).as_mut().and_then(|all| all.remove(&answer.id));
+            // Who does not wait any more does not want it.
+            let _ = waiting.map(|waiting| waiting.send(answer));
+        }
+        // The kernel has closed its links when it is gone, not when its socket is.
+        let _ = child.wait();
+        let left = Left::of(locked(&self.places).drain().map(|(_, places)| places));
+        *locked(&self.waiting) = None;
+        self.is_dead.send_replace(true);
+        // It takes a while; everybody knows by now.
+        if !left.is_nothing() {
+            (self.died)(&left);
+        }
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        locked(&self.waiting).is_none()
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether a process may be held that it would have to continue.
+    pub(super) fn holds(&self) -> bool {
+        self.holds.load(Ordering::Relaxed)
+    }
+
+    /// In how many places there are probes, or are about to be or not to be.
+    pub(super) fn sites(&self) -> usize {
+        locked(&self.places).values().map(|places| places.count).sum()
+    }
+
+    /// Links all places of the file or none.
+    pub(in super::super) fn link(
+        self: &Arc<Self>,
+        program: BorrowedFd<'_>,
+        path: &Path,
+        spec: &LinkSpec<'_>,
+    ) -> Result<GuardedLink, Refusal> {
+        // The guard has another folder than we, and the file may be another one by then.
+        let file =
+            open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(
+                |error| match error {
+                    rustix::io::Errno::INVAL => io::Error::from_raw_os_error(libc::ENOENT),
+                    error => error.into(),
+                },
+            )?;
+        let id = self.new_id();
+        let inode = fstat(&file).map_err(io::Error::from)?.st_ino;
+        let places = Places { pid: spec.pid, inode, count: spec.offsets.len() };
+        locked(&self.places).insert(id, places);
+        let fds = [program, file.as_fd()];
+        let answer = self.ask(id, &Request::Link { id, spec: *spec, fds });
+        let refused = match answer {
+            Ok(Answer { errno: 0, .. }) => {
+                let links = spec.links();
+                return Ok(GuardedLink { guard: Arc::clone(self), id, links, state: State::Open });
+            }
+            Ok(Answer { errno, place, .. }) => Refusal {
+                source: io::Error::from_raw_os_error(errno),
+                index: (place != NO_PLACE).then_some(place as usize),
+            },
+            Err(error) => error.into(),
+        };
+        locked(&self.places).remove(&id);
+        Err(refused)
+    }
+
+    fn new_id(&self) -> Id {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn ask(&self, id: Id, request: &Request<'_>) -> io::Result<Answer> {
+        let answer = self.question(id, request)?;
+        answer.recv().map_err(|_| io::Error::from_raw_os_error(GONE))
+    }
+
+    /// Where the answer will come, or nothing when the guard dies.
+    fn question(&self, id: Id, request: &Request<'_>) -> io::Result<Receiver<Answer>> {
+        let (sender, receiver) = sync_channel(1);
+        match locked(&self.waiting).as_mut() {
+            Some(waiting) => waiting.insert(id, sender),
+            None => return Err(io::Error::from_raw_os_error(GONE)),
+        };
+        // Should it be gone, the listener finds that out.
+        let _ = self.tell(request);
+        Ok(receiver)
+    }
+
+    fn tell(&self, request: &Request<'_>) -> io::Result<()> {
+        let _alone = locked(&self.sending);
+        request.send(&self.socket).inspect_err(|_| {
+            // Half a message makes no sense: that is the end.
+            let _ = self.socket.shutdown(Shutdown::Both);
+        })
+    }
+
+    /// Asks for the end of all links; no further ones are made.
+    pub(super) fn close_all(&self) -> io::Result<Receiver<Answer>> {
+        let id = self.new_id();
+        self.question(id, &Request::CloseAll { id })
+    }
+
+    /// The guard ends when nobody asks any more; waits for that.
+    pub(super) fn end(&self) {
+        let _ = self.socket.shutdown(Shutdown::Write);
+        let listener = locked(&self.listener).take();
+        let _ = listener.map(JoinHandle::join);
+    }
+
+    /// What tells that it has died.
+    pub(in super::super) fn death(&self) -> GuardDeath {
+        GuardDeath { told: Some(self.is_dead.subscribe()) }
+    }
+}
+
+/// A link that the guard keeps; dropping it closes it.
+pub(in super::super) struct GuardedLink {
+    guard: Arc<Guard>,
+    id: Id,
+    links: usize,
+    state: State,
+}
+
+enum State {
+    Open,
+    /// The answer will come here.
+    Closing(Receiver<Answer>),
+    Closed,
+}
+
+impl GuardedLink {
+    /// Asks for its end, and does not wait for it.
+    pub(in super::super) fn begin_to_close(&mut self) {
+        if let State::Open = self.state {
+            let answer = self.guard.question(self.id, &Request::Close { link: self.id });
+            // Without a guard there is no link.
+            self.state = answer.map_or(State::Closed, State::Closing);
+        }
+    }
+
+    /// The probes are gone when it returns.
+    pub(in super::super) fn close(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    pub(in super::super) fn links(&self) -> usize {
+        self.links
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.begin_to_close();
+        let State::Closing(answer) = std::mem::replace(&mut self.state, State::Closed) else {
+            return Ok(());
+        };
+        match answer.recv() {
+            Ok(Answer { errno, .. }) => {
+                locked(&self.guard.places).remove(&self.id);
+                if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+            }
+            // Its links went with the guard.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for GuardedLink {
+    fn drop(&mut self) {
+        // There is nobody to tell, and the guard's end removes what is left.
+        let _ = self.end();
+    }
+}
+
+/// Tells that the guard has died, and all probes with it.
+pub struct GuardDeath {
+    told: Option<watch::Receiver<bool>>,
+}
+
+impl GuardDeath {
+    /// Of links that no guard keeps.
+    pub(in super::super) const fn never() -> Self {
+        Self { told: None }
+    }
+
+    /// Whether it has died, also where something else was heard of first.
+    pub fn has_come(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| *told.borrow())
+    }
+
+    pub async fn wait(&mut self) {
+        match &mut self.told {
+            // An error says the same.
+            Some(told) => drop(told.wait_for(|is_dead| *is_dead).await),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! The end of ctrace: not before the last link is closed.
+
+use super::client::{self, Guard};
+use std::{
+    sync::{Mutex, PoisonError, mpsc::RecvTimeoutError},
+    time::Duration,
+};
+
+/// Held by whoever ends the process, until it has ended.
+static LEAVING: Mutex<()> = Mutex::new(());
+
+/// A wait that is no longer than this is not worth a line.
+const SOON: Duration = Duration::from_secs(1);
+
+/// For the end of `main`: returns when no probe of ours is left.
+pub fn finish(say: fn(&str)) {
+    let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(guard) = client::last() {
+        close_all(&guard, SOON, say);
+        // With a process to continue it waits for our own end. A dead one has left something to do.
+        if !guard.holds() || guard.is_dead() {
+            guard.end();
+        }
+    }
+}
+
+/// Ends the process whatever its other threads do, but not before the last link is closed.
+pub fn leave(status: i32, say: fn(&str)) -> ! {
+    let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(guard) = client::last() {
+        close_all(&guard, Duration::ZERO, say);
+    }
+    std::process::exit(status)
+}
+
+/// Says what it waits for when that takes longer.
+fn close_all(guard: &Guard, patience: Duration, say: fn(&str)) {
+    let sites = guard.sites();
+    let Ok(answer) = guard.close_all() else { return };
+    if answer.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+        if sites > 0 {
+            say(&format!(
+                "waiting for the kernel to remove {sites} probes; the target runs on meanwhile, and \
+                 process {} would remove them should ctrace be killed",
+                guard.pid()
+            ));
+        }
+        // An error says that the guard is gone, and all links with it.
+        let _ = answer.recv();
+    }
+}

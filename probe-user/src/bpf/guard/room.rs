@@ -1,0 +1,66 @@
+//! Room in the guard's table of open files.
+//!
+//! Where the table is full, the kernel drops the descriptors that come with a request. So a link that
+//! would fill it is refused before it is made.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// Stays free: for what comes with requests, for the guard's own files, and for healing.
+const SPARE: usize = 32;
+
+/// How many links still fit.
+pub(super) struct Room {
+    free: AtomicUsize,
+}
+
+/// Taken for so many links until it is dropped.
+pub(super) struct Taken {
+    room: Arc<Room>,
+    links: usize,
+}
+
+impl Room {
+    /// Of a table for so many files; `None`: there is no limit.
+    pub(super) fn new(limit: Option<u64>) -> Arc<Self> {
+        let limit = limit.map_or(usize::MAX, |limit| limit as usize);
+        Arc::new(Self { free: AtomicUsize::new(limit.saturating_sub(SPARE)) })
+    }
+
+    /// `None`: so many do not fit.
+    pub(super) fn take(self: &Arc<Self>, links: usize) -> Option<Taken> {
+        let less = |free: usize| free.checked_sub(links);
+        let taken = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        taken.is_ok().then(|| Taken { room: Arc::clone(self), links })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.room.free.fetch_add(self.links, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_comes_back() {
+        let room = Room::new(Some(SPARE as u64 + 10));
+        let first = room.take(6);
+        assert!(first.is_some() && room.take(5).is_none());
+        let second = room.take(4);
+        assert!(second.is_some() && room.take(1).is_none());
+        drop(first);
+        assert!(room.take(7).is_none() && room.take(6).is_some());
+    }
+
+    #[test]
+    fn a_small_table_has_room_for_none() {
+        assert!(Room::new(Some(3)).take(1).is_none());
+        assert!(Room::new(None).take(1 << 20).is_some());
+    }
+}

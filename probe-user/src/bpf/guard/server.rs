@@ -1,0 +1,305 @@
+//! The guard's side: links are made and closed by threads, several at a time.
+//!
+//! Closing one may take as long as a call under way in the target, and while a link is closed the
+//! kernel waits until no return probe is being taken, which may never come while another link still
+//! has some. So no request waits for another one, and at the end all links are closed at once.
+
+use super::{
+    super::kernel_link,
+    aftermath::{Left, Places},
+    owner::Sight,
+    room::{Room, Taken},
+    wire::{Answer, Asked, Id, NO_PLACE, NewLink},
+};
+use rustix::{
+    fs::fstat,
+    process::{Resource, getrlimit},
+};
+use std::{
+    collections::HashMap,
+    ffi::CString,
+    io,
+    net::Shutdown,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        unix::net::UnixStream,
+    },
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{Builder, Scope},
+    time::Duration,
+};
+
+/// Of threads that do little but wait for the kernel.
+const STACK_BYTES: usize = 128 << 10;
+
+/// Between two looks at ctrace.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A process that may be held at the start of a program, with a pidfd of it.
+pub struct Hold {
+    pub pid: u32,
+    pub command: OwnedFd,
+}
+
+/// Until nobody asks any more, or what is asked makes no sense; all links are closed then. `look` is called
+/// now and then with what may be held; that it says `Sight::Dying` ends all as well, although ctrace's end
+/// of the socket may still be open.
+pub(super) fn serve(
+    socket: &UnixStream,
+    look: impl FnMut(Option<&Hold>) -> Sight + Send,
+    outlive: impl Fn(&Hold) + Sync,
+    died: fn(&Left),
+) {
+    let server = Server {
+        socket,
+        sending: Mutex::default(),
+        state: Mutex::default(),
+        idle: Condvar::new(),
+        room: Room::new(getrlimit(Resource::Nofile).current),
+    };
+    let outlive = &outlive;
+    std::thread::scope(|scope| {
+        let (watched, end) = channel();
+        let thread = Builder::new().name("watch".into()).stack_size(STACK_BYTES);
+        let watching = &server;
+        let watch = move || watching.watch(&end, look);
+        // Without the thread, the end of the socket tells the same, only later.
+        let _ = thread.spawn_scoped(scope, watch);
+        while let Ok(Some(asked)) = Asked::receive(socket) {
+            match asked {
+                Asked::Link(link) => {
+                    let turn = Turn::new(&server, link.id);
+                    start(scope, turn, || server.link(link));
+                }
+                Asked::Close { link } => match server.take(link) {
+                    Some(kept) => {
+                        let turn = Turn::new(&server, link);
+                        start(scope, turn, || Reply::to(kept.close()));
+                    }
+                    // All are being closed, this one among them.
+                    None if server.state().is_leaving => start_end(scope, &server, link),
+                    None => server.answer(Answer::done(link, &Ok(()))),
+                },
+                Asked::CloseAll { id } => {
+                    server.state().is_leaving = true;
+                    start_end(scope, &server, id);
+                }
+                Asked::Hold { pid, command } => {
+                    server.state().held = Some(Arc::new(Hold { pid, command }));
+                }
+                Asked::LetGo => server.state().held = None,
+                Asked::Lost { id } => server.answer(Answer::done(id, &Err(no_room()))),
+            }
+        }
+        drop::<Sender<()>>(watched);
+        let held = server.state().held.take();
+        let beside = held.clone().is_none_or(|held| {
+            let thread = Builder::new().name("hold".into()).stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, move || outlive(&held)).is_ok()
+        });
+        server.state().is_leaving = true;
+        let left = Left::of(server.close_all());
+        if !left.is_nothing() {
+            died(&left);
+        }
+        // There was no memory for a thread.
+        if let Some(held) = held.filter(|_| !beside) {
+            outlive(&held);
+        }
+    });
+}
+
+/// Has a thread close all links, and answer this question when that is done.
+fn start_end<'scope>(scope: &'scope Scope<'scope, '_>, server: &'scope Server<'scope>, id: Id) {
+    start(scope, Turn::apart(server, id), || {
+        server.close_all();
+        Reply::to(Ok(()))
+    });
+}
+
+fn no_room() -> io::Error {
+    io::Error::from_raw_os_error(libc::EMFILE)
+}
+
+/// Has a thread do the work and answer. What it holds is closed here where there is none.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    mut turn: Turn<'scope>,
+    work: impl FnOnce() -> Reply + Send + 'scope,
+) {
+    let thread = Builder::new().name("link".into()).stack_size(STACK_BYTES);
+    // The turn answers, also where it is dropped with the work undone.
+    let _ = thread.spawn_scoped(scope, move || {
+        turn.reply = work();
+        drop(turn);
+    });
+}
+
+struct Server<'a> {
+    socket: &'a UnixStream,
+    sending: Mutex<()>,
+    state: Mutex<State>,
+    /// Told when a thread has done its work.
+    idle: Condvar,
+    room: Arc<Room>,
+}
+
+#[derive(Default)]
+struct State {
+    links: HashMap<Id, Kept>,
+    /// Threads at work.
+    busy: usize,
+    /// No further links.
+    is_leaving: bool,
+    held: Option<Arc<Hold>>,
+}
+
+struct Kept {
+    links: Vec<OwnedFd>,
+    places: Places,
+    taken: Taken,
+}
+
+impl Kept {
+    fn close(self) -> io::Result<()> {
+        let closed = kernel_link::close(self.links);
+        drop(self.taken);
+        closed
+    }
+}
+
+/// What a thread found out.
+struct Reply {
+    result: io::Result<()>,
+    place: u32,
+}
+
+impl Reply {
+    fn to(result: io::Result<()>) -> Self {
+        Self { result, place: NO_PLACE }
+    }
+}
+
+impl Server<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until the other end of `end` is dropped, or ctrace dies.
+    fn watch(&self, end: &Receiver<()>, mut look: impl FnMut(Option<&Hold>) -> Sight) {
+        while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            let held = self.state().held.clone();
+            if look(held.as_deref()) == Sight::Dying {
+                // Whoever reads finds the end.
+                let _ = self.socket.shutdown(Shutdown::Both);
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, answer: Answer) {
+        let _alone = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody may be there any more.
+        let _ = answer.send(self.socket);
+    }
+
+    fn take(&self, link: Id) -> Option<Kept> {
+        self.state().links.remove(&link)
+    }
+
+    fn link(&self, link: NewLink) -> Reply {
+        if self.state().is_leaving {
+            return Reply::to(Err(io::Error::from_raw_os_error(libc::ECANCELED)));
+        }
+        let Some(taken) = self.room.take(link.spec().links()) else {
+            return Reply::to(Err(no_room()));
+        };
+        let path = CString::new(format!("/proc/self/fd/{}", link.file.as_raw_fd()));
+        let made = kernel_link::make(link.program.as_fd(), &path.unwrap_or_default(), &link.spec());
+        match made {
+            Ok(links) => {
+                let inode = fstat(&link.file).map_or(0, |file| file.st_ino);
+                let places = Places { pid: link.pid, inode, count: link.spec().offsets.len() };
+                self.state().links.insert(link.id, Kept { links, places, taken });
+                Reply::to(Ok(()))
+            }
+            Err(refusal) => {
+                let place = refusal.index.map_or(NO_PLACE, |index| index as u32);
+                Reply { result: Err(refusal.source), place }
+            }
+        }
+    }
+
+    /// Closes all links at once, also those that are being made, and waits for all that is under way.
+    /// Says where they were.
+    fn close_all(&self) -> Vec<Places> {
+        let mut places = Vec::new();
+        loop {
+            let all: Vec<_> = {
+                let mut state = self.state();
+                // Whoever else waits for the end of all links waits for these.
+                state.busy += 1;
+                state.links.drain().map(|(_, kept)| kept).collect()
+            };
+            let more = !all.is_empty();
+            std::thread::scope(|scope| {
+                for kept in all {
+                    places.push(kept.places);
+                    let thread = Builder::new().name("link".into()).stack_size(STACK_BYTES);
+                    // Where there is no thread, they are closed here.
+                    let _ = thread.spawn_scoped(scope, || kept.close());
+                }
+            });
+            self.state().busy -= 1;
+            self.idle.notify_all();
+            let is_waiting = |state: &mut State| state.busy > 0 && state.links.is_empty();
+            let state = self.idle.wait_while(self.state(), is_waiting);
+            let state = state.unwrap_or_else(PoisonError::into_inner);
+            if !more && state.links.is_empty() {
+                return places;
+            }
+        }
+    }
+}
+
+/// Work under way; its end is told however it comes.
+struct Turn<'a> {
+    server: &'a Server<'a>,
+    id: Id,
+    reply: Reply,
+    /// The end of all links waits for it.
+    is_counted: bool,
+}
+
+impl<'a> Turn<'a> {
+    fn new(server: &'a Server<'a>, id: Id) -> Self {
+        server.state().busy += 1;
+        let mut turn = Self::apart(server, id);
+        turn.is_counted = true;
+        turn
+    }
+
+    /// Of what waits for the others.
+    fn apart(server: &'a Server<'a>, id: Id) -> Self {
+        let undone = io::Error::from_raw_os_error(libc::EAGAIN);
+        Self { server, id, reply: Reply::to(Err(undone)), is_counted: false }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Reply { result, place } = &self.reply;
+        self.server.answer(Answer { place: *place, ..Answer::done(self.id, result) });
+        if self.is_counted {
+            self.server.state().busy -= 1;
+            self.server.idle.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

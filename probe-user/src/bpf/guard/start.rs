@@ -1,0 +1,85 @@
+//! How the guard's process is started, and what it does without.
+
+use super::{
+    super::undisturbed,
+    aftermath::Left,
+    client::Guard,
+    owner::{Owner, Sight},
+    server::{self, Hold},
+};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit, setsid},
+    thread::set_name,
+};
+use std::{
+    io,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
+    process::{Command, Stdio},
+    sync::{Arc, OnceLock},
+};
+
+/// Shorter than the 16 bytes that the kernel keeps of a name.
+const NAME: &str = "ctrace-guard";
+
+/// Set in a program that can be executed as a guard.
+static DIED: OnceLock<fn(&Left)> = OnceLock::new();
+
+/// This program hands `__guard` on to [`serve`]. `died` is told of a guard that dies before its links.
+pub fn can_be_started(died: fn(&Left)) {
+    let _ = DIED.set(died);
+}
+
+pub(super) fn possible() -> Option<fn(&Left)> {
+    DIED.get().copied()
+}
+
+pub(super) fn start(died: fn(&Left)) -> io::Result<Arc<Guard>> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(NAME).arg("__guard").current_dir("/");
+    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: between fork and exec it calls only functions that signal handlers may call.
+    unsafe { command.pre_exec(stand_apart) };
+    Guard::new(command.spawn()?, ours, died)
+}
+
+/// In the new process, before it becomes the guard: a signal to ctrace's group must not end it.
+fn stand_apart() -> io::Result<()> {
+    undisturbed::stay_undisturbed();
+    setsid()?;
+    // What runs short of memory must not be what closes the links. It needs little in any case.
+    undisturbed::lift(Resource::As);
+    // Whoever waits for the end of a pipe that ctrace has inherited need not wait for the guard.
+    // SAFETY: it marks descriptors; those that the process goes on with lie below.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    Ok(())
+}
+
+/// What the guard does: all that ctrace asks for through stdin. Returns when ctrace is gone and all
+/// links are closed. Of a process that may be held, `tend` is called about once a second, and `outlive`
+/// when ctrace is gone. `died` is told of what ctrace has left open.
+pub fn serve(
+    mut tend: impl FnMut(&Hold, Sight) + Send,
+    outlive: impl Fn(&Hold, &Owner) + Sync,
+    died: fn(&Left),
+) -> io::Result<()> {
+    // Without a name it works as well.
+    let _ = set_name(&std::ffi::CString::new(NAME).unwrap_or_default());
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    // Others have more to give back when the machine runs out of memory. That takes a capability.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
+    super::super::heap::use_one_arena();
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let owner = Owner::of(&socket)?;
+    let look = |held: Option<&Hold>| {
+        let ctrace = owner.look();
+        held.into_iter().for_each(|held| tend(held, ctrace));
+        ctrace
+    };
+    server::serve(&socket, look, |held| outlive(held, &owner), died);
+    Ok(())
+}

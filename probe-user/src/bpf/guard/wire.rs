@@ -1,0 +1,356 @@
+//! Messages between ctrace and its guard, through a stream socket.
+//!
+//! A request is a header and the numbers of the places; descriptors, also of the file, come with the
+//! header's first byte. An answer is a number and an errno. Both ends are the same program, but what
+//! comes is checked all the same: a message that makes no sense, or is cut, ends the connection, and
+//! with it the guard closes what it keeps.
+
+use super::super::{
+    kernel_link::{LinkSpec, Way},
+    link::SITES_LIMIT,
+    sys::AttachType,
+};
+use rustix::{
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+};
+use std::{
+    io::{self, ErrorKind, IoSlice, IoSliceMut, Read as _, Write as _},
+    mem::MaybeUninit,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+const LINK: u32 = 1;
+const CLOSE: u32 = 2;
+const CLOSE_ALL: u32 = 3;
+const HOLD: u32 = 4;
+const LET_GO: u32 = 5;
+
+const AT_RETURN: u32 = 1;
+const COUNTS: u32 = 2;
+
+/// In `attach`: perf links.
+const PERF: u32 = AttachType::PerfEvent as u32;
+
+const HEADER_BYTES: usize = 40;
+const ANSWER_BYTES: usize = 16;
+/// Descriptors with a message.
+const MOST_FDS: usize = 2;
+
+/// Where a message is read or written piece by piece.
+const PIECE: usize = 64 << 10;
+
+/// Chosen by ctrace: of a question, and of the link that it asks for.
+pub(super) type Id = u64;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Header {
+    what: u32,
+    flags: u32,
+    id: Id,
+    attach: u32,
+    count: u32,
+    pid: u32,
+    unit: u32,
+    return_bit: u32,
+}
+
+impl Header {
+    fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let Self { what, flags, id, attach, count, pid, unit, return_bit } = self;
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&id.to_le_bytes());
+        let words = [what, flags, attach, count, pid, unit, return_bit];
+        for (to, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Self {
+        let word = |index: usize| {
+            let at = 8 + 4 * index;
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let mut id = [0; 8];
+        id.copy_from_slice(&bytes[..8]);
+        Self {
+            id: Id::from_le_bytes(id),
+            what: word(0),
+            flags: word(1),
+            attach: word(2),
+            count: word(3),
+            pid: word(4),
+            unit: word(5),
+            return_bit: word(6),
+        }
+    }
+}
+
+/// What ctrace asks for.
+pub(super) enum Request<'a> {
+    /// To be answered. With the program and the file.
+    Link { id: Id, spec: LinkSpec<'a>, fds: [BorrowedFd<'a>; 2] },
+    /// To be answered under the link's id.
+    Close { link: Id },
+    /// No further links, and those that there are closed; then to be answered.
+    CloseAll { id: Id },
+    /// From now on this process may be held. With a pidfd of it.
+    Hold { pid: u32, fds: [BorrowedFd<'a>; 1] },
+    /// And from now on none is.
+    LetGo,
+}
+
+/// The same as the guard gets it.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Link(NewLink),
+    Close {
+        link: Id,
+    },
+    CloseAll {
+        id: Id,
+    },
+    Hold {
+        pid: u32,
+        command: OwnedFd,
+    },
+    LetGo,
+    /// A question whose descriptors found no room here.
+    Lost {
+        id: Id,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct NewLink {
+    pub(super) id: Id,
+    pub(super) program: OwnedFd,
+    pub(super) file: OwnedFd,
+    way: Way,
+    at_return: bool,
+    pub(super) pid: Option<u32>,
+    offsets: Vec<u64>,
+    cookies: Vec<u64>,
+    ref_ctr_offsets: Vec<u64>,
+}
+
+impl NewLink {
+    pub(super) fn spec(&self) -> LinkSpec<'_> {
+        LinkSpec {
+            way: self.way,
+            at_return: self.at_return,
+            pid: self.pid,
+            offsets: &self.offsets,
+            cookies: &self.cookies,
+            ref_ctr_offsets: &self.ref_ctr_offsets,
+        }
+    }
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) id: Id,
+    /// 0: well.
+    pub(super) errno: i32,
+    /// Of the place to blame, or `NO_PLACE`.
+    pub(super) place: u32,
+}
+
+pub(super) const NO_PLACE: u32 = u32::MAX;
+
+impl Answer {
+    pub(super) fn done(id: Id, result: &io::Result<()>) -> Self {
+        let errno =
+            result.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+        Self { id, errno, place: NO_PLACE }
+    }
+
+    pub(super) fn send(self, mut socket: &UnixStream) -> io::Result<()> {
+        let mut bytes = [0; ANSWER_BYTES];
+        bytes[..8].copy_from_slice(&self.id.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.errno.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.place.to_le_bytes());
+        socket.write_all(&bytes)
+    }
+
+    /// `None`: nothing more comes.
+    pub(super) fn receive(mut socket: &UnixStream) -> Option<Self> {
+        let mut bytes = [0; ANSWER_BYTES];
+        socket.read_exact(&mut bytes).ok()?;
+        let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let id = bytes.first_chunk().map(|id| Id::from_le_bytes(*id))?;
+        let (errno, place) = (i32::from_le_bytes(word(8)), u32::from_le_bytes(word(12)));
+        Some(Self { id, errno, place })
+    }
+}
+
+impl Request<'_> {
+    pub(super) fn send(&self, socket: &UnixStream) -> io::Result<()> {
+        let (header, fds): (_, &[BorrowedFd<'_>]) = match self {
+            Self::Link { id, spec, fds } => (link_header(*id, spec), fds),
+            Self::Close { link } => (Header { what: CLOSE, id: *link, ..Header::default() }, &[]),
+            Self::CloseAll { id } => {
+                (Header { what: CLOSE_ALL, id: *id, ..Header::default() }, &[])
+            }
+            Self::Hold { pid, fds } => (Header { what: HOLD, pid: *pid, ..Header::default() }, fds),
+            Self::LetGo => (Header { what: LET_GO, ..Header::default() }, &[]),
+        };
+        let mut bytes = header.to_bytes().to_vec();
+        if let Self::Link { spec, .. } = self {
+            for numbers in [spec.offsets, spec.cookies, spec.ref_ctr_offsets] {
+                bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            }
+        }
+        send_all(socket, &bytes, fds)
+    }
+}
+
+fn link_header(id: Id, spec: &LinkSpec<'_>) -> Header {
+    let (attach, unit, return_bit) = match spec.way {
+        Way::Multi(attach) => (attach as u32, 0, 0),
+        Way::Perf { unit, return_bit } => (PERF, unit, return_bit),
+    };
+    let at_return = if spec.at_return { AT_RETURN } else { 0 };
+    let counts = if spec.ref_ctr_offsets.is_empty() { 0 } else { COUNTS };
+    Header {
+        what: LINK,
+        flags: at_return | counts,
+        id,
+        attach,
+        count: spec.offsets.len() as u32,
+        pid: spec.pid.unwrap_or(0),
+        unit,
+        return_bit,
+    }
+}
+
+fn send_all(mut socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let sent = loop {
+        match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            sent => break sent?,
+        }
+    };
+    socket.write_all(&bytes[sent..])
+}
+
+impl Asked {
+    /// The next request; `None` when nobody asks any more, also where one is cut by that.
+    pub(super) fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
+        match read(socket) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            read => read.map(Some),
+        }
+    }
+}
+
+fn read(socket: &UnixStream) -> io::Result<Asked> {
+    let (header, fds, is_cut) = read_header(socket)?;
+    let senseless = || io::Error::from(ErrorKind::InvalidData);
+    let mut fds = fds.into_iter();
+    let id = header.id;
+    let asked = match header.what {
+        LINK => {
+            let way = match header.attach {
+                PERF => Way::Perf { unit: header.unit, return_bit: header.return_bit },
+                other => Way::Multi(AttachType::of_uprobes(other).ok_or_else(senseless)?),
+            };
+            let (program, file) = (fds.next(), fds.next());
+            if file.is_none() && !is_cut {
+                return Err(senseless());
+            }
+            let (offsets, cookies) =
+                (read_numbers(socket, header.count)?, read_numbers(socket, header.count)?);
+            let ref_ctr_offsets = match header.flags & COUNTS {
+                0 => Vec::new(),
+                _ => read_numbers(socket, header.count)?,
+            };
+            match program.zip(file) {
+                Some((program, file)) => Asked::Link(NewLink {
+                    id,
+                    program,
+                    file,
+                    way,
+                    at_return: header.flags & AT_RETURN != 0,
+                    pid: (header.pid != 0).then_some(header.pid),
+                    offsets,
+                    cookies,
+                    ref_ctr_offsets,
+                }),
+                None => Asked::Lost { id },
+            }
+        }
+        CLOSE => Asked::Close { link: id },
+        CLOSE_ALL => Asked::CloseAll { id },
+        HOLD => match fds.next() {
+            Some(command) => Asked::Hold { pid: header.pid, command },
+            None if is_cut => Asked::Lost { id },
+            None => return Err(senseless()),
+        },
+        LET_GO => Asked::LetGo,
+        _ => return Err(senseless()),
+    };
+    if fds.next().is_some() { Err(senseless()) } else { Ok(asked) }
+}
+
+/// A header, its descriptors, and whether the kernel has dropped some of these: the table of open files
+/// was full.
+fn read_header(mut socket: &UnixStream) -> io::Result<(Header, Vec<OwnedFd>, bool)> {
+    let mut bytes = [0; HEADER_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let (read, is_cut) = loop {
+        let mut into = [IoSliceMut::new(&mut bytes)];
+        match recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            read => {
+                let read = read?;
+                break (read.bytes, read.flags.contains(ReturnFlags::CTRUNC));
+            }
+        }
+    };
+    let fds = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    let fds = fds.flatten().collect();
+    if read == 0 {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    socket.read_exact(&mut bytes[read..])?;
+    Ok((Header::from_bytes(&bytes), fds, is_cut))
+}
+
+fn read_numbers(mut socket: &UnixStream, count: u32) -> io::Result<Vec<u64>> {
+    if count as usize > SITES_LIMIT {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let mut numbers = Vec::new();
+    // What does not come takes no room.
+    let mut piece = vec![0; PIECE.min(count as usize * 8)];
+    while numbers.len() < count as usize {
+        let left = (count as usize - numbers.len()) * 8;
+        let piece = &mut piece[..left.min(PIECE)];
+        socket.read_exact(piece)?;
+        let (words, _) = piece.as_chunks();
+        numbers.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+use super::*;
+use std::{fs::File, net::Shutdown, os::fd::AsFd as _};
+
+fn spec<'a>(way: Way, offsets: &'a [u64], ref_ctr_offsets: &'a [u64]) -> LinkSpec<'a> {
+    let cookies = offsets;
+    LinkSpec { way, at_return: true, pid: Some(7), offsets, cookies, ref_ctr_offsets }
+}
+
+/// The socket's reading end after `write` has written to the other one and closed it.
+fn after(write: impl FnOnce(&UnixStream) + Send + 'static) -> UnixStream {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    std::thread::spawn(move || {
+        write(&theirs);
+        let _ = theirs.shutdown(Shutdown::Both);
+    });
+    ours
+}
+
+fn null() -> File {
+    File::open("/dev/null").unwrap()
+}
+
+fn receive_link(socket: &UnixStream) -> NewLink {
+    match Asked::receive(socket) {
+        Ok(Some(Asked::Link(link))) => link,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn links_arrive_as_they_were_asked_for() {
+    const MANY: u64 = 20_000;
+    let ways = [
+        Way::Multi(AttachType::UprobeSession),
+        Way::Multi(AttachType::UprobeMulti),
+        Way::Perf { unit: 8, return_bit: 3 },
+    ];
+    let socket = after(move |socket| {
+        for (way, id) in ways.into_iter().zip(11..) {
+            let offsets: Vec<_> = (0..MANY).collect();
+            let counts: Vec<_> = if id == 12 { (5..MANY + 5).collect() } else { Vec::new() };
+            let file = null();
+            let fds = [file.as_fd(), file.as_fd()];
+            let spec = spec(way, &offsets, &counts);
+            Request::Link { id, spec, fds }.send(socket).unwrap();
+        }
+    });
+    for (way, id) in ways.into_iter().zip(11..) {
+        let link = receive_link(&socket);
+        assert_eq!(link.id, id);
+        let spec = link.spec();
+        assert_eq!((spec.way, spec.at_return, spec.pid), (way, true, Some(7)));
+        assert_eq!((spec.offsets.len(), spec.offsets[19_999]), (20_000, 19_999));
+        assert_eq!(spec.cookies, spec.offsets);
+        assert_eq!(spec.ref_ctr_offsets.first(), if id == 12 { Some(&5) } else { None });
+    }
+    assert!(Asked::receive(&socket).unwrap().is_none());
+}
+
+#[test]
+fn a_message_that_is_cut_is_the_end() {
+    let (first, second) = UnixStream::pair().unwrap();
+    let file = null();
+    let fds = [file.as_fd(), file.as_fd()];
+    let offsets = [1, 2, 3];
+    let spec = spec(Way::Multi(AttachType::UprobeMulti), &offsets, &[]);
+    Request::Link { id: 1, spec, fds }.send(&first).unwrap();
+    drop(first);
+    let mut whole = Vec::new();
+    (&second).read_to_end(&mut whole).unwrap();
+    assert_eq!(whole.len(), HEADER_BYTES + 2 * 3 * 8);
+    for length in 0..whole.len() {
+        let part = whole[..length].to_vec();
+        let socket = after(move |socket| {
+            let file = null();
+            let fds = [file.as_fd(), file.as_fd()];
+            if !part.is_empty() {
+                send_all(socket, &part, &fds).unwrap();
+            }
+        });
+        assert!(Asked::receive(&socket).unwrap().is_none(), "{length} bytes");
+    }
+}
+
+/// What becomes of a header with so many descriptors.
+fn refused(header: Header, fds: usize) -> bool {
+    let socket = after(move |socket| {
+        let file = null();
+        let fds = vec![file.as_fd(); fds];
+        let _ = send_all(socket, &header.to_bytes(), &fds);
+        // Enough for numbers, should they be read.
+        let _ = (&*socket).write_all(&[0; 4096]);
+    });
+    matches!(Asked::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let link = Header { what: LINK, attach: 48, count: 1, ..Header::default() };
+    assert!(!refused(link, 2));
+    for header in [
+        Header { what: 0, ..link },
+        Header { what: 99, ..link },
+        Header { attach: 0, ..link },
+        Header { attach: 49, ..link },
+        Header { count: SITES_LIMIT as u32 + 1, ..link },
+        Header { count: u32::MAX, ..link },
+    ] {
+        assert!(refused(header, 2), "{header:?}");
+    }
+    assert!(refused(link, 0) && refused(link, 1));
+    assert!(refused(Header { what: CLOSE, ..link }, 1));
+    assert!(refused(Header { what: HOLD, ..link }, 0) && refused(Header { what: HOLD, ..link }, 2));
+}
+
+#[test]
+fn headers_are_read_as_they_were_written() {
+    let header = Header {
+        what: 1,
+        flags: 2,
+        id: 1 << 40 | 3,
+        attach: 4,
+        count: 5,
+        pid: 6,
+        unit: 7,
+        return_bit: 8,
+    };
+    assert_eq!(Header::from_bytes(&header.to_bytes()), header);
+}
+
+#[test]
+fn answers_are_read_as_they_were_written() {
+    let answers = [
+        Answer { id: 1 << 50, errno: libc::EINVAL, place: 77 },
+        Answer { id: 2, errno: 0, place: NO_PLACE },
+    ];
+    let socket = after(move |socket| {
+        answers.iter().for_each(|answer| answer.send(socket).unwrap());
+        (&*socket).write_all(&[0; ANSWER_BYTES - 1]).unwrap();
+    });
+    assert_eq!(Answer::receive(&socket), Some(answers[0]));
+    assert_eq!(Answer::receive(&socket), Some(answers[1]));
+    assert_eq!(Answer::receive(&socket), None);
+}
+
+/// A process of its own has the table of open files that is full.
+#[test]
+fn descriptors_without_room_cost_one_answer() {
+    const NAME: &str = "bpf::guard::wire::tests::descriptors_without_room_cost_one_answer";
+    const INSIDE: &str = "CTRACE_TEST_INSIDE";
+    if std::env::var_os(INSIDE).is_some() {
+        return full_table();
+    }
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -n 40; exec \"$0\" --exact \"$1\""]);
+    limited.arg(std::env::current_exe().unwrap()).arg(NAME).env(INSIDE, "1");
+    let output = limited.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+}
+
+fn full_table() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let file = null();
+    let ask = |id| {
+        let spec = spec(Way::Multi(AttachType::UprobeMulti), &[1, 2], &[]);
+        let fds = [file.as_fd(), file.as_fd()];
+        Request::Link { id, spec, fds }.send(&theirs).unwrap();
+    };
+    let mut others: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    for room in [0, 1] {
+        others.truncate(others.len() - room);
+        ask(7);
+        assert!(matches!(Asked::receive(&ours), Ok(Some(Asked::Lost { id: 7 }))), "{room}");
+    }
+    Request::Hold { pid: 9, fds: [file.as_fd()] }.send(&theirs).unwrap();
+    assert!(matches!(Asked::receive(&ours), Ok(Some(Asked::Hold { pid: 9, .. }))));
+    drop(others);
+    ask(8);
+    assert_eq!(receive_link(&ours).id, 8);
+}

@@ -1,0 +1,107 @@
+//! Probes many places of a file in growing parts, and gives up when each place takes too long.
+//!
+//! The kernel visits every mapping of the file for each place, and nobody can fork meanwhile. A file
+//! is seldom mapped more than some hundred times. Whoever can read it can map it a million times, and
+//! then a thousand places would take minutes, to place and to remove. So the first few are timed.
+
+use super::{BpfError, link::Site};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// So few are placed at once.
+const FEW: usize = 8;
+/// The first part of more. The part after it may be larger by this factor: each part is a link, and
+/// the kernel needs a moment to remove a link.
+const FIRST: usize = 2;
+const GROWTH: usize = 128;
+/// A part takes about so long at most. After so long it is known how long a place takes.
+const PART: Duration = Duration::from_secs(1);
+/// All places of a link may take so long, as far as the first ones tell.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Calls `place` for one part after the other.
+pub(super) fn place<T>(
+    path: &Path,
+    sites: &[Site],
+    mut place: impl FnMut(&[Site]) -> Result<T, BpfError>,
+) -> Result<Vec<T>, BpfError> {
+    let begun = Instant::now();
+    place_timed(path, sites, || begun.elapsed(), &mut place)
+}
+
+fn place_timed<T>(
+    path: &Path,
+    sites: &[Site],
+    taken: impl Fn() -> Duration,
+    place: &mut impl FnMut(&[Site]) -> Result<T, BpfError>,
+) -> Result<Vec<T>, BpfError> {
+    let (mut placed, mut left) = (Vec::new(), sites);
+    while !left.is_empty() {
+        let done = sites.len() - left.len();
+        let each = taken().as_secs_f64() / done.max(1) as f64;
+        if taken() > PART && each * sites.len() as f64 > LIMIT.as_secs_f64() {
+            let (path, sites, taken) = (path.to_owned(), sites.len(), taken());
+            return Err(BpfError::TooSlow { path, sites, done, taken });
+        }
+        let part = match done {
+            0 if sites.len() <= FEW => FEW,
+            0 => FIRST,
+            _ => (done * GROWTH).min((PART.as_secs_f64() / each) as usize).max(1),
+        };
+        let (now, later) = left.split_at(part.min(left.len()));
+        placed.push(place(now)?);
+        left = later;
+    }
+    Ok(placed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_common::Cookie;
+    use std::cell::Cell;
+
+    /// The parts of so many places, each of which takes so long.
+    fn parts(count: usize, each: Duration) -> Result<Vec<usize>, BpfError> {
+        let site = Site { offset: 16, ref_ctr_offset: 0, cookie: Cookie::plain(1) };
+        let taken = Cell::new(Duration::ZERO);
+        let mut place = |part: &[Site]| {
+            taken.set(taken.get() + each * part.len() as u32);
+            Ok(part.len())
+        };
+        place_timed(Path::new("/bin/sh"), &vec![site; count], || taken.get(), &mut place)
+    }
+
+    #[test]
+    fn few_places_are_one_link_and_many_are_three() {
+        let quick = Duration::from_micros(5);
+        assert_eq!(parts(0, quick).unwrap(), [0; 0]);
+        assert_eq!(parts(8, Duration::from_secs(60)).unwrap(), [8]);
+        assert_eq!(parts(9, quick).unwrap(), [2, 7]);
+        assert_eq!(parts(20_000, quick).unwrap(), [2, 256, 19_742]);
+    }
+
+    #[test]
+    fn places_that_take_too_long_are_given_up() {
+        let refused = |count, each| match parts(count, each) {
+            Err(BpfError::TooSlow { done, sites, .. }) => (done, sites),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(100, Duration::from_millis(880)), (2, 100));
+        assert_eq!(refused(20_000, Duration::from_millis(40)), (27, 20_000));
+        assert_eq!(parts(200, Duration::from_millis(40)).unwrap().iter().sum::<usize>(), 200);
+    }
+
+    #[test]
+    fn an_error_of_a_later_part_is_told() {
+        let site = Site { offset: 16, ref_ctr_offset: 0, cookie: Cookie::plain(1) };
+        let mut calls = 0;
+        let placed = place(Path::new("/bin/sh"), &[site; 20], |_| {
+            calls += 1;
+            if calls == 2 { Err(BpfError::Leaving) } else { Ok(()) }
+        });
+        assert!(matches!(placed, Err(BpfError::Leaving)), "{placed:?}");
+    }
+}

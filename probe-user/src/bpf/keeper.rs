@@ -1,0 +1,81 @@
+//! Who makes, keeps and closes links: the guard, or this process itself.
+//!
+//! Itself only where that can harm nobody else: in unit tests, whose kernel is a fake, and in programs
+//! that use this library without being able to be a guard, such as tests with targets of their own.
+
+use super::{
+    BpfError,
+    guard::{self, Guard, GuardedLink},
+    kernel_link::{self, LinkSpec, Refusal},
+};
+use std::{
+    ffi::CString,
+    io,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::Path,
+    sync::Arc,
+};
+
+#[derive(Clone)]
+pub(super) enum Keeper {
+    Guard(Arc<Guard>),
+    Itself,
+}
+
+impl Keeper {
+    /// The guard, which is started when it is first needed.
+    pub(super) fn of_this_process() -> Result<Self, BpfError> {
+        Ok(guard::current()?.map_or(Self::Itself, Self::Guard))
+    }
+
+    /// Links all places of the file or none.
+    pub(super) fn link(
+        &self,
+        program: BorrowedFd<'_>,
+        path: &Path,
+        spec: &LinkSpec<'_>,
+    ) -> Result<Kept, Refusal> {
+        match self {
+            Self::Guard(guard) => guard.link(program, path, spec).map(Kept::Guarded),
+            Self::Itself => {
+                let path = CString::new(path.as_os_str().as_bytes())
+                    .map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))?;
+                kernel_link::make(program, &path, spec).map(Kept::Own)
+            }
+        }
+    }
+}
+
+/// Probes in place; dropping it removes them.
+pub(super) enum Kept {
+    Guarded(GuardedLink),
+    Own(Vec<OwnedFd>),
+}
+
+impl Kept {
+    /// Has the guard begin to remove the probes.
+    pub(super) fn begin_to_close(&mut self) {
+        if let Self::Guarded(link) = self {
+            link.begin_to_close();
+        }
+    }
+
+    /// Removes the probes: they are gone when it returns.
+    pub(super) fn close(self) -> io::Result<()> {
+        match self {
+            Self::Guarded(link) => link.close(),
+            Self::Own(links) => kernel_link::close(links),
+        }
+    }
+
+    /// How many links the kernel has made.
+    pub(super) fn links(&self) -> usize {
+        match self {
+            Self::Guarded(link) => link.links(),
+            Self::Own(links) => links.len(),
+        }
+    }
+}

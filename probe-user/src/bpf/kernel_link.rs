@@ -1,0 +1,120 @@
+//! Links as the kernel makes them: one session or multi link for many places, or a perf link for each.
+//!
+//! A breakpoint stays in the target for good when the thread that makes or closes a link has a fatal
+//! signal pending. So the guard does both ([`super::guard`]); this is what it does.
+
+use super::sys::{self, AttachType, UprobeEvent, UprobeLink};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+};
+
+/// How places are linked to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// One link, of this type.
+    Multi(AttachType),
+    /// A perf event for each place, of this unit.
+    Perf { unit: u32, return_bit: u32 },
+}
+
+/// Places of one file, and how they are to be linked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkSpec<'a> {
+    pub(super) way: Way,
+    pub(super) at_return: bool,
+    /// `None`: every process that maps the file.
+    pub(super) pid: Option<u32>,
+    pub(super) offsets: &'a [u64],
+    /// One for each offset.
+    pub(super) cookies: &'a [u64],
+    /// Empty, or one for each offset.
+    pub(super) ref_ctr_offsets: &'a [u64],
+}
+
+impl LinkSpec<'_> {
+    /// How many links the kernel makes for it.
+    pub(super) fn links(&self) -> usize {
+        match self.way {
+            Way::Multi(_) => 1,
+            Way::Perf { .. } => self.offsets.len(),
+        }
+    }
+}
+
+/// Why there is no link.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) source: io::Error,
+    /// The place to blame, where the kernel was asked about one at a time.
+    pub(super) index: Option<usize>,
+}
+
+impl From<io::Error> for Refusal {
+    fn from(source: io::Error) -> Self {
+        Self { source, index: None }
+    }
+}
+
+/// Links all places or none.
+pub(super) fn make(
+    program: BorrowedFd<'_>,
+    path: &CStr,
+    spec: &LinkSpec<'_>,
+) -> Result<Vec<OwnedFd>, Refusal> {
+    match spec.way {
+        Way::Multi(attach) => {
+            let link = UprobeLink {
+                attach,
+                path,
+                offsets: spec.offsets,
+                cookies: spec.cookies,
+                ref_ctr_offsets: spec.ref_ctr_offsets,
+                at_return: spec.at_return,
+                pid: spec.pid.unwrap_or(0),
+            };
+            Ok(vec![sys::link_uprobes(program, &link)?])
+        }
+        Way::Perf { unit, return_bit } => {
+            make_room_for(spec.offsets.len());
+            let mut links = Vec::with_capacity(spec.offsets.len());
+            for (index, (&offset, &cookie)) in spec.offsets.iter().zip(spec.cookies).enumerate() {
+                let event = UprobeEvent {
+                    unit,
+                    return_bit,
+                    at_return: spec.at_return,
+                    path,
+                    offset,
+                    ref_ctr_offset: spec.ref_ctr_offsets.get(index).copied().unwrap_or(0),
+                    pid: spec.pid,
+                };
+                let link = sys::open_uprobe(&event)
+                    .and_then(|event| sys::link_perf(program, event.as_fd(), cookie))
+                    .map_err(|source| Refusal { source, index: Some(index) })?;
+                links.push(link);
+            }
+            Ok(links)
+        }
+    }
+}
+
+/// Removes the probes, the last one first: all of them, even if one fails.
+pub(super) fn close(links: Vec<OwnedFd>) -> io::Result<()> {
+    let closed = links.into_iter().rev().map(sys::close);
+    closed.fold(Ok(()), Result::and)
+}
+
+/// Raises the limit of open files for so many links, as far as it goes.
+fn make_room_for(links: usize) {
+    const OTHERS: u64 = 256;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = links as u64 + OTHERS;
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+        let raised = Rlimit { current: Some(current), maximum: limit.maximum };
+        // Where it is not enough, the kernel says so when the next link finds no room.
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}

@@ -1,0 +1,44 @@
+//! `ctrace doctor --heal PID`: removes breakpoints that a killed tracer left in a process; and the child
+//! of ctrace that does so.
+
+use super::Failure;
+use crate::{
+    cli::HealArgs,
+    heal::{self, Outcome},
+};
+use ctrace_core::{export::clean::clean, units::Pid};
+use serde::Serialize;
+use std::time::Duration;
+
+/// For the places of the process: who asked is ready to wait.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The object that `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    /// Whether something is left, or may be.
+    remains: bool,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+}
+
+/// The exit status is 0 when nothing is left.
+pub(super) fn asked(pid: u32, json: bool) -> Result<u8, Failure> {
+    let outcome = heal::process(Pid(pid), LIMIT)?;
+    let remains = outcome.remains();
+    if json {
+        let report = Report { schema: "ctrace.heal.v1", remains, outcome: &outcome };
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        for line in outcome.lines() {
+            println!("{}", clean(&line));
+        }
+    }
+    Ok(u8::from(remains))
+}
+
+pub(super) fn main(args: &HealArgs) -> Result<u8, Failure> {
+    heal::answer(args.pid, Duration::from_secs(args.seconds))?;
+    Ok(0)
+}

@@ -1,0 +1,167 @@
+//! Places for connections: a bounded number of them, none of which is held by doing nothing.
+//!
+//! A connection either waits for its peer, who is to ask or to take an answer, or is being answered.
+//! When all places are taken, a newcomer gets the place of the one that has waited longest; if all
+//! are being answered, that of the first to ask again. So neither silence nor haste keeps others out.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Between two looks for a place.
+const STEP: Duration = Duration::from_millis(5);
+
+pub(super) struct Places {
+    most: usize,
+    /// A connection has its place for so long at least, whatever it does.
+    grace: Duration,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    last: u64,
+    /// Somebody looks for a place.
+    is_short: bool,
+    /// Those that wait longest come first.
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    id: u64,
+    since: Instant,
+    state: State,
+    close: Box<dyn FnOnce() + Send>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    New,
+    Answered,
+    Again,
+}
+
+/// A place, until this is dropped or a newcomer has it.
+pub(super) struct Place {
+    id: u64,
+    places: Arc<Places>,
+}
+
+impl Places {
+    pub(super) fn new(most: usize, grace: Duration) -> Arc<Self> {
+        Arc::new(Self { most, grace, taken: Mutex::default() })
+    }
+
+    /// A place for a connection that `close` ends from outside; nothing if there is none in time.
+    pub(super) fn take(
+        self: &Arc<Self>,
+        patience: Duration,
+        close: impl FnOnce() + Send + 'static,
+    ) -> Option<Place> {
+        let end = Instant::now() + patience;
+        let mut taken = self.lock();
+        while !self.make_room(&mut taken) {
+            taken.is_short = Instant::now() < end;
+            if !taken.is_short {
+                return None;
+            }
+            drop(taken);
+            std::thread::sleep(STEP);
+            taken = self.lock();
+        }
+        taken.is_short = false;
+        taken.last += 1;
+        let (id, since, close) = (taken.last, Instant::now(), Box::new(close));
+        taken.connections.push(Connection { id, since, state: State::New, close });
+        Some(Place { id, places: Arc::clone(self) })
+    }
+
+    fn make_room(&self, taken: &mut Taken) -> bool {
+        if taken.connections.len() < self.most {
+            return true;
+        }
+        let waits =
+            |of: &Connection| of.state != State::Answered && of.since.elapsed() >= self.grace;
+        let Some(longest) = taken.connections.iter().position(waits) else { return false };
+        (taken.connections.remove(longest).close)();
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The peer has asked: the place is kept until it is answered. False if a newcomer has it.
+    pub(super) fn keep(&self) -> bool {
+        self.turn(State::Answered)
+    }
+
+    /// It is the peer's turn again. False if a newcomer has the place.
+    pub(super) fn wait(&self) -> bool {
+        self.turn(State::Again)
+    }
+
+    fn turn(&self, state: State) -> bool {
+        let mut taken = self.places.lock();
+        let Some(at) = taken.connections.iter().position(|other| other.id == self.id) else {
+            return false;
+        };
+        let connection = taken.connections.remove(at);
+        if taken.is_short && (connection.state, state) == (State::Again, State::Answered) {
+            return false;
+        }
+        taken.connections.push(Connection { state, since: Instant::now(), ..connection });
+        true
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.lock().connections.retain(|other| other.id != self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+
+    const NO_PATIENCE: Duration = Duration::ZERO;
+
+    /// A connection that tells when it is closed.
+    fn enter(places: &Arc<Places>) -> Option<(Place, Receiver<()>)> {
+        let (closed, tells) = channel();
+        let place = places.take(NO_PATIENCE, move || closed.send(()).expect("somebody listens"))?;
+        Some((place, tells))
+    }
+
+    #[test]
+    fn a_newcomer_has_the_place_of_who_waits_longest() {
+        let places = Places::new(3, NO_PATIENCE);
+        let [first, second, third] = [(); 3].map(|()| enter(&places).expect("there is room"));
+        assert!(first.0.keep() && first.0.wait(), "it has asked and waits again");
+        assert!(third.0.keep());
+        let fourth = enter(&places).expect("the second waits longest");
+        assert!(second.1.try_recv().is_ok() && !second.0.keep());
+        assert!(first.1.try_recv().is_err() && third.1.try_recv().is_err());
+        assert!(first.0.keep() && fourth.0.keep());
+        assert!(enter(&places).is_none(), "all are being answered");
+        drop(third);
+        assert!(enter(&places).is_some());
+        drop(second);
+        assert_eq!(places.lock().connections.len(), 2, "a place that was lost is not given back");
+    }
+
+    #[test]
+    fn who_asks_without_end_gives_way() {
+        let places = Places::new(1, Duration::from_secs(3600));
+        let hasty = enter(&places).expect("there is room").0;
+        assert!(enter(&places).is_none(), "it has just come");
+        let asks = std::thread::spawn(move || while hasty.keep() && hasty.wait() {});
+        assert!(places.take(Duration::from_secs(60), || ()).is_some());
+        asks.join().expect("it has given way");
+    }
+}

@@ -1,0 +1,169 @@
+//! The way of reports to one output: a queue and a thread, so that an output that does not answer holds up no
+//! session and no other output. What cannot be written is counted; it is said once when that begins, and once
+//! when it is over.
+
+use super::file::File;
+use crate::{
+    daemon::config::{Output, Reports},
+    ui,
+};
+use std::{
+    io::{self, Write as _},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
+    },
+    time::Instant,
+};
+
+/// Reports that may wait.
+const WAITING: usize = 256;
+
+pub(super) struct Queue {
+    jobs: SyncSender<Job>,
+    rest: Rest,
+}
+
+/// What is still to be written when nothing more comes.
+pub(super) struct Rest {
+    shared: Arc<Shared>,
+    end: Receiver<()>,
+}
+
+struct Job {
+    reports: Reports,
+    text: String,
+}
+
+struct Shared {
+    output: Output,
+    /// Reports that are neither written nor lost.
+    waiting: AtomicU64,
+    /// Reports that found no room, since the last one was written.
+    dropped: AtomicU64,
+    /// Reports of all outputs.
+    lost: Arc<AtomicU64>,
+}
+
+impl Queue {
+    pub(super) fn start(output: &Output, lost: Arc<AtomicU64>) -> io::Result<Self> {
+        let (jobs, coming) = sync_channel(WAITING);
+        let (at_end, end) = channel();
+        let (waiting, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
+        let shared = Arc::new(Shared { output: output.clone(), waiting, dropped, lost });
+        let file = match output {
+            Output::Stdout => None,
+            Output::File(path) => Some(File::new(path)),
+        };
+        let mut way = Way { shared: Arc::clone(&shared), file, failed: 0 };
+        let thread = std::thread::Builder::new().name("reports".into());
+        thread.spawn(move || way.write_all(&coming, at_end))?;
+        Ok(Self { jobs, rest: Rest { shared, end } })
+    }
+
+    pub(super) fn put(&self, reports: &Reports, text: String) {
+        let shared = &self.rest.shared;
+        shared.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.jobs.try_send(Job { reports: reports.clone(), text }).is_ok() {
+            return;
+        }
+        shared.waiting.fetch_sub(1, Ordering::Relaxed);
+        shared.lost.fetch_add(1, Ordering::Relaxed);
+        if shared.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+            ui::say(&format!(
+                "{} does not take reports as fast as they come: some are lost, and counted",
+                shared.place()
+            ));
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn close(self) -> Rest {
+        self.rest
+    }
+}
+
+impl Rest {
+    /// Returns when all is written, or given up.
+    pub(super) fn wait(self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        if self.end.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let given_up = self.shared.waiting.swap(0, Ordering::Relaxed);
+        self.shared.lost.fetch_add(given_up, Ordering::Relaxed);
+        if given_up > 0 {
+            ui::say(&format!(
+                "{} does not take its last reports in time: {given_up} are lost",
+                self.shared.place()
+            ));
+        }
+    }
+}
+
+impl Shared {
+    fn place(&self) -> String {
+        match &self.output {
+            Output::Stdout => "stdout".to_owned(),
+            Output::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// One of those that wait is no longer; `false` if it was given up before.
+    fn take(&self) -> bool {
+        let less = |waiting: u64| waiting.checked_sub(1);
+        self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// On the thread.
+struct Way {
+    shared: Arc<Shared>,
+    /// No file: stdout.
+    file: Option<File>,
+    /// Reports that were lost since this began.
+    failed: u64,
+}
+
+impl Way {
+    /// Drops `_at_end` when all is done.
+    fn write_all(&mut self, jobs: &Receiver<Job>, _at_end: Sender<()>) {
+        while let Ok(Job { reports, text }) = jobs.recv() {
+            let written = match &mut self.file {
+                Some(file) => file.write(text.as_bytes(), &reports),
+                None => {
+                    let mut out = io::stdout().lock();
+                    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+                }
+            };
+            if !self.shared.take() {
+                return;
+            }
+            self.judge(written);
+        }
+    }
+
+    fn judge(&mut self, written: io::Result<()>) {
+        let place = self.shared.place();
+        match written {
+            Ok(()) => {
+                let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
+                let lost = std::mem::take(&mut self.failed) + dropped;
+                if lost > 0 {
+                    ui::say(&format!("reports can be written to {place} again; {lost} were lost"));
+                }
+            }
+            Err(error) => {
+                self.shared.lost.fetch_add(1, Ordering::Relaxed);
+                self.failed += 1;
+                if self.failed == 1 {
+                    ui::say(&format!(
+                        "cannot write reports to {place}: {error}; the next ones are tried all the \
+                         same, and lost ones are counted"
+                    ));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A file that is to replace another when it is whole. Its name cannot be guessed, and whatever has
+//! it already is left alone.
+
+use super::{FileError, FileId, Place};
+use rustix::{
+    fs::OFlags,
+    io::Errno,
+    rand::{GetRandomFlags, getrandom},
+};
+use std::{ffi::OsStr, fs::File};
+
+const SUFFIX: &str = ".part";
+/// Digits before it.
+const DIGITS: usize = 16;
+
+/// The name of the file that one of this name was to replace, if it is the name of such a file.
+pub fn replaced_by(temporary: &OsStr) -> Option<&str> {
+    let (name, digits) = temporary.to_str()?.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+    let is_ours = digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_ours.then_some(name)
+}
+
+pub struct Temporary {
+    place: Place,
+    file: Option<File>,
+}
+
+impl Temporary {
+    pub(super) fn create(of: &Place, access: OFlags) -> Result<Self, FileError> {
+        let mut random = [0; 8];
+        getrandom(&mut random, GetRandomFlags::empty()).map_err(|error| of.io(error))?;
+        let mut name = of.name().to_owned();
+        name.push(format!(".{:0DIGITS$x}{SUFFIX}", u64::from_ne_bytes(random)));
+        let place = of.sibling(&name);
+        let file = place.create_new(access)?;
+        let temporary = Self { place, file: Some(file) };
+        // As long as it is written: without the lock, it was left behind.
+        temporary.file.as_ref().map_or(Ok(()), |file| temporary.place.lock(file))?;
+        Ok(temporary)
+    }
+
+    pub fn file(&self) -> std::io::Result<File> {
+        match &self.file {
+            Some(file) => file.try_clone(),
+            None => Err(Errno::BADF.into()),
+        }
+    }
+
+    /// Takes the place of `old`, with the lock that it has; fails if that is another file by now.
+    pub fn persist(mut self, place: &Place, old: FileId) -> Result<(), FileError> {
+        match place.id() {
+            Some(id) if id == old => self.place.replace(place)?,
+            None => self.place.rename(place)?,
+            Some(_) => return Err(FileError::Replaced { path: place.path().to_owned() }),
+        }
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            // Half of a file is of no use; there is nobody left to tell.
+            let _ = self.place.remove();
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Looks at a process, and has a child of ours remove what is found: it must not end before it is done,
+//! and we may be interrupted or killed at any time.
+
+use super::{HealError, Outcome, mend};
+use crate::bpf;
+use ctrace_core::units::Pid;
+use std::{
+    io,
+    os::unix::process::CommandExt as _,
+    process::{Command, Stdio},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{RecvTimeoutError, channel},
+    },
+    thread::Builder,
+    time::{Duration, Instant},
+};
+
+/// The child ends by itself when its limit is over, unless the kernel keeps it: a link takes long where
+/// many processes map a file.
+const LATE: Duration = Duration::from_secs(20);
+/// For everything, when ctrace is about to end. It takes milliseconds, unless somebody forges breakpoints.
+const HURRIED: Duration = Duration::from_secs(2);
+/// Between two looks whether ctrace is about to end.
+const PAUSE: Duration = Duration::from_millis(100);
+
+static IN_A_HURRY: AtomicBool = AtomicBool::new(false);
+
+/// From now on nobody waits long for breakpoints to be removed: ctrace is about to end.
+pub fn hurry() {
+    IN_A_HURRY.store(true, Ordering::Relaxed);
+}
+
+fn is_in_a_hurry() -> bool {
+    IN_A_HURRY.load(Ordering::Relaxed)
+}
+
+/// Removes from a process what an earlier tracer left in it. No place is begun with when the limit is over.
+pub fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
+    let seen = mend::survey(pid.0)?.outcome;
+    if seen.found == 0 {
+        return Ok(seen);
+    }
+    let failed = |why: String| HealError::Helper { pid: pid.0, why };
+    let limit = if is_in_a_hurry() { limit.min(HURRIED) } else { limit };
+    let answer = ask(pid.0, limit)?;
+    let answer: Result<Outcome, String> = serde_json::from_slice(&answer)
+        .map_err(|error| failed(format!("no answer of the process that should: {error}")))?;
+    answer.map_err(failed)
+}
+
+/// What the child wrote. It is in a process group of its own: no Ctrl-C reaches it.
+fn ask(pid: u32, limit: Duration) -> Result<Vec<u8>, HealError> {
+    let child = Command::new("/proc/self/exe")
+        .arg0("ctrace")
+        .args(["__heal", &pid.to_string(), &limit.as_secs().to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map_err(HealError::Start)?;
+    let helper = child.id();
+    let (sender, answers) = channel();
+    Builder::new()
+        .name("heal".into())
+        .spawn(move || {
+            let answer = child.wait_with_output().map(|output| output.stdout);
+            // Nobody waits any more when it took too long.
+            let _ = sender.send(answer);
+        })
+        .map_err(HealError::Start)?;
+    let begun = Instant::now();
+    loop {
+        match answers.recv_timeout(PAUSE) {
+            Ok(answer) => return answer.map_err(HealError::Start),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let patience = patience(limit, is_in_a_hurry());
+        if begun.elapsed() >= patience {
+            return Err(HealError::Underway { helper, pid, patience });
+        }
+    }
+}
+
+/// How long the child is waited for.
+fn patience(limit: Duration, in_a_hurry: bool) -> Duration {
+    if in_a_hurry { HURRIED } else { limit.max(mend::ONE_BY_ONE) + LATE }
+}
+
+/// The child's part. Only SIGKILL ends it early.
+pub fn answer(pid: u32, limit: Duration) -> io::Result<()> {
+    bpf::stay_undisturbed();
+    let answer = mend::mend(pid, limit).map_err(|error| error.to_string());
+    // Who asked may be gone meanwhile.
+    serde_json::to_writer(io::stdout(), &answer)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_child_has_time_to_end_by_itself_unless_ctrace_ends() {
+        for seconds in [0, 6, 60] {
+            let limit = Duration::from_secs(seconds);
+            assert!(patience(limit, false) >= limit + LATE);
+            assert_eq!(patience(limit, true), HURRIED);
+        }
+        assert!(patience(Duration::ZERO, false) > mend::ONE_BY_ONE);
+    }
+}

@@ -1,0 +1,209 @@
+//! One look at the code of a process: where it differs from its files by breakpoints. Nothing of the
+//! process is changed, and no page of it is brought into memory.
+
+use super::{
+    HealError,
+    compare::{self, Trace},
+    copied, smaps,
+};
+use crate::{
+    bpf::{Piece, SITES_LIMIT, read_pieces},
+    patience,
+    target::{maps::MappedObject, process::Process, regular::open_regular},
+};
+use ctrace_core::units::Pid;
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, BufReader},
+    os::unix::fs::FileExt as _,
+    path::PathBuf,
+    time::Duration,
+};
+
+/// Copied pages that are read at a time.
+const BATCH: usize = 128;
+/// Code of a process that is looked at, in bytes; the largest programs have a tenth of it.
+const MOST_CODE: u64 = 4 << 30;
+/// Copied pages of a process that are compared: 1 GiB.
+const MOST_COPIES: usize = 1 << 18;
+/// Places that are taken in: what the kernel takes in one link. A program can fill its code with breakpoints.
+const MOST_PLACES: usize = SITES_LIMIT;
+
+/// What there was to see.
+#[derive(Default)]
+pub(super) struct Look {
+    /// Those with breakpoints.
+    pub(super) files: Vec<Marked>,
+    /// Pages that the program changed otherwise.
+    pub(super) changed: u64,
+    /// Pages that were not looked at.
+    pub(super) unread: u64,
+}
+
+/// A file and the places in it where the process has breakpoints instead.
+pub(super) struct Marked {
+    /// As the process calls it.
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    /// Its device and inode.
+    pub(super) identity: (u64, u64),
+    /// Those that only the kernel can have put there, by their offsets in the file.
+    pub(super) places: BTreeSet<u64>,
+    /// Those that the program may have put there itself.
+    pub(super) own: BTreeSet<u64>,
+}
+
+/// Looks for so long at most: a process can make reading its memory, or a file that it maps, take for
+/// ever. A look that takes longer is left behind with its thread; it changes nothing.
+pub(super) fn within(limit: Duration, pid: u32) -> Result<Look, HealError> {
+    let looked = patience::within_limit(limit, Pid(pid), move || look(pid));
+    looked.unwrap_or(Err(HealError::TooSlow { pid, limit }))
+}
+
+fn look(pid: u32) -> Result<Look, HealError> {
+    let objects = Process::open(pid)?.objects()?;
+    let failed = |error| HealError::Pages { pid, error };
+    let pagemap = File::open(format!("/proc/{pid}/pagemap")).map_err(failed)?;
+    let mut looking = Looking {
+        pid: Pid(pid),
+        page_bytes: rustix::param::page_size() as u64,
+        pagemap,
+        code_left: MOST_CODE,
+        copies_left: MOST_COPIES,
+        look: Look::default(),
+        found: Vec::new(),
+    };
+    for object in &objects {
+        looking.object(object).map_err(failed)?;
+    }
+    looking.finish().map_err(failed)
+}
+
+/// A difference that a probe makes.
+struct Found {
+    /// Start of its mapping.
+    mapping: u64,
+    /// Which of the files.
+    file: usize,
+    offset: u64,
+    trace: Trace,
+}
+
+struct Looking {
+    pid: Pid,
+    page_bytes: u64,
+    pagemap: File,
+    code_left: u64,
+    copies_left: usize,
+    look: Look,
+    found: Vec<Found>,
+}
+
+impl Looking {
+    fn object(&mut self, object: &MappedObject) -> io::Result<()> {
+        // (start of the mapping, address of the page, its offset in the file)
+        let mut pages: Vec<(u64, u64, u64)> = Vec::new();
+        for code in &object.code {
+            let mut addresses = code.addresses.clone();
+            let looked_at = (addresses.end - addresses.start).min(self.code_left);
+            self.code_left -= looked_at;
+            self.look.unread += (addresses.end - addresses.start - looked_at) / self.page_bytes;
+            addresses.end = addresses.start + looked_at;
+            let copies = copied::find(&self.pagemap, &addresses, self.page_bytes)?;
+            self.look.unread += copies.swapped;
+            let start = addresses.start;
+            pages.extend(copies.pages.iter().map(|at| (start, *at, code.offset + (at - start))));
+        }
+        let compared = pages.len().min(self.copies_left);
+        self.look.unread += (pages.len() - compared) as u64;
+        self.copies_left -= compared;
+        pages.truncate(compared);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let Ok(Some(file)) = open_regular(&object.open_path) else {
+            self.look.unread += pages.len() as u64;
+            return Ok(());
+        };
+        for batch in pages.chunks(BATCH) {
+            self.compare(&file, batch)?;
+        }
+        self.look.files.push(Marked {
+            path: object.path.clone(),
+            file,
+            identity: (object.dev, object.inode),
+            places: BTreeSet::new(),
+            own: BTreeSet::new(),
+        });
+        Ok(())
+    }
+
+    /// Compares pages of the file that will be the next of the files.
+    fn compare(&mut self, file: &File, pages: &[(u64, u64, u64)]) -> io::Result<()> {
+        let page_bytes = self.page_bytes as usize;
+        let mut memory = vec![0; page_bytes * pages.len()];
+        let places = pages.iter().zip(memory.chunks_mut(page_bytes));
+        let mut pieces: Vec<_> =
+            places.map(|((_, address, _), bytes)| Piece::new(*address, bytes)).collect();
+        read_pieces(self.pid, &mut pieces)?;
+        let mut on_disk = vec![0; page_bytes];
+        for ((mapping, address, offset), piece) in pages.iter().zip(&pieces) {
+            if self.found.len() >= MOST_PLACES
+                || !piece.is_read
+                || read_page(file, &mut on_disk, *offset).is_err()
+            {
+                self.look.unread += 1;
+                continue;
+            }
+            let Some(traces) = compare::page(&on_disk, piece.bytes, *address) else {
+                self.look.changed += 1;
+                continue;
+            };
+            self.found.extend(traces.into_iter().map(|(at, trace)| Found {
+                mapping: *mapping,
+                file: self.look.files.len(),
+                offset: offset + at as u64,
+                trace,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Tells what the kernel did from what the program may have done.
+    fn finish(mut self) -> io::Result<Look> {
+        if !self.found.is_empty() {
+            let smaps = File::open(format!("/proc/{}/smaps", self.pid.0))?;
+            let mappings = smaps::read(BufReader::new(smaps))?;
+            let is_trampoline =
+                |address| mappings.trampolines.iter().any(|range| range.contains(&address));
+            for Found { mapping, file, offset, trace } in self.found {
+                let is_the_kernels = mappings.unwritten.contains(&mapping)
+                    && match trace {
+                        Trace::Breakpoint => true,
+                        Trace::Call(target) => is_trampoline(target),
+                    };
+                let marked = &mut self.look.files[file];
+                let places = if is_the_kernels { &mut marked.places } else { &mut marked.own };
+                places.insert(offset);
+            }
+        }
+        self.look.files.retain(|marked| !marked.places.is_empty() || !marked.own.is_empty());
+        Ok(self.look)
+    }
+}
+
+/// What a mapping has there: behind the end of the file zeros.
+fn read_page(file: &File, page: &mut [u8], offset: u64) -> io::Result<()> {
+    page.fill(0);
+    let mut done = 0;
+    while done < page.len() {
+        match file.read_at(&mut page[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

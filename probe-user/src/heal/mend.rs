@@ -1,0 +1,169 @@
+//! Removes breakpoints that were left: attaches to their places, detaches, and looks again.
+//!
+//! Whoever calls this must not be killed meanwhile, or leaves breakpoints itself.
+
+use super::{HealError, Outcome, debugger, look, look::Marked, order, others, semaphores};
+use crate::bpf::{self, BpfError, Place, Touched};
+use ctrace_core::units::Pid;
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    time::{Duration, Instant},
+};
+
+/// A look at a process takes milliseconds.
+const LOOK_LIMIT: Duration = Duration::from_secs(10);
+/// For the places of a process, where the kernel takes 0.1 s for each.
+pub(super) const ONE_BY_ONE: Duration = Duration::from_secs(30);
+/// Files that are named.
+const MOST_NAMED: usize = 8;
+
+/// What is in a process, before anything is done about it.
+pub(super) struct Survey {
+    pub(super) outcome: Outcome,
+    files: Vec<Marked>,
+}
+
+pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
+    let mut outcome = Outcome::clean(pid);
+    outcome.debugger = debugger::of(pid);
+    if outcome.debugger.is_some() {
+        return Ok(Survey { outcome, files: Vec::new() });
+    }
+    let look = look::within(LOOK_LIMIT, pid)?;
+    let count = |places: fn(&Marked) -> &BTreeSet<u64>| {
+        look.files.iter().map(|marked| places(marked).len() as u64).sum()
+    };
+    outcome.found = count(|marked| &marked.places);
+    outcome.own = count(|marked| &marked.own);
+    outcome.changed_pages = look.changed;
+    outcome.unread_pages = look.unread;
+    let marked = look.files.iter().filter(|marked| !marked.places.is_empty());
+    let names = marked.map(|marked| marked.path.display().to_string());
+    outcome.files = names.take(MOST_NAMED).collect();
+    Ok(Survey { outcome, files: look.files })
+}
+
+/// Removes from one process, and with it from all that map the same files, what a tracer left there. No
+/// place is begun with when the limit is over.
+pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
+    let limit = if bpf::touches_many() { limit } else { ONE_BY_ONE };
+    let until = Instant::now() + limit;
+    let Survey { mut outcome, files } = survey(pid)?;
+    // Whether the kernel refused the place.
+    let mut touched = HashMap::new();
+    for marked in files.iter().filter(|marked| !marked.places.is_empty()) {
+        if Instant::now() >= until {
+            outcome.untried += marked.places.len() as u64;
+            continue;
+        }
+        let debugged = places_under_debuggers(marked, pid);
+        let (spared, left): (Vec<u64>, Vec<u64>) =
+            marked.places.iter().partition(|offset| debugged.contains(offset));
+        outcome.spared += spared.len() as u64;
+        let (tried, refused) = touch(marked, pid, &left, until)?;
+        outcome.untried += (left.len() - tried.len()) as u64;
+        let places = tried.into_iter().map(|at| ((marked.identity, at), refused.contains(&at)));
+        touched.extend(places);
+    }
+    if !touched.is_empty() {
+        outcome.removed = touched.len() as u64;
+        let after = look::within(LOOK_LIMIT, pid)?;
+        for (marked, offset) in
+            after.files.iter().flat_map(|marked| marked.places.iter().map(move |at| (marked, *at)))
+        {
+            let Some(is_refused) = touched.get(&(marked.identity, offset)) else { continue };
+            outcome.removed -= 1;
+            *(if *is_refused { &mut outcome.refused } else { &mut outcome.in_use }) += 1;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Returns the places that there was time for, and those among them that the kernel refused.
+fn touch(
+    marked: &Marked,
+    pid: u32,
+    offsets: &[u64],
+    until: Instant,
+) -> Result<(Vec<u64>, HashSet<u64>), BpfError> {
+    let touch = |places: &[Place]| bpf::touch(&marked.file, Pid(pid), places, until);
+    let many = bpf::touches_many();
+    let offsets = order::likeliest_first(offsets, &marked.path, &marked.file);
+    let places: Vec<Place> = if many {
+        offsets.iter().map(|offset| Place { offset: *offset, semaphore: 0 }).collect()
+    } else {
+        let semaphores = semaphores::of(&marked.path, &marked.file);
+        in_turn(&offsets, &semaphores, std::process::id() as usize)
+    };
+    let Touched { tried, refused } = touch(&places)?;
+    let again: Vec<Place> = if refused.is_empty() {
+        Vec::new()
+    } else if many {
+        let semaphores = semaphores::of(&marked.path, &marked.file);
+        let raised = |place: &Place| {
+            semaphores.get(&place.offset).map(|semaphore| Place { semaphore: *semaphore, ..*place })
+        };
+        refused.iter().filter_map(raised).collect()
+    } else {
+        // A tracer may have left the semaphore of a place alone.
+        let raised = refused.iter().filter(|place| place.semaphore != 0);
+        raised.map(|place| Place { semaphore: 0, ..*place }).collect()
+    };
+    let mut refused: HashSet<u64> = refused.iter().map(|place| place.offset).collect();
+    let second = touch(&again)?;
+    for place in again[..second.tried].iter().filter(|place| !second.refused.contains(place)) {
+        refused.remove(&place.offset);
+    }
+    Ok((places[..tried].iter().map(|place| place.offset).collect(), refused))
+}
+
+/// The order in which places are touched one by one: first those with semaphores, which keep a probe of
+/// the program switched on, then the others from some place on. Another time it is another one: there may
+/// be no time for all, and the first ones may be in use for good.
+fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec<Place> {
+    let places = offsets.iter().map(|offset| Place {
+        offset: *offset,
+        semaphore: semaphores.get(offset).copied().unwrap_or(0),
+    });
+    let (mut places, mut others): (Vec<_>, Vec<_>) = places.partition(|place| place.semaphore != 0);
+    let start = start % others.len().max(1);
+    others.rotate_left(start);
+    places.append(&mut others);
+    places
+}
+
+/// The places of the file at which other processes have breakpoints that are under a debugger. The kernel
+/// would take those away as well.
+fn places_under_debuggers(marked: &Marked, except: u32) -> HashSet<u64> {
+    let sharing = others::mapping(&HashSet::from([marked.identity.1]));
+    let debugged = sharing.into_iter().filter(|pid| *pid != except && debugger::of(*pid).is_some());
+    let looks = debugged.filter_map(|pid| look::within(LOOK_LIMIT, pid).ok());
+    let files = looks.flat_map(|look| look.files);
+    files
+        .filter(|theirs| theirs.identity == marked.identity)
+        .flat_map(|theirs| theirs.places.into_iter().chain(theirs.own))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semaphores_come_first_and_the_others_in_turn() {
+        let semaphores = HashMap::from([(3, 30), (5, 50), (99, 1)]);
+        let order = |start| -> Vec<(u64, u64)> {
+            let places = in_turn(&[1, 2, 3, 4, 5], &semaphores, start);
+            places.iter().map(|place| (place.offset, place.semaphore)).collect()
+        };
+        assert_eq!(order(0), [(3, 30), (5, 50), (1, 0), (2, 0), (4, 0)]);
+        assert_eq!(order(7), [(3, 30), (5, 50), (2, 0), (4, 0), (1, 0)]);
+        assert_eq!(in_turn(&[], &semaphores, 7), []);
+        assert_eq!(in_turn(&[3], &semaphores, 7).len(), 1);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_told() {
+        assert!(matches!(mend(4_194_305, LOOK_LIMIT), Err(HealError::Process(_))));
+    }
+}

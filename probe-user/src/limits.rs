@@ -1,0 +1,53 @@
+//! Limits on what ctrace may use (`ulimit`): they end in a line, never in a crash.
+//!
+//! - A small stack: everything runs on a thread with a stack of its own. What the kernel gives to the
+//!   first thread has to suffice until that one is started.
+//! - Little memory: what can be refused is an error; what cannot, ends in a line ([`bpf::Memory`]).
+//! - Small files: `inherited` sees to it that a write that goes beyond fails.
+
+use crate::{bpf, cmd::Failure, ui};
+use std::{
+    panic::{PanicHookInfo, set_hook, take_hook},
+    process::ExitCode,
+    thread,
+};
+
+/// As much as the first thread has by default, for the deepest that is done in ctrace.
+const STACK: usize = 8 << 20;
+
+/// Before the names of commands that ctrace starts itself with. They are small and do little; a process
+/// that executes a program must do so on its first thread, since its links end with that.
+const INTERNAL: &str = "__";
+
+/// Runs `main`, whatever the limits are. A mistake of ours is a line, too.
+pub fn run(main: fn() -> ExitCode) -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(INTERNAL.as_bytes()))
+    {
+        return main();
+    }
+    bpf::end_plainly();
+    if std::env::var_os("RUST_BACKTRACE").is_none() {
+        drop(take_hook());
+        set_hook(Box::new(|panic| ui::say(&told(panic))));
+    }
+    match thread::Builder::new().name("ctrace".into()).stack_size(STACK).spawn(main) {
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(Failure::OWN)),
+        Err(error) => {
+            ui::say(&format!("cannot start a thread: {error}; raise `ulimit -v`, or `ulimit -u`"));
+            ExitCode::from(Failure::OWN)
+        }
+    }
+}
+
+fn told(panic: &PanicHookInfo<'_>) -> String {
+    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    let payload = panic.payload();
+    let formatted = payload.downcast_ref::<String>().map(String::as_str);
+    let what = payload.downcast_ref::<&str>().copied().or(formatted).unwrap_or("no message");
+    if what.starts_with("failed to spawn thread") {
+        return "cannot start a thread; raise `ulimit -v`, or `ulimit -u`".to_owned();
+    }
+    format!("a mistake in ctrace{place}: {what}; please report it, with RUST_BACKTRACE=1 set")
+}

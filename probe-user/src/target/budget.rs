@@ -1,0 +1,338 @@
+//! What looking into one object may cost, whatever its file says.
+//!
+//! A file of a few kilobytes can claim sections of terabytes and name a billion things. So every
+//! read, every table that is made of one and every long loop draws from a budget that the object
+//! and its debug file share. When it is used up the look ends, and says so.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How much memory and time an object may take. The time is that of the processor: a host that is
+/// busy makes no file larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectLimits {
+    /// In bytes.
+    pub memory: u64,
+    pub time: Duration,
+}
+
+impl ObjectLimits {
+    pub const DEFAULT: Self = Self { memory: 512 << 20, time: Duration::from_secs(10) };
+
+    /// For all objects of a process: there may be thousands, each of which takes all that it may.
+    fn together(self) -> Self {
+        const OBJECTS: u32 = 4;
+        Self {
+            memory: self.memory.saturating_mul(OBJECTS.into()),
+            time: self.time.saturating_mul(OBJECTS),
+        }
+    }
+}
+
+impl Default for ObjectLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Why a look at an object ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    #[error(
+        "is too large: looking into it needs more than {} MiB of memory; allow more with \
+         --max-object-memory or, for the daemon, max_object_memory",
+        .0 >> 20
+    )]
+    Memory(u64),
+    #[error(
+        "is too large: looking into it takes longer than {:?}; allow more with --max-object-time \
+         or, for the daemon, max_object_time",
+        .0
+    )]
+    Time(Duration),
+    #[error(
+        "is too large beside the other files of its process, which together may take {} MiB of \
+         memory and {:?}; allow more with --max-object-memory and --max-object-time",
+        .0.memory >> 20, .0.time
+    )]
+    Together(ObjectLimits),
+    #[error("is too large: the system has no {} MiB of memory left to look into it", .0 >> 20)]
+    NoMemory(u64),
+}
+
+/// What is left for an object and its debug file.
+#[derive(Debug, Default)]
+pub struct Budget {
+    limits: ObjectLimits,
+    used: AtomicU64,
+    clock: Mutex<Clock>,
+    refusal: Mutex<Option<TooLarge>>,
+    /// What all objects of the process draw from, too.
+    all: Option<Arc<Budget>>,
+}
+
+/// Runs while somebody looks.
+#[derive(Debug, Default)]
+struct Clock {
+    spent: Duration,
+    /// By the looker's clock.
+    since: Option<Duration>,
+    lookers: u32,
+}
+
+impl Budget {
+    pub fn new(limits: ObjectLimits) -> Arc<Self> {
+        Arc::new(Self { limits, ..Self::default() })
+    }
+
+    /// What the objects of a process, each with these limits, may take together.
+    pub fn of_all(limits: ObjectLimits) -> Arc<Self> {
+        Self::new(limits.together())
+    }
+
+    /// For one of the objects that share a budget.
+    pub(super) fn within(limits: ObjectLimits, all: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self { limits, all: Some(Arc::clone(all)), ..Self::default() })
+    }
+
+    /// Takes memory for as long as the object is there.
+    pub fn charge(&self, bytes: u64) -> Result<(), TooLarge> {
+        self.take(bytes).map_err(|why| self.refuse(why))
+    }
+
+    /// As [`Self::charge`], for what can be done without.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        self.take(bytes).is_ok()
+    }
+
+    fn take(&self, bytes: u64) -> Result<(), TooLarge> {
+        let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= self.limits.memory);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .map_err(|_| TooLarge::Memory(self.limits.memory))?;
+        let Some(all) = &self.all else { return Ok(()) };
+        all.take(bytes).map_err(|_| {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+            TooLarge::Together(all.limits)
+        })
+    }
+
+    /// Takes memory for as long as the loan lives.
+    pub(super) fn lend(&self, bytes: u64) -> Result<Loan<'_>, TooLarge> {
+        self.charge(bytes)?;
+        Ok(Loan { budget: self, bytes })
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Gives back what was charged for something that is gone.
+    pub(super) fn release(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(all) = &self.all {
+            all.release(bytes);
+        }
+    }
+
+    /// Gives back time that went into something which is gone.
+    pub(super) fn release_time(&self, time: Duration) {
+        for budget in std::iter::once(self).chain(self.all.as_deref()) {
+            let mut clock = budget.clock();
+            let rest = time.saturating_sub(clock.spent);
+            clock.spent = clock.spent.saturating_sub(time);
+            clock.since = clock.since.map(|since| (since + rest).min(own_time()));
+        }
+    }
+
+    /// Whether there is time left.
+    pub(super) fn check(&self) -> Result<(), TooLarge> {
+        let late = match &self.all {
+            _ if self.is_late() => TooLarge::Time(self.limits.time),
+            Some(all) if all.is_late() => TooLarge::Together(all.limits),
+            _ => return Ok(()),
+        };
+        Err(self.refuse(late))
+    }
+
+    fn is_late(&self) -> bool {
+        let clock = self.clock();
+        let spent = clock.spent
+            + clock.since.map_or(Duration::ZERO, |since| own_time().saturating_sub(since));
+        spent > self.limits.time
+    }
+
+    /// The time runs while the look lives.
+    pub(super) fn look(&self) -> Look<'_> {
+        for budget in std::iter::once(self).chain(self.all.as_deref()) {
+            let mut clock = budget.clock();
+            clock.lookers += 1;
+            clock.since.get_or_insert_with(own_time);
+        }
+        Look(self)
+    }
+
+    /// A check for loops: it is made every so many turns only.
+    pub(super) fn ticker(&self) -> Ticker<'_> {
+        Ticker { budget: self, turns: 0 }
+    }
+
+    /// What `read` gives, and what was refused to it first, if anything: for readers that cannot say
+    /// why they found nothing. What was refused before is not theirs.
+    pub(super) fn watch<T>(&self, read: impl FnOnce() -> T) -> (T, Option<TooLarge>) {
+        let before = self.refusal().take();
+        let value = read();
+        (value, std::mem::replace(&mut *self.refusal(), before))
+    }
+
+    /// Whoever watches is told.
+    pub(super) fn refuse(&self, why: TooLarge) -> TooLarge {
+        self.refusal().get_or_insert(why);
+        why
+    }
+
+    fn refusal(&self) -> MutexGuard<'_, Option<TooLarge>> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What this thread has run.
+pub(super) fn own_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// Memory that is given back.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct Loan<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
+
+#[must_use]
+pub(super) struct Look<'a>(&'a Budget);
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        for budget in std::iter::once(self.0).chain(self.0.all.as_deref()) {
+            let mut clock = budget.clock();
+            clock.lookers -= 1;
+            if clock.lookers == 0
+                && let Some(since) = clock.since.take()
+            {
+                clock.spent += own_time().saturating_sub(since);
+            }
+        }
+    }
+}
+
+pub(super) struct Ticker<'a> {
+    budget: &'a Budget,
+    turns: u32,
+}
+
+impl Ticker<'_> {
+    const EVERY: u32 = 512;
+
+    pub(super) fn tick(&mut self) -> Result<(), TooLarge> {
+        self.turns += 1;
+        match self.turns.is_multiple_of(Self::EVERY) {
+            true => self.budget.check(),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_lent_and_spent() {
+        let budget = Budget::new(ObjectLimits { memory: 100, ..ObjectLimits::DEFAULT });
+        budget.charge(40).unwrap();
+        let loan = budget.lend(50).unwrap();
+        assert_eq!(budget.charge(11), Err(TooLarge::Memory(100)));
+        drop(loan);
+        budget.charge(60).unwrap();
+        assert!(!budget.has_room(u64::MAX));
+    }
+
+    /// Each reader hears of what was refused to itself, and those within it keep theirs.
+    #[test]
+    fn refusals_are_told_to_whom_they_concern() {
+        let budget = Budget::new(ObjectLimits { memory: 100, ..ObjectLimits::DEFAULT });
+        let refused = Some(TooLarge::Memory(100));
+        budget.charge(101).unwrap_err();
+        assert_eq!(budget.watch(|| 7), (7, None));
+        let outer = budget.watch(|| {
+            budget.charge(101).unwrap_err();
+            assert_eq!(budget.watch(|| budget.has_room(1)), (true, None));
+        });
+        assert_eq!(outer.1, refused);
+        let outer = budget.watch(|| {
+            assert_eq!(budget.watch(|| budget.charge(101).ok()), (None, refused));
+        });
+        assert_eq!(outer.1, None);
+    }
+
+    fn work(time: Duration) {
+        let end = own_time() + time;
+        while own_time() < end {}
+    }
+
+    #[test]
+    fn time_runs_while_somebody_looks() {
+        let time = Duration::from_millis(20);
+        let budget = Budget::new(ObjectLimits { time, ..ObjectLimits::DEFAULT });
+        work(time * 2);
+        assert_eq!(budget.check(), Ok(()));
+        let (outer, inner) = (budget.look(), budget.look());
+        work(time * 2);
+        drop(inner);
+        assert_eq!(budget.check(), Err(TooLarge::Time(time)));
+        budget.release_time(Duration::from_secs(1));
+        assert_eq!(budget.check(), Ok(()));
+        work(time * 2);
+        drop(outer);
+        assert_eq!(budget.check(), Err(TooLarge::Time(time)));
+        budget.release_time(time * 3);
+        assert_eq!(budget.check(), Ok(()));
+    }
+
+    #[test]
+    fn objects_of_a_process_share() {
+        let limits = ObjectLimits { memory: 100, ..ObjectLimits::DEFAULT };
+        let all = Budget::of_all(limits);
+        let objects: Vec<_> = (0..5).map(|_| Budget::within(limits, &all)).collect();
+        objects[..4].iter().for_each(|object| object.charge(90).unwrap());
+        let refused = TooLarge::Together(limits.together());
+        assert_eq!(objects[4].watch(|| objects[4].charge(41)), (Err(refused), Some(refused)));
+        objects[4].charge(40).unwrap();
+        objects[0].release(90);
+        objects[4].charge(60).unwrap();
+        assert_eq!(objects[4].charge(1), Err(TooLarge::Memory(100)));
+    }
+
+    #[test]
+    fn says_what_to_do() {
+        let text = |why: TooLarge| why.to_string();
+        assert!(
+            text(TooLarge::Memory(512 << 20)).contains("512 MiB of memory; allow more with --max")
+        );
+        assert!(text(TooLarge::Time(Duration::from_secs(10))).contains("longer than 10s;"));
+    }
+}

@@ -1,0 +1,145 @@
+//! The sections of DWARF, and what they will become in memory before anything is made of them.
+//!
+//! A byte of DWARF may be a hundred in memory, and a byte of a compressed section a thousand: the
+//! parsers take what a file says at its word, so it is weighed here first.
+
+use super::elf::ElfFile;
+use super::lines::Reader;
+use super::source::Source;
+use flate2::read::ZlibDecoder;
+use gimli::{
+    DebugLine, DebugLineOffset, Dwarf, EndianSlice, LittleEndian, Reader as _, Section as _,
+    SectionId,
+};
+use object::{CompressedFileRange, CompressionFormat, Object as _, ObjectSection as _};
+use ruzstd::decoding::StreamingDecoder;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+/// What is unpacked between two looks at the clock.
+const STEP: usize = 1 << 20;
+/// zstd keeps that much of what it unpacked, at most.
+const LARGEST_WINDOW: u64 = 100 << 20;
+/// More attributes of one entry are taken for damage.
+const MOST_ATTRIBUTES: u64 = 4096;
+
+/// Those that lines and inlined functions are read from. Nothing when one is refused or the file is
+/// broken; a section that cannot be unpacked is empty.
+pub(super) fn load(source: &Source, file: &ElfFile<'_>) -> Option<Dwarf<Reader>> {
+    let section = |id: SectionId| -> Result<Reader, ()> {
+        let bytes = match is_needed(id) {
+            true => section(file, source, id.name()),
+            false => None,
+        };
+        Ok(Reader::new(bytes.unwrap_or_default(), LittleEndian))
+    };
+    Dwarf::load(section).ok()
+}
+
+fn is_needed(id: SectionId) -> bool {
+    matches!(
+        id,
+        SectionId::DebugAbbrev
+            | SectionId::DebugAddr
+            | SectionId::DebugInfo
+            | SectionId::DebugLine
+            | SectionId::DebugLineStr
+            | SectionId::DebugRanges
+            | SectionId::DebugRngLists
+            | SectionId::DebugStr
+            | SectionId::DebugStrOffsets
+    )
+}
+
+fn section(file: &ElfFile<'_>, source: &Source, name: &str) -> Option<Arc<[u8]>> {
+    // object also finds the old `.zdebug_` names.
+    let range = file.section_by_name(name)?.compressed_file_range().ok()?;
+    match range.format {
+        CompressionFormat::None => source.copy(range.offset, range.uncompressed_size),
+        _ => unpack(source, &range),
+    }
+}
+
+fn unpack(source: &Source, range: &CompressedFileRange) -> Option<Arc<[u8]>> {
+    let budget = source.budget();
+    let mut unpacked = source.shared(range.uncompressed_size)?;
+    let _window = budget.lend(range.uncompressed_size.min(LARGEST_WINDOW)).ok()?;
+    let packed = Packed {
+        source,
+        at: range.offset,
+        end: range.offset.checked_add(range.compressed_size)?.min(source.length()),
+    };
+    let packed = BufReader::with_capacity(64 << 10, packed);
+    let mut reader: Box<dyn Read + '_> = match range.format {
+        CompressionFormat::Zlib => Box::new(ZlibDecoder::new(packed)),
+        CompressionFormat::Zstandard => Box::new(StreamingDecoder::new(packed).ok()?),
+        _ => return None,
+    };
+    for part in Arc::get_mut(&mut unpacked)?.chunks_mut(STEP) {
+        budget.check().ok()?;
+        reader.read_exact(part).ok()?;
+    }
+    drop(reader);
+    Some(unpacked)
+}
+
+/// The bytes of a compressed section, as a stream.
+struct Packed<'a> {
+    source: &'a Source,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Packed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(usize::try_from(self.end - self.at).unwrap_or(usize::MAX));
+        let bytes = self.source.peek(self.at, most);
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+}
+
+/// How much memory the table of abbreviations takes that these bytes begin with. Nothing where it
+/// is broken, or an entry has too many attributes.
+pub(super) fn abbreviations_cost(bytes: Option<&[u8]>) -> Option<u64> {
+    /// As in gimli, with room to grow.
+    const ENTRY: u64 = 224;
+    const ATTRIBUTE: u64 = 32;
+    const IMPLICIT: u64 = 0x21;
+    let mut bytes = EndianSlice::new(bytes?, LittleEndian);
+    let mut cost = 0;
+    while bytes.read_uleb128().ok()? != 0 {
+        let (_tag, _has_children) = (bytes.read_uleb128().ok()?, bytes.read_u8().ok()?);
+        cost += ENTRY;
+        for count in 0.. {
+            let (name, form) = (bytes.read_uleb128().ok()?, bytes.read_uleb128().ok()?);
+            if (name, form) == (0, 0) {
+                break;
+            }
+            if form == IMPLICIT {
+                bytes.read_sleb128().ok()?;
+            }
+            if count == MOST_ATTRIBUTES {
+                return None;
+            }
+            cost += ATTRIBUTE;
+        }
+    }
+    Some(cost)
+}
+
+/// How long the header of a line table says that it is.
+pub(super) fn line_header_length(
+    lines: &DebugLine<Reader>,
+    offset: DebugLineOffset<usize>,
+) -> Option<u64> {
+    let mut bytes = lines.reader().clone();
+    bytes.skip(offset.0).ok()?;
+    let (_, format) = bytes.read_initial_length().ok()?;
+    let version = bytes.read_u16().ok()?;
+    if version >= 5 {
+        bytes.skip(2).ok()?;
+    }
+    bytes.read_length(format).ok().map(|length| length as u64)
+}

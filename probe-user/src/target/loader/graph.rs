@@ -1,0 +1,174 @@
+//! The objects of a program, in the order in which its loader takes them: what it names, then what
+//! those name, and so on.
+//!
+//! How one name is looked up differs between loaders and is given as [`Rules`].
+
+use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
+use super::dynamic::{Dynamic, Kind, Need};
+use crate::target::root::Root;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// An object that is loaded.
+pub(super) struct Node {
+    /// As the loader calls it, from the root on.
+    pub(super) path: PathBuf,
+    pub(super) dynamic: Dynamic,
+    /// The object that was the first to name it.
+    pub(super) needed_by: Option<usize>,
+}
+
+/// The place of the program among its objects, and that of its loader.
+pub(super) const PROGRAM: usize = 0;
+pub(super) const LOADER: usize = 1;
+
+/// The objects of one program, itself first and its loader second.
+#[derive(Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    names: HashMap<Vec<u8>, usize>,
+    /// By device and inode.
+    files: HashMap<(u64, u64), usize>,
+    /// What is not found, or cannot be loaded.
+    pub(super) missing: Vec<Vec<u8>>,
+    told: HashSet<Vec<u8>>,
+}
+
+/// A file that was looked at.
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    identity: (u64, u64),
+    pub(super) kind: Kind,
+}
+
+/// The file system, and what may still be done in it.
+pub(super) struct Files<'a> {
+    pub(super) root: &'a Root,
+    /// What relative paths begin at.
+    pub(super) directory: &'a Path,
+    pub(super) budget: Budget,
+}
+
+impl Files<'_> {
+    /// Looks at the file of a path. `None` if it cannot be opened.
+    pub(super) fn look(&mut self, path: &[u8]) -> Result<Option<Candidate>, TooMuch> {
+        self.budget.path()?;
+        let path = self.directory.join(OsStr::from_bytes(path));
+        let Ok(Some(file)) = self.root.open(&path) else { return Ok(None) };
+        let Ok(meta) = file.metadata() else { return Ok(None) };
+        // Files of the kernel seem empty, and reading some of them takes away what they say.
+        let kind = match meta.len() {
+            0 => Kind::Broken,
+            _ => Kind::read(&file, &mut self.budget)?,
+        };
+        let identity = (meta.dev(), meta.ino());
+        Ok(Some(Candidate { path, identity, kind }))
+    }
+}
+
+/// Where a loader looks for what an object names.
+pub(super) trait Rules {
+    fn find(
+        &mut self,
+        name: &[u8],
+        needed_by: usize,
+        graph: &Graph,
+        files: &mut Files<'_>,
+    ) -> Result<Found, TooMuch>;
+
+    /// Whether an object is also found by what it calls itself.
+    const BY_SONAME: bool;
+}
+
+pub(super) enum Found {
+    Known(usize),
+    File(Candidate),
+    Nothing,
+}
+
+impl Graph {
+    pub(super) fn known(&self, name: &[u8]) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+
+    pub(super) fn name(&mut self, name: &[u8], node: usize) {
+        self.names.entry(name.to_owned()).or_insert(node);
+    }
+
+    /// Takes an object, unless that file is known already.
+    pub(super) fn add(
+        &mut self,
+        candidate: Candidate,
+        needed_by: Option<usize>,
+    ) -> Result<Option<usize>, TooMuch> {
+        if let Some(known) = self.files.get(&candidate.identity) {
+            return Ok(Some(*known));
+        }
+        let Kind::Object(dynamic) = candidate.kind else { return Ok(None) };
+        if self.nodes.len() == MOST_LIBRARIES {
+            return Err(TooMuch::Libraries);
+        }
+        self.files.insert(candidate.identity, self.nodes.len());
+        self.nodes.push(Node { path: candidate.path, dynamic, needed_by });
+        Ok(Some(self.nodes.len() - 1))
+    }
+
+    /// Loads what is to be loaded into every program, and then what the objects name.
+    pub(super) fn load<R: Rules>(
+        &mut self,
+        rules: &mut R,
+        preloaded: &[Vec<u8>],
+        files: &mut Files<'_>,
+    ) -> Result<(), TooMuch> {
+        for name in preloaded {
+            // One that is not found is nothing that a loader stops at.
+            self.load_one(rules, Need::May, name, PROGRAM, files)?;
+        }
+        let mut next = 0;
+        while next < self.nodes.len() {
+            for (need, name) in std::mem::take(&mut self.nodes[next].dynamic.needed) {
+                self.load_one(rules, need, &name, next, files)?;
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn load_one<R: Rules>(
+        &mut self,
+        rules: &mut R,
+        need: Need,
+        name: &[u8],
+        needed_by: usize,
+        files: &mut Files<'_>,
+    ) -> Result<(), TooMuch> {
+        let node = match rules.find(name, needed_by, self, files)? {
+            Found::Known(node) => Some(node),
+            Found::File(candidate) => {
+                let path = candidate.path.as_os_str().as_bytes().to_owned();
+                let node = self.add(candidate, Some(needed_by))?;
+                if let Some(node) = node
+                    && R::BY_SONAME
+                {
+                    self.name(&path, node);
+                    if let Some(soname) = self.nodes[node].dynamic.soname.clone() {
+                        self.name(&soname, node);
+                    }
+                }
+                node
+            }
+            Found::Nothing => None,
+        };
+        match node {
+            Some(node) => self.name(name, node),
+            None if need == Need::Must && self.told.insert(name.to_owned()) => {
+                self.missing.push(name.to_owned());
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! A symbol table with its names.
+//!
+//! The names are looked up in the table of strings at once; looking up each in the file takes
+//! several times as long. Names may overlap in any way, so what is made of them must be counted.
+
+use super::elf::ElfFile;
+use super::source::{LONGEST_TEXT, Source};
+use object::elf::{self, FileHeader64, Sym64};
+use object::read::elf::{SectionHeader as _, Sym as _, SymbolTable};
+use object::{LittleEndian, SymbolIndex};
+
+pub(super) type Symbol = Sym64<LittleEndian>;
+
+/// The symbols of a section.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Table<'data> {
+    pub(super) symbols: &'data [Symbol],
+    strings: &'data [u8],
+}
+
+impl<'data> Table<'data> {
+    /// `.symtab`, empty where there is none.
+    pub(super) fn all(source: &'data Source, file: &ElfFile<'data>) -> Self {
+        Self::of(source, file, file.elf_symbol_table())
+    }
+
+    /// `.dynsym`, empty where there is none.
+    pub(super) fn dynamic(source: &'data Source, file: &ElfFile<'data>) -> Self {
+        Self::of(source, file, file.elf_dynamic_symbol_table())
+    }
+
+    fn of(
+        source: &'data Source,
+        file: &ElfFile<'data>,
+        table: &SymbolTable<'data, FileHeader64<LittleEndian>, &'data Source>,
+    ) -> Self {
+        let strings = file.elf_section_table().section(table.string_section()).ok();
+        let range = strings.and_then(|strings| strings.file_range(LittleEndian));
+        let strings = range.and_then(|(offset, size)| source.part(offset, size));
+        Self { symbols: table.symbols(), strings: strings.unwrap_or_default() }
+    }
+
+    /// Nothing where it lies outside the table of strings, or is longer than any name.
+    pub(super) fn name(&self, symbol: &Symbol) -> Option<&'data [u8]> {
+        let rest = self.strings.get(symbol.st_name(LittleEndian) as usize..)?;
+        let rest = &rest[..rest.len().min(LONGEST_TEXT as usize)];
+        Some(&rest[..memchr::memchr(0, rest)?])
+    }
+
+    /// How long all names are, one after the other.
+    pub(super) fn text(&self) -> u64 {
+        self.strings.len() as u64
+    }
+
+    pub(super) fn get(&self, index: SymbolIndex) -> Option<&'data Symbol> {
+        self.symbols.get(index.0)
+    }
+
+    /// With their names, which may be empty. The first symbol of a table is none.
+    pub(super) fn named(self) -> impl Iterator<Item = (&'data Symbol, &'data str)> {
+        let named = self.symbols.iter().skip(1).map(move |symbol| (symbol, self.name(symbol)));
+        named.map(|(symbol, name)| {
+            (symbol, name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default())
+        })
+    }
+}
+
+/// Address, size and whether it is the definition of a function.
+pub(super) fn facts(symbol: &Symbol) -> (u64, u64, bool) {
+    let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+    let (address, size) = (symbol.st_value(LittleEndian), symbol.st_size(LittleEndian));
+    (address, size, is_function && is_definition(symbol))
+}
+
+/// Whether it is in a section of this file.
+pub(super) fn is_definition(symbol: &Symbol) -> bool {
+    let section = symbol.st_shndx(LittleEndian);
+    !section.is_special() || section == elf::SHN_XINDEX
+}
+
+pub(super) fn is_undefined(symbol: &Symbol) -> bool {
+    symbol.st_shndx(LittleEndian) == elf::SHN_UNDEF
+}

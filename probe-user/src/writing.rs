@@ -1,0 +1,77 @@
+//! How long the loop of a session has been inside a write: nobody need read what ctrace writes, and a disk need
+//! not answer. Meanwhile the loop continues no command, so nothing may promise that it does.
+
+use crate::bpf;
+use ctrace_core::units::Nanos;
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// Longer than a write that somebody reads takes.
+pub const LONG: Duration = Duration::from_secs(1);
+
+/// When the write began; 0: the loop is in none.
+static SINCE: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread has the loop that continues a command.
+pub fn watch_this_thread() {
+    IS_WATCHED.set(true);
+}
+
+/// Does what may have to wait for a reader or a disk.
+pub fn during<T>(write: impl FnOnce() -> T) -> T {
+    let _end = Write::begin();
+    write()
+}
+
+/// How long the write under way has taken; nothing if there is none.
+pub fn time() -> Duration {
+    match SINCE.load(Ordering::Relaxed) {
+        0 => Duration::ZERO,
+        since => Duration::from_nanos(bpf::now().since(Nanos(since)).0),
+    }
+}
+
+/// The outermost write of the thread that is watched.
+struct Write;
+
+impl Write {
+    fn begin() -> Option<Self> {
+        let is_outermost = IS_WATCHED.get() && SINCE.load(Ordering::Relaxed) == 0;
+        is_outermost.then(|| {
+            SINCE.store(bpf::now().0, Ordering::Relaxed);
+            Self
+        })
+    }
+}
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        SINCE.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::{sleep, spawn};
+
+    #[test]
+    fn the_time_of_the_outermost_write_of_the_loop_counts() {
+        during(|| assert_eq!(time(), Duration::ZERO, "this is no loop"));
+        watch_this_thread();
+        during(|| {
+            sleep(Duration::from_millis(2));
+            during(|| assert!(time() >= Duration::from_millis(2)));
+            spawn(|| during(|| ())).join().unwrap();
+            assert!(time() >= Duration::from_millis(2), "others do not end it");
+        });
+        assert_eq!(time(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,160 @@
+//! Moments taken at random, and a target that shows whether it was harmed by what ended there.
+
+use crate::env::Env;
+use crate::look;
+use crate::probes::changed_bytes;
+use crate::process::Running;
+use crate::targets::program;
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often each attack is made: `CTRACE_ATTACK_ROUNDS`, or so often.
+pub fn rounds(usual: u32) -> u32 {
+    let asked = std::env::var("CTRACE_ATTACK_ROUNDS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Numbers at random; the seed is printed, and taken from `CTRACE_ATTACK_SEED`.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new() -> Random {
+        let given = std::env::var("CTRACE_ATTACK_SEED").ok().and_then(|text| text.parse().ok());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seed = given.unwrap_or(now.as_nanos() as u64);
+        println!("CTRACE_ATTACK_SEED={seed}");
+        Random(seed)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ x >> 31) % limit
+    }
+
+    pub fn sleep_up_to(&mut self, longest: Duration) {
+        sleep(Duration::from_nanos(self.below(longest.as_nanos() as u64 + 1)));
+    }
+}
+
+impl Default for Random {
+    fn default() -> Self {
+        Random::new()
+    }
+}
+
+/// `many`: 20,000 functions, and a count of what it gets done in its processor time.
+pub struct Victim {
+    pub pid: i32,
+    pub path: PathBuf,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Victim {
+    /// The program, in this folder: probes in all processes of a file, and their removal, meet those of
+    /// other tests where the file is the same.
+    pub fn copy(env: &Env, folder: &Path) -> Result<PathBuf> {
+        let (original, copy) = (env.targets.get(&program("many.c"))?, folder.join("many"));
+        // By another process: a descriptor to write to, inherited by what other tests start just then,
+        // would keep the copy from being executed.
+        let copied = Command::new("cp").arg(original).arg(&copy).status()?;
+        ensure!(copied.success(), "it is not copied");
+        Ok(copy)
+    }
+
+    /// Started by `command`, whose process it becomes or whose child.
+    pub fn start(command: &mut Command, path: &Path, is_child: bool) -> Result<(Running, Victim)> {
+        let (running, input, output) = Running::start_piped(command)?;
+        let mut output = BufReader::new(output);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        ensure!(line == "ready\n", "it did not start: {line}");
+        let pid = match is_child {
+            true => look::child_running(running.pid(), path)?,
+            false => running.pid(),
+        };
+        let victim = Victim { pid, path: path.to_owned(), input, output };
+        Ok((running, victim))
+    }
+
+    /// Calls in a microsecond of processor time.
+    pub fn speed(&mut self) -> Result<f64> {
+        let (calls, cpu) = self.look()?;
+        let begun = Instant::now();
+        loop {
+            sleep(Duration::from_millis(60));
+            let (calls_now, cpu_now) = self.look()?;
+            if cpu_now > cpu {
+                return Ok((calls_now - calls) as f64 * 1e3 / (cpu_now - cpu) as f64);
+            }
+            // On a busy machine its turn comes late.
+            ensure!(begun.elapsed() < Duration::from_secs(10), "it did not run");
+        }
+    }
+
+    fn look(&mut self) -> Result<(u64, u64)> {
+        self.input.write_all(b"\n")?;
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        let (calls, cpu) = line.trim().split_once(' ').context("two numbers")?;
+        Ok((calls.parse()?, cpu.parse()?))
+    }
+
+    /// Places where its code is not that of its file.
+    pub fn changed(&self) -> Result<usize> {
+        Ok(changed_bytes(self.pid, &self.path)?.len())
+    }
+
+    /// Until the first probe is there: others are about to be.
+    pub fn wait_until_arming(&self, mut goes_on: impl FnMut() -> bool) -> Result<()> {
+        let begun = Instant::now();
+        while self.changed()? == 0 {
+            ensure!(goes_on() && begun.elapsed() < Duration::from_secs(60), "no probe came");
+        }
+        Ok(())
+    }
+
+    /// Until so many probes are there.
+    pub fn wait_until_armed(&self, places: usize) -> Result<()> {
+        look::wait_until(&format!("{places} probes are there"), || {
+            self.changed().is_ok_and(|changed| changed >= places)
+        })
+    }
+
+    /// Its code is that of its file, and it runs as fast as before.
+    pub fn expect_unharmed(&mut self, speed_before: f64) -> Result<()> {
+        let changed = self.changed()?;
+        ensure!(changed == 0, "{changed} breakpoints are left in process {}", self.pid);
+        let speed = self.speed()?;
+        ensure!(
+            speed > speed_before * 0.4,
+            "{speed_before:.1} calls per µs before, now {speed:.1}"
+        );
+        ensure!(!look::is_stopped(self.pid), "it is stopped");
+        Ok(())
+    }
+
+    /// As that, as soon as all probes are gone.
+    pub fn expect_recovery(&mut self, speed_before: f64) -> Result<()> {
+        let gone = look::wait_until("all probes are gone", || {
+            self.changed().is_ok_and(|changed| changed == 0)
+        });
+        gone.and(self.expect_unharmed(speed_before))
+    }
+
+    /// Also one that is nobody's child any more.
+    pub fn end(self) {
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            // It may be gone.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! However ctrace ends, at whatever moment: nothing of it is left in its targets, and none is stopped.
+//!
+//! `CTRACE_ATTACK_ROUNDS` says how often each attack is made; the moments come from a seed, which is
+//! printed, and `CTRACE_ATTACK_SEED` makes them the same again.
+
+use anyhow::{Context, Result, ensure};
+use ctrace_tests::attack::{Random, Victim, rounds};
+use ctrace_tests::daemon::Daemon;
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::look;
+use ctrace_tests::process::{Finished, Running};
+use ctrace_tests::targets::program;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Which functions of the target are probed, and how.
+#[derive(Clone, Copy, Debug)]
+struct What {
+    link: &'static str,
+    glob: &'static str,
+    /// Places that change.
+    places: usize,
+    /// With links that are bound to no process.
+    follow: bool,
+}
+
+const ALL: What = What { link: "session", glob: "f[01]*", places: 20_000, follow: false };
+const MULTI: What = What { link: "multi", glob: "f1*", places: 10_000, follow: false };
+const FEW: What = What { link: "session", glob: "f100??", places: 100, follow: false };
+const FOLLOW: What = What { follow: true, ..ALL };
+/// 60 links, of which the kernel takes a tenth of a second to remove each.
+const PERF: What = What { link: "perf", glob: "f100[0-2]?", places: 30, follow: false };
+
+/// What the attack comes upon.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    Arming,
+    Armed,
+    Disarming,
+}
+
+/// What is sent at that moment.
+#[derive(Clone, Copy, Debug)]
+enum Attack {
+    /// Two signals that ask for the end, and perhaps a third.
+    Twice,
+    Kill,
+}
+
+const MOMENTS: [Moment; 3] = [Moment::Arming, Moment::Armed, Moment::Disarming];
+/// Between two signals.
+const GAP: Duration = Duration::from_millis(250);
+/// Arming 20,000 places takes about so long.
+const ARMING: Duration = Duration::from_millis(60);
+
+/// The target of a round: its folder, its process, what it tells, and how fast it is untraced.
+fn start(env: &Env) -> Result<(TempDir, Running, Victim, f64)> {
+    let folder = tempfile::tempdir()?;
+    let path = Victim::copy(env, folder.path())?;
+    let (target, mut victim) = Victim::start(&mut Command::new(&path), &path, false)?;
+    let speed = victim.speed()?;
+    Ok((folder, target, victim, speed))
+}
+
+fn options(what: What) -> impl Iterator<Item = &'static str> {
+    let follow = what.follow.then_some("--follow");
+    ["--link", what.link, "--max-functions", "20000", "-f", what.glob].into_iter().chain(follow)
+}
+
+/// Waits for the moment.
+fn come_upon(
+    moment: Moment,
+    victim: &Victim,
+    ctrace: &mut Running,
+    what: What,
+    random: &mut Random,
+) -> Result<()> {
+    match moment {
+        Moment::Arming => {
+            victim.wait_until_arming(|| ctrace.is_running())?;
+            random.sleep_up_to(ARMING);
+        }
+        Moment::Armed | Moment::Disarming => {
+            victim.wait_until_armed(what.places)?;
+            random.sleep_up_to(GAP);
+        }
+    }
+    Ok(())
+}
+
+/// Attacks ctrace, which then ends.
+fn strike(
+    ctrace: Running,
+    attack: Attack,
+    moment: Moment,
+    random: &mut Random,
+) -> Result<Finished> {
+    let mut asks = [Signal::INT, Signal::TERM];
+    if random.below(2) == 0 {
+        asks.swap(0, 1);
+    }
+    // It may be gone by the time of the second one.
+    let send = |signal| ctrace.signal(signal).is_ok();
+    match attack {
+        Attack::Twice => {
+            send(asks[0]);
+            random.sleep_up_to(GAP);
+            send(asks[1]);
+            if random.below(2) == 0 {
+                random.sleep_up_to(GAP);
+                send(asks[0]);
+            }
+        }
+        Attack::Kill => {
+            if matches!(moment, Moment::Disarming) {
+                send(asks[0]);
+                random.sleep_up_to(GAP);
+            }
+            send(Signal::KILL);
+        }
+    }
+    ctrace.wait(LIMIT)
+}
+
+/// A round against `attach`, or `record` as that.
+fn attack_attached(
+    env: &Env,
+    subcommand: &str,
+    what: What,
+    attack: Attack,
+    moment: Moment,
+    random: &mut Random,
+) -> Result<()> {
+    let (folder, _target, mut victim, speed) = start(env)?;
+    let pid = victim.pid.to_string();
+    let mut command = Command::new(&env.ctrace);
+    command.arg(subcommand).args(options(what)).arg("-o").arg(folder.path().join("out"));
+    match subcommand {
+        "record" => command.args(["--pid", &pid]),
+        _ => command.arg(&pid),
+    };
+    let mut ctrace = Running::start(&mut command)?;
+    come_upon(moment, &victim, &mut ctrace, what, random)?;
+    let finished = strike(ctrace, attack, moment, random)?;
+    match attack {
+        // It waits for the last probe.
+        Attack::Twice => victim.expect_unharmed(speed),
+        Attack::Kill => victim.expect_recovery(speed),
+    }
+    .with_context(|| finished.stderr)
+}
+
+fn attack_rounds(
+    usual: u32,
+    kinds: &[(&str, What)],
+    attack: Attack,
+    round: impl Fn(&Env, &str, What, Moment, &mut Random) -> Result<()>,
+) {
+    let env = or_skip!(gate::live(Link::Session));
+    let mut random = Random::new();
+    let first = random.below(3) as usize;
+    for number in 0..rounds(usual) {
+        let (subcommand, what) = kinds[number as usize % kinds.len()];
+        // Each kind comes by all moments in turn, and not all kinds by the same one.
+        let moment =
+            MOMENTS[(first + number as usize / kinds.len() + number as usize % kinds.len()) % 3];
+        let result = round(&env, subcommand, what, moment, &mut random);
+        if let Err(error) = result {
+            panic!("round {number}: {attack:?} {subcommand} {what:?} {moment:?}: {error:#}");
+        }
+    }
+}
+
+const ATTACHED: [(&str, What); 7] = [
+    ("attach", ALL),
+    ("record", ALL),
+    ("attach", MULTI),
+    ("attach", FOLLOW),
+    ("attach", FEW),
+    ("record", FEW),
+    ("record", MULTI),
+];
+
+#[test]
+fn a_second_signal_leaves_no_breakpoints() {
+    attack_rounds(7, &ATTACHED, Attack::Twice, |env, subcommand, what, moment, random| {
+        attack_attached(env, subcommand, what, Attack::Twice, moment, random)
+    });
+}
+
+#[test]
+fn sigkill_leaves_no_breakpoints() {
+    attack_rounds(7, &ATTACHED, Attack::Kill, |env, subcommand, what, moment, random| {
+        attack_attached(env, subcommand, what, Attack::Kill, moment, random)
+    });
+}
+
+/// With perf links as well, which go one by one.
+#[test]
+fn perf_links_are_closed_in_peace() {
+    for attack in [Attack::Twice, Attack::Kill] {
+        attack_rounds(1, &[("attach", PERF)], attack, |env, subcommand, what, moment, random| {
+            attack_attached(env, subcommand, what, attack, moment, random)
+        });
+    }
+}
+
+/// Too few open files for all links: one line says so, and the guard goes on and takes the others back.
+#[test]
+fn too_few_files_for_perf_links_end_in_a_line() {
+    attack_rounds(1, &[("attach", PERF)], Attack::Twice, |env, subcommand, what, _, _| {
+        let (_folder, _target, mut victim, speed) = start(env)?;
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 72; exec \"$0\" \"$@\""]).arg(&env.ctrace);
+        command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());
+        let finished = Running::start(&mut command)?.wait(LIMIT)?;
+        let told = &finished.stderr;
+        ensure!(finished.shell_code() == 125 && told.lines().count() == 1, "{told}");
+        ensure!(told.contains("ulimit -n") && !told.contains("guard"), "{told}");
+        victim.expect_unharmed(speed)
+    });
+}
+
+/// Signals are the command's affair, which does not mind them here; then ctrace is killed, and the
+/// command goes on.
+#[test]
+fn a_launched_command_is_not_harmed() {
+    let kinds = [("run", FEW), ("run", ALL), ("run", MULTI), ("run", FOLLOW)];
+    attack_rounds(4, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
+        let folder = tempfile::tempdir()?;
+        let path = Victim::copy(env, folder.path())?;
+        let (_target, mut untraced) = Victim::start(&mut Command::new(&path), &path, false)?;
+        let speed = untraced.speed()?;
+        let mut command = Command::new(&env.ctrace);
+        command.arg(subcommand).args(options(what)).arg("--").arg(&path);
+        let (mut ctrace, mut victim) = Victim::start(&mut command, &path, true)?;
+        come_upon(moment, &victim, &mut ctrace, what, random)?;
+        for signal in [Signal::TERM, Signal::INT] {
+            ctrace.signal(signal)?;
+            random.sleep_up_to(GAP);
+        }
+        ctrace.signal(Signal::KILL)?;
+        let unharmed = victim.expect_recovery(speed);
+        // It has ctrace's stderr, whose end is waited for.
+        victim.end();
+        unharmed.and(ctrace.wait(LIMIT).map(drop))
+    });
+}
+
+/// Of a ctrace that was killed, a thread waits in the kernel without end, and all its files stay open: the
+/// guard does not wait for that.
+#[test]
+fn a_killed_ctrace_that_cannot_end_leaves_no_breakpoints() {
+    let kinds = [("attach", ALL), ("attach", FEW)];
+    attack_rounds(2, &kinds, Attack::Kill, |env, subcommand, what, _, random| {
+        let (_folder, _target, mut victim, speed) = start(env)?;
+        let mut command = Command::new(&env.ctrace);
+        command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());
+        let mut ctrace = Running::start(&mut command)?;
+        victim.wait_until_armed(what.places)?;
+        // The first thread, or another one.
+        let threads = look::threads(ctrace.pid());
+        let thread = if random.below(2) == 0 { threads.first() } else { threads.last() };
+        let stuck = env.targets.get(&program("stuck.c"))?;
+        let mut stuck = Command::new(stuck);
+        stuck.arg(thread.context("a thread")?.to_string());
+        let (stuck, input, output) = Running::start_piped(&mut stuck)?;
+        ensure!(BufReader::new(output).lines().next().is_some(), "no thread is stuck");
+        ctrace.signal(Signal::KILL)?;
+        let unharmed = victim.expect_recovery(speed);
+        ensure!(ctrace.is_running(), "it has ended");
+        drop(input);
+        unharmed.and(stuck.wait(LIMIT).and(ctrace.wait(LIMIT)).map(drop))
+    });
+}
+
+/// In the daemon's configuration.
+fn target_of(What { glob, .. }: What) -> String {
+    format!(
+        "[[target]]\nid = \"many\"\nexe = \"DIR/many\"\nfunctions = [\"{glob}\"]\nmax_functions = 20000\n"
+    )
+}
+
+/// A daemon that traces the target, told to end twice, or killed while it ends.
+fn attack_daemon(env: &Env, what: What, attack: Attack, random: &mut Random) -> Result<()> {
+    let (folder, _target, mut victim, speed) = start(env)?;
+    let daemon = Daemon::start(env, folder, &target_of(what))?;
+    victim.wait_until_armed(what.places)?;
+    daemon.signal(Signal::TERM)?;
+    random.sleep_up_to(GAP);
+    match attack {
+        Attack::Twice => {
+            // It may be gone.
+            let _ = daemon.signal(Signal::TERM);
+            let (finished, _folder) = daemon.wait()?;
+            victim.expect_unharmed(speed).with_context(|| finished.stderr)
+        }
+        Attack::Kill => {
+            let (finished, _folder) = daemon.kill()?;
+            victim.expect_recovery(speed).with_context(|| finished.stderr)
+        }
+    }
+}
+
+#[test]
+fn a_daemon_leaves_no_breakpoints() {
+    for attack in [Attack::Twice, Attack::Kill] {
+        attack_rounds(2, &[("daemon", ALL), ("daemon", FEW)], attack, |env, _, what, _, random| {
+            attack_daemon(env, what, attack, random)
+        });
+    }
+}
+
+/// The only child of ctrace is killed.
+fn kill_the_guard(ctrace: i32) -> Result<()> {
+    let [guard] = look::children(ctrace)[..] else { anyhow::bail!("one child") };
+    Ok(kill_process(Pid::from_raw(guard).context("a guard")?, Signal::KILL)?)
+}
+
+/// All signals but SIGKILL and SIGSTOP, those of the C library as well.
+#[test]
+fn no_other_signal_ends_the_guard() {
+    let env = or_skip!(gate::live(Link::Session));
+    let round = || -> Result<()> {
+        let (_folder, _target, mut victim, speed) = start(&env)?;
+        let mut command = Command::new(&env.ctrace);
+        command.arg("attach").args(options(ALL)).arg(victim.pid.to_string());
+        let ctrace = Running::start(&mut command)?;
+        victim.wait_until_armed(ALL.places)?;
+        let [guard] = look::children(ctrace.pid())[..] else { anyhow::bail!("one child") };
+        let killing: Vec<i32> = vec![Signal::KILL.as_raw(), Signal::STOP.as_raw()];
+        for signal in (1..=64).filter(|signal| !killing.contains(signal)) {
+            let send = format!("import os; os.kill({guard}, {signal})");
+            let sent = Command::new("python3").args(["-c", &send]).status()?;
+            ensure!(sent.success(), "signal {signal} could not be sent");
+        }
+        // It still has all links, and closes them in order.
+        ensure!(look::children(ctrace.pid()) == [guard], "another guard");
+        victim.wait_until_armed(ALL.places)?;
+        ctrace.signal(Signal::INT)?;
+        let finished = ctrace.wait(LIMIT)?;
+        ensure!(finished.shell_code() == 0, "exit code {}", finished.shell_code());
+        ensure!(!finished.stderr.contains("guard"), "{}", finished.stderr);
+        victim.expect_unharmed(speed).with_context(|| finished.stderr)
+    };
+    round().unwrap();
+}
+
+/// The guard alone is killed, also while it makes or closes links: the kernel takes its probes away,
+/// ctrace removes what that leaves, and says why it ends.
+#[test]
+fn the_guard_alone_is_killed() {
+    let kinds = [("attach", ALL), ("attach", FEW), ("attach", MULTI), ("attach", FOLLOW)];
+    attack_rounds(6, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
+        let (_folder, _target, mut victim, speed) = start(env)?;
+        let mut command = Command::new(&env.ctrace);
+        command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());
+        let mut ctrace = Running::start(&mut command)?;
+        come_upon(moment, &victim, &mut ctrace, what, random)?;
+        if matches!(moment, Moment::Disarming) {
+            ctrace.signal(Signal::INT)?;
+            random.sleep_up_to(Duration::from_millis(20));
+        }
+        kill_the_guard(ctrace.pid())?;
+        let finished = ctrace.wait(LIMIT)?;
+        victim.expect_unharmed(speed).with_context(|| finished.stderr.clone())?;
+        if matches!(moment, Moment::Disarming) {
+            // There may have been nothing left to do for the guard.
+            ensure!([0, 125].contains(&finished.shell_code()), "{}", finished.stderr);
+            return Ok(());
+        }
+        ensure!(finished.shell_code() == 125, "exit code {}", finished.shell_code());
+        let about: Vec<_> = finished.stderr.lines().filter(|line| line.contains("guard")).collect();
+        ensure!(about.len() == 1 && about[0].contains("was killed"), "{}", finished.stderr);
+        if matches!(moment, Moment::Armed) {
+            ensure!(finished.stdout.contains("guard process was killed"), "no note in the report");
+        }
+        Ok(())
+    });
+}
+
+/// The daemon starts another one, and traces on.
+#[test]
+fn the_guard_of_a_daemon_is_killed() {
+    attack_rounds(1, &[("daemon", FEW)], Attack::Kill, |env, _, what, _, random| {
+        let (folder, _target, mut victim, speed) = start(env)?;
+        let daemon = Daemon::start(env, folder, &target_of(what))?;
+        victim.wait_until_armed(what.places)?;
+        random.sleep_up_to(GAP);
+        let guards = look::children(daemon.pid());
+        kill_the_guard(daemon.pid())?;
+        look::wait_until("there is another guard", || {
+            let now = look::children(daemon.pid());
+            now.len() == 1 && now != guards
+        })?;
+        victim.wait_until_armed(what.places)?;
+        let (finished, _folder) = daemon.end()?;
+        victim.expect_unharmed(speed).with_context(|| finished.stderr)
+    });
+}
