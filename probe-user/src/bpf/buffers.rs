@@ -52,12 +52,12 @@ impl Buffers {
         let mut taken = Vec::new();
         for key in keys {
             let mut events = [0];
-            match sys::map_lookup(map, key, &mut events) {
+            // In one step: the target may drop its last batch at this moment.
+            match sys::map_take(map, key, &mut events) {
                 // Told twice, as the last one before it was gone.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => continue,
-                looked_up => looked_up.map_err(failed)?,
+                taken => taken.map_err(failed)?,
             }
-            sys::map_delete(map, key).map_err(failed)?;
             let id = BufferId { pid: Pid(key.pid as u32), address: key.address };
             taken.push((id, events[0]));
         }
@@ -113,11 +113,10 @@ mod tests {
                 return Ok(0);
             }
             let Some(place) = place else { return fake::error(libc::ENOENT) };
-            match *command {
-                // SAFETY: the caller's value.
-                1 => unsafe { *(attr.get_u64(16) as *mut u64) = left[place].2 },
-                _ => drop(left.remove(place)),
-            }
+            // Steps of their own would lose what is dropped between them.
+            assert_eq!(*command, 21, "read and removed in one step");
+            // SAFETY: the caller's value.
+            unsafe { *(attr.get_u64(16) as *mut u64) = left.remove(place).2 };
             Ok(0)
         });
         let id = |pid, address| BufferId { pid: Pid(pid), address };

@@ -15,6 +15,7 @@ const MAP_DELETE_ELEM: u32 = 3;
 const MAP_GET_NEXT_KEY: u32 = 4;
 const PROG_LOAD: u32 = 5;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
+const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
 const LINK_CREATE: u32 = 28;
 
 const MAP_TYPE_ARRAY: u32 = 2;
@@ -158,6 +159,12 @@ pub(crate) fn map_update<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Re
 pub(crate) fn map_lookup<K>(map: BorrowedFd<'_>, key: K, value: &mut [u64]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_mut_ptr().cast());
     Syscall::Bpf { command: MAP_LOOKUP_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+/// Reads `map[key]` of a hash map and removes it, in one step: nothing written meanwhile is lost.
+pub(crate) fn map_take<K>(map: BorrowedFd<'_>, key: K, value: &mut [u64]) -> io::Result<()> {
+    let (mut attr, _key) = map_attr(map, key, value.as_mut_ptr().cast());
+    Syscall::Bpf { command: MAP_LOOKUP_AND_DELETE_ELEM, attr: &mut attr }.run().map(drop)
 }
 
 pub(crate) fn map_delete<K>(map: BorrowedFd<'_>, key: K) -> io::Result<()> {

@@ -13,7 +13,7 @@ mod perf;
 pub(super) use attr::Attr;
 pub(super) use bpf::{
     AttachType, Insn, ProgramSpec, ProgramType, UprobeLink, create_shared_array, link_perf,
-    link_uprobes, load_program, map_delete, map_lookup, map_next_key, map_update,
+    link_uprobes, load_program, map_delete, map_lookup, map_next_key, map_take, map_update,
     open_raw_tracepoint,
 };
 pub(super) use memory::{MOST_PIECES, read_process};

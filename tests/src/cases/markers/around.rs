@@ -98,7 +98,8 @@ pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
     let told = delivered + lost..=delivered + lost + perhaps;
     ensure!(
         *told.end() >= written && *told.start() <= written + 8,
-        "{delivered} events were delivered, {perhaps} perhaps, and {lost} lost, of {written}"
+        "{delivered} events were delivered, {perhaps} perhaps, and {lost} lost, of {written}; {}",
+        report.losses()
     );
     // A thread may be kept from running for longer than events are held: on an emulated processor
     // that shares its own.
