@@ -122,7 +122,7 @@ fn step(engine: &mut Engine, object: ObjectId, input: &mut Input) -> u64 {
         }
         6 => {
             let lost = (input.buffer(), input.number::<3>());
-            engine.markers().set_cut_off([lost]);
+            engine.markers().set_cut_off([lost], Nanos::ZERO);
         }
         7 => {
             let (buffer, bytes) = (input.buffer(), input.contents());

@@ -272,7 +272,7 @@ fn a_batch_that_nothing_follows_is_lost_as_far_as_it_was_not_seen() {
     let event = (1, STACK, SECTION, false);
     markers.read(reading(0, 0, &[event; 200]));
     assert_eq!(events(&mut markers, 100).len(), 200);
-    markers.set_cut_off([(ID, 252)]);
+    markers.set_cut_off([(ID, 252)], Nanos::ZERO);
     assert_eq!(markers.lost(), 52);
     // If something follows after all, it says the same.
     markers.read(reading(1, 252, &[event]));
@@ -324,7 +324,7 @@ fn what_waits_is_not_lost_and_what_is_missing_before_it_is() {
         let waiting = reading(waits / 252, waits, &[(2 * 500_000_000, STACK, SECTION, false)]);
         markers.read(Reading { time: second, ..waiting });
         markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
-        markers.set_cut_off([(ID, dropped_at)]);
+        markers.set_cut_off([(ID, dropped_at)], Nanos::ZERO);
         assert_eq!(markers.lost(), 252);
         assert_eq!(events(&mut markers, 2_000_000_001).len(), 1);
         assert_eq!(markers.lost(), 252);
@@ -405,7 +405,7 @@ pub(super) fn forged(number: u64) -> BufferId {
 fn forged_registrations_cost_little_each() {
     const MANY: u64 = 300_000;
     let mut markers = markers();
-    markers.set_cut_off((1..=8_000).map(|number| (forged(number), 1)));
+    markers.set_cut_off((1..=8_000).map(|number| (forged(number), 1)), Nanos::ZERO);
     let object = object(&mut markers, &[Some(FuncId(0)); 4]);
     for number in 0..MANY {
         markers.map_object(Pid(10), object, number << 12, Nanos::ZERO);

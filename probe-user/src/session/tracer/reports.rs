@@ -2,7 +2,7 @@
 
 use super::Tracer;
 use crate::{
-    bpf::Release,
+    bpf::{self, Release},
     session::{live::Snapshot, output::Output},
     ui::units::counted,
 };
@@ -174,7 +174,7 @@ impl Tracer {
         self.parts.engine.set_lost_events(lost.events, lost.marks);
         if !self.markers.is_empty() {
             let dropped = self.parts.kernel.take_cut_off(cut_off)?;
-            self.parts.engine.markers().set_cut_off(dropped);
+            self.parts.engine.markers().set_cut_off(dropped, bpf::now());
         }
         Ok(())
     }

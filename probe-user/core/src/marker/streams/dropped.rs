@@ -6,6 +6,7 @@ use super::super::lives::{CutOff, Life};
 use super::super::losses::Missing;
 use super::super::reading::BufferId;
 use super::Markers;
+use crate::units::Nanos;
 use std::collections::HashMap;
 
 /// Dropped batches that may still be told of; what is missing with others is settled at once.
@@ -65,9 +66,11 @@ impl Markers {
         all.values().map(|of_buffer| of_buffer.missing).fold(0, u64::saturating_add)
     }
 
-    /// Batches that the programs had to drop: of each such buffer, how many events it had seen with
-    /// the last of them.
-    pub fn set_cut_off(&mut self, buffers: impl IntoIterator<Item = (BufferId, u64)>) {
+    /// Batches that the programs had dropped by `time`: of each such buffer, how many events it had
+    /// seen with the last of them.
+    pub fn set_cut_off(&mut self, buffers: impl IntoIterator<Item = (BufferId, u64)>, time: Nanos) {
+        // Sessions that are kept from running tell this long after their last sample of the clocks.
+        self.latest = self.latest.max(time);
         buffers.into_iter().for_each(|(id, events)| self.cut_off_at(id, events));
     }
 

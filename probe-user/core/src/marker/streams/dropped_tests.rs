@@ -10,16 +10,25 @@ use ctrace_common::{Control, Kind, Record};
 fn counts_that_cannot_be_are_no_losses() {
     let mut markers = markers();
     let dropped = (1..=2_000).map(|number| (forged(number), u64::MAX / 3));
-    markers.set_cut_off([(ID, 252)].into_iter().chain(dropped));
+    markers.set_cut_off([(ID, 252)].into_iter().chain(dropped), Nanos::ZERO);
     assert_eq!((markers.lost(), markers.implausible_counts()), (252, 2_000));
     assert_eq!(markers.take_malformed(), 2_000);
     // Each of these could be, but not all of them.
     let dropped = (1..=2_000).map(|number| (forged(number), 500));
-    markers.set_cut_off(dropped);
+    markers.set_cut_off(dropped, Nanos::ZERO);
     let most = BATCHES_AT_ONCE * MOST_EVENTS_PER_BATCH;
     assert!((most - 500..=most).contains(&markers.lost()), "{}", markers.lost());
     let told = (most - 252) / 500;
     assert_eq!(markers.implausible_counts(), 2_000 + 2_000 - told);
+}
+
+/// A session that is kept from running samples the clocks late.
+#[test]
+fn what_can_be_lost_is_reckoned_up_to_the_telling() {
+    let mut markers = markers();
+    let many = BATCHES_AT_ONCE * MOST_EVENTS_PER_BATCH + 7;
+    markers.set_cut_off([(ID, many)], Nanos::from_millis(1));
+    assert_eq!((markers.lost(), markers.take_malformed()), (many, 0));
 }
 
 #[test]
@@ -43,7 +52,7 @@ fn a_dropped_batch_told_of_before_the_exec_is_of_the_new_program() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
     // Counts are taken as they are found, an exec in its turn.
-    markers.set_cut_off([(ID, 252)]);
+    markers.set_cut_off([(ID, 252)], Nanos::ZERO);
     assert_eq!(markers.lost(), 252);
     let record = Record { ts_ns: 5, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
     markers.process_changed(&Control { record, ..Control::default() });
