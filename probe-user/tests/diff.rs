@@ -3,7 +3,7 @@
 mod support;
 
 use ctrace_common::Kind;
-use ctrace_core::export::clean::is_harmful;
+use ctrace_core::report::render::clean::is_harmful;
 use serde_json::Value;
 use support::{Event, ctrace, record};
 use tempfile::TempDir;

@@ -4,7 +4,7 @@
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
 
-use ctrace_core::export::clean::is_harmful;
+use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{Extras, Report};
 use ctrace_user::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,

@@ -6,8 +6,8 @@
 mod trace;
 
 use ctrace_core::formats::{Export, Format, Options};
-use ctrace_core::record::Recording;
-use ctrace_core::replay::Query;
+use ctrace_core::recording::Recording;
+use ctrace_core::recording::replay::Query;
 use std::io::{self, Write};
 use std::time::Instant;
 

@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release -p ctrace-core --example read_recording -- trace.ctrace`
 
-use ctrace_core::export::clean::clean;
-use ctrace_core::record::{Call, ReadAt, RecordError, Recording};
+use ctrace_core::recording::{Call, ReadAt, RecordError, Recording};
+use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::ThreadId;
 use std::error::Error;
 use std::fs::File;

@@ -8,8 +8,8 @@
 mod trace;
 
 use ctrace_core::engine::{EngineConfig, ReportMeta};
-use ctrace_core::record::{End, Recording, Start, Writer};
-use ctrace_core::replay::{Query, meta_of, report_with};
+use ctrace_core::recording::replay::{Query, meta_of, report_with};
+use ctrace_core::recording::{End, Recording, Start, Writer};
 use ctrace_core::report::Extras;
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,8 @@
 mod support;
 
 use ctrace_common::Kind;
-use ctrace_core::ProcessChange;
 use ctrace_core::engine::EngineConfig;
+use ctrace_core::engine::ProcessChange;
 use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::report::Report;
 use ctrace_core::units::{Pid, Tid};

@@ -5,9 +5,9 @@ mod support;
 
 use ctrace_core::diff::{FactsError, ReportFacts};
 use ctrace_core::engine::{Engine, EngineConfig};
-use ctrace_core::export::json;
-use ctrace_core::record::{End, Recording, Start, Writer};
-use ctrace_core::replay::{Query, report};
+use ctrace_core::recording::replay::{Query, report};
+use ctrace_core::recording::{End, Recording, Start, Writer};
+use ctrace_core::report::render::json;
 use ctrace_core::units::Nanos;
 use std::path::Path;
 use support::{enter, function, point, ret};

@@ -2,10 +2,10 @@
 
 mod fixture;
 
-use ctrace_core::export::Table;
-use ctrace_core::export::columns;
-use ctrace_core::export::rows::{self, Selection};
-use ctrace_core::export::{csv, json};
+use ctrace_core::report::render::Table;
+use ctrace_core::report::render::columns;
+use ctrace_core::report::render::rows::{self, Selection};
+use ctrace_core::report::render::{csv, json};
 use ctrace_core::report::{Report, TargetExit};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -181,7 +181,7 @@ fn json_keeps_functions_without_calls_and_all_64_bits() {
 fn json_is_safe_to_print_and_loses_nothing() {
     let report = fixture::hostile();
     let text = json::to_pretty(&report);
-    let harmful = |c: char| c != '\n' && ctrace_core::export::clean::is_harmful(c);
+    let harmful = |c: char| c != '\n' && ctrace_core::report::render::clean::is_harmful(c);
     assert!(!text.contains(harmful));
     assert_eq!(parse(&text)["functions"][0]["name"], *report.functions[0].name);
 }

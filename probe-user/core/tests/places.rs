@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use ctrace_core::export::json;
+use ctrace_core::report::render::json;
 use ctrace_core::report::{FunctionLatency, Report};
 use ctrace_core::units::Nanos;
 use serde_json::Value;

@@ -5,7 +5,7 @@
 mod read_recording;
 mod support;
 
-use ctrace_core::record::{RecordError, Recording, Start};
+use ctrace_core::recording::{RecordError, Recording, Start};
 use support::{Event, PID, enter, function, point, recorded, ret};
 
 fn record(groups: &[&[Event]], end: bool) -> Vec<u8> {
@@ -209,7 +209,7 @@ fn others_files_and_newer_ones_are_told() {
 #[test]
 fn what_is_kept_beside_reports_is_whole() {
     use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-    use ctrace_core::record::{End, Writer};
+    use ctrace_core::recording::{End, Writer};
     use ctrace_core::units::Nanos;
     let mut engine = Engine::new(EngineConfig { keep: true, ..EngineConfig::default() });
     for name in ["outer", "inner", "mark"] {

@@ -4,9 +4,9 @@ mod support;
 
 use ctrace_common::Kind;
 use ctrace_core::engine::EngineConfig;
-use ctrace_core::export::json;
-use ctrace_core::record::{BlockKind, Definitions, End, Recording, Start, Writer};
-use ctrace_core::replay::{Query, report};
+use ctrace_core::recording::replay::{Query, report};
+use ctrace_core::recording::{BlockKind, Definitions, End, Recording, Start, Writer};
+use ctrace_core::report::render::json;
 use ctrace_core::units::Nanos;
 use support::*;
 

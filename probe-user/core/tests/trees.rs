@@ -2,8 +2,8 @@
 
 mod support;
 
-use ctrace_core::record::{Recording, Start};
-use ctrace_core::replay::{Tree, Wanted, trees};
+use ctrace_core::recording::replay::{Tree, Wanted, trees};
+use ctrace_core::recording::{Recording, Start};
 use ctrace_core::units::Nanos;
 use support::{Event, enter, function, point, recorded, ret};
 

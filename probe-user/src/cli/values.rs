@@ -4,7 +4,7 @@ use super::SlowdownArg;
 use crate::ui::ViewName;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ctrace_core::diff::Metric;
-use ctrace_core::{formats::Format, record::Joined, units::Nanos};
+use ctrace_core::{formats::Format, recording::Joined, units::Nanos};
 use std::{fs::File, ops::Range, str::FromStr, time::Duration};
 
 const TIMES: [(&str, f64); 6] =

@@ -7,7 +7,7 @@ use crate::{
     ui::units,
 };
 use anyhow::Context;
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 use serde_json::{Map, Value};
 use std::io::Write as _;
 

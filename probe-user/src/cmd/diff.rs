@@ -13,10 +13,9 @@ use crate::{
 use anyhow::{Context, bail};
 use ctrace_core::{
     diff::{Content, Diff, Options, ReportFacts, RowSelection, Source, check_column, diff},
-    export::json,
     function::FunctionInfo,
-    record::{Recording, is_recording},
-    replay::Query,
+    recording::{Recording, is_recording, replay::Query},
+    report::render::json,
 };
 use std::{
     fs::File,

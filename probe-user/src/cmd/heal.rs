@@ -6,7 +6,7 @@ use crate::{
     cli::HealArgs,
     heal::{self, Outcome},
 };
-use ctrace_core::{export::clean::clean, units::Pid};
+use ctrace_core::{report::render::clean::clean, units::Pid};
 use serde::Serialize;
 use std::time::Duration;
 

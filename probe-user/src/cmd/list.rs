@@ -19,7 +19,7 @@ use crate::{
     ui::{self, Style, listing, terminal},
 };
 use anyhow::Context;
-use ctrace_core::{export::json::write_pretty, function::FunctionKind};
+use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use std::{

@@ -2,7 +2,7 @@
 
 use crate::{cli::LensArgs, ui};
 use anyhow::Context;
-use ctrace_core::record::{Joined, RecordError, Recording};
+use ctrace_core::recording::{Joined, RecordError, Recording};
 use std::{fs::File, path::Path};
 
 /// What a recording is read from.
@@ -30,7 +30,7 @@ fn each(
     paths: &[impl AsRef<Path>],
     lens: &LensArgs,
 ) -> anyhow::Result<Vec<(String, Recording<File>)>> {
-    ctrace_core::replay::start_threads()?;
+    ctrace_core::recording::replay::start_threads()?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.as_ref().display().to_string();

@@ -2,7 +2,7 @@
 
 use super::open;
 use crate::cli::LensArgs;
-use ctrace_core::record::{End, Start, Writer};
+use ctrace_core::recording::{End, Start, Writer};
 use std::path::PathBuf;
 
 #[test]

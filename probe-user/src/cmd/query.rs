@@ -9,7 +9,10 @@ use crate::{
 };
 use anyhow::{bail, ensure};
 use ctrace_core::{
-    export::clean::clean, function::FunctionInfo, record::Recording, replay::Query, units::Nanos,
+    function::FunctionInfo,
+    recording::{Recording, replay::Query},
+    report::render::clean::clean,
+    units::Nanos,
 };
 use std::{collections::BTreeSet, ops::Range};
 

@@ -13,8 +13,10 @@ use crate::{
 use anyhow::ensure;
 use ctrace_core::{
     engine::ReportMeta,
-    record::Recording,
-    replay::{Query, meta_of, report_with},
+    recording::{
+        Recording,
+        replay::{Query, meta_of, report_with},
+    },
     units::{FuncId, Nanos},
 };
 use std::ops::Range;

@@ -9,7 +9,7 @@ use super::{
     supervisor::{ByHand, Supervisor},
 };
 use crate::target::facts::Facts;
-use ctrace_core::{export::clean::clean, units::Pid};
+use ctrace_core::{report::render::clean::clean, units::Pid};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, mpsc::Sender},

@@ -13,7 +13,7 @@ use crate::{
     ui,
 };
 use ctrace_core::{
-    record::Slow as SlowCall,
+    recording::Slow as SlowCall,
     units::{Nanos, Pid},
 };
 use std::{

@@ -7,7 +7,7 @@ use crate::{
 };
 use anyhow::Context;
 use chrono::{DateTime, Local, TimeZone as _};
-use ctrace_core::{record::Start, units::Pid};
+use ctrace_core::{recording::Start, units::Pid};
 use std::{
     ffi::OsStr,
     fs::File,
@@ -116,7 +116,7 @@ struct Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_core::record::Writer;
+    use ctrace_core::recording::Writer;
     use std::fs;
 
     #[test]

@@ -2,7 +2,7 @@
 //! behind.
 
 use anyhow::{Context, anyhow};
-use ctrace_core::record::Block;
+use ctrace_core::recording::Block;
 use std::{
     sync::mpsc::{SyncSender, sync_channel},
     thread::JoinHandle,

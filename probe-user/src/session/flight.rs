@@ -8,8 +8,10 @@ use crate::{
 use anyhow::Context;
 use ctrace_core::{
     function::FunctionInfo,
-    record::{Block, BlockKind, Definitions, End, Recording, Slow, Start, Writer},
-    replay::{self, Tree, Wanted},
+    recording::{
+        Block, BlockKind, Definitions, End, Recording, Slow, Start, Writer,
+        replay::{self, Tree, Wanted},
+    },
     units::{FuncId, Nanos},
 };
 use rustix::fs::OFlags;

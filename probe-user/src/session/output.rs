@@ -7,7 +7,7 @@ use super::{
     spill::Spill,
 };
 use crate::cli::OutputArgs;
-use ctrace_core::replay::start_threads;
+use ctrace_core::recording::replay::start_threads;
 use std::time::Duration;
 
 pub enum Output {

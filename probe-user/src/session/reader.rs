@@ -15,7 +15,7 @@ use super::{
 use crate::bpf::{self, News, Rings};
 use ctrace_common::{CONTROL_LEN, Control, Kind};
 use ctrace_core::{
-    decode::{Decoded, decode},
+    ingest::decode::{Decoded, decode},
     marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
     units::{Nanos, Pid, Tid},
 };

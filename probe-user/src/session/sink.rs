@@ -7,10 +7,7 @@ use crate::{
     writing,
 };
 use anyhow::Context;
-use ctrace_core::{
-    export::json,
-    report::{Extras, Report},
-};
+use ctrace_core::report::{Extras, Report, render::json};
 use rustix::fs::OFlags;
 use std::{
     fs::File,

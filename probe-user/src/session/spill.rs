@@ -5,8 +5,10 @@ use super::behind::Behind;
 use anyhow::bail;
 use ctrace_core::{
     engine::ReportMeta,
-    record::{Block, End, ReadAt, Recording, Start, Writer},
-    replay::{Query, report_with},
+    recording::{
+        Block, End, ReadAt, Recording, Start, Writer,
+        replay::{Query, report_with},
+    },
     report::Report,
     units::Nanos,
 };

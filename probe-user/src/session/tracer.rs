@@ -34,8 +34,7 @@ use anyhow::Context;
 use budgeted::Budgeted;
 use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
-    ProcessChange,
-    engine::Engine,
+    engine::{Engine, ProcessChange},
     marker::BufferId,
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},

@@ -2,9 +2,8 @@
 //! late or turn out not to be armed at all.
 
 use ctrace_core::{
-    export::rows::is_never_called,
     function::FunctionKind,
-    report::{FunctionReport, Report},
+    report::{FunctionReport, Report, render::rows::is_never_called},
 };
 use std::{collections::HashMap, sync::Arc};
 

@@ -16,7 +16,7 @@ use crate::ui::{
     names, views,
 };
 use anyhow::Context;
-use ctrace_core::export::{csv, json, rows::Selection};
+use ctrace_core::report::render::{csv, json, rows::Selection};
 use rustix::fs::OFlags;
 use std::{
     io::{ErrorKind, Write},

@@ -291,7 +291,7 @@ impl Model {
         /// No name is longer than makes sense to type.
         const MOST: usize = 200;
         if self.mode == Mode::Filter {
-            if self.filter.len() < MOST && !ctrace_core::export::clean::is_harmful(c) {
+            if self.filter.len() < MOST && !ctrace_core::report::render::clean::is_harmful(c) {
                 self.filter.push(c);
             }
             return None;

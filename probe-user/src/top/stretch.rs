@@ -10,10 +10,10 @@
 use super::{catalogue::RowId, figures::FromHistograms, narrow::keep_paths};
 use crate::session::live::Snapshot;
 use ctrace_core::{
-    export::rows::percent,
     report::{
         CenterReport, Distribution, DurationReport, FunctionHistogram, FunctionReport,
         HistogramsReport, LossReport, PathReport, Report, SampledReport, ThreadReport,
+        render::rows::percent,
     },
     units::{Nanos, Pid, Tid},
 };

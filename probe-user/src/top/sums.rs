@@ -9,10 +9,10 @@ use super::{
     figures::{Figures, FromHistograms},
 };
 use ctrace_core::{
-    export::rows::{is_never_called, percent},
     report::{
         DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
         PathReport, SampledReport, ThreadReport,
+        render::rows::{is_never_called, percent},
     },
     units::{Nanos, Pid, Tid},
 };

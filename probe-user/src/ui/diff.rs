@@ -14,7 +14,7 @@ use ctrace_core::diff::{
     Change, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection, SideReport, Verdict,
     choose,
 };
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::Nanos;
 
 /// Rows of paths when `--top` does not say.

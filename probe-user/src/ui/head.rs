@@ -6,7 +6,7 @@ use super::style::{Style, Tone};
 use super::text;
 use super::units::{Digits, percent, time};
 use super::views::Context;
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{Report, TargetExit};
 
 /// The line that names the target; nothing when nothing is known of it.

@@ -1,7 +1,7 @@
 //! The lines of `ctrace list`: plain columns, so that grep and awk can use them.
 
 use super::Style;
-use ctrace_core::{export::clean::clean, function::FunctionKind};
+use ctrace_core::{function::FunctionKind, report::render::clean::clean};
 use std::io::{self, Write};
 
 /// One function, USDT site or marker scope.

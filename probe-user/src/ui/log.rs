@@ -2,7 +2,7 @@
 //! paths of its files, and one with a line feed could write lines of ours.
 
 use crate::writing;
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 use std::io::{self, Write};
 
 /// Takes one event with each write, as `tracing_subscriber` hands them over.

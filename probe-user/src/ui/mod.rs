@@ -33,8 +33,8 @@ pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
 
 use crate::writing;
-use ctrace_core::export::{clean::clean, csv};
 use ctrace_core::report::Report;
+use ctrace_core::report::render::{clean::clean, csv};
 use std::io::Write as _;
 use style::Tone;
 use views::Context;

@@ -4,9 +4,8 @@
 //! the start of a name tells where it lives and its end what it does.
 
 use ctrace_core::{
-    export::clean::clean,
     function::{FunctionKind, qualified},
-    report::FunctionReport,
+    report::{FunctionReport, render::clean::clean},
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

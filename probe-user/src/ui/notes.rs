@@ -1,9 +1,9 @@
 //! What the reader should know after the numbers: what was not called, filtered or followed.
 
 use super::units::{count, counted};
-use ctrace_core::export::clean::clean;
-use ctrace_core::export::rows::is_never_called;
 use ctrace_core::report::Report;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows::is_never_called;
 
 /// A sentence for each fact.
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! What the reader asked to see.
 
 use super::views::{self, View};
-use ctrace_core::export::columns::{self, UnknownColumn};
-use ctrace_core::export::rows::Selection;
 use ctrace_core::report::Extras;
+use ctrace_core::report::render::columns::{self, UnknownColumn};
+use ctrace_core::report::render::rows::Selection;
 use std::fmt;
 use std::str::FromStr;
 
@@ -36,7 +36,7 @@ impl FromStr for ViewName {
 
     fn from_str(name: &str) -> Result<Self, ViewError> {
         Self::all().find(|view| view.0.name == name).ok_or_else(|| ViewError::UnknownView {
-            given: ctrace_core::export::clean::clean(name).into_owned(),
+            given: ctrace_core::report::render::clean::clean(name).into_owned(),
             valid: Self::all().map(|view| view.0.name).collect::<Vec<_>>().join(", "),
         })
     }

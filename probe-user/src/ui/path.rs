@@ -2,7 +2,7 @@
 
 use super::names;
 use super::units::count;
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 
 /// Frames shown at each end of a path that is longer than twice as many.
 const ENDS: usize = 16;

@@ -44,7 +44,7 @@ impl Tone {
     }
 
     /// `text` marked as being of this tone. Marks take no room, and no text of the target has
-    /// them, since [`ctrace_core::export::clean`] replaces such characters.
+    /// them, since [`ctrace_core::report::render::clean`] replaces such characters.
     pub(crate) fn mark(self, text: &str) -> String {
         match TONES.iter().position(|&tone| tone == self) {
             Some(index) if !text.is_empty() => {

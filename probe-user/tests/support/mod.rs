@@ -3,7 +3,7 @@
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::{FunctionInfo, FunctionKind};
-use ctrace_core::record::{End, Start, Writer};
+use ctrace_core::recording::{End, Start, Writer};
 use ctrace_core::report::TargetReport;
 use ctrace_core::units::{Nanos, Pid, Tid};
 use std::path::Path;

@@ -4,7 +4,7 @@
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::record::{End, Host, Start, Writer};
+use ctrace_core::recording::{End, Host, Start, Writer};
 use ctrace_core::report::Report;
 use ctrace_core::units::{Nanos, Pid, Tid};
 

@@ -4,8 +4,8 @@
 #![no_main]
 
 use ctrace_core::formats::{Export, Format, Options, Table};
-use ctrace_core::record::Recording;
-use ctrace_core::replay::{Query, meta_of, report_with};
+use ctrace_core::recording::Recording;
+use ctrace_core::recording::replay::{Query, meta_of, report_with};
 use ctrace_core::report::Extras;
 use ctrace_core::units::Nanos;
 use std::io::{self, ErrorKind, Write};

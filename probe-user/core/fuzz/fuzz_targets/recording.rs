@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use ctrace_core::record::Recording;
-use ctrace_core::replay::{Query, report};
+use ctrace_core::recording::Recording;
+use ctrace_core::recording::replay::{Query, report};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(recording) = Recording::open(bytes.to_vec()) else { return };

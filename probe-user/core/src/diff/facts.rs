@@ -2,8 +2,8 @@
 
 use super::catalogue::Told;
 use super::metric::{ABSENT, Metric, Values};
+use crate::engine::paths::{Node, ROOT};
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
-use crate::paths::{Node, ROOT};
 use crate::report::{self, LossReport};
 use crate::units::{FuncId, Nanos};
 use serde::Deserialize;
@@ -92,7 +92,7 @@ impl ReportFacts {
             Ok(head)
                 if head.schema.starts_with("ctrace.report.") && head.schema != report::SCHEMA =>
             {
-                FactsError::Newer(crate::export::clean::clean(&head.schema).into_owned())
+                FactsError::Newer(crate::report::render::clean::clean(&head.schema).into_owned())
             }
             _ => FactsError::NotAReport,
         }

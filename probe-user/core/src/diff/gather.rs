@@ -3,13 +3,13 @@
 use super::metric::Values;
 use super::stretches::Stretches;
 use super::survey::{Chosen, Read, Survey, Surveyed};
-use crate::histogram::{Histogram, HistogramCounter};
-use crate::rank::Keep;
-use crate::record::{Chunk, ChunkEntry, ReadAt};
-use crate::replay::report::open_at_end;
-use crate::replay::select::{Selected, each_part};
-use crate::spool::Call;
-use crate::unions::Unions;
+use crate::engine::spool::Call;
+use crate::recording::replay::report::open_at_end;
+use crate::recording::replay::select::{Selected, each_part};
+use crate::recording::{Chunk, ChunkEntry, ReadAt};
+use crate::stats::histogram::{Histogram, HistogramCounter};
+use crate::stats::rank::Keep;
+use crate::stats::unions::Unions;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The durations of a function stretch by stretch, so that a percentile of any number of times each
 //! stretch is found with few steps.
 
-use crate::histogram::{Histogram, bounds_of};
+use crate::stats::histogram::{Histogram, bounds_of};
 
 /// For each bucket that any stretch uses, and each stretch: calls as long as it or shorter.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Ladder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::HistogramCounter;
+    use crate::stats::histogram::HistogramCounter;
 
     #[test]
     fn percentiles_are_those_of_the_calls_drawn() {

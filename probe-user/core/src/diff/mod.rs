@@ -38,8 +38,8 @@ pub use model::{
 pub use rows::{Row, RowSelection, Rows, check_column, choose, columns};
 pub use verdict::Verdict;
 
-use crate::record::{ReadAt, Recording};
-use crate::replay::Query;
+use crate::recording::replay::Query;
+use crate::recording::{ReadAt, Recording};
 use catalogue::Catalogue;
 use gather::Cells;
 use judge::Side;

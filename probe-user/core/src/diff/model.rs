@@ -144,7 +144,7 @@ pub(super) fn assemble<R>(
     options: &Options,
 ) -> Diff
 where
-    R: crate::record::ReadAt,
+    R: crate::recording::ReadAt,
 {
     let mut rows = judged.iter().enumerate().map(|(slot, judged)| {
         let calls = [0, 1].map(|side: usize| -> u64 {

@@ -4,8 +4,8 @@ use super::Source;
 use super::model::{SideReport, SourceKind};
 use super::stretches::Stretches;
 use super::survey::{Survey, Surveyed};
-use crate::record::{Host, ReadAt};
-use crate::replay::report::{damage, notes as of_recording};
+use crate::recording::replay::report::{damage, notes as of_recording};
+use crate::recording::{Host, ReadAt};
 
 /// Stretches of a recording below which it is called short.
 const FEW: usize = 8;

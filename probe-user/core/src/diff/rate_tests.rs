@@ -8,7 +8,7 @@ use super::metric::Metric;
 use super::resample::Random;
 use super::survey::Chosen;
 use super::verdict::Verdict;
-use crate::histogram::{Histogram, HistogramCounter};
+use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::units::FuncId;
 use rayon::prelude::*;
 

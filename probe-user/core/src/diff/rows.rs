@@ -3,7 +3,7 @@
 use super::metric::Metric;
 use super::model::{Compared, FunctionDiff, PathDiff, Presence};
 use super::verdict::Verdict;
-use crate::export::columns::UnknownColumn;
+use crate::report::render::columns::UnknownColumn;
 use std::cmp::Ordering;
 
 /// What the reader asked to see.

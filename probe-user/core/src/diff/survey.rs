@@ -3,10 +3,10 @@
 
 use super::catalogue::{Catalogue, Told};
 use super::{Content, ReportFacts, Source};
-use crate::record::{ChunkEntry, ReadAt, Recording};
-use crate::replay::count::{Counted, count};
-use crate::replay::lens::Lens;
-use crate::replay::report::period;
+use crate::recording::replay::count::{Counted, count};
+use crate::recording::replay::lens::Lens;
+use crate::recording::replay::report::period;
+use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;

@@ -4,8 +4,8 @@ use super::excerpt::{Ended, Excerpt};
 use super::lines::{self, Layout};
 use super::out::Out;
 use super::{ExportError, Told};
-use crate::export::csv::{quoted, text};
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
+use crate::report::render::csv::{quoted, text};
 
 const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path\n";
 

@@ -4,8 +4,8 @@ use super::excerpt::{Ended, Excerpt};
 use super::lines::{self, Layout};
 use super::out::Out;
 use super::{ExportError, Told};
-use crate::export::json::compact;
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
+use crate::report::render::json::compact;
 
 const LAYOUT: Layout = Layout {
     thread: |thread| {

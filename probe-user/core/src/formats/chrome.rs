@@ -8,8 +8,8 @@ use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
 use super::{ExportError, Told};
-use crate::export::json::compact;
-use crate::record::{ReadAt, Recording};
+use crate::recording::{ReadAt, Recording};
+use crate::report::render::json::compact;
 use std::collections::HashSet;
 
 const UNTIMED: &[u8] = b",\"args\":{\"untimed\":true}";

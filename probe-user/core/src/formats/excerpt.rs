@@ -2,13 +2,13 @@
 //! them, counting what is missing.
 
 use super::{Export, ExportError, Options, Told};
-use crate::paths::Node;
-use crate::record::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
-use crate::replay::Query;
-use crate::replay::count::count;
-use crate::replay::lens::Lens;
-use crate::replay::report::period;
-use crate::replay::select::{Only, Selected};
+use crate::engine::paths::Node;
+use crate::recording::replay::Query;
+use crate::recording::replay::count::count;
+use crate::recording::replay::lens::Lens;
+use crate::recording::replay::report::period;
+use crate::recording::replay::select::{Only, Selected};
+use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
 use crate::units::{Nanos, ThreadId};
 use std::slice::Iter;
 

@@ -11,8 +11,8 @@ use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::looks::Looks;
 use super::out::Out;
 use super::{ExportError, Told};
-use crate::paths::Node;
-use crate::record::{ROOT_PATH, ReadAt, Recording};
+use crate::engine::paths::Node;
+use crate::recording::{ROOT_PATH, ReadAt, Recording};
 use crate::units::{Nanos, ThreadId};
 use fxprof_processed_profile::{
     CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,

@@ -8,7 +8,7 @@ use super::excerpt::Excerpt;
 use super::folded;
 use super::out::Out;
 use super::{ExportError, Told, labels};
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
 use inferno::flamegraph::{self, Direction};
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use super::labels::Labels;
 use super::out::Out;
 use super::totals::Totals;
 use super::{ExportError, Told};
-use crate::paths::Node;
-use crate::record::ReadAt;
+use crate::engine::paths::Node;
+use crate::recording::ReadAt;
 
 /// Bytes of all stacks, which are sorted in memory.
 const ROOM: usize = 256 << 20;

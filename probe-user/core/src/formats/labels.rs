@@ -1,10 +1,10 @@
 //! Names for functions, paths and threads of a recording, harmless and of bounded length.
 
-use crate::export::clean::clean;
+use crate::engine::paths::{Node, ROOT};
 use crate::function::qualified;
-use crate::paths::{Node, ROOT};
-use crate::record::{ReadAt, Recording};
+use crate::recording::{ReadAt, Recording};
 use crate::report::TargetReport;
+use crate::report::render::clean::clean;
 use crate::units::{FuncId, ThreadId};
 
 /// Bytes of a name, at most; a recording need not be ours.

@@ -7,7 +7,7 @@ use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
 use super::{ExportError, Told};
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
 
 /// What is around the numbers of a call, in the order of the line.
 pub(super) struct Layout {

@@ -3,7 +3,7 @@
 //! Each look is marked once, however many calls there are: from the innermost calls on, and only
 //! where nothing is marked yet.
 
-use crate::record::ROOT_PATH;
+use crate::recording::ROOT_PATH;
 
 /// From which look to which, and the path there.
 type Span = (usize, usize, u32);

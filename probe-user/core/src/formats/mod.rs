@@ -34,8 +34,8 @@ mod totals;
 
 pub use told::Told;
 
-use crate::record::{ReadAt, RecordError, Recording};
-use crate::replay::Query;
+use crate::recording::replay::Query;
+use crate::recording::{ReadAt, RecordError, Recording};
 use excerpt::Excerpt;
 use out::Out;
 use std::io::{self, Write};

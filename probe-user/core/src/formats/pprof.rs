@@ -9,7 +9,7 @@ use super::out::Out;
 use super::protobuf::Message;
 use super::totals::{Sum, Totals};
 use super::{ExportError, Told};
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
 use crate::units::ThreadId;
 use flate2::{Compression, write::GzEncoder};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Protocol buffers, written by hand: two formats need a handful of messages, and one of them some
 //! millions of them. The metrics of the daemon need a handful more.
 
-use crate::record::put_varint;
+use crate::recording::put_varint;
 
 /// A message that is being put together.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::totals::Totals;
 use super::{ExportError, Told};
-use crate::export::json::compact;
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
+use crate::report::render::json::compact;
 use serde_json::json;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";

@@ -3,7 +3,7 @@
 use super::excerpt::{Ended, Excerpt, Row};
 use super::{ExportError, Told};
 use crate::hash::IntMap;
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
 use crate::units::ThreadId;
 use std::collections::BTreeMap;
 

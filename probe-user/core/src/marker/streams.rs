@@ -8,7 +8,7 @@ use super::losses::Losses;
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::Site;
-use crate::event::Event;
+use crate::ingest::event::Event;
 use crate::units::{Nanos, Pid};
 use ctrace_common::{Control, Kind};
 use std::{collections::HashMap, sync::Arc};

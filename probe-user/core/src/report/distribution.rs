@@ -1,8 +1,8 @@
 //! How durations are distributed: exact counts in buckets of a logarithmic scale.
 
 use super::Report;
-use crate::histogram::{log_bounds, log_bucket};
-use crate::rank::nearest_rank;
+use crate::stats::histogram::{log_bounds, log_bucket};
+use crate::stats::rank::nearest_rank;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +147,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::{Histogram, HistogramCounter};
+    use crate::stats::histogram::{Histogram, HistogramCounter};
 
     fn of(durations: &[u64]) -> Distribution {
         let mut histogram = [Histogram::default()];

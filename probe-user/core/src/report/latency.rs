@@ -1,7 +1,7 @@
 //! How long calls took, as finely as is known: for those who add up reports.
 
 use super::Report;
-use crate::histogram::{Histogram, HistogramCounter, value_of};
+use crate::stats::histogram::{Histogram, HistogramCounter, value_of};
 use crate::units::Nanos;
 
 /// The timed calls of one function.

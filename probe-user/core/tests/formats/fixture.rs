@@ -3,8 +3,8 @@
 use crate::support::{Event, PID, enter, function, point, recorded, ret};
 use ctrace_core::formats::{Export, Format, Options, Told};
 use ctrace_core::function::{FunctionInfo, FunctionKind};
-use ctrace_core::record::{Host, Recording, Start};
-use ctrace_core::replay::Query;
+use ctrace_core::recording::replay::Query;
+use ctrace_core::recording::{Host, Recording, Start};
 use ctrace_core::report::TargetReport;
 use ctrace_core::units::{Nanos, Pid};
 

@@ -3,7 +3,7 @@
 use crate::fixture::{self, deep, empty, export_with, hostile, text, typical};
 use crate::support::{enter, ret};
 use ctrace_core::formats::{Export, ExportError, Format, Options};
-use ctrace_core::replay::Query;
+use ctrace_core::recording::replay::Query;
 
 #[test]
 fn folded_stacks_have_their_own_time() {

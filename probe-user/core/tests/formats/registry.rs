@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use ctrace_core::formats::{Export, ExportError, Format, Options, Told};
-use ctrace_core::replay::Query;
+use ctrace_core::recording::replay::Query;
 use ctrace_core::report::LossReport;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -57,8 +57,9 @@ fn every_format_takes_every_recording_and_text_drives_no_terminal() {
                 assert!(!parts.any(|part| part == fixture::TEXT.as_bytes()), "{}", format.name);
             } else {
                 let text = String::from_utf8(out).expect("UTF-8");
-                let bad =
-                    text.chars().find(|&c| c != '\n' && ctrace_core::export::clean::is_harmful(c));
+                let bad = text
+                    .chars()
+                    .find(|&c| c != '\n' && ctrace_core::report::render::clean::is_harmful(c));
                 // Inferno's own script has tabs in it.
                 assert!(bad.is_none_or(|c| c == '\t'), "{}: {bad:?}", format.name);
             }

@@ -3,7 +3,7 @@
 use crate::fixture::{self, deep, export, hostile, text, typical};
 use crate::protobuf::{Field, bytes, fields, number, texts};
 use crate::support::{enter, ret};
-use ctrace_core::replay::{Query, report};
+use ctrace_core::recording::replay::{Query, report};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -65,7 +65,7 @@ for row in duckdb.sql(open(sys.argv[1]).read()).fetchall():
     #[test]
     fn duckdb_finds_the_percentiles_that_the_report_has() {
         let recording = fixture::many_calls();
-        let report = ctrace_core::replay::report(&recording, &Default::default(), 1.0);
+        let report = ctrace_core::recording::replay::report(&recording, &Default::default(), 1.0);
         let calls = file("calls.parquet", &export("parquet", &recording).0);
         let query = format!(
             "select function, count(*), sum(duration_ns)::ubigint,

@@ -3,8 +3,8 @@
 use crate::program::*;
 use crate::replay::{cuts, long, record};
 use ctrace_core::diff::{Content, Diff, FunctionDiff, Metric, Options, Source, Verdict, diff};
-use ctrace_core::record::Recording;
-use ctrace_core::replay::{Query, report};
+use ctrace_core::recording::Recording;
+use ctrace_core::recording::replay::{Query, report};
 use ctrace_core::units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use crate::support::*;
 use crate::{feed, start};
 use ctrace_core::engine::{EngineConfig, ReportMeta};
 use ctrace_core::filter::Filter;
-use ctrace_core::replay::{Query, report_with};
+use ctrace_core::recording::replay::{Query, report_with};
 use ctrace_core::report::{CallReport, Extras, HistogramsReport, Report};
 use ctrace_core::units::Nanos;
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use crate::extras::apart;
 use crate::program::*;
 use crate::replay::{cuts, record};
 use crate::support::*;
-use ctrace_core::replay::{Query, report_with};
+use ctrace_core::recording::replay::{Query, report_with};
 use ctrace_core::report::{Extras, TimelineCell, TimelineReport};
 use ctrace_core::units::Nanos;
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use super::{Event, PID};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::record::{End, Start, Writer};
+use ctrace_core::recording::{End, Start, Writer};
 use ctrace_core::units::{Nanos, Pid, Tid};
 
 /// The thread that has the process's id is called so.

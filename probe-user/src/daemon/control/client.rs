@@ -2,7 +2,7 @@
 
 use super::{Ask, Line, Reply, VERSION, Whom};
 use anyhow::{Context, bail};
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 use std::{
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     os::unix::net::UnixStream,

@@ -24,7 +24,7 @@ use crate::{
     ui,
 };
 use anyhow::Context;
-use ctrace_core::{export::json, units::Nanos};
+use ctrace_core::{report::render::json, units::Nanos};
 use serde_json::json;
 use std::{
     io::{BufRead, BufReader, ErrorKind, Read, Write},

@@ -4,7 +4,10 @@
 //! in tables are, and bounded; a long one ends in a checksum of all of it, so that two stay two.
 
 use super::family::Labels;
-use ctrace_core::{export::clean::clean, function::FunctionKind, report::FunctionReport};
+use ctrace_core::{
+    function::FunctionKind,
+    report::{FunctionReport, render::clean::clean},
+};
 use std::sync::Arc;
 
 /// Bytes of a label's value.

@@ -11,8 +11,10 @@ use crate::{
 };
 use chrono::{DateTime, Local, SecondsFormat, TimeDelta};
 use ctrace_core::{
-    export::{clean::clean, json},
-    report::{Extras, Report},
+    report::{
+        Extras, Report,
+        render::{clean::clean, json},
+    },
     units::Nanos,
 };
 use serde::Serialize;

@@ -15,8 +15,10 @@ use crate::daemon::{
 use ctrace_core::{
     formats::protobuf::Message,
     function::qualified,
-    record::{ReadAt, Recording},
-    replay::{Branch, Tree},
+    recording::{
+        ReadAt, Recording,
+        replay::{Branch, Tree},
+    },
     units::Nanos,
 };
 

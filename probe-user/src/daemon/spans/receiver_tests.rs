@@ -19,7 +19,7 @@ use ctrace_common::Kind;
 use ctrace_core::{
     engine::{Engine, EngineConfig},
     function::FunctionInfo,
-    record::{Slow, Start},
+    recording::{Slow, Start},
     units::{Nanos, Pid, Tid},
 };
 use opentelemetry_proto::tonic::{

@@ -80,7 +80,7 @@ pub(super) fn open(place: &Place, replace: Replace) -> Result<File, OpenError> {
     let mut head = [0; 8];
     let is_recording = match file.read_exact(&mut head) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
-        read => read.map_err(failed).map(|()| ctrace_core::record::is_recording(&head))?,
+        read => read.map_err(failed).map(|()| ctrace_core::recording::is_recording(&head))?,
     };
     if !is_recording {
         return Err(OpenError::NoRecording { path: path() });

@@ -13,7 +13,7 @@ pub use segments::{Kept, Limit};
 use super::behind::{Behind, Gone};
 use crate::files::{Owner, Place};
 use anyhow::{Context, anyhow};
-use ctrace_core::record::{Block, End, Start};
+use ctrace_core::recording::{Block, End, Start};
 use progress::Progress;
 use std::{
     path::{Path, PathBuf},

@@ -4,7 +4,7 @@ use super::files::{Replace, check_later, numbered, open};
 use super::progress::Progress;
 use crate::files::{FileId, Place};
 use anyhow::{Context, bail};
-use ctrace_core::record::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
+use ctrace_core::recording::{Block, BlockKind, Definitions, End, Framed, Start, Writer};
 use ctrace_core::units::Nanos;
 use rustix::fs::OFlags;
 use std::{fs::File, io::BufWriter, path::PathBuf, sync::Arc};

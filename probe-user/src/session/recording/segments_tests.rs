@@ -7,7 +7,7 @@ use crate::files::{Owner, Place};
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::record::{CHUNK_CALLS, End, Recording, Start, Writer};
+use ctrace_core::recording::{CHUNK_CALLS, End, Recording, Start, Writer};
 use ctrace_core::units::Nanos;
 use std::fs::File;
 use std::path::Path;

@@ -11,7 +11,7 @@ use crate::{
     target::maps::MappedObject,
 };
 use ctrace_core::{
-    record::ObjectRecord,
+    recording::ObjectRecord,
     units::{Nanos, Pid},
 };
 use std::{sync::Arc, time::Instant};

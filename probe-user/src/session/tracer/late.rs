@@ -17,7 +17,7 @@ use crate::{
 };
 use ctrace_common::Kind;
 use ctrace_core::{
-    decode::{Decoded, decode},
+    ingest::decode::{Decoded, decode},
     units::{Nanos, Pid},
 };
 use std::{thread::sleep, time::Duration};

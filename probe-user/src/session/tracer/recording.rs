@@ -7,7 +7,7 @@ use crate::{
 };
 use ctrace_core::{
     function::qualified,
-    record::{Block, End, Host, Start},
+    recording::{Block, End, Host, Start},
     units::Nanos,
 };
 

@@ -16,7 +16,10 @@ use super::{
     view,
 };
 use crate::session::live::Snapshot;
-use ctrace_core::{export::clean::is_harmful, report::Report, units::Nanos};
+use ctrace_core::{
+    report::{Report, render::clean::is_harmful},
+    units::Nanos,
+};
 use fixture::SECOND;
 use ratatui::{
     Terminal,

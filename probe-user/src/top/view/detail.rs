@@ -14,8 +14,7 @@ use crate::{
     },
 };
 use ctrace_core::{
-    export::clean::clean,
-    report::{FunctionReport, PathReport},
+    report::{FunctionReport, PathReport, render::clean::clean},
     units::Nanos,
 };
 use ratatui::text::Line;

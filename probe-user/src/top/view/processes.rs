@@ -10,7 +10,7 @@ use crate::{
         units::{Digits, count, maybe_percent, time},
     },
 };
-use ctrace_core::{export::clean::clean, units::Nanos};
+use ctrace_core::{report::render::clean::clean, units::Nanos};
 use ratatui::{
     style::{Modifier, Style},
     text::Line,

@@ -12,7 +12,7 @@ use crate::{
         units::{ABSENT, Digits, count, counted, percent, time},
     },
 };
-use ctrace_core::{export::clean::clean, units::Nanos};
+use ctrace_core::{report::render::clean::clean, units::Nanos};
 use ratatui::text::{Line, Span};
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use crate::{
         warnings,
     },
 };
-use ctrace_core::export::rows::Selection;
+use ctrace_core::report::render::rows::Selection;
 use ratatui::text::Line;
 
 /// Rows that are drawn: one scrolls no further.

@@ -6,8 +6,8 @@ use super::super::style::Tone;
 use super::super::units::{Digits, count, counted, time};
 use super::super::{names, path, text};
 use super::Context;
-use ctrace_core::export::clean::clean;
-use ctrace_core::export::rows;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows;
 use ctrace_core::report::{CallReport, InsideReport};
 use ctrace_core::units::Nanos;
 

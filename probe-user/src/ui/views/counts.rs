@@ -6,8 +6,8 @@ use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{ABSENT, count};
 use super::Context;
-use ctrace_core::export::rows::{self, Selection};
 use ctrace_core::report::PathReport;
+use ctrace_core::report::render::rows::{self, Selection};
 
 /// Paths shown when `--top` does not say.
 const TOP: usize = 20;

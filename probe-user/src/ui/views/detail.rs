@@ -8,8 +8,8 @@ use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{Digits, count, maybe_time, ratio, time};
 use super::{Context, center_range};
-use ctrace_core::export::rows;
 use ctrace_core::report::FunctionReport;
+use ctrace_core::report::render::rows;
 use ctrace_core::units::Nanos;
 
 /// A spread beyond the mean itself deserves a look.

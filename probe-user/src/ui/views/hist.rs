@@ -6,7 +6,7 @@ use super::super::style::{Style, Tone};
 use super::super::units::{ABSENT, Digits, count, counted, maybe_time, time};
 use super::super::{plot, text};
 use super::Context;
-use ctrace_core::export::rows::{self, Selection};
+use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::report::{
     Distribution, DurationReport, FunctionHistogram, FunctionReport, HeatRow,
 };

@@ -16,9 +16,9 @@ pub use needs::Needs;
 
 use super::options::ViewOptions;
 use super::style::Style;
-use ctrace_core::export::Table;
-use ctrace_core::export::rows::Selection;
 use ctrace_core::report::Report;
+use ctrace_core::report::render::Table;
+use ctrace_core::report::render::rows::Selection;
 
 /// What a view draws from.
 pub struct Context<'a> {

@@ -5,9 +5,9 @@ use super::super::style::Tone;
 use super::super::units::{Digits, count, maybe_percent, maybe_time, percent, time};
 use super::super::{head, names, stack, text};
 use super::{Context, center_range};
-use ctrace_core::export::clean::clean;
-use ctrace_core::export::rows;
 use ctrace_core::report::FunctionReport;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows;
 
 /// Room for a name below which less important columns give way.
 const NAME_ROOM: usize = 28;

@@ -5,9 +5,9 @@ use super::super::style::Tone;
 use super::super::units::{Digits, count, time};
 use super::super::{names, text};
 use super::Context;
-use ctrace_core::export::clean::clean;
-use ctrace_core::export::rows;
 use ctrace_core::report::ThreadReport;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows;
 use ctrace_core::units::Nanos;
 
 /// Thread names of Linux have 15 bytes, but a report may come from elsewhere.

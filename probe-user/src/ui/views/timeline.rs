@@ -6,7 +6,7 @@ use super::super::style::Tone;
 use super::super::units::{Digits, counted, time};
 use super::super::{plot, text};
 use super::Context;
-use ctrace_core::export::clean::clean;
+use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{LaneReport, TimelineCell, TimelineReport};
 use ctrace_core::units::Nanos;
 

@@ -6,9 +6,9 @@ use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{Digits, count, percent, time};
 use super::Context;
-use ctrace_core::export::clean::clean;
-use ctrace_core::export::columns;
-use ctrace_core::export::rows;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::columns;
+use ctrace_core::report::render::rows;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let paths = &context.report.paths;

@@ -5,8 +5,8 @@ use super::super::labels::{self, Labels};
 use super::super::{ExportError, Told};
 use super::File;
 use super::columns::{Columns, signed};
-use crate::paths::Node;
-use crate::record::{ReadAt, Recording};
+use crate::engine::paths::Node;
+use crate::recording::{ReadAt, Recording};
 use ::parquet::data_type::ByteArray;
 use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use super::super::{ExportError, Told};
 use super::File;
 use super::columns::{Columns, signed};
 use crate::function::FunctionKind;
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
 use ::parquet::data_type::ByteArray;
 
 pub(super) const SCHEMA: &str = "message functions {

@@ -12,7 +12,7 @@ use super::excerpt::Excerpt;
 use super::labels;
 use super::out::Out;
 use super::{ExportError, Table, Told};
-use crate::record::ReadAt;
+use crate::recording::ReadAt;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;

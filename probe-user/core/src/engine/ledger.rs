@@ -1,0 +1,162 @@
+//! Where finished calls are entered: tallies, spool, and who called what.
+
+use crate::engine::paths::Paths;
+use crate::engine::spool::{Call, LogId, Spool};
+use crate::filter::Filter;
+use crate::stats::tally::Tally;
+use crate::units::{FuncId, ThreadId};
+
+/// Counts of one function that belong to no path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FunctionCounts {
+    pub(crate) headless: u64,
+    pub(crate) threads: u64,
+}
+
+/// What the ledger keeps for one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    log: LogId,
+    /// Its place among the calls that are kept apart.
+    kept: LogId,
+    /// One bit per function: this thread finished a call of it in this period.
+    called: Vec<u64>,
+    pub(crate) calls: u64,
+}
+
+impl Account {
+    pub(crate) fn of(thread: ThreadId) -> Self {
+        Self { log: LogId::of(thread), kept: LogId::of(thread), ..Self::default() }
+    }
+
+    pub(crate) fn thread(&self) -> ThreadId {
+        self.log.owner()
+    }
+
+    pub(crate) fn log(&self) -> LogId {
+        self.log
+    }
+
+    pub(crate) fn has_called(&self, func: FuncId) -> bool {
+        self.called.get(func.index() / 64).is_some_and(|word| word >> (func.index() % 64) & 1 == 1)
+    }
+
+    #[cold]
+    fn mark(&mut self, func: FuncId) {
+        let word = func.index() / 64;
+        if word >= self.called.len() {
+            self.called.resize(word + 1, 0);
+        }
+        self.called[word] |= 1 << (func.index() % 64);
+    }
+
+    /// A new period begins.
+    pub(crate) fn reset(&mut self) {
+        self.called.clear();
+        self.calls = 0;
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) paths: Paths,
+    /// By path node.
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) spool: Spool,
+    /// The same calls for a recording, where reports need the others.
+    pub(crate) kept: Option<Spool>,
+    /// By function.
+    pub(crate) functions: Vec<FunctionCounts>,
+    pub(crate) filter: Filter,
+    pub(crate) filtered: u64,
+    /// Since the engine was made.
+    pub(crate) calls: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(paths: Paths, spool: Spool, filter: Filter) -> Self {
+        let tallies = vec![Tally::default()];
+        let functions = Vec::new();
+        Self { paths, tallies, spool, kept: None, functions, filter, filtered: 0, calls: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn node(&mut self, parent: u32, func: FuncId) -> u32 {
+        self.paths.cached_child(parent, func).unwrap_or_else(|| self.find_node(parent, func))
+    }
+
+    #[inline(never)]
+    fn find_node(&mut self, parent: u32, func: FuncId) -> u32 {
+        let node = self.paths.child(parent, func);
+        self.tallies.resize(self.paths.nodes().len(), Tally::default());
+        node
+    }
+
+    /// Enters a call that is over. Gives the time that its caller was not itself running.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        who: &mut Account,
+        func: FuncId,
+        call: Call,
+        callees: u64,
+    ) -> u64 {
+        let Call { duration, node, timed, .. } = call;
+        if timed && duration < self.filter.min_duration.0 {
+            self.filtered += 1;
+            return callees;
+        }
+        let own = duration.saturating_sub(callees);
+        let tally = &mut self.tallies[node as usize];
+        if timed {
+            tally.add_timed(duration, own);
+        } else {
+            tally.add_untimed(duration, own);
+        }
+        self.count(who, func);
+        self.enter(who, call);
+        duration
+    }
+
+    /// Enters a call that has no duration.
+    pub(crate) fn point(&mut self, who: &mut Account, func: FuncId, at: u64, node: u32) {
+        self.tallies[node as usize].add_untimed(0, 0);
+        self.count(who, func);
+        self.enter(who, Call { start: at, duration: 0, node, timed: false });
+    }
+
+    #[inline]
+    fn enter(&mut self, who: &mut Account, call: Call) {
+        self.spool.push(&mut who.log, call);
+        if let Some(kept) = &mut self.kept {
+            kept.push(&mut who.kept, call);
+        }
+    }
+
+    /// The calls that go into a recording.
+    pub(crate) fn recorded(&mut self) -> &mut Spool {
+        self.kept.as_mut().unwrap_or(&mut self.spool)
+    }
+
+    #[inline]
+    fn count(&mut self, who: &mut Account, func: FuncId) {
+        self.calls += 1;
+        who.calls += 1;
+        if !who.has_called(func) {
+            who.mark(func);
+            self.functions[func.index()].threads += 1;
+        }
+    }
+
+    pub(crate) fn headless(&mut self, func: FuncId) {
+        self.functions[func.index()].headless += 1;
+    }
+
+    /// A new period begins.
+    pub(crate) fn reset(&mut self) {
+        self.tallies.fill(Tally::default());
+        self.functions.fill(FunctionCounts::default());
+        self.spool.clear();
+        self.filtered = 0;
+    }
+}

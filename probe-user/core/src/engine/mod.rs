@@ -1,0 +1,323 @@
+//! The engine as a session sees it: records in, reports out.
+
+pub(crate) mod by_function;
+mod fold;
+pub(crate) mod ledger;
+#[cfg(test)]
+mod loss_tests;
+pub(crate) mod paths;
+mod period;
+mod process;
+mod region;
+mod snapshot;
+pub(crate) mod spool;
+mod stack;
+mod threads;
+pub(crate) mod tracker;
+
+use crate::engine::ledger::Ledger;
+use crate::engine::paths::Paths;
+use crate::engine::period::Period;
+use crate::engine::spool::Spool;
+use crate::engine::tracker::Tracker;
+use crate::filter::Filter;
+use crate::function::{FunctionInfo, FunctionKind};
+use crate::ingest::decode::{Decoded, decode};
+use crate::ingest::event::Event;
+use crate::ingest::order::Order;
+use crate::marker::{ClockSample, Markers};
+use crate::recording::{Block, ObjectRecord, Recorder, Slow};
+use crate::report::{Extras, Report, TargetReport};
+use crate::units::{FuncId, Nanos, Pid, Tid};
+pub use process::ProcessChange;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Bounds and choices, fixed for a trace.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Memory for single calls, what a report needs to rank them included.
+    pub spool_bytes: usize,
+    /// Call paths told apart.
+    pub max_paths: usize,
+    /// Frames of a path told apart.
+    pub max_path_depth: usize,
+    pub filter: Filter,
+    /// Children of traced processes are traced, too.
+    pub follow: bool,
+    /// Ring buffers that records come from.
+    pub rings: usize,
+    /// When tracing was armed.
+    pub start: Nanos,
+    /// Calls are for [`Engine::take_blocks`], not for a report.
+    pub record: bool,
+    /// Calls are for both.
+    pub keep: bool,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            spool_bytes: 256 << 20,
+            max_paths: 16_384,
+            max_path_depth: 512,
+            filter: Filter::default(),
+            follow: false,
+            rings: 1,
+            start: Nanos::ZERO,
+            record: false,
+            keep: false,
+        }
+    }
+}
+
+/// What a report says that the engine does not know.
+#[derive(Clone, Debug, Default)]
+pub struct ReportMeta {
+    pub target: TargetReport,
+    /// Percent of the timed calls cut off each end for the center columns, at most 50.
+    pub center_cut: f64,
+    pub notes: Vec<String>,
+    pub extras: Extras,
+}
+
+/// Running counts since the engine was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counters<'a> {
+    pub events: u64,
+    /// Calls that ended and were not filtered.
+    pub calls: u64,
+    /// Events by function.
+    pub hits: &'a [u64],
+}
+
+/// Takes what marker buffers tell: their lanes are behind the rings.
+fn into_lanes(order: &mut Order, rings: usize) -> impl FnMut(usize, &[Event]) {
+    move |lane, events| order.push_sorted(rings + lane, events)
+}
+
+/// From the records of all rings to reports. See the crate for the way through.
+#[derive(Debug)]
+pub struct Engine {
+    order: Order,
+    pub(crate) tracker: Tracker,
+    markers: Markers,
+    /// Those of the kernel; events of the marker buffers come in lanes behind them.
+    rings: usize,
+    lost_events: u64,
+    lost_marks: u64,
+}
+
+impl Engine {
+    pub fn new(config: EngineConfig) -> Self {
+        let paths = Paths::new(config.max_paths, config.max_path_depth);
+        let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
+        let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
+        if config.record || config.keep {
+            tracker.ledger.kept = config.keep.then(|| Spool::new(usize::MAX));
+            tracker.recorder = Some(Recorder::default());
+            tracker.threads.keep_names();
+            tracker.begin(config.start.0);
+        }
+        Self {
+            order: Order::new(config.rings),
+            tracker,
+            markers: Markers::new(config.rings),
+            rings: config.rings,
+            lost_events: 0,
+            lost_marks: 0,
+        }
+    }
+
+    /// Tracing is armed from `start` on, if that was not known before; older events are dropped.
+    pub fn begin(&mut self, start: Nanos) {
+        self.tracker.begin(start.0);
+    }
+
+    /// Adds a function; its id is the probe id in records. Ids ascend from 0.
+    pub fn add_function(&mut self, info: FunctionInfo) -> FuncId {
+        self.tracker.add_function(info)
+    }
+
+    pub fn kind(&self, id: FuncId) -> Option<FunctionKind> {
+        self.tracker.functions.get(id.index()).map(|function| function.kind)
+    }
+
+    /// A thread's name, where no event tells it.
+    pub fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str) {
+        let Tracker { threads, ledger, .. } = &mut self.tracker;
+        threads.rename(pid, tid, name, ledger);
+    }
+
+    /// The stacks of a process, each from as far as it may grow; in place of those known before.
+    pub fn set_stack_regions(&mut self, pid: Pid, stacks: impl IntoIterator<Item = Range<u64>>) {
+        self.tracker.regions.set(pid, stacks);
+    }
+
+    /// One record of a ring. It is held until [`Self::advance`] passes it.
+    #[inline]
+    pub fn push(&mut self, ring: usize, record: &[u8]) {
+        match Event::from_wire(record) {
+            Some(event) => self.order.push_event(ring, event),
+            None => self.push_rare(record),
+        }
+    }
+
+    #[cold]
+    fn push_rare(&mut self, record: &[u8]) {
+        match decode(record) {
+            Ok(Decoded::Control(control)) => {
+                self.markers.process_changed(&control);
+                self.order.push_control(control);
+            }
+            Ok(Decoded::Batch(reading)) => self.markers.read(reading),
+            Ok(Decoded::Event(_)) | Err(_) => self.tracker.period.decode_errors += 1,
+        }
+    }
+
+    /// The marker buffers of all processes, and their sites.
+    pub fn markers(&mut self) -> &mut Markers {
+        &mut self.markers
+    }
+
+    /// Both clocks, read after everything pushed so far, all that came up to `through` included:
+    /// the events of markers up to there can find their times.
+    pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
+        self.markers.sample(sample, through, into_lanes(&mut self.order, self.rings));
+    }
+
+    /// How often a marker buffer told of more events than can have been written: what is lost with them
+    /// is not known.
+    pub fn implausible_counts(&self) -> u64 {
+        self.markers.implausible_counts()
+    }
+
+    /// Where functions are from, for a recording.
+    pub fn add_object(&mut self, object: ObjectRecord) {
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.add_object(object);
+        }
+    }
+
+    /// Ends the present chunk of a recording at `to`, up to which events have been
+    /// [advanced](Self::advance) over.
+    pub fn end_chunk(&mut self, to: Nanos) {
+        self.tell_recorder_of_losses();
+        self.tracker.record(to.0);
+    }
+
+    /// What is to be written to a recording since the last time.
+    pub fn take_blocks(&mut self) -> Vec<Block> {
+        self.tracker.recorder.as_mut().map(Recorder::take_blocks).unwrap_or_default()
+    }
+
+    /// All that were added, by id.
+    pub fn functions(&self) -> &[FunctionInfo] {
+        &self.tracker.functions
+    }
+
+    /// Calls of wanted functions that take this long are told by [`Self::take_slow`]. To be called
+    /// again when there are more functions.
+    pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {
+        if let Some(recorder) = &mut self.tracker.recorder {
+            let wanted = self.tracker.functions.iter().map(is_wanted).collect();
+            recorder.watch.set(threshold, wanted);
+        }
+    }
+
+    /// The longest of the slow calls in the chunks made since the last time, and its function.
+    pub fn take_slow(&mut self) -> Option<(Slow, &FunctionInfo)> {
+        let slow = self.tracker.recorder.as_mut()?.take_slow()?;
+        Some((slow, self.tracker.functions.get(slow.function.index())?))
+    }
+
+    fn tell_recorder_of_losses(&mut self) {
+        let lost = self.lost();
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.lost_events = lost;
+        }
+    }
+
+    /// Processes every held event up to `watermark`, each thread's in order of time. Events that
+    /// come later and are older count as late.
+    pub fn advance(&mut self, watermark: Nanos) {
+        self.release_markers(watermark);
+        self.tell_recorder_of_losses();
+        self.order.release(watermark.0, &mut self.tracker);
+    }
+
+    /// Nothing more will come: what is lost, and what makes no sense, is known of all that came, also
+    /// of what is too late for the report.
+    pub fn settle(&mut self) {
+        self.release_markers(Nanos::MAX);
+    }
+
+    fn release_markers(&mut self, watermark: Nanos) {
+        self.markers.release(watermark, into_lanes(&mut self.order, self.rings));
+        self.tracker.period.decode_errors += self.markers.take_malformed();
+    }
+
+    /// The probes of these functions were taken away: what is known to be open of them has no end
+    /// that could be seen, and is untimed. Events from before have been [advanced](Self::advance) over.
+    pub fn forsake(&mut self, functions: &HashSet<FuncId>) {
+        let Tracker { threads, ledger, .. } = &mut self.tracker;
+        threads.iter_mut().for_each(|thread| thread.stacks.forsake(functions, ledger));
+    }
+
+    /// Whether a process runs a new program, among what is to be
+    /// [taken](Self::take_process_changes).
+    pub fn a_program_was_executed(&self) -> bool {
+        let mut changes = self.tracker.changes.iter();
+        changes.any(|change| matches!(change, ProcessChange::Exec { .. }))
+    }
+
+    /// What happened to processes since the last time.
+    pub fn take_process_changes(&mut self) -> Vec<ProcessChange> {
+        std::mem::take(&mut self.tracker.changes)
+    }
+
+    /// The kernel's counts since arming: events of probes that were dropped, and events in marker
+    /// batches that were dropped with no way to tell of which buffer.
+    pub fn set_lost_events(&mut self, events: u64, marks: u64) {
+        self.lost_events = events;
+        self.lost_marks = marks;
+    }
+
+    /// Events of probes that were lost, as far as they are known.
+    pub fn lost_events(&self) -> u64 {
+        self.lost_events
+    }
+
+    /// All events that were lost, as far as the kernel's counts are [known](Self::set_lost_events).
+    pub fn lost(&self) -> u64 {
+        self.lost_events.saturating_add(self.lost_marks).saturating_add(self.markers.lost())
+    }
+
+    /// All since the start (or the last [`Self::report_interval`]), up to `end`. Events up to `end`
+    /// must have been [advanced](Self::advance) over.
+    pub fn report(&self, end: Nanos, meta: ReportMeta) -> Report {
+        self.tracker.report(end, self.lost(), meta)
+    }
+
+    /// The same, and a new period begins at `end`.
+    pub fn report_interval(&mut self, end: Nanos, meta: ReportMeta) -> Report {
+        let report = self.report(end, meta);
+        if self.tracker.recorder.is_some() {
+            // What is counted in this period goes with its calls.
+            self.end_chunk(end);
+        }
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.begin_period();
+        }
+        self.tracker.ledger.reset();
+        self.tracker.threads.reset();
+        self.tracker.period = Period { lost_before: self.lost(), ..Period::new(end.0) };
+        report
+    }
+
+    /// For live displays and warnings.
+    pub fn counters(&self) -> Counters<'_> {
+        let Tracker { events, ledger, hits, .. } = &self.tracker;
+        Counters { events: *events, calls: ledger.calls, hits }
+    }
+}

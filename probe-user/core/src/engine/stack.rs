@@ -1,0 +1,423 @@
+//! The shadow stacks of one thread, kept honest by the stack pointer.
+//!
+//! Stacks grow down. An event with stack pointer S proves that every frame below S is gone, so a
+//! longjmp, an exception or a lost return costs a duration but never the structure. A thread may
+//! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
+
+mod plain;
+
+use crate::engine::ledger::{Account, Ledger};
+use crate::engine::paths::ROOT;
+use crate::engine::region::Regions;
+use crate::engine::spool::Call;
+use crate::function::{ExitSeen, FunctionInfo};
+use crate::units::{FuncId, Pid, ThreadId};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// On unknown ground, pointers this far from all frames are on another stack: it is the usual
+/// bound on the size of one.
+const STACK_SIZE: u64 = 8 << 20;
+/// Stacks of one thread that are kept apart.
+const MAX_STACKS: usize = 32;
+/// Frames that can share a stack pointer. The kernel reports at most 64 returns per thread, so
+/// further tail calls end unseen anyway.
+const MAX_CHAIN: u16 = 128;
+/// Frames on one stack; a real one of 8 MiB holds half as many.
+const MAX_FRAMES: usize = 1 << 20;
+
+/// A call that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    sp: u64,
+    pub(crate) start: u64,
+    /// Time in direct tracked callees.
+    callees: u64,
+    pub(crate) func: FuncId,
+    site: u8,
+    pub(crate) node: u32,
+    /// Frames that enclose this one and count, and this one if it counts.
+    depth: u32,
+    /// Frames at the same stack pointer beneath this one.
+    chain: u16,
+    pub(crate) filtered: bool,
+    /// Events were lost while it was open: its exit proves nothing about its duration.
+    damaged: bool,
+}
+
+impl Frame {
+    /// Enters the call, which is over. Gives the time that its caller was not itself running.
+    #[inline]
+    fn finish(&self, who: &mut Account, ledger: &mut Ledger, end: u64, timed: bool) -> u64 {
+        if self.filtered {
+            return self.callees;
+        }
+        let duration = end.saturating_sub(self.start);
+        let call = Call { start: self.start, duration, node: self.node, timed };
+        ledger.finish(who, self.func, call, self.callees)
+    }
+}
+
+/// Names a frame; another frame may have taken its place since.
+#[derive(Clone, Copy, Debug)]
+struct FrameRef {
+    stack: usize,
+    index: usize,
+    start: u64,
+}
+
+#[derive(Debug)]
+struct Stack {
+    /// Pointers that belong to this stack.
+    covers: Range<u64>,
+    /// How far `covers` may grow.
+    space: Range<u64>,
+    frames: Vec<Frame>,
+    /// What the first frame interrupted.
+    below: Option<FrameRef>,
+    /// What the thread was in when it turned to this stack the last time: a new first frame interrupts
+    /// that.
+    from: Option<FrameRef>,
+    /// When it was left; tells the oldest.
+    left: u64,
+}
+
+/// What the stack rule needs to know of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StackFacts {
+    loop_head: bool,
+    /// A tail call leaves its frame open until its successor returns.
+    tail_calls_nest: bool,
+}
+
+impl From<&FunctionInfo> for StackFacts {
+    fn from(info: &FunctionInfo) -> Self {
+        Self {
+            loop_head: info.entry_is_loop_head,
+            tail_calls_nest: info.may_tail_jump && info.exit == ExitSeen::ByReturnProbe,
+        }
+    }
+}
+
+/// One event's place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) func: FuncId,
+    pub(crate) sp: u64,
+    pub(crate) ts: u64,
+    /// Of a marker, not of a function.
+    pub(crate) is_scope: bool,
+    /// Which of the places of its scope: a function that was inlined into itself has several.
+    pub(crate) site: u8,
+}
+
+/// All stacks of one thread.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    stacks: Vec<Stack>,
+    current: usize,
+    /// Whether the filter lets this thread's calls count.
+    pub(crate) selected: bool,
+    /// Time of the last event.
+    pub(crate) last: u64,
+    pub(crate) account: Account,
+}
+
+impl Stacks {
+    pub(crate) fn new(thread: ThreadId, selected: bool) -> Self {
+        let account = Account::of(thread);
+        Self { stacks: Vec::new(), current: 0, selected, last: 0, account }
+    }
+
+    /// Open calls, those that begun first first.
+    pub(crate) fn open(&self) -> Vec<&Frame> {
+        let frames = self.stacks.iter().flat_map(|stack| &stack.frames);
+        let mut open = frames.filter(|frame| !frame.filtered).collect::<Vec<_>>();
+        open.sort_by_key(|frame| frame.start);
+        open
+    }
+
+    /// Events of this thread were lost.
+    #[cold]
+    pub(crate) fn damage(&mut self) {
+        for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
+            frame.damaged = true;
+        }
+    }
+
+    /// The ends of these functions' calls will not be seen: the open ones end here, and what was
+    /// called in them.
+    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
+        for stack in 0..self.stacks.len() {
+            let frames = &self.stacks[stack].frames;
+            let first = frames.iter().position(|frame| functions.contains(&frame.func));
+            let Some(first) = first else { continue };
+            while self.stacks[stack].frames.len() > first {
+                self.end_top(stack, ledger, self.last, false);
+            }
+        }
+    }
+
+    /// The thread is gone, or its stacks are: every frame is dead.
+    pub(crate) fn close(&mut self, ledger: &mut Ledger) {
+        for stack in (0..self.stacks.len()).rev() {
+            self.end_all(stack, ledger);
+        }
+        self.stacks.clear();
+        self.current = 0;
+    }
+
+    /// Turns to the stack that `sp` is on.
+    #[inline]
+    pub(crate) fn turn_to(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {
+        if !self.stacks.get(self.current).is_some_and(|stack| stack.covers.contains(&sp)) {
+            self.switch(pid, sp, regions, ledger);
+        }
+    }
+
+    #[cold]
+    fn switch(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {
+        let below = self.innermost();
+        if let Some(stack) = self.stacks.get_mut(self.current) {
+            stack.left = self.last;
+        }
+        let known = self.stacks.iter().position(|stack| stack.covers.contains(&sp));
+        let next = known.unwrap_or_else(|| self.open_stack(pid, sp, regions, ledger));
+        // Who comes back to what was interrupted is not inside what interrupted it.
+        let from = below.filter(|_| !self.is_beneath(next));
+        let stack = &mut self.stacks[next];
+        stack.from = from;
+        if stack.frames.is_empty() {
+            stack.below = below;
+        }
+        self.current = next;
+    }
+
+    /// Whether the current stack's frames are inside those of another one.
+    fn is_beneath(&self, stack: usize) -> bool {
+        let below = |of: usize| self.stacks.get(of).and_then(|stack| stack.below);
+        let chain = std::iter::successors(below(self.current), |at| below(at.stack));
+        chain.take(MAX_STACKS).any(|at| at.stack == stack)
+    }
+
+    fn open_stack(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) -> usize {
+        let (covers, space) = match regions.stack_of(pid, sp) {
+            Some(stack) => (stack.clone(), stack),
+            None => (sp..sp.saturating_add(1), regions.space_around(pid, sp)),
+        };
+        let left = self.last;
+        let mut stack = Stack { covers, space, frames: Vec::new(), below: None, from: None, left };
+        stack.reach(sp);
+        let place = match self.stacks.iter().position(|stack| stack.frames.is_empty()) {
+            Some(empty) => empty,
+            None if self.stacks.len() < MAX_STACKS => {
+                self.stacks.push(stack);
+                return self.stacks.len() - 1;
+            }
+            None => {
+                let ages = self.stacks.iter().enumerate().map(|(index, stack)| (stack.left, index));
+                let oldest = ages.min().map_or(0, |(_, index)| index);
+                self.end_all(oldest, ledger);
+                oldest
+            }
+        };
+        self.stacks[place] = stack;
+        place
+    }
+
+    /// The frame that an event on the current stack happens in.
+    fn innermost(&self) -> Option<FrameRef> {
+        let stack = self.stacks.get(self.current)?;
+        match stack.frames.last() {
+            Some(frame) => {
+                let index = stack.frames.len() - 1;
+                Some(FrameRef { stack: self.current, index, start: frame.start })
+            }
+            None => self.interrupted_by(self.current),
+        }
+    }
+
+    /// The frame that the first frame of `stack` interrupted, while it is open.
+    fn interrupted_by(&self, stack: usize) -> Option<FrameRef> {
+        self.stacks[stack].below.filter(|&below| self.frame(below).is_some())
+    }
+
+    fn frame(&self, of: FrameRef) -> Option<&Frame> {
+        let frame = self.stacks.get(of.stack)?.frames.get(of.index)?;
+        (frame.start == of.start).then_some(frame)
+    }
+
+    /// Ends the innermost frame of a stack.
+    #[cold]
+    fn end_top(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
+        let Some(frame) = self.stacks[stack].frames.pop() else { return };
+        let timed = timed && !frame.damaged;
+        let end = if timed { end } else { self.last };
+        let spent = frame.finish(&mut self.account, ledger, end, timed);
+        let caller = match self.stacks[stack].frames.last_mut() {
+            Some(caller) => Some(caller),
+            None => {
+                self.interrupted_by(stack).map(|at| &mut self.stacks[at.stack].frames[at.index])
+            }
+        };
+        if let Some(caller) = caller {
+            caller.callees = caller.callees.saturating_add(spent);
+        }
+    }
+
+    fn end_all(&mut self, stack: usize, ledger: &mut Ledger) {
+        while !self.stacks[stack].frames.is_empty() {
+            self.end_top(stack, ledger, self.last, false);
+        }
+    }
+
+    /// Ends the frames of the current stack that the stack pointer proves dead. If those are all, as
+    /// when a signal handler left by a jump and comes again, the next one is inside what it interrupts
+    /// now.
+    #[inline]
+    fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
+        while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
+            self.end_top(self.current, ledger, self.last, false);
+            let stack = &mut self.stacks[self.current];
+            if stack.frames.is_empty() {
+                stack.below = stack.from;
+            }
+        }
+    }
+
+    /// A function was entered on the current stack.
+    pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) {
+        self.bury(at.sp, ledger);
+        let mut chain = 0;
+        if let Some(&Frame { func, chain: beneath, .. }) = self.top_at(at.sp) {
+            if func == at.func && facts[func.index()].loop_head {
+                return;
+            }
+            if !facts[func.index()].tail_calls_nest {
+                // It cannot have jumped here, so its exit was lost, and with it the exits of the
+                // frames whose place it took by a jump.
+                self.bury(at.sp.saturating_add(1), ledger);
+            } else if beneath + 1 < MAX_CHAIN {
+                chain = beneath + 1;
+            } else {
+                chain = beneath;
+                self.end_top(self.current, ledger, self.last, false);
+            }
+        }
+        self.push(at, chain, ledger);
+    }
+
+    /// A marker scope was entered on the current stack. Scopes of one function share a stack
+    /// pointer; but where the same scope is open with it already, that one was left unseen.
+    pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) {
+        self.bury(at.sp, ledger);
+        while self.is_open_at(at) {
+            self.end_top(self.current, ledger, self.last, false);
+        }
+        self.push(at, 0, ledger);
+    }
+
+    fn push(&mut self, at: Place, chain: u16, ledger: &mut Ledger) {
+        let (parent, above) = self.parent();
+        let filtered = self.is_filtered(above, ledger);
+        let node = if filtered { parent } else { ledger.node(parent, at.func) };
+        let stack = &mut self.stacks[self.current];
+        if stack.frames.len() < MAX_FRAMES {
+            stack.reach(at.sp);
+            stack.frames.push(Frame {
+                sp: at.sp,
+                start: at.ts,
+                callees: 0,
+                func: at.func,
+                site: at.site,
+                node,
+                depth: above + u32::from(!filtered),
+                chain,
+                filtered,
+                damaged: false,
+            });
+        } else if !filtered {
+            ledger.point(&mut self.account, at.func, at.ts, node);
+        }
+    }
+
+    /// A function was left on the current stack: by a return, or by a jump, which counts only where
+    /// a frame fits.
+    pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
+        self.bury(at.sp, ledger);
+        if self.top_at(at.sp).is_none_or(|top| !top.is_of(at)) {
+            if !self.is_open_at(at) {
+                if !by_jump && self.selected {
+                    ledger.headless(at.func);
+                }
+                return;
+            }
+            while self.top_at(at.sp).is_some_and(|top| !top.is_of(at)) {
+                self.end_top(self.current, ledger, self.last, false);
+            }
+        }
+        self.end_top(self.current, ledger, at.ts, true);
+        if self.stacks[self.current].frames.is_empty()
+            && let Some(interrupted) = self.interrupted_by(self.current)
+        {
+            self.stacks[self.current].left = at.ts;
+            self.current = interrupted.stack;
+        }
+    }
+
+    /// A place without duration was passed.
+    pub(crate) fn point(&mut self, at: Place, ledger: &mut Ledger) {
+        self.bury(at.sp, ledger);
+        let (parent, above) = self.parent();
+        if !self.is_filtered(above, ledger) {
+            let node = ledger.node(parent, at.func);
+            ledger.point(&mut self.account, at.func, at.ts, node);
+        }
+    }
+
+    /// The current stack's innermost frame, if its stack pointer is `sp`.
+    #[inline]
+    fn top_at(&self, sp: u64) -> Option<&Frame> {
+        self.stacks[self.current].frames.last().filter(|top| top.sp == sp)
+    }
+
+    fn is_open_at(&self, at: Place) -> bool {
+        let frames = self.stacks[self.current].frames.iter().rev();
+        frames.take_while(|frame| frame.sp == at.sp).any(|frame| frame.is_of(at))
+    }
+
+    /// Path node of the innermost frame, and how many frames there enclose a new one.
+    #[inline]
+    fn parent(&self) -> (u32, u32) {
+        let frame = match self.stacks[self.current].frames.last() {
+            Some(frame) => Some(frame),
+            None => self.interrupted_by(self.current).and_then(|below| self.frame(below)),
+        };
+        frame.map_or((ROOT, 0), |frame| (frame.node, frame.depth))
+    }
+
+    #[inline]
+    fn is_filtered(&self, above: u32, ledger: &mut Ledger) -> bool {
+        let filtered = !(self.selected && ledger.filter.selects_depth(above));
+        ledger.filtered += u64::from(filtered);
+        filtered
+    }
+}
+
+impl Frame {
+    /// Whether it is of the function or scope at this place.
+    #[inline]
+    fn is_of(&self, at: Place) -> bool {
+        (self.func, self.site) == (at.func, at.site)
+    }
+}
+
+impl Stack {
+    /// Claims the surroundings of `sp`, as far as nothing known is there.
+    #[inline]
+    fn reach(&mut self, sp: u64) {
+        let low = sp.saturating_sub(STACK_SIZE).max(self.space.start);
+        let high = sp.saturating_add(STACK_SIZE).min(self.space.end);
+        self.covers = self.covers.start.min(low)..self.covers.end.max(high);
+    }
+}

@@ -1,0 +1,89 @@
+//! Entries and exits that are what they seem, which nearly all are: they are told apart with a few
+//! comparisons, and anything odd is left to the parent module.
+
+use super::{Frame, MAX_FRAMES, Place, Stacks};
+use crate::engine::ledger::Ledger;
+use crate::engine::paths::ROOT;
+use crate::engine::spool::Call;
+use crate::filter::Filter;
+
+impl Stacks {
+    /// Where a function entered at `sp` plainly belongs: the path node of its caller, and how many
+    /// frames enclose it. It is plain nearly always.
+    #[inline]
+    fn plain_caller(&self, at: Place, filter: &Filter) -> Option<(u32, u32)> {
+        let stack = self.stacks.get(self.current)?;
+        let sp = at.sp;
+        let (parent, above, below_caller) = match stack.frames.last() {
+            Some(caller) => {
+                // Scopes of one function share a stack pointer.
+                let beside = at.is_scope && sp == caller.sp && !caller.is_of(at);
+                (caller.node, caller.depth, sp < caller.sp || beside)
+            }
+            None => (ROOT, 0, stack.below.is_none()),
+        };
+        let plain = below_caller
+            && stack.covers.contains(&sp)
+            && stack.frames.len() < MAX_FRAMES
+            && self.selected
+            && filter.selects_depth(above);
+        plain.then_some((parent, above))
+    }
+
+    /// A function was entered, if it is plain what its caller is.
+    #[inline]
+    pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some((parent, above)) = self.plain_caller(at, &ledger.filter) else { return false };
+        let stack = &mut self.stacks[self.current];
+        stack.reach(at.sp);
+        stack.frames.push(Frame {
+            sp: at.sp,
+            start: at.ts,
+            callees: 0,
+            func: at.func,
+            site: at.site,
+            node: ledger.node(parent, at.func),
+            depth: above + 1,
+            chain: 0,
+            filtered: false,
+            damaged: false,
+        });
+        true
+    }
+
+    /// A function was entered and, with the thread's next event, left at `end`: the same as
+    /// [`Self::enter_plainly`] and [`Self::exit_plainly`], without the frame.
+    #[inline]
+    pub(crate) fn leaf_plainly(&mut self, at: Place, end: u64, ledger: &mut Ledger) -> bool {
+        let Some((parent, _)) = self.plain_caller(at, &ledger.filter) else { return false };
+        let stack = &mut self.stacks[self.current];
+        stack.reach(at.sp);
+        let node = ledger.node(parent, at.func);
+        let call = Call { start: at.ts, duration: end - at.ts, node, timed: true };
+        let spent = ledger.finish(&mut self.account, at.func, call, 0);
+        if let Some(caller) = stack.frames.last_mut() {
+            caller.callees = caller.callees.saturating_add(spent);
+        }
+        true
+    }
+
+    /// A function was left, if it is the innermost frame's: nearly always.
+    #[inline]
+    pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
+        let Some(stack) = self.stacks.get_mut(self.current) else { return false };
+        let [callers @ .., top] = &mut stack.frames[..] else { return false };
+        let caller = callers.last_mut();
+        let plain = top.sp == at.sp
+            && top.is_of(at)
+            && !top.damaged
+            && (caller.is_some() || stack.below.is_none());
+        if plain {
+            let spent = top.finish(&mut self.account, ledger, at.ts, true);
+            if let Some(caller) = caller {
+                caller.callees = caller.callees.saturating_add(spent);
+            }
+            stack.frames.pop();
+        }
+        plain
+    }
+}

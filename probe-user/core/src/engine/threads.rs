@@ -1,0 +1,241 @@
+//! The threads that live, by process and thread id, and a row for each that is gone.
+
+use crate::engine::ledger::Ledger;
+use crate::engine::stack::Stacks;
+use crate::hash::{IntMap, pair};
+use crate::report::ThreadReport;
+use crate::units::{Nanos, Pid, ThreadId, Tid};
+use std::sync::Arc;
+
+/// Rows of dead threads that are kept for a report.
+const MAX_ROWS: usize = 65_536;
+/// Slots of the look-up cache: more than the threads that run at one time.
+const CACHE: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) pid: Pid,
+    pub(crate) tid: Tid,
+    pub(crate) name: Arc<str>,
+    /// First event in this period.
+    pub(crate) first: Option<u64>,
+    pub(crate) stacks: Stacks,
+}
+
+impl Thread {
+    #[cold]
+    fn begin(id: ThreadId, pid: Pid, tid: Tid, ledger: &Ledger) -> Self {
+        let selected = ledger.filter.selects_thread(tid, "");
+        Self { pid, tid, name: "".into(), first: None, stacks: Stacks::new(id, selected) }
+    }
+
+    fn named(&self) -> ThreadName {
+        let id = self.stacks.account.thread();
+        ThreadName { id, pid: self.pid, tid: self.tid, name: Arc::clone(&self.name) }
+    }
+
+    /// A row for the report, if the thread made calls.
+    pub(crate) fn row(&self) -> Option<ThreadReport> {
+        let calls = self.stacks.account.calls + self.stacks.open().len() as u64;
+        (calls > 0).then(|| ThreadReport {
+            pid: self.pid,
+            tid: self.tid,
+            name: self.name.clone(),
+            calls,
+            first_ns: Nanos(self.first.unwrap_or(self.stacks.last)),
+            last_ns: Nanos(self.stacks.last),
+        })
+    }
+}
+
+/// A thread that began or was renamed.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadName {
+    pub(crate) id: ThreadId,
+    pub(crate) pid: Pid,
+    pub(crate) tid: Tid,
+    pub(crate) name: Arc<str>,
+}
+
+/// In the cache: no thread that is looked up at this place has this key.
+fn empty(place: usize) -> (u64, usize) {
+    (pair(u32::MAX, place as u32 + 1), usize::MAX)
+}
+
+#[derive(Debug)]
+pub(crate) struct Threads {
+    slots: Vec<Option<Thread>>,
+    free: Vec<usize>,
+    ids: IntMap<usize>,
+    cache: Vec<(u64, usize)>,
+    /// Threads that are gone, and how many more there were.
+    rows: Vec<ThreadReport>,
+    more_rows: u64,
+    /// Threads so far.
+    begun: u32,
+    /// For a recording: names since they were last taken, and threads that ended.
+    names: Option<Vec<ThreadName>>,
+    ended: Vec<ThreadId>,
+}
+
+impl Threads {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            ids: IntMap::default(),
+            cache: (0..CACHE).map(empty).collect(),
+            rows: Vec::new(),
+            more_rows: 0,
+            begun: 0,
+            names: None,
+            ended: Vec::new(),
+        }
+    }
+
+    /// From here on names are kept until they are taken.
+    pub(crate) fn keep_names(&mut self) {
+        self.names = Some(Vec::new());
+    }
+
+    /// Threads that began or were renamed since the last time; the last name counts.
+    pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
+        self.names.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Threads that ended since the last time, where names are kept.
+    pub(crate) fn take_ended(&mut self) -> Vec<ThreadId> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// The thread, which begins here if it is not known.
+    #[inline]
+    pub(crate) fn get(&mut self, pid: Pid, tid: Tid, ledger: &Ledger) -> &mut Thread {
+        let key = pair(pid.0, tid.0);
+        let cached = self.cache[tid.0 as usize % CACHE];
+        let slot = if cached.0 == key { cached.1 } else { self.find(pid, tid, ledger) };
+        self.occupied(slot, pid, tid, ledger)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, pid: Pid, tid: Tid, ledger: &Ledger) -> usize {
+        let key = pair(pid.0, tid.0);
+        let slot = *self.ids.entry(key).or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            })
+        });
+        self.occupied(slot, pid, tid, ledger);
+        self.cache[tid.0 as usize % CACHE] = (key, slot);
+        slot
+    }
+
+    #[inline]
+    fn occupied(&mut self, slot: usize, pid: Pid, tid: Tid, ledger: &Ledger) -> &mut Thread {
+        let (begun, names) = (&mut self.begun, &mut self.names);
+        self.slots[slot].get_or_insert_with(|| {
+            *begun += 1;
+            let thread = Thread::begin(ThreadId(*begun), pid, tid, ledger);
+            if let Some(names) = names {
+                names.push(thread.named());
+            }
+            thread
+        })
+    }
+
+    /// The thread is called so from here on.
+    pub(crate) fn rename(&mut self, pid: Pid, tid: Tid, name: &str, ledger: &Ledger) {
+        let thread = self.get(pid, tid, ledger);
+        if *thread.name == *name {
+            return;
+        }
+        thread.name = name.into();
+        thread.stacks.selected = ledger.filter.selects_thread(tid, name);
+        let named = thread.named();
+        if let Some(names) = &mut self.names {
+            names.push(named);
+        }
+    }
+
+    /// Those that live.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Thread> {
+        self.slots.iter().flatten()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// The thread is gone; its calls end.
+    pub(crate) fn end(&mut self, pid: Pid, tid: Tid, ledger: &mut Ledger) {
+        let key = pair(pid.0, tid.0);
+        let Some(slot) = self.ids.remove(&key) else { return };
+        let cached = &mut self.cache[tid.0 as usize % CACHE];
+        if cached.0 == key {
+            *cached = empty(tid.0 as usize % CACHE);
+        }
+        self.free.push(slot);
+        let Some(mut thread) = self.slots[slot].take() else { return };
+        thread.stacks.close(ledger);
+        if self.names.is_some() {
+            self.ended.push(thread.stacks.account.thread());
+        }
+        match thread.row() {
+            Some(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
+            Some(_) => self.more_rows += 1,
+            None => {}
+        }
+    }
+
+    /// All threads of the process but `survivor` are gone.
+    pub(crate) fn end_all(&mut self, pid: Pid, survivor: Option<Tid>, ledger: &mut Ledger) {
+        let gone = self.iter().filter(|t| t.pid == pid && Some(t.tid) != survivor);
+        for tid in gone.map(|thread| thread.tid).collect::<Vec<_>>() {
+            self.end(pid, tid, ledger);
+        }
+    }
+
+    /// Threads that made calls, by their first event, and how many are left out.
+    pub(crate) fn rows(&self) -> (Vec<ThreadReport>, u64) {
+        let mut rows = self.rows.clone();
+        rows.extend(self.iter().filter_map(Thread::row));
+        rows.sort_by_key(|row| (row.first_ns, row.pid, row.tid));
+        (rows, self.more_rows)
+    }
+
+    /// A new period begins.
+    pub(crate) fn reset(&mut self) {
+        for thread in self.slots.iter_mut().flatten() {
+            thread.first = None;
+            thread.stacks.account.reset();
+        }
+        self.rows = Vec::new();
+        self.more_rows = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::paths::Paths;
+    use crate::engine::spool::Spool;
+    use crate::filter::Filter;
+
+    #[test]
+    fn any_ids_are_those_of_a_thread() {
+        let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
+        let mut threads = Threads::new();
+        for pid in [0, 1, u32::MAX] {
+            for tid in [0, 255, 256, u32::MAX - 1, u32::MAX] {
+                let ids = (Pid(pid), Tid(tid));
+                for _ in 0..2 {
+                    let thread = threads.get(ids.0, ids.1, &ledger);
+                    assert_eq!((thread.pid, thread.tid), ids);
+                }
+                threads.end(ids.0, ids.1, &mut ledger);
+                assert_eq!(threads.get(ids.0, ids.1, &ledger).tid, ids.1);
+            }
+        }
+    }
+}

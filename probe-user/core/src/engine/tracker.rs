@@ -1,0 +1,209 @@
+//! What an ordered event does: to its thread's stacks, and through them to the ledger.
+
+use crate::engine::ledger::Ledger;
+use crate::engine::period::Period;
+use crate::engine::process::ProcessChange;
+use crate::engine::region::Regions;
+use crate::engine::spool::{Backward, Log};
+use crate::engine::stack::{Place, StackFacts};
+use crate::engine::threads::Threads;
+use crate::function::FunctionInfo;
+use crate::ingest::event::Event;
+use crate::ingest::order::Sink;
+use crate::recording::Recorder;
+use crate::stats::histogram::HistogramCounter;
+use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
+use crate::units::{FuncId, Pid, Tid};
+use ctrace_common::{Control, Kind};
+
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    pub(crate) functions: Vec<FunctionInfo>,
+    facts: Vec<StackFacts>,
+    /// By function: events, for those who watch what tracing costs.
+    pub(crate) hits: Vec<u64>,
+    pub(crate) events: u64,
+    pub(crate) threads: Threads,
+    pub(crate) regions: Regions,
+    pub(crate) ledger: Ledger,
+    pub(crate) period: Period,
+    /// For folds.
+    pub(crate) counter: HistogramCounter,
+    pub(crate) changes: Vec<ProcessChange>,
+    /// When tracing was armed; earlier events are not of this trace.
+    armed: u64,
+    /// Forked processes send events, and tell when they end.
+    pub(crate) follow: bool,
+    /// Time of the latest event.
+    pub(crate) now: u64,
+    /// Takes the calls, instead of a report.
+    pub(crate) recorder: Option<Recorder>,
+}
+
+impl Tracker {
+    pub(crate) fn new(ledger: Ledger, armed: u64, follow: bool) -> Self {
+        Self {
+            functions: Vec::new(),
+            facts: Vec::new(),
+            hits: Vec::new(),
+            events: 0,
+            threads: Threads::new(),
+            regions: Regions::default(),
+            ledger,
+            period: Period::new(armed),
+            counter: HistogramCounter::default(),
+            changes: Vec::new(),
+            armed,
+            follow,
+            now: armed,
+            recorder: None,
+        }
+    }
+
+    pub(crate) fn add_function(&mut self, info: FunctionInfo) -> FuncId {
+        let id = FuncId(self.functions.len() as u32);
+        self.facts.push(StackFacts::from(&info));
+        self.functions.push(info);
+        self.hits.push(0);
+        self.ledger.functions.push(Default::default());
+        id
+    }
+
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.armed = start;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(start);
+        }
+        self.period = Period::new(start);
+    }
+
+    /// All threads with calls, as `unions` wants them: first those with a log, by its place.
+    pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<Backward<'_>>> {
+        let logs = self.ledger.spool.logs().iter();
+        with_open(logs.map(Log::backward), self.open_calls())
+    }
+
+    /// The open calls of each thread that has any, and the place of its log.
+    pub(crate) fn open_calls(&self) -> Vec<(Option<usize>, Vec<OpenCall>)> {
+        let open = self.threads.iter().filter_map(|thread| {
+            let frames = thread.stacks.open();
+            let open = frames.iter().map(|frame| OpenCall {
+                start: frame.start,
+                node: frame.node,
+                kept: false,
+                end: u64::MAX,
+            });
+            let log = self.ledger.spool.index(thread.stacks.account.log());
+            (!frames.is_empty()).then(|| (log, open.collect()))
+        });
+        open.collect()
+    }
+}
+
+impl Tracker {
+    /// Events of one thread, as many as come first. Gives the others.
+    fn run<'a>(&mut self, first: &Event, events: &'a [Event], late_before: u64) -> &'a [Event] {
+        let (pid, who) = (first.pid(), first.who());
+        let thread = self.threads.get(pid, first.tid(), &self.ledger);
+        let stacks = &mut thread.stacks;
+        let in_time = self.armed.max(late_before);
+        let mut rest = events;
+        while let [event, after @ ..] = rest
+            && event.who() == who
+        {
+            rest = after;
+            let (func, ts) = (event.func(), event.ts());
+            if ts < in_time {
+                if ts < self.armed {
+                    continue;
+                }
+                self.period.late += 1;
+            }
+            self.events += 1;
+            let Some(hits) = self.hits.get_mut(func.index()) else {
+                self.period.decode_errors += 1;
+                continue;
+            };
+            *hits += 1;
+            if event.lost_before() > 0 {
+                stacks.damage();
+            }
+            if ts < stacks.last {
+                // It cannot be placed any more: as good as lost. Only a late event gets here.
+                stacks.damage();
+                continue;
+            }
+            thread.first.get_or_insert(ts);
+            let kind = event.kind();
+            let is_scope = kind == Some(Kind::ScopeEnter);
+            let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
+            let plain = match kind {
+                Some(Kind::Enter | Kind::ScopeEnter) => {
+                    let by = if is_scope { Kind::ScopeExit } else { Kind::Return };
+                    if let [exit, after @ ..] = after
+                        && exit.ends(event, by)
+                        && exit.ts() >= ts
+                        && ts >= in_time
+                        && stacks.leaf_plainly(at, exit.ts(), &mut self.ledger)
+                    {
+                        rest = after;
+                        self.events += 1;
+                        *hits += 1;
+                        stacks.last = exit.ts();
+                        continue;
+                    }
+                    stacks.enter_plainly(at, &mut self.ledger)
+                }
+                Some(Kind::Point) | None => false,
+                Some(_) => stacks.exit_plainly(at, &mut self.ledger),
+            };
+            if !plain {
+                stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+                match kind {
+                    Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
+                    Some(Kind::ScopeEnter) => stacks.enter_scope(at, &mut self.ledger),
+                    Some(Kind::Return | Kind::ExitRet | Kind::ScopeExit) => {
+                        stacks.exit(at, false, &mut self.ledger)
+                    }
+                    Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
+                    Some(Kind::Point) => stacks.point(at, &mut self.ledger),
+                    _ => {}
+                }
+            }
+            stacks.last = ts;
+        }
+        self.now = self.now.max(stacks.last);
+        rest
+    }
+}
+
+impl Sink for Tracker {
+    fn events(&mut self, events: &[Event], late_before: u64) {
+        let mut rest = events;
+        while let Some(first) = rest.first() {
+            rest = self.run(first, rest, late_before);
+        }
+    }
+
+    fn caught_up(&mut self) {
+        self.record_when_due();
+        if self.recorder.is_none() || self.ledger.kept.is_some() {
+            self.bound_spool();
+        }
+    }
+
+    fn control(&mut self, control: &Control, late_before: u64) {
+        let record = &control.record;
+        if record.ts_ns < self.armed {
+            return;
+        }
+        self.events += 1;
+        self.period.late += u64::from(record.ts_ns < late_before);
+        self.now = self.now.max(record.ts_ns);
+        let thread = self.threads.get(Pid(record.pid), Tid(record.tid), &self.ledger);
+        if record.lost_before > 0 {
+            thread.stacks.damage();
+        }
+        self.process_changed(control);
+    }
+}

@@ -1,0 +1,172 @@
+//! An event as it is held and processed: the four words of its record.
+//!
+//! Fields are taken out where they are needed. A record put together from its fields and then
+//! moved costs more than all else that is done to hold an event.
+
+use crate::ingest::decode::u64_at;
+use crate::units::{FuncId, Pid, Tid};
+use ctrace_common::{Kind, RECORD_LEN};
+
+const KIND_SHIFT: u32 = 32;
+const SITE_SHIFT: u32 = 40;
+const LOST_SHIFT: u32 = 48;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    ts: u64,
+    sp: u64,
+    /// Process and thread.
+    who: u64,
+    /// From the least significant: probe, kind, place of the scope (0 for functions), events lost
+    /// before.
+    what: u64,
+}
+
+impl Event {
+    /// The event in a ring's bytes, if they hold one.
+    #[inline]
+    pub(crate) fn from_wire(bytes: &[u8]) -> Option<Self> {
+        let bytes = <&[u8; RECORD_LEN]>::try_from(bytes).ok()?;
+        (Kind::Enter as u8..=Kind::Point as u8).contains(&bytes[28]).then(|| Self {
+            ts: u64_at(bytes, 0),
+            sp: u64_at(bytes, 8),
+            who: u64_at(bytes, 16),
+            what: u64_at(bytes, 24),
+        })
+    }
+
+    /// An event of a scope: `place` is [`Self::place`] of it, `who` as in [`Self::who_is`].
+    #[inline]
+    pub(crate) fn of_scope(kind: Kind, ts: u64, sp: u64, who: u64, place: u64) -> Self {
+        Self { ts, sp, who, what: (kind as u64) << KIND_SHIFT | place }
+    }
+
+    /// A function, and which of the places of its scope.
+    #[inline]
+    pub(crate) fn place(func: FuncId, site: u8) -> u64 {
+        u64::from(site) << SITE_SHIFT | u64::from(func.0)
+    }
+
+    pub(crate) fn who_is(pid: Pid, tid: Tid) -> u64 {
+        u64::from(tid.0) << 32 | u64::from(pid.0)
+    }
+
+    /// So many events of its thread were lost before.
+    pub(crate) fn after_loss(&mut self, lost: u16) {
+        self.what = self.what << 16 >> 16 | u64::from(lost) << LOST_SHIFT;
+    }
+
+    /// When, in nanoseconds.
+    #[inline]
+    pub fn ts(&self) -> u64 {
+        self.ts
+    }
+
+    #[inline]
+    pub(crate) fn sp(&self) -> u64 {
+        self.sp
+    }
+
+    /// Equal for events of one thread.
+    #[inline]
+    pub(crate) fn who(&self) -> u64 {
+        self.who
+    }
+
+    #[inline]
+    pub(crate) fn pid(&self) -> Pid {
+        Pid(self.who as u32)
+    }
+
+    #[inline]
+    pub(crate) fn tid(&self) -> Tid {
+        Tid((self.who >> 32) as u32)
+    }
+
+    #[inline]
+    pub(crate) fn func(&self) -> FuncId {
+        FuncId(self.what as u32)
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        Kind::from_wire((self.what >> KIND_SHIFT) as u8)
+    }
+
+    /// Which of the places of its scope it is, for markers.
+    #[inline]
+    pub(crate) fn site(&self) -> u8 {
+        (self.what >> SITE_SHIFT) as u8
+    }
+
+    /// How many events of its thread were lost before it.
+    #[inline]
+    pub(crate) fn lost_before(&self) -> u16 {
+        (self.what >> LOST_SHIFT) as u16
+    }
+
+    /// Whether it is the end of a call that began with `entered`, with nothing lost between.
+    #[inline]
+    pub(crate) fn ends(&self, entered: &Self, by: Kind) -> bool {
+        let place = Self::place(entered.func(), entered.site());
+        let returned = (by as u64) << KIND_SHIFT | place;
+        self.who == entered.who && self.sp == entered.sp && self.what == returned
+    }
+}
+
+impl From<ctrace_common::Record> for Event {
+    #[inline]
+    fn from(record: ctrace_common::Record) -> Self {
+        Self {
+            ts: record.ts_ns,
+            sp: record.sp,
+            who: Self::who_is(Pid(record.pid), Tid(record.tid)),
+            what: u64::from(record.lost_before) << LOST_SHIFT
+                | u64::from(record.kind) << KIND_SHIFT
+                | Self::place(FuncId(record.probe), record.reserved),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::decode::{Decoded, decode};
+
+    #[test]
+    fn the_words_are_the_records_fields() {
+        for kind in [Kind::Enter, Kind::Point] {
+            let bytes: [u8; RECORD_LEN] =
+                std::array::from_fn(|i| if i == 28 { kind as u8 } else { 0x80 + i as u8 });
+            let Ok(Decoded::Event(record)) = decode(&bytes) else { panic!("no event") };
+            let Some(event) = Event::from_wire(&bytes) else { panic!("no event") };
+            assert_eq!((event.ts(), event.sp()), (record.ts_ns, record.sp));
+            assert_eq!((event.pid(), event.tid()), (Pid(record.pid), Tid(record.tid)));
+            assert_eq!((event.func(), event.kind()), (FuncId(record.probe), Some(kind)));
+            assert_eq!(event.lost_before(), record.lost_before);
+        }
+    }
+
+    #[test]
+    fn a_leaf_is_an_entry_and_its_return() {
+        let record = |kind: Kind, sp, tid, lost_before| {
+            let kind = kind as u8;
+            Event::from(ctrace_common::Record { sp, tid, kind, lost_before, ..Default::default() })
+        };
+        let entered = record(Kind::Enter, 8, 7, 0);
+        assert!(record(Kind::Return, 8, 7, 0).ends(&entered, Kind::Return));
+        let after_loss = record(Kind::Enter, 8, 7, 1);
+        assert!(record(Kind::Return, 8, 7, 0).ends(&after_loss, Kind::Return));
+        assert!(!record(Kind::Return, 8, 7, 1).ends(&after_loss, Kind::Return));
+        for other in [
+            record(Kind::Enter, 8, 7, 0),
+            record(Kind::Return, 9, 7, 0),
+            record(Kind::Return, 8, 6, 0),
+            record(Kind::Return, 8, 7, 1),
+            record(Kind::ExitJump, 8, 7, 0),
+        ] {
+            assert!(!other.ends(&entered, Kind::Return), "{other:?}");
+        }
+    }
+}

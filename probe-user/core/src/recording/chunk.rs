@@ -1,0 +1,214 @@
+//! A chunk: the calls of all threads that ended within a stretch of time, and those open at its end.
+//!
+//! Calls are in three columns: distances between ends, durations, and path with a bit for whether
+//! the duration is known. Those of a thread come latest first, so parents before their children.
+
+use super::RecordError;
+use super::reused::Calls;
+use super::varint::{take, take_count, take_u32};
+use crate::units::{FuncId, Nanos, ThreadId};
+use std::ops::Range;
+
+/// A finished call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call(pub(crate) crate::engine::spool::Call);
+
+impl Call {
+    /// When it began.
+    pub fn start(&self) -> Nanos {
+        Nanos(self.0.start)
+    }
+
+    /// How long it took; see [`Self::is_timed`].
+    pub fn duration(&self) -> Nanos {
+        Nanos(self.0.duration)
+    }
+
+    /// When it ended.
+    pub fn end(&self) -> Nanos {
+        Nanos(self.0.start.saturating_add(self.0.duration))
+    }
+
+    /// Its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
+    pub fn path(&self) -> u32 {
+        self.0.node
+    }
+
+    /// Whether its end was seen; if not, the duration goes up to the last event seen inside it.
+    pub fn is_timed(&self) -> bool {
+        self.0.timed
+    }
+}
+
+/// A call that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// When it began.
+    pub start: Nanos,
+    /// Its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
+    pub path: u32,
+}
+
+/// Things lost or left out within the chunk's stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkLoss {
+    /// Events that were dropped because a ring was full. Less than nothing, modulo 2^64, where some that
+    /// were taken for lost came after all: what counts is the [sum](Self::lost_events) over all chunks.
+    pub events: u64,
+    /// Events that came after the hold time.
+    pub late: u64,
+    /// Records that made no sense.
+    pub decode_errors: u64,
+    /// Calls that a filter left out when they were recorded.
+    pub filtered: u64,
+}
+
+impl ChunkLoss {
+    /// Lost events, where this is a sum over chunks (of wrapping additions).
+    pub fn lost_events(&self) -> u64 {
+        if i64::try_from(self.events).is_ok() { self.events } else { 0 }
+    }
+}
+
+/// What a chunk has of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadCalls {
+    /// Which: see [`Recording::thread`](super::Recording::thread).
+    pub thread: ThreadId,
+    calls: Range<usize>,
+    /// At the chunk's end, outermost first.
+    pub open: Vec<OpenCall>,
+}
+
+/// The calls of all threads that ended within a stretch of time, and those open at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where the stretch of time begins: calls that ended then are in the chunk before.
+    pub from: Nanos,
+    /// Where it ends.
+    pub to: Nanos,
+    /// What is missing.
+    pub loss: ChunkLoss,
+    /// Exits whose entries were before arming.
+    pub headless: Vec<(FuncId, u64)>,
+    threads: Vec<ThreadCalls>,
+    calls: Calls,
+}
+
+impl Chunk {
+    pub(crate) fn new(window: Range<u64>) -> Self {
+        Self { from: Nanos(window.start), to: Nanos(window.end), ..Self::default() }
+    }
+
+    /// The threads that have calls in it.
+    pub fn threads(&self) -> &[ThreadCalls] {
+        &self.threads
+    }
+
+    /// The calls of one of [`Self::threads`], latest first.
+    pub fn calls(&self, thread: &ThreadCalls) -> &[Call] {
+        &self.calls[thread.calls.clone()]
+    }
+
+    /// How many calls ended in it.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether no call ended in it.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Adds a thread and its calls, latest first.
+    pub(crate) fn push(
+        &mut self,
+        thread: ThreadId,
+        calls: impl Iterator<Item = crate::engine::spool::Call>,
+        open: Vec<OpenCall>,
+    ) {
+        let first = self.calls.len();
+        self.calls.extend(calls.map(Call));
+        let calls = first..self.calls.len();
+        if !calls.is_empty() || !open.is_empty() {
+            self.threads.push(ThreadCalls { thread, calls, open });
+        }
+    }
+
+    /// `paths` and `functions`: how many there are, to which ids must belong.
+    pub(crate) fn decode(
+        mut bytes: &[u8],
+        paths: usize,
+        functions: usize,
+    ) -> Result<Self, RecordError> {
+        let bytes = &mut bytes;
+        let from = take(bytes)?;
+        let to = from.saturating_add(take(bytes)?);
+        let mut chunk = Self::new(from..to);
+        let mut next = || take(bytes);
+        chunk.loss =
+            ChunkLoss { events: next()?, late: next()?, decode_errors: next()?, filtered: next()? };
+        for _ in 0..take_count(bytes, 2)? {
+            let function = FuncId(take_u32(bytes)?);
+            if function.index() >= functions {
+                return Err(RecordError::Malformed("there is no such function"));
+            }
+            chunk.headless.push((function, take(bytes)?));
+        }
+        let mut calls = 0_usize;
+        for _ in 0..take_count(bytes, 3)? {
+            let thread = ThreadId(take_u32(bytes)?);
+            // Each has three bytes in the columns behind.
+            let first = calls;
+            calls = calls.saturating_add(take_count(bytes, 0)?);
+            let open = (0..take_count(bytes, 2)?).map(|_| {
+                let start = Nanos(to.wrapping_sub(take(bytes)?));
+                Ok(OpenCall { start, path: check_path(take_u32(bytes)?, paths)? })
+            });
+            let open = open.collect::<Result<_, RecordError>>()?;
+            chunk.threads.push(ThreadCalls { thread, calls: first..calls, open });
+        }
+        chunk.decode_calls(bytes, calls, paths)?;
+        Ok(chunk)
+    }
+
+    fn decode_calls(
+        &mut self,
+        bytes: &mut &[u8],
+        calls: usize,
+        paths: usize,
+    ) -> Result<(), RecordError> {
+        let mut columns = [&[][..]; 3];
+        for column in &mut columns {
+            let length = take_count(bytes, 1)?;
+            (*column, *bytes) = bytes.split_at(length);
+            if calls > length {
+                return Err(RecordError::Malformed("there are fewer calls than it says"));
+            }
+        }
+        let [distances, durations, tags] = &mut columns;
+        self.calls = Calls::with_capacity(calls);
+        for thread in &self.threads {
+            let mut end = self.to.0;
+            for _ in thread.calls.clone() {
+                end = end.wrapping_sub(take(distances)?);
+                let duration = take(durations)?;
+                let tag = take(tags)?;
+                let node = check_path(u32::try_from(tag >> 1).unwrap_or(u32::MAX), paths)?;
+                let start = end.wrapping_sub(duration);
+                let call =
+                    crate::engine::spool::Call { start, duration, node, timed: tag & 1 == 1 };
+                self.calls.push(Call(call));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn check_path(path: u32, paths: usize) -> Result<u32, RecordError> {
+    match (path as usize) < paths && path > 0 {
+        true => Ok(path),
+        false => Err(RecordError::Malformed("there is no such path")),
+    }
+}

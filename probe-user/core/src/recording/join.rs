@@ -1,0 +1,183 @@
+//! The files of one recording that was rotated, looked at as one. They have their ids in common:
+//! each file begins with all that was defined before it.
+
+use super::index::ChunkEntry;
+use super::reader::Recording;
+use super::{ReadAt, Start};
+use crate::engine::paths::Node;
+use std::io;
+
+/// Files one after the other. Blocks are never read across an edge.
+pub struct Joined<R> {
+    /// Where each begins.
+    parts: Vec<(u64, R)>,
+    len: u64,
+}
+
+impl<R: ReadAt> ReadAt for Joined<R> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let behind = self.parts.partition_point(|(begin, _)| *begin <= offset);
+        match behind.checked_sub(1).and_then(|at| self.parts.get(at)) {
+            Some((begin, part)) => part.read_at(bytes, offset - begin),
+            None => Ok(0),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.len)
+    }
+}
+
+/// A recording, and what its files are called.
+pub struct Whole<R> {
+    /// As they were given.
+    pub files: Vec<String>,
+    /// All of them.
+    pub recording: Recording<Joined<R>>,
+}
+
+/// Why files are not one recording.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// There are none.
+    #[error("there is no file to look at")]
+    Nothing,
+    /// The system refuses.
+    #[error("the files cannot be read: {0}")]
+    Io(io::Error),
+    /// Recorded at other times, or of something else.
+    #[error(
+        "{after} is not of the same recording as {before}: give the files of one `--rotate`, without \
+         those that an earlier one may have left beside them"
+    )]
+    Unrelated {
+        /// The one that begins earlier.
+        before: String,
+        /// The other.
+        after: String,
+    },
+    /// A file between them is missing, or they are of the same time.
+    #[error(
+        "{after} does not go on where {before} ends: a file between them is missing, or one is \
+         given twice"
+    )]
+    Gap {
+        /// The one that begins earlier.
+        before: String,
+        /// The other.
+        after: String,
+    },
+    /// What one of them should have last is not in it, and nothing else would tell of it.
+    #[error(
+        "{before} was not ended and breaks off before {after} begins: it is a copy of a file that was \
+         still written to, or a file between them is missing"
+    )]
+    CutOff {
+        /// The one that begins earlier.
+        before: String,
+        /// The other.
+        after: String,
+    },
+}
+
+impl<R: ReadAt> Recording<R> {
+    /// Puts the files of one recording together, in whatever order they come. What they are called is
+    /// for the error.
+    pub fn join(mut files: Vec<(String, Self)>) -> Result<Recording<Joined<R>>, JoinError> {
+        files.sort_by_key(|(_, file)| file.start.start_ns);
+        let mut files = files.into_iter();
+        let (mut before, first) = files.next().ok_or(JoinError::Nothing)?;
+        let mut is_damage_told = first.unreadable > 0;
+        let mut joined = Recording::of_one(first).map_err(JoinError::Io)?;
+        for (after, file) in files {
+            if !joined.is_of_one_run(&file) {
+                return Err(JoinError::Unrelated { before, after });
+            }
+            let (end, begin) = (joined.period().1, file.start.start_ns);
+            let is_cut_off = joined.end.is_none() && end < begin;
+            if end != begin && !is_cut_off {
+                return Err(JoinError::Gap { before, after });
+            }
+            if is_cut_off && !is_damage_told {
+                return Err(JoinError::CutOff { before, after });
+            }
+            is_damage_told = file.unreadable > 0;
+            joined.append(file).map_err(JoinError::Io)?;
+            before = after;
+        }
+        Ok(joined)
+    }
+
+    /// The same of the files of several recordings, in the order of their first ones: those are put
+    /// together that go on where another ends. Two recordings of one process are two.
+    pub fn join_each(mut files: Vec<(String, Self)>) -> Result<Vec<Whole<R>>, JoinError> {
+        let mut all = Vec::new();
+        while !files.is_empty() {
+            let mut of_one = vec![files.remove(0)];
+            while let Some(next) = files.iter().position(|(_, file)| goes_with(&of_one, file)) {
+                of_one.push(files.remove(next));
+            }
+            let names = of_one.iter().map(|(name, _)| name.clone()).collect();
+            all.push(Whole { files: names, recording: Self::join(of_one)? });
+        }
+        Ok(all)
+    }
+
+    /// Whether what ids of both stand for is the same, as far as both have them.
+    fn is_of_one_run<S>(&self, other: &Recording<S>) -> bool {
+        let start = Start { start_ns: other.start.start_ns, ..self.start.clone() };
+        let is_same =
+            |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
+        start == other.start
+            && self.functions.iter().zip(&other.functions).all(|(a, b)| a == b)
+            && self.objects.iter().zip(&other.objects).all(|(a, b)| a == b)
+            && self.nodes.iter().zip(&other.nodes).all(is_same)
+    }
+}
+
+/// Whether a file goes on where one of the others ends, or the other way round.
+fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) -> bool {
+    let (begin, end) = file.period();
+    others.iter().any(|(_, other)| {
+        let (from, to) = other.period();
+        (to == begin || end == from) && from != begin && other.is_of_one_run(file)
+    })
+}
+
+impl<R: ReadAt> Recording<Joined<R>> {
+    fn of_one(file: Recording<R>) -> io::Result<Self> {
+        let source = Joined { len: file.source.len()?, parts: vec![(0, file.source)] };
+        let Recording { start, end, functions, objects, threads, nodes, chunks, .. } = file;
+        let Recording { unreadable, room, calls, .. } = file;
+        Ok(Self {
+            source,
+            start,
+            end,
+            functions,
+            objects,
+            threads,
+            nodes,
+            chunks,
+            unreadable,
+            room,
+            calls,
+        })
+    }
+
+    fn append(&mut self, next: Recording<R>) -> io::Result<()> {
+        let (begin, len) = (self.source.len, next.source.len()?);
+        self.source.parts.push((begin, next.source));
+        self.source.len = begin.saturating_add(len);
+        let chunks = next.chunks.into_iter();
+        self.chunks.extend(
+            chunks.map(|chunk| ChunkEntry { offset: chunk.offset.saturating_add(begin), ..chunk }),
+        );
+        self.functions.extend(next.functions.into_iter().skip(self.functions.len()));
+        self.nodes.extend(next.nodes.into_iter().skip(self.nodes.len()));
+        self.objects.extend(next.objects.into_iter().skip(self.objects.len()));
+        self.threads.extend(next.threads);
+        self.unreadable = self.unreadable.saturating_add(next.unreadable);
+        self.end = next.end;
+        Ok(())
+    }
+}

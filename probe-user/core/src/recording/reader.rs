@@ -1,0 +1,311 @@
+//! Reads a recording: the names at once, the calls chunk by chunk.
+
+use super::block::{self, BlockKind, Header};
+use super::chunk::Chunk;
+use super::extent;
+use super::index::{ChunkEntry, Entry, Index};
+use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
+use super::room::{Calls, Room};
+use super::scan::{Found, scan};
+use super::varint::{take, take_u32};
+use super::{ROOT_PATH, RecordError};
+use crate::engine::paths::Node;
+use crate::function::FunctionInfo;
+use crate::units::{FuncId, Nanos, ThreadId};
+use std::collections::HashMap;
+use std::io;
+
+/// Where a recording is read from, at any place and from several threads.
+pub trait ReadAt: Sync {
+    /// Fills as much of `bytes` as there is at `offset`.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// How many bytes there are.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether there are none.
+    fn is_empty(&self) -> io::Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|at| self.get(at..)).unwrap_or_default();
+        let length = rest.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(<[u8]>::len(self) as u64)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(bytes, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.as_slice().len() as u64)
+    }
+}
+
+impl ReadAt for std::fs::File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut read = 0;
+        while read < bytes.len() {
+            let at = offset.saturating_add(read as u64);
+            match std::os::unix::fs::FileExt::read_at(self, &mut bytes[read..], at) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.metadata().map(|metadata| metadata.len())
+    }
+}
+
+/// A node of the tree of call paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathNode {
+    /// The last function of the path: its place in [`Recording::functions`].
+    pub function: FuncId,
+    /// 0 for the first frame of a path.
+    pub parent: u32,
+    /// Of a call beyond the bounds on paths: its place in the tree is not known.
+    pub is_other: bool,
+}
+
+/// A recording that is open: its names and call paths in memory, its calls where they are.
+pub struct Recording<R> {
+    pub(super) source: R,
+    pub(super) start: Start,
+    pub(super) end: Option<End>,
+    pub(super) functions: Vec<FunctionInfo>,
+    pub(super) objects: Vec<ObjectRecord>,
+    pub(super) threads: HashMap<ThreadId, ThreadRecord>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) chunks: Vec<ChunkEntry>,
+    pub(super) unreadable: u64,
+    pub(super) room: Room,
+    /// Of this file.
+    pub(super) calls: Calls,
+}
+
+impl<R: ReadAt> Recording<R> {
+    /// Reads everything but the calls. More of these than ctrace writes in so many bytes are refused.
+    pub fn open(source: R) -> Result<Self, RecordError> {
+        let calls = Calls::of_file(source.len()?);
+        Self::open_with(source, calls)
+    }
+
+    /// The same, with up to so many calls.
+    pub fn open_up_to(source: R, most_calls: u64) -> Result<Self, RecordError> {
+        let calls = Calls::of_file(source.len()?).up_to(most_calls);
+        Self::open_with(source, calls)
+    }
+
+    fn open_with(source: R, calls: Calls) -> Result<Self, RecordError> {
+        let mut header = [0; block::FILE_HEADER];
+        let read = source.read_at(&mut header, 0)?;
+        block::check_file_header(&header[..read])?;
+        let Found { index, mut gaps } = match Index::read(&source) {
+            Ok(Some(index)) => Found { index, gaps: Vec::new() },
+            Ok(None) | Err(RecordError::Malformed(_)) => scan(&source)?,
+            Err(error) => return Err(error),
+        };
+        let mut recording = Self {
+            source,
+            start: Start::default(),
+            end: None,
+            functions: Vec::new(),
+            objects: Vec::new(),
+            threads: HashMap::new(),
+            nodes: vec![Node::root()],
+            chunks: Vec::new(),
+            unreadable: 0,
+            room: Room::default(),
+            calls,
+        };
+        let mut started = false;
+        for entry in &index.0 {
+            match recording.read_block(entry) {
+                Ok(()) => started |= entry.kind == BlockKind::Start,
+                // What comes later needs what is damaged.
+                Err(RecordError::Malformed(_)) if started => {
+                    gaps.retain(|gap| gap.start < entry.offset);
+                    gaps.push(entry.offset..recording.source.len()?);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if !started && index.0.is_empty() {
+            return Err(RecordError::Empty);
+        } else if !started {
+            return Err(RecordError::Malformed("the block that it begins with is damaged"));
+        }
+        let gaps = gaps.iter().map(|gap| gap.end.saturating_sub(gap.start));
+        recording.unreadable = gaps.fold(recording.unreadable, u64::saturating_add);
+        Ok(recording)
+    }
+
+    fn read_block(&mut self, entry: &Entry) -> Result<(), RecordError> {
+        if entry.kind == BlockKind::Index {
+            return Ok(());
+        }
+        if entry.kind == BlockKind::Calls && entry.window.end > 0 {
+            self.chunks.push(entry.into());
+            return self.calls.add(entry.calls);
+        }
+        let header = self.header(entry.offset, entry.kind)?;
+        let contents = block::contents_at(&self.source, entry.offset, &header);
+        if entry.kind == BlockKind::Calls {
+            return self.add_chunk(entry, &header, contents);
+        }
+        let contents = contents?;
+        if entry.kind.defines() {
+            self.room.take_block(&header, &contents)?;
+        }
+        match entry.kind {
+            BlockKind::Start => self.start = json(&contents)?,
+            BlockKind::End => self.end = Some(json(&contents)?),
+            BlockKind::Names => self.add_names(json(&contents)?),
+            BlockKind::Paths => self.add_paths(&contents)?,
+            BlockKind::Calls | BlockKind::Index => {}
+        }
+        Ok(())
+    }
+
+    /// A chunk that no index tells of. Damage costs its own calls only.
+    fn add_chunk(
+        &mut self,
+        entry: &Entry,
+        header: &Header,
+        contents: Result<Vec<u8>, RecordError>,
+    ) -> Result<(), RecordError> {
+        match contents.and_then(|contents| self.decode(header, &contents)) {
+            Ok(chunk) => {
+                let window = chunk.from.0..chunk.to.0;
+                let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
+                self.chunks.push(ChunkEntry::from(&entry));
+                self.calls.add(entry.calls)?;
+            }
+            Err(RecordError::Malformed(_)) => self.unreadable += u64::from(header.stored),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn decode(&self, header: &Header, contents: &[u8]) -> Result<Chunk, RecordError> {
+        extent::check(contents, header.stored)?;
+        Chunk::decode(contents, self.nodes.len(), self.functions.len())
+    }
+
+    fn header(&self, offset: u64, kind: BlockKind) -> Result<Header, RecordError> {
+        block::header_at(&self.source, offset)?
+            .filter(|header| header.kind == Some(kind))
+            .ok_or(RecordError::Malformed("a block is not where the index says"))
+    }
+
+    fn add_names(&mut self, names: Names) {
+        self.functions.extend(names.functions);
+        self.objects.extend(names.objects);
+        self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
+    }
+
+    fn add_paths(&mut self, mut contents: &[u8]) -> Result<(), RecordError> {
+        let bytes = &mut contents;
+        while !bytes.is_empty() {
+            let (parent, tag) = (take_u32(bytes)?, take(bytes)?);
+            let func = FuncId(u32::try_from(tag >> 1).unwrap_or(u32::MAX));
+            let known = (parent as usize) < self.nodes.len() && func.index() < self.functions.len();
+            if !known {
+                return Err(RecordError::Malformed("a path leads nowhere"));
+            }
+            let node = Node::new(func, parent, &self.nodes[parent as usize], tag & 1 == 1);
+            self.room.take_path(&node, self.functions.len())?;
+            self.nodes.push(node);
+        }
+        Ok(())
+    }
+
+    /// What was recorded, where and how.
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// Nothing if it was not ended: ctrace was killed, or is still at it.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// From when to when it goes: from arming, or from where older calls were dropped.
+    pub fn period(&self) -> (Nanos, Nanos) {
+        let last = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.to);
+        (self.start.start_ns, self.end.as_ref().map_or(last, |end| end.end_ns.max(last)))
+    }
+
+    /// By [`FuncId`].
+    pub fn functions(&self) -> &[FunctionInfo] {
+        &self.functions
+    }
+
+    /// Programs and libraries that functions are of.
+    pub fn objects(&self) -> &[ObjectRecord] {
+        &self.objects
+    }
+
+    /// A thread by the id that it has in this recording.
+    pub fn thread(&self, id: ThreadId) -> Option<&ThreadRecord> {
+        self.threads.get(&id)
+    }
+
+    /// All threads, in no certain order.
+    pub fn threads(&self) -> impl Iterator<Item = &ThreadRecord> {
+        self.threads.values()
+    }
+
+    /// A node of the tree of call paths; nothing for the root, 0.
+    pub fn path(&self, path: u32) -> Option<PathNode> {
+        let node = self.nodes.get(path as usize).filter(|_| path != ROOT_PATH)?;
+        Some(PathNode { function: node.func, parent: node.parent, is_other: node.other })
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// In order of time.
+    pub fn chunks(&self) -> &[ChunkEntry] {
+        &self.chunks
+    }
+
+    /// Reads a chunk's calls.
+    pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
+        let header = self.header(entry.offset, BlockKind::Calls)?;
+        let contents = block::contents_at(&self.source, entry.offset, &header)?;
+        let chunk = self.decode(&header, &contents)?;
+        match (chunk.from, chunk.to, chunk.len() as u64) == (entry.from, entry.to, entry.calls) {
+            true => Ok(chunk),
+            false => Err(RecordError::Malformed("a chunk is not what the index says")),
+        }
+    }
+}
+
+impl<R> Recording<R> {
+    /// Bytes of the file that cannot be read: what was being written when ctrace died, and what is
+    /// damaged. Of damaged chunks, only those that the index does not tell of.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+}
+
+fn json<'a, T: serde::Deserialize<'a>>(contents: &'a [u8]) -> Result<T, RecordError> {
+    serde_json::from_slice(contents).map_err(|_| RecordError::Malformed("names cannot be read"))
+}

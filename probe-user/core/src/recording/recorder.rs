@@ -1,0 +1,154 @@
+//! Turns what the engine has into blocks: names and paths as they come up, and the spooled calls as
+//! a chunk whenever there are enough.
+
+use super::CHUNK_CALLS;
+use super::block::{Block, BlockKind};
+use super::chunk::{ChunkLoss, OpenCall};
+use super::harvest::Harvest;
+use super::names::{Names, ObjectRecord, ThreadRecord};
+use super::slow::{Slow, SlowWatch};
+use super::varint::put;
+use crate::engine::spool::Taken;
+use crate::engine::tracker::Tracker;
+use crate::units::{FuncId, Nanos, ThreadId};
+
+/// How far the blocks made so far go.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    blocks: Vec<Block>,
+    from: u64,
+    calls: u64,
+    functions: usize,
+    nodes: usize,
+    objects: Vec<ObjectRecord>,
+    headless: Vec<u64>,
+    loss: ChunkLoss,
+    /// The kernel's count, as far as the session knows.
+    pub(crate) lost_events: u64,
+    pub(crate) watch: SlowWatch,
+}
+
+impl Recorder {
+    pub(crate) fn add_object(&mut self, object: ObjectRecord) {
+        if !self.objects.contains(&object) {
+            self.objects.push(object);
+        }
+    }
+
+    /// Where the first chunk begins.
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.from = start;
+    }
+
+    /// Counts that are of a period begin anew.
+    pub(crate) fn begin_period(&mut self) {
+        self.loss = ChunkLoss { events: self.loss.events, ..ChunkLoss::default() };
+        self.headless.clear();
+    }
+
+    pub(crate) fn take_slow(&mut self) -> Option<Slow> {
+        self.watch.take()
+    }
+
+    pub(crate) fn take_blocks(&mut self) -> Vec<Block> {
+        std::mem::take(&mut self.blocks)
+    }
+}
+
+impl Tracker {
+    /// Makes a chunk, if there are enough calls for one.
+    #[inline]
+    pub(crate) fn record_when_due(&mut self) {
+        let calls = self.ledger.calls;
+        if self.recorder.as_ref().is_some_and(|r| calls - r.calls >= CHUNK_CALLS as u64) {
+            self.record(self.now);
+        }
+    }
+
+    /// Makes a chunk of everything up to `to`, which has all been seen.
+    pub(crate) fn record(&mut self, to: u64) {
+        let Some(mut recorder) = self.recorder.take() else { return };
+        self.record_names(&mut recorder);
+        self.record_paths(&mut recorder);
+        self.record_calls(&mut recorder, to);
+        self.recorder = Some(recorder);
+    }
+
+    fn record_names(&mut self, recorder: &mut Recorder) {
+        let threads = self.threads.take_names().into_iter();
+        let threads =
+            threads.map(|t| ThreadRecord { id: t.id, pid: t.pid, tid: t.tid, name: t.name });
+        let names = Names {
+            functions: self.functions[recorder.functions..].to_vec(),
+            threads: threads.collect(),
+            objects: std::mem::take(&mut recorder.objects),
+        };
+        recorder.functions = self.functions.len();
+        recorder.blocks.extend(names.to_blocks().unwrap_or_default());
+    }
+
+    fn record_paths(&self, recorder: &mut Recorder) {
+        let nodes = self.ledger.paths.nodes();
+        let mut out = Vec::new();
+        for node in &nodes[recorder.nodes.max(1)..] {
+            put(&mut out, node.parent.into());
+            put(&mut out, u64::from(node.func.0) << 1 | u64::from(node.other));
+        }
+        recorder.nodes = nodes.len();
+        if !out.is_empty() {
+            recorder.blocks.push(Block::new(BlockKind::Paths, out));
+        }
+    }
+
+    fn record_calls(&mut self, recorder: &mut Recorder, to: u64) {
+        let to = to.max(recorder.from);
+        let loss = ChunkLoss {
+            events: recorder.lost_events,
+            late: self.period.late,
+            decode_errors: self.period.decode_errors,
+            filtered: self.ledger.filtered,
+        };
+        let before = std::mem::replace(&mut recorder.loss, loss);
+        let loss = ChunkLoss {
+            events: loss.events.wrapping_sub(before.events),
+            late: loss.late - before.late,
+            decode_errors: loss.decode_errors - before.decode_errors,
+            filtered: loss.filtered - before.filtered,
+        };
+        let mut harvest = Harvest::new(recorder.from..to, loss);
+        recorder.headless.resize(self.functions.len(), 0);
+        for (index, counts) in self.ledger.functions.iter().enumerate() {
+            let before = std::mem::replace(&mut recorder.headless[index], counts.headless);
+            if counts.headless > before {
+                harvest.headless.push((FuncId(index as u32), counts.headless - before));
+            }
+        }
+        let mut open = self.open_by_thread();
+        let spool = self.ledger.recorded();
+        let cut = spool.cut(0);
+        for calls in spool.take_before(&cut) {
+            let thread = calls.owner();
+            let at = open.binary_search_by_key(&thread, |(thread, _)| *thread);
+            let open = at.map(|at| std::mem::take(&mut open[at].1)).unwrap_or_default();
+            harvest.add(thread, calls, open);
+        }
+        for (thread, open) in open {
+            harvest.add(thread, Taken::default(), open);
+        }
+        recorder.watch.look(&harvest, self.ledger.paths.nodes());
+        (recorder.from, recorder.calls) = (to, self.ledger.calls);
+        recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended()));
+    }
+
+    /// In order of their ids.
+    fn open_by_thread(&self) -> Vec<(ThreadId, Vec<OpenCall>)> {
+        let open = self.threads.iter().map(|thread| {
+            let open = thread.stacks.open().into_iter();
+            let open = open.map(|f| OpenCall { start: Nanos(f.start), path: f.node });
+            (thread.stacks.account.thread(), open.collect::<Vec<_>>())
+        });
+        let mut open: Vec<_> = open.filter(|(_, open)| !open.is_empty()).collect();
+        open.sort_by_key(|(thread, _)| *thread);
+        open
+    }
+}

@@ -1,0 +1,209 @@
+//! The slowest calls and what was inside them, as a report has them.
+
+use super::inside::{Inside, Kept, Sum};
+use super::lens::Lens;
+use super::slowest::Found;
+use super::walk::callers;
+use crate::engine::paths::{Node, ROOT, functions_on};
+use crate::recording::{ReadAt, Recording};
+use crate::report::{CallReport, InsideReport};
+use crate::units::{FuncId, Nanos};
+use std::collections::{BTreeMap, HashMap};
+
+/// Calls of one function in one call, up to which each is told.
+const FEW: usize = 3;
+
+pub(crate) fn reports<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    found: &[Found],
+    inside: &[Inside],
+) -> Vec<CallReport> {
+    let nodes = lens.paths.nodes();
+    let name = |function: usize| recording.functions()[function].name.clone();
+    let reports = found.iter().zip(inside).map(|(found, inside)| {
+        let rows = match &inside.sums {
+            None => tree(&inside.each, nodes, recording.nodes()),
+            Some(sums) => by_path(sums, found.node, nodes),
+        };
+        let (own, rows) = with_own(found.call.duration, rows);
+        let functions = functions_on(found.node, nodes).into_iter();
+        let functions: Vec<usize> = functions.map(FuncId::index).collect();
+        let thread = recording.thread(found.thread);
+        CallReport {
+            function: nodes[found.node as usize].func.index(),
+            path: functions.iter().map(|&function| name(function)).collect(),
+            functions,
+            pid: thread.map(|thread| thread.pid),
+            tid: thread.map(|thread| thread.tid),
+            thread: thread.map(|thread| thread.name.clone()),
+            start_ns: Nanos(found.call.start),
+            duration_ns: Nanos(found.call.duration),
+            self_ns: Nanos(own),
+            inside_calls: rows.iter().map(|(row, _)| row.sum.calls).sum(),
+            inside: rows
+                .into_iter()
+                .map(|(row, own)| InsideReport {
+                    parent: row.parent,
+                    function: nodes[row.node as usize].func.index(),
+                    name: name(nodes[row.node as usize].func.index()),
+                    calls: row.sum.calls,
+                    start_ns: Nanos(row.sum.start),
+                    total_ns: Nanos(row.sum.total),
+                    self_ns: Nanos(own),
+                    max_ns: Nanos(row.sum.max),
+                })
+                .collect(),
+        }
+    });
+    reports.collect()
+}
+
+struct Row {
+    parent: Option<usize>,
+    node: u32,
+    sum: Sum,
+}
+
+/// What the call and each row took themselves.
+fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
+    let (mut own, mut owns) = (duration, rows.iter().map(|r| r.sum.total).collect::<Vec<_>>());
+    for row in &rows {
+        let caller = row.parent.map_or(&mut own, |parent| &mut owns[parent]);
+        *caller = caller.saturating_sub(row.sum.total);
+    }
+    (own, rows.into_iter().zip(owns).collect())
+}
+
+/// Rows from single calls: in order of time, many of one function as one.
+fn tree(each: &[Kept], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); each.len() + 1];
+    let callers = callers(each.iter().map(|kept| &kept.call), recorded);
+    for (index, caller) in callers.into_iter().enumerate() {
+        callees[caller.unwrap_or(each.len())].push(index);
+    }
+    let mut rows = Vec::new();
+    // Calls that are one row, and their caller's row; the next one is last.
+    let mut to_do = groups(&[each.len()], &callees, each, nodes, None);
+    while let Some((parent, calls)) = to_do.pop() {
+        let mut sum = Sum::default();
+        calls.iter().for_each(|&call| sum.add(&Sum::of(&each[call].call)));
+        rows.push(Row { parent, node: each[calls[0]].node, sum });
+        to_do.extend(groups(&calls, &callees, each, nodes, Some(rows.len() - 1)));
+    }
+    rows
+}
+
+type Group = (Option<usize>, Vec<usize>);
+
+/// What these calls called, a row each, the latest first.
+fn groups(
+    calls: &[usize],
+    callees: &[Vec<usize>],
+    each: &[Kept],
+    nodes: &[Node],
+    parent: Option<usize>,
+) -> Vec<Group> {
+    let mut by_function: HashMap<u32, Vec<usize>> = HashMap::new();
+    for &callee in calls.iter().flat_map(|&call| &callees[call]) {
+        let function = nodes[each[callee].node as usize].func.0;
+        by_function.entry(function).or_default().push(callee);
+    }
+    let one = calls.len() == 1;
+    let groups = by_function.into_values().flat_map(|mut of_function| {
+        of_function.sort_unstable_by(|a, b| b.cmp(a));
+        match one && of_function.len() <= FEW {
+            true => of_function.into_iter().map(|call| vec![call]).collect(),
+            false => vec![of_function],
+        }
+    });
+    let mut groups: Vec<Group> = groups.map(|calls| (parent, calls)).collect();
+    groups.sort_unstable_by_key(|(_, calls)| calls[0]);
+    groups
+}
+
+/// Rows from sums by path.
+fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
+    let mut places = HashMap::new();
+    let mut rows = Vec::new();
+    for (&node, &sum) in sums {
+        let mut above = nodes[node as usize].parent;
+        while above != ROOT && above != of && !places.contains_key(&above) {
+            above = nodes[above as usize].parent;
+        }
+        let parent = if above == of { None } else { places.get(&above).copied() };
+        places.insert(node, rows.len());
+        rows.push(Row { parent, node, sum });
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::paths::Paths;
+    use crate::engine::spool::Call;
+    use crate::units::FuncId;
+
+    /// Parent, function, calls, when the first began, total and self time.
+    type Told = (Option<usize>, u32, u64, u64, u64, u64);
+
+    #[track_caller]
+    fn check(rows: Vec<Row>, nodes: &[Node], expected: &[Told]) {
+        let (_, rows) = with_own(1_000, rows);
+        let rows = rows.iter().map(|(row, own)| {
+            let Sum { calls, start, total, .. } = row.sum;
+            (row.parent, nodes[row.node as usize].func.0, calls, start, total, *own)
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+    }
+
+    /// In function 0: three times 1, which calls 2 (the last one four times), and five times 2.
+    fn calls() -> (Paths, [u32; 4], Vec<(u32, u64, u64)>) {
+        let mut paths = Paths::new(9, 9);
+        let a = paths.child(ROOT, FuncId(0));
+        let ab = paths.child(a, FuncId(1));
+        let (abc, ac) = (paths.child(ab, FuncId(2)), paths.child(a, FuncId(2)));
+        let mut calls = vec![(ab, 10, 10), (abc, 11, 5), (ab, 30, 10), (abc, 31, 5), (ab, 50, 30)];
+        calls.extend((0..4).map(|n| (abc, 51 + n * 5, 4)));
+        calls.extend((0..5).map(|n| (ac, 100 + n, 1)));
+        (paths, [a, ab, abc, ac], calls)
+    }
+
+    #[test]
+    fn few_calls_are_told_one_by_one_and_many_as_one() {
+        let (paths, _, mut calls) = calls();
+        // Latest first, a call before those inside it.
+        calls.sort_by_key(|(_, start, duration)| std::cmp::Reverse((start + duration, *duration)));
+        let each: Vec<Kept> = calls
+            .iter()
+            .enumerate()
+            .map(|(place, &(node, start, duration))| {
+                Kept::new(Call { start, duration, node, timed: true }, node, 0, place)
+            })
+            .collect();
+        let expected = [
+            (None, 1, 1, 10, 10, 5),
+            (Some(0), 2, 1, 11, 5, 5),
+            (None, 1, 1, 30, 10, 5),
+            (Some(2), 2, 1, 31, 5, 5),
+            (None, 1, 1, 50, 30, 14),
+            (Some(4), 2, 4, 51, 16, 16),
+            (None, 2, 5, 100, 5, 5),
+        ];
+        check(tree(&each, paths.nodes(), paths.nodes()), paths.nodes(), &expected);
+    }
+
+    #[test]
+    fn sums_are_told_by_path() {
+        let (paths, [a, ..], calls) = calls();
+        let mut sums = BTreeMap::<u32, Sum>::new();
+        for (node, start, duration) in calls {
+            let sum = sums.entry(node).or_default();
+            sum.add(&Sum::of(&Call { start, duration, node, timed: true }));
+        }
+        let expected =
+            [(None, 1, 3, 10, 50, 24), (Some(0), 2, 6, 11, 26, 26), (None, 2, 5, 100, 5, 5)];
+        check(by_path(&sums, a, paths.nodes()), paths.nodes(), &expected);
+    }
+}

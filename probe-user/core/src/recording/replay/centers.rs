@@ -1,0 +1,187 @@
+//! The third pass: unions over all threads, of all calls and of those in each function's center.
+
+use super::count::{Counted, Crossed};
+use super::lens::Lens;
+use super::select::Selected;
+use super::spans::CallKey;
+use crate::engine::spool::Call;
+use crate::recording::{Calls, Chunk, ChunkEntry, ReadAt, Recording};
+use crate::stats::rank::Keep;
+use crate::stats::unions::Unions;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Chunks that are unpacked at a time, or as many as there are cores, if that is more.
+const AT_ONCE: usize = 4;
+
+/// A chunk, unpacked.
+struct Unpacked {
+    chunk: Chunk,
+    /// Those that count, at the query's nodes: thread by thread, latest first.
+    calls: Calls,
+    threads: Vec<Range<usize>>,
+    edges: AtEdges,
+}
+
+/// What a chunk has of calls that are as long as the longest or the shortest of their function's
+/// center, of which only some are in it: the latest to end are cut, and kept.
+#[derive(Default)]
+struct AtEdges {
+    /// By function, where there are any: as long as the longest, and as the shortest.
+    counts: Vec<(usize, (u64, u64))>,
+    /// Such calls that began in an earlier chunk: function, and how many come before it.
+    crossing: Vec<(CallKey, usize, (u64, u64))>,
+}
+
+/// In which order `unions` comes by calls: by their ends, the latest first, then by thread and place.
+type Order = (Reverse<u64>, usize, usize);
+
+pub(crate) fn unions_of<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    keep: &[Keep],
+) -> Unions {
+    let mut kept = kept_crossing(recording, counted, keep);
+    // To cut and to keep of what comes before.
+    let mut left = keep.to_vec();
+    let mut all = Unions::default();
+    let selected = || Selected::new(recording, lens, counted);
+    for entries in chunks.rchunks(rayon::current_num_threads().max(AT_ONCE)) {
+        let unpacked: Vec<Option<Unpacked>> = entries
+            .par_iter()
+            .map_init(selected, |selected, entry| unpack(selected, lens, entry, keep))
+            .collect();
+        let mut decided: Vec<(Unpacked, Vec<Keep>)> = Vec::with_capacity(unpacked.len());
+        for unpacked in unpacked.into_iter().rev().flatten() {
+            let here = left.clone();
+            unpacked.edges.decide(counted, &mut left, &mut kept);
+            decided.push((unpacked, here));
+        }
+        let parts: Vec<Unions> = decided
+            .into_par_iter()
+            .map_init(selected, |selected, (unpacked, keep)| {
+                unpacked.unions(selected, &keep, &kept)
+            })
+            .collect();
+        parts.iter().for_each(|part| all.add(part));
+    }
+    all
+}
+
+/// The calls that cross the edge of a chunk and are in their function's center whatever becomes of
+/// others that are as long.
+fn kept_crossing<R: ReadAt>(
+    recording: &Recording<R>,
+    counted: &Counted,
+    keep: &[Keep],
+) -> HashSet<CallKey> {
+    let crossing = counted.crossing.iter().filter(|((_, _, recorded), crossed)| {
+        let Crossed { duration, timed, .. } = crossed;
+        let mut keep = keep[recording.nodes()[*recorded as usize].func.index()];
+        *timed && keep.edges(*duration) == (false, false) && keep.keeps(*duration)
+    });
+    crossing.map(|(key, _)| *key).collect()
+}
+
+fn unpack<R: ReadAt>(
+    selected: &mut Selected<'_, R>,
+    lens: &Lens<'_>,
+    entry: &ChunkEntry,
+    keep: &[Keep],
+) -> Option<Unpacked> {
+    let nodes = lens.paths.nodes();
+    // The function of a call that is as long as the longest (1) or the shortest (1) of its center.
+    let at_edge = |call: &Call| {
+        let function = nodes[call.node as usize].func.index();
+        let (longest, shortest) = keep[function].edges(call.duration);
+        let at = (u64::from(longest), u64::from(shortest));
+        (call.timed && at != (0, 0)).then_some((function, at))
+    };
+    let chunk = selected.read(entry)?;
+    let (mut calls, mut threads) = (Calls::with_capacity(chunk.len()), Vec::new());
+    let mut counts = vec![(0, 0); keep.len()];
+    let mut crossing = Vec::new();
+    for (number, thread) in chunk.threads().iter().enumerate() {
+        let first = calls.len();
+        selected.calls(&chunk, thread, |call, node| {
+            let seen = Call { node, ..call };
+            if let Some((function, at)) = at_edge(&seen) {
+                add(&mut counts[function], at);
+                if call.start < chunk.from.0 {
+                    let key = (thread.thread, call.start, call.node);
+                    crossing.push((order(&call, number, calls.len()), key, function));
+                }
+            }
+            calls.push(crate::recording::Call(seen));
+        });
+        threads.push(first..calls.len());
+    }
+    crossing.sort_unstable();
+    let mut at_edges = Vec::new();
+    // Few, if any, are as long as an edge and cross one.
+    if !crossing.is_empty() {
+        for (number, places) in threads.iter().enumerate() {
+            at_edges.extend(places.clone().filter_map(|place| {
+                let call = &calls[place].0;
+                at_edge(call).map(|(function, at)| (order(call, number, place), function, at))
+            }));
+        }
+        at_edges.sort_unstable();
+    }
+    let (mut before, mut at_edges) = (vec![(0, 0); keep.len()], at_edges.into_iter().peekable());
+    let crossing = crossing.into_iter().map(|(this, key, of)| {
+        while let Some((_, function, at)) = at_edges.next_if(|(order, ..)| *order < this) {
+            add(&mut before[function], at);
+        }
+        (key, of, before[of])
+    });
+    let found = counts.into_iter().enumerate().filter(|(_, counts)| *counts != (0, 0));
+    let edges = AtEdges { counts: found.collect(), crossing: crossing.collect() };
+    Some(Unpacked { chunk, calls, threads, edges })
+}
+
+fn order(call: &Call, thread: usize, place: usize) -> Order {
+    (Reverse(call.end()), thread, place)
+}
+
+fn add(sum: &mut (u64, u64), other: (u64, u64)) {
+    *sum = (sum.0 + other.0, sum.1 + other.1);
+}
+
+impl Unpacked {
+    fn unions<R: ReadAt>(
+        &self,
+        selected: &Selected<'_, R>,
+        keep: &[Keep],
+        kept: &HashSet<CallKey>,
+    ) -> Unions {
+        let window = selected.clip(self.chunk.from.0, self.chunk.to.0);
+        if window.is_empty() {
+            return Unions::default();
+        }
+        let calls =
+            self.threads.iter().map(|places| self.calls[places.clone()].iter().map(|call| call.0));
+        selected.unions(&self.chunk, calls, window, keep, kept)
+    }
+}
+
+impl AtEdges {
+    /// Which calls that cross an edge of the chunk are kept, and what is left to cut and to keep for
+    /// the chunks before it.
+    fn decide(&self, counted: &Counted, left: &mut [Keep], kept: &mut HashSet<CallKey>) {
+        for (key, function, (longest, shortest)) in &self.crossing {
+            let mut keep = left[*function];
+            keep.pass(*longest, *shortest);
+            if counted.crossing.get(key).is_some_and(|call| keep.keeps(call.duration)) {
+                kept.insert(*key);
+            }
+        }
+        for (function, (longest, shortest)) in &self.counts {
+            left[*function].pass(*longest, *shortest);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The first pass: sums of each path node, durations in buckets, and what threads did.
+
+use super::clip::clip;
+use super::lens::Lens;
+use super::spans::{AtEnd, CallKey, Joined, Spans};
+use super::walk::{Span, Walk};
+use crate::engine::ledger::FunctionCounts;
+use crate::recording::{Call, Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
+use crate::stats::histogram::{Histogram, HistogramCounter};
+use crate::stats::tally::Tally;
+use crate::units::{FuncId, ThreadId};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Chunks that one thread takes at a time; what is known of calls that cross their edges is small.
+const AT_ONCE: usize = 32;
+
+/// What a thread did.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadCount {
+    pub(crate) calls: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// A bit for each of the first functions.
+    called: Vec<u64>,
+    /// The others, which only very large programs have: any thread may have called any.
+    far: BTreeSet<u32>,
+}
+
+/// Functions that have a bit for each thread.
+const NEAR: usize = 1 << 12;
+
+impl Default for ThreadCount {
+    fn default() -> Self {
+        Self { calls: 0, first: u64::MAX, last: 0, called: Vec::new(), far: BTreeSet::new() }
+    }
+}
+
+impl ThreadCount {
+    pub(crate) fn has_called(&self, function: FuncId) -> bool {
+        if function.index() >= NEAR {
+            return self.far.contains(&function.0);
+        }
+        let word = self.called.get(function.index() / 64);
+        word.is_some_and(|word| word >> (function.index() % 64) & 1 == 1)
+    }
+
+    fn each_called(&self, mut each: impl FnMut(FuncId)) {
+        for (word, bits) in self.called.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                each(FuncId(64 * word as u32 + bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+        self.far.iter().for_each(|function| each(FuncId(*function)));
+    }
+
+    fn add(&mut self, function: FuncId, start: u64, end: u64) {
+        self.calls += 1;
+        self.saw(start, end);
+        if function.index() >= NEAR {
+            self.far.insert(function.0);
+            return;
+        }
+        let word = function.index() / 64;
+        if word >= self.called.len() {
+            self.called.resize(word + 1, 0);
+        }
+        self.called[word] |= 1 << (function.index() % 64);
+    }
+
+    /// Events of it were between these times.
+    pub(crate) fn saw(&mut self, first: u64, last: u64) {
+        (self.first, self.last) = (self.first.min(first), self.last.max(last));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.saw(other.first, other.last);
+        self.called.resize(self.called.len().max(other.called.len()), 0);
+        self.far.extend(&other.far);
+        self.called.iter_mut().zip(&other.called).for_each(|(mine, other)| *mine |= other);
+    }
+}
+
+/// Sums over some chunks.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    /// By node of the query.
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) histograms: Vec<Histogram>,
+    pub(crate) threads: BTreeMap<ThreadId, ThreadCount>,
+    pub(crate) filtered: u64,
+    pub(crate) loss: ChunkLoss,
+    /// By function.
+    pub(crate) headless: Vec<u64>,
+    /// Calls in chunks that cannot be read.
+    pub(crate) unreadable: u64,
+}
+
+/// A call that crossed the edge of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crossed {
+    pub(crate) duration: u64,
+    pub(crate) timed: bool,
+    pub(crate) own: u64,
+}
+
+/// The first pass over a whole recording.
+pub(crate) struct Counted {
+    pub(crate) counts: Counts,
+    /// Those that count.
+    pub(crate) crossing: HashMap<CallKey, Crossed>,
+    /// With the query's nodes.
+    pub(crate) open: Vec<(CallKey, u32)>,
+    /// The time of counted calls that ended inside each of these and in no other of them.
+    pub(crate) inside_open: HashMap<CallKey, u64>,
+    pub(crate) left_out: HashSet<CallKey>,
+}
+
+/// Calls that cross the edges of chunks, as many as a worker keeps before they are put together.
+const MOST_SPANS: usize = 1 << 20;
+
+/// One worker's part: chunks that follow each other.
+struct Part<'a> {
+    counts: Counts,
+    spans: Vec<(usize, ThreadId, Vec<Span>)>,
+    spanned: usize,
+    /// Chunks that are left, as there were too many spans.
+    left: &'a [ChunkEntry],
+    /// The number of the first of them.
+    next: usize,
+}
+
+/// Reads these chunks, numbered, and sums them up.
+pub(crate) fn count<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+) -> Counted {
+    let mut counts = Counts::new(lens, recording.functions().len());
+    let (mut spans, mut durations) = (Spans::default(), Vec::new());
+    let mut crossing = HashMap::new();
+    let workers = rayon::current_num_threads().max(1);
+    for (batch, entries) in chunks.chunks(AT_ONCE * workers).enumerate() {
+        let first = batch * AT_ONCE * workers;
+        let parts: Vec<Part<'_>> = entries
+            .par_chunks(AT_ONCE)
+            .enumerate()
+            .map(|(part, entries)| part_of(recording, lens, entries, first + part * AT_ONCE))
+            .collect();
+        for mut part in parts {
+            loop {
+                counts.merge(&part.counts);
+                for (chunk, thread, part) in std::mem::take(&mut part.spans) {
+                    spans.join(lens, chunk, thread, part, |joined| {
+                        if joined.counts_at.is_some() {
+                            let Joined { duration, timed, own, .. } = joined;
+                            crossing.insert(joined.key, Crossed { duration, timed, own });
+                        }
+                        counts.add_joined(lens, joined, &mut durations);
+                    });
+                }
+                if part.left.is_empty() {
+                    break;
+                }
+                part = part_of(recording, lens, part.left, part.next);
+            }
+        }
+    }
+    HistogramCounter::default().count(&mut counts.histograms, durations.into_iter());
+    let last = chunks.len().saturating_sub(1);
+    let AtEnd { open, inside_open, left_out } = spans.end(lens, recording.nodes(), last);
+    Counted { counts, crossing, open, inside_open, left_out }
+}
+
+fn part_of<'a, R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    entries: &'a [ChunkEntry],
+    first: usize,
+) -> Part<'a> {
+    let counts = Counts::new(lens, recording.functions().len());
+    let mut part = Part { counts, spans: Vec::new(), spanned: 0, left: &[], next: first };
+    let mut counter = HistogramCounter::default();
+    let mut walk = Walk::new(lens, recording.nodes());
+    for (number, entry) in (first..).zip(entries) {
+        match recording.chunk(entry) {
+            Ok(chunk) => {
+                let chunk = clip(chunk, &lens.window);
+                part.add(recording, lens, &mut walk, &mut counter, number, &chunk);
+            }
+            Err(_) => {
+                let unreadable = &mut part.counts.unreadable;
+                *unreadable = unreadable.saturating_add(entry.calls);
+            }
+        }
+        if part.spanned > MOST_SPANS {
+            part.next = number + 1;
+            part.left = entries.get(part.next - first..).unwrap_or_default();
+            break;
+        }
+    }
+    counter.flush(&mut part.counts.histograms);
+    part
+}
+
+impl Part<'_> {
+    fn add<R: ReadAt>(
+        &mut self,
+        recording: &Recording<R>,
+        lens: &Lens<'_>,
+        walk: &mut Walk<'_>,
+        counter: &mut HistogramCounter,
+        number: usize,
+        chunk: &Chunk,
+    ) {
+        if lens.is_in_window(chunk.to.0) {
+            self.counts.add_losses(lens, chunk);
+        }
+        for thread in chunk.threads() {
+            if !lens.selects_thread(recording.thread(thread.thread)) {
+                let of_window = |call: &&Call| lens.is_in_window(call.end().0);
+                let filtered = chunk.calls(thread).iter().filter(of_window).count();
+                self.counts.filtered += filtered as u64;
+                continue;
+            }
+            let Counts { tallies, histograms, threads, filtered, .. } = &mut self.counts;
+            let about = threads.entry(thread.thread).or_default();
+            let nodes = lens.paths.nodes();
+            let calls = chunk.calls(thread);
+            let spans = walk.thread(chunk.from.0, calls, &thread.open, |seen| {
+                let call = seen.call;
+                let end = call.start.saturating_add(call.duration);
+                if !lens.is_in_window(end) {
+                    return;
+                }
+                let Some(node) = seen.counts_at else {
+                    *filtered += 1;
+                    return;
+                };
+                if call.timed {
+                    tallies[node as usize].add_timed(call.duration, seen.own);
+                    counter.add(histograms, node as usize, call.duration);
+                } else {
+                    tallies[node as usize].add_untimed(call.duration, seen.own);
+                }
+                about.add(nodes[node as usize].func, call.start, end);
+            });
+            if !spans.is_empty() {
+                self.spanned += spans.len();
+                self.spans.push((number, thread.thread, spans));
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn new(lens: &Lens<'_>, functions: usize) -> Self {
+        let nodes = lens.paths.nodes().len();
+        Self {
+            tallies: vec![Tally::default(); nodes],
+            histograms: vec![Histogram::default(); nodes],
+            threads: BTreeMap::new(),
+            filtered: 0,
+            loss: ChunkLoss::default(),
+            headless: vec![0; functions],
+            unreadable: 0,
+        }
+    }
+
+    fn add_losses(&mut self, lens: &Lens<'_>, chunk: &Chunk) {
+        self.add_loss(&chunk.loss);
+        let headless = chunk.headless.iter();
+        for (function, count) in headless.filter(|(function, _)| lens.selects_function(*function)) {
+            let headless = &mut self.headless[function.index()];
+            *headless = headless.saturating_add(*count);
+        }
+    }
+
+    fn add_loss(&mut self, loss: &ChunkLoss) {
+        let ChunkLoss { events, late, decode_errors, filtered } = loss;
+        self.loss.events = self.loss.events.wrapping_add(*events);
+        self.loss.late = self.loss.late.saturating_add(*late);
+        self.loss.decode_errors = self.loss.decode_errors.saturating_add(*decode_errors);
+        self.loss.filtered = self.loss.filtered.saturating_add(*filtered);
+    }
+
+    fn add_joined(&mut self, lens: &Lens<'_>, joined: Joined, durations: &mut Vec<(usize, u64)>) {
+        let (thread, start, _) = joined.key;
+        let end = start.saturating_add(joined.duration);
+        if !lens.is_in_window(end) {
+            return;
+        }
+        let Some(node) = joined.counts_at else {
+            self.filtered += 1;
+            return;
+        };
+        let tally = &mut self.tallies[node as usize];
+        if joined.timed {
+            tally.add_timed(joined.duration, joined.own);
+            durations.push((node as usize, joined.duration));
+        } else {
+            tally.add_untimed(joined.duration, joined.own);
+        }
+        let function = lens.paths.nodes()[node as usize].func;
+        self.threads.entry(thread).or_default().add(function, start, end);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.tallies.iter_mut().zip(&other.tallies).for_each(|(mine, other)| mine.merge(other));
+        let histograms = self.histograms.iter_mut().zip(&other.histograms);
+        histograms.for_each(|(mine, other)| mine.merge(other));
+        for (id, thread) in &other.threads {
+            self.threads.entry(*id).or_default().merge(thread);
+        }
+        self.filtered += other.filtered;
+        self.add_loss(&other.loss);
+        let headless = self.headless.iter_mut().zip(&other.headless);
+        headless.for_each(|(mine, other)| *mine = mine.saturating_add(*other));
+        self.unreadable = self.unreadable.saturating_add(other.unreadable);
+    }
+
+    /// By function: exits without entry, and threads that ended calls.
+    pub(crate) fn by_function(&self) -> Vec<FunctionCounts> {
+        let count = |&headless: &u64| FunctionCounts { headless, threads: 0 };
+        let mut counts: Vec<_> = self.headless.iter().map(count).collect();
+        for thread in self.threads.values() {
+            thread.each_called(|function| {
+                if let Some(count) = counts.get_mut(function.index()) {
+                    count.threads += 1;
+                }
+            });
+        }
+        counts
+    }
+}

@@ -1,0 +1,37 @@
+//! How durations change over time: a pass of its own, since few ask for it.
+
+use super::count::Counted;
+use super::lens::Lens;
+use super::select::{Selected, each_part};
+use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::stats::heat::Heat;
+use crate::stats::slices::Slices;
+
+pub(crate) fn heat<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    slices: Slices,
+) -> Heat {
+    let nodes = lens.paths.nodes();
+    let parts = each_part(chunks, |entries| {
+        let mut heat = Heat::new(slices);
+        let mut selected = Selected::new(recording, lens, counted);
+        for entry in entries {
+            let Some(chunk) = selected.read(entry) else { continue };
+            for thread in chunk.threads() {
+                selected.calls(&chunk, thread, |call, node| {
+                    if call.timed {
+                        heat.add(nodes[node as usize].func, call.end(), call.duration);
+                    }
+                });
+            }
+        }
+        heat
+    });
+    parts.into_iter().fold(Heat::new(slices), |mut all, part| {
+        all.merge(part);
+        all
+    })
+}

@@ -1,0 +1,196 @@
+//! What was inside some calls: gathered from the chunks that they span, one by one as long as there
+//! is room, and summed up by path beyond that.
+
+use super::count::Counted;
+use super::lens::Lens;
+use super::select::{Selected, each_part};
+use super::slowest::Found;
+use super::walk::Frame;
+use crate::engine::spool::Call;
+use crate::recording::{Chunk, ChunkEntry, ReadAt, Recording};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Calls kept one by one, for all that are asked about together.
+const KEPT: usize = 1 << 18;
+
+/// A call inside another, and where it is among those of its thread, latest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub(crate) call: Call,
+    /// The query's.
+    pub(crate) node: u32,
+    place: (Reverse<usize>, usize),
+}
+
+impl Kept {
+    /// The call at this place among those of its thread in the chunk of this number.
+    pub(super) fn new(call: Call, node: u32, chunk: usize, place: usize) -> Self {
+        Self { call, node, place: (Reverse(chunk), place) }
+    }
+}
+
+/// Calls of one path inside a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) calls: u64,
+    pub(crate) start: u64,
+    pub(crate) total: u64,
+    pub(crate) max: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Inside {
+    /// Latest first, a call before those inside it; none where there are sums.
+    pub(crate) each: Vec<Kept>,
+    /// By node of the query's, once there is no room for each.
+    pub(crate) sums: Option<BTreeMap<u32, Sum>>,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.start = if self.calls == 0 { other.start } else { self.start.min(other.start) };
+        self.calls += other.calls;
+        self.total = self.total.saturating_add(other.total);
+        self.max = self.max.max(other.max);
+    }
+
+    pub(crate) fn of(call: &Call) -> Self {
+        Self { calls: 1, start: call.start, total: call.duration, max: call.duration }
+    }
+}
+
+impl Inside {
+    fn add(&mut self, kept: Kept, room: usize) {
+        if self.sums.is_none() && self.each.len() < room {
+            self.each.push(kept);
+        } else {
+            self.sums().entry(kept.node).or_default().add(&Sum::of(&kept.call));
+        }
+    }
+
+    fn sums(&mut self) -> &mut BTreeMap<u32, Sum> {
+        let sums = self.sums.get_or_insert_default();
+        for kept in std::mem::take(&mut self.each) {
+            sums.entry(kept.node).or_default().add(&Sum::of(&kept.call));
+        }
+        sums
+    }
+
+    fn merge(&mut self, other: Self, room: usize) {
+        other.each.into_iter().for_each(|kept| self.add(kept, room));
+        for (node, sum) in other.sums.into_iter().flatten() {
+            self.sums().entry(node).or_default().add(&sum);
+        }
+    }
+}
+
+/// What was inside each of these calls.
+pub(crate) fn inside<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    found: &[Found],
+) -> Vec<Inside> {
+    let room = KEPT / found.len().max(1);
+    let spans = |found: &Found, number: usize, entry: &ChunkEntry| {
+        number <= found.chunk && entry.to.0 >= found.call.start
+    };
+    let numbered: Vec<_> = chunks
+        .iter()
+        .enumerate()
+        .filter(|(number, entry)| found.iter().any(|found| spans(found, *number, entry)))
+        .collect();
+    let parts = each_part(&numbered, |entries| {
+        let mut selected = Selected::new(recording, lens, counted);
+        let mut inside: Vec<_> = found.iter().map(|_| Inside::default()).collect();
+        for &(number, entry) in entries {
+            let Some(chunk) = selected.read(entry) else { continue };
+            let asked = found.iter().zip(&mut inside);
+            let mut asked: Vec<_> = asked.filter(|(f, _)| spans(f, number, entry)).collect();
+            of_chunk(recording, &mut selected, (number, &chunk), &mut asked, room);
+        }
+        inside
+    });
+    let mut all: Vec<_> = found.iter().map(|_| Inside::default()).collect();
+    for part in parts {
+        all.iter_mut().zip(part).for_each(|(all, part)| all.merge(part, room));
+    }
+    for inside in &mut all {
+        inside.each.sort_unstable_by_key(|kept| kept.place);
+    }
+    all
+}
+
+fn of_chunk<R: ReadAt>(
+    recording: &Recording<R>,
+    selected: &mut Selected<'_, R>,
+    (number, chunk): (usize, &Chunk),
+    asked: &mut [(&Found, &mut Inside)],
+    room: usize,
+) {
+    let nodes = recording.nodes();
+    for thread in chunk.threads() {
+        // Each with the place from which on calls are inside it.
+        let mut of_thread: Vec<(Frame, usize, &mut Inside)> = Vec::new();
+        for (found, inside) in asked.iter_mut().filter(|(f, _)| f.thread == thread.thread) {
+            let Call { start, node, .. } = found.call;
+            let is_open = || thread.open.iter().any(|o| (o.start.0, o.path) == (start, node));
+            let first = match number == found.chunk {
+                true => found.place + 1,
+                false if is_open() => 0,
+                false => continue,
+            };
+            let frame = Frame::new(start, found.call.end(), &nodes[node as usize]);
+            of_thread.push((frame, first, inside));
+        }
+        if of_thread.is_empty() {
+            continue;
+        }
+        selected.all_calls(chunk, thread, |place, call, node| {
+            of_thread.retain_mut(|(frame, first, inside)| {
+                if place < *first {
+                    return true;
+                }
+                if !frame.encloses(&call, &nodes[call.node as usize]) {
+                    return false;
+                }
+                if let Some(node) = node {
+                    inside.add(Kept::new(call, node, number, place), room);
+                }
+                true
+            });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(node: u32, start: u64, duration: u64) -> Kept {
+        Kept::new(Call { start, duration, node, timed: true }, node, 0, start as usize)
+    }
+
+    #[test]
+    fn what_has_no_room_is_summed_up_whatever_the_order() {
+        let calls = [kept(1, 30, 5), kept(2, 31, 1), kept(1, 10, 8), kept(2, 12, 3)];
+        for room in 0..=4 {
+            for split in 0..=4 {
+                let mut parts = [Inside::default(), Inside::default()];
+                for (place, call) in calls.iter().enumerate() {
+                    parts[usize::from(place >= split)].add(*call, room);
+                }
+                let [mut all, other] = parts;
+                all.merge(other, room);
+                assert_eq!(all.sums.is_some(), room < 4);
+                let sums = all.sums().iter();
+                let sums: Vec<_> =
+                    sums.map(|(node, s)| (*node, s.calls, s.start, s.total, s.max)).collect();
+                assert_eq!(sums, [(1, 2, 10, 13, 8), (2, 2, 12, 4, 3)]);
+                assert!(all.each.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! How a query sees the tree of call paths: which node of its own each recorded node is.
+
+use super::Query;
+use crate::engine::paths::{Node, Paths, ROOT};
+use crate::recording::{ChunkEntry, ThreadRecord};
+use crate::units::{FuncId, Nanos};
+use std::ops::Range;
+
+/// What depends on the path of a call alone, and what else makes it count.
+#[derive(Debug)]
+pub(crate) struct Lens<'a> {
+    query: &'a Query,
+    /// By recorded node: the node that its calls count at.
+    map: Vec<Option<u32>>,
+    pub(crate) paths: Paths,
+    min_duration: u64,
+    pub(crate) window: Range<u64>,
+}
+
+fn is_in(functions: Option<&Vec<bool>>, function: FuncId) -> bool {
+    functions.is_none_or(|functions| functions.get(function.index()).copied().unwrap_or(false))
+}
+
+impl<'a> Lens<'a> {
+    pub(crate) fn new(query: &'a Query, nodes: &[Node]) -> Self {
+        let mut paths = Paths::new(usize::MAX, usize::MAX);
+        let mut map = vec![None; nodes.len()];
+        // By recorded node: where children go, and whether a root and a caller are on the path.
+        let mut places = vec![(ROOT, query.roots.is_none(), query.callers.is_none()); nodes.len()];
+        for (id, node) in nodes.iter().enumerate().skip(1) {
+            let (above, rooted, called) = places[node.parent as usize];
+            let function = node.func;
+            let rooted = rooted || is_in(query.roots.as_ref(), function);
+            let called = called || is_in(query.callers.as_ref(), function);
+            let counts = rooted
+                && called
+                && is_in(query.functions.as_ref(), function)
+                && query.filter.selects_depth(paths.nodes()[above as usize].depth);
+            let place = match counts {
+                false => above,
+                true if node.other => paths.other(function),
+                true => Self::place(query, &mut paths, above, function),
+            };
+            map[id] = counts.then_some(place);
+            places[id] = (place, rooted, called);
+        }
+        let window = query.window.as_ref().map_or(0..u64::MAX, |w| w.start.0..w.end.0);
+        Self { query, map, paths, min_duration: query.filter.min_duration.0, window }
+    }
+
+    fn place(query: &Query, paths: &mut Paths, above: u32, function: FuncId) -> u32 {
+        if query.fold_recursion {
+            let mut at = above;
+            while at != ROOT {
+                let node = paths.nodes()[at as usize];
+                if node.func == function {
+                    return at;
+                }
+                at = node.parent;
+            }
+        }
+        paths.child(above, function)
+    }
+
+    /// The chunks that begin before the window ends.
+    pub(crate) fn chunks<'c>(&self, chunks: &'c [ChunkEntry]) -> &'c [ChunkEntry] {
+        &chunks[..chunks.partition_point(|chunk| chunk.from.0 < self.window.end)]
+    }
+
+    pub(crate) fn selects_function(&self, function: FuncId) -> bool {
+        is_in(self.query.functions.as_ref(), function)
+    }
+
+    pub(crate) fn selects_thread(&self, thread: Option<&ThreadRecord>) -> bool {
+        match thread {
+            Some(thread) => self.query.filter.selects_thread(thread.tid, &thread.name),
+            None => self.query.filter.threads.is_empty(),
+        }
+    }
+
+    /// The node that calls of a recorded node count at.
+    #[inline]
+    pub(crate) fn node(&self, recorded: u32) -> Option<u32> {
+        self.map[recorded as usize]
+    }
+
+    /// Whether a call that ended is long enough.
+    #[inline]
+    pub(crate) fn is_long_enough(&self, duration: u64, timed: bool) -> bool {
+        !timed || duration >= self.min_duration
+    }
+
+    /// Whether a call that ended then is of the window; later ones are not seen at all.
+    #[inline]
+    pub(crate) fn is_in_window(&self, end: u64) -> bool {
+        end > self.window.start || self.window.start == 0
+    }
+
+    /// Only calls of some functions count, and those around them.
+    pub(crate) fn asks_for_callees(&self) -> bool {
+        self.query.callees.is_some()
+    }
+
+    /// Whether calls of the function, at this node of the query's, are what is asked for.
+    pub(crate) fn is_callee(&self, node: Option<u32>) -> bool {
+        node.is_some_and(|node| {
+            is_in(self.query.callees.as_ref(), self.paths.nodes()[node as usize].func)
+        })
+    }
+
+    /// A call's fate may depend on what comes after the chunk that it is open in.
+    pub(crate) fn looks_ahead(&self) -> bool {
+        self.asks_for_callees() || self.min_duration > 0
+    }
+
+    /// The part of a stretch of time that is of the window.
+    pub(crate) fn clip(&self, from: Nanos, to: Nanos) -> Range<u64> {
+        from.0.max(self.window.start)..to.0.min(self.window.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::Filter;
+
+    /// Nodes: a; a b; a b c; a b b; c. Gives the path that each is seen at, or `-`.
+    #[track_caller]
+    fn check(query: Query, expected: [&str; 5]) {
+        let mut paths = Paths::new(9, 9);
+        let a = paths.child(ROOT, FuncId(0));
+        let ab = paths.child(a, FuncId(1));
+        let (abc, abb) = (paths.child(ab, FuncId(2)), paths.child(ab, FuncId(1)));
+        let c = paths.child(ROOT, FuncId(2));
+        let lens = Lens::new(&query, paths.nodes());
+        let path = |recorded| {
+            let Some(mut node) = lens.node(recorded) else { return "-".to_owned() };
+            let mut names = String::new();
+            while node != ROOT {
+                let at = lens.paths.nodes()[node as usize];
+                names.insert(0, char::from(b'a' + at.func.0 as u8));
+                node = at.parent;
+            }
+            names
+        };
+        assert_eq!([a, ab, abc, abb, c].map(path), expected, "{query:?}");
+    }
+
+    #[test]
+    fn paths_are_seen_as_asked_for() {
+        let only = |functions: &[usize]| Some((0..3).map(|f| functions.contains(&f)).collect());
+        check(Query::default(), ["a", "ab", "abc", "abb", "c"]);
+        check(Query { functions: only(&[0, 2]), ..Query::default() }, ["a", "-", "ac", "-", "c"]);
+        check(Query { callers: only(&[1]), ..Query::default() }, ["-", "b", "bc", "bb", "-"]);
+        check(Query { roots: only(&[2]), ..Query::default() }, ["-", "-", "c", "-", "c"]);
+        check(Query { fold_recursion: true, ..Query::default() }, ["a", "ab", "abc", "ab", "c"]);
+        let filter = Filter { max_depth: Some(2), ..Filter::default() };
+        check(Query { filter, ..Query::default() }, ["a", "ab", "-", "-", "c"]);
+    }
+}

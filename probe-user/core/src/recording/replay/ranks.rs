@@ -1,0 +1,312 @@
+//! The second pass: exact ranks. The first pass counted durations in buckets; here those in buckets
+//! with a wanted rank are told apart, and the sums of both tails are taken.
+
+use super::count::Counted;
+use super::lens::Lens;
+use super::select::{Selected, each_part};
+use crate::engine::by_function::ByFunction;
+use crate::hash::IntMap;
+use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::report::assemble::{Percentiles, Ranks, sum};
+use crate::report::{CenterReport, SlowTailReport, TailReport};
+use crate::stats::histogram::{Histogram, bounds_of, bucket_of};
+use crate::stats::rank::{Center, Keep, Wanted};
+use crate::stats::tally::{Tally, mean};
+use crate::units::{FuncId, Nanos};
+use std::collections::HashMap;
+
+/// How often each duration of a bucket occurs.
+type Values = IntMap<u64>;
+
+/// The durations of a function or of a node, in order, as far as they are wanted.
+struct Order {
+    histogram: Histogram,
+    /// By bucket: which of the gathered values are this one's.
+    slots: HashMap<usize, usize>,
+}
+
+/// A wanted place in an order.
+#[derive(Clone, Copy)]
+struct At {
+    duration: u64,
+    /// Behind the ranks of all that are as long.
+    after: u64,
+}
+
+impl Order {
+    /// The bucket of a rank, and the rank of its first duration.
+    fn bucket(&self, rank: u64) -> Option<(usize, u64, u64)> {
+        let mut first = 0;
+        self.histogram.buckets().find_map(|(bucket, count)| {
+            let found = (first, first + count);
+            first += count;
+            (rank < first).then_some((bucket, found.0, found.1))
+        })
+    }
+
+    fn at(&self, rank: u64, gathered: &[Vec<(u64, u64)>]) -> Option<At> {
+        let (bucket, mut first, after) = self.bucket(rank)?;
+        let Some(&slot) = self.slots.get(&bucket) else {
+            return Some(At { duration: bounds_of(bucket).0, after });
+        };
+        gathered[slot].iter().find_map(|&(duration, count)| {
+            let at = At { duration, after: first + count };
+            first += count;
+            (rank < first).then_some(at)
+        })
+    }
+
+    /// The sum of the durations of these ranks that share the bucket of one of them.
+    fn sum_in_bucket(
+        &self,
+        ranks: std::ops::Range<u64>,
+        of: u64,
+        gathered: &[Vec<(u64, u64)>],
+    ) -> u64 {
+        let Some((bucket, first, after)) = self.bucket(of) else { return 0 };
+        let exact = [(bounds_of(bucket).0, after - first)];
+        let values = self.slots.get(&bucket).map_or(&exact[..], |&slot| &gathered[slot][..]);
+        let (mut at, mut total) = (first, 0_u64);
+        for &(duration, count) in values {
+            let overlap = ranks.end.min(at + count).saturating_sub(ranks.start.max(at));
+            total = total.saturating_add(duration.saturating_mul(overlap));
+            at += count;
+        }
+        total
+    }
+}
+
+/// What is gathered of calls at one node.
+#[derive(Clone, Default)]
+struct Interest {
+    /// A bit for each bucket, many to one: most calls are of none.
+    mask: u64,
+    buckets: Vec<(usize, usize)>,
+    function: usize,
+    /// Buckets below the one and above the other are in the tails as a whole.
+    tails: (usize, usize),
+}
+
+/// What a worker has gathered.
+struct Gathered {
+    values: Vec<Values>,
+    /// By function: sums of the buckets that are in a tail as a whole.
+    low: Vec<u64>,
+    high: Vec<u64>,
+}
+
+pub(crate) fn ranks<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    by_function: &ByFunction,
+    center_cut: f64,
+) -> Ranks {
+    let tallies = &counted.counts.tallies;
+    let functions = recording.functions().len();
+    let mut interests = vec![Interest::default(); tallies.len()];
+    let mut slots = 0;
+    let mut orders = Vec::with_capacity(functions);
+    let mut node_orders: Vec<Option<Order>> = tallies.iter().map(|_| None).collect();
+    for function in 0..functions {
+        let nodes = by_function.nodes_of(FuncId(function as u32));
+        let mut histogram = Histogram::default();
+        nodes.iter().for_each(|&node| histogram.merge(&counted.counts.histograms[node as usize]));
+        let timed = sum(tallies, nodes).timed;
+        let wanted = Wanted::new(timed, center_cut);
+        let mut order = Order { histogram, slots: HashMap::new() };
+        order.want(wanted.edges(), nodes, &mut interests, &mut slots);
+        let tails = wanted.tails().map(|tail| tail.and_then(|rank| order.bucket(rank)));
+        for &node in nodes {
+            let interest = &mut interests[node as usize];
+            interest.function = function;
+            interest.tails = (tails[0].map_or(0, |b| b.0), tails[1].map_or(usize::MAX, |b| b.0));
+            if nodes.len() > 1 {
+                let histogram = counted.counts.histograms[node as usize].clone();
+                let mut order = Order { histogram, slots: HashMap::new() };
+                let wanted = Wanted::percentiles(tallies[node as usize].timed);
+                order.want(wanted.map(|rank| rank as u64), &[node], &mut interests, &mut slots);
+                node_orders[node as usize] = Some(order);
+            }
+        }
+        orders.push((order, wanted));
+    }
+    let gathered = gather(recording, lens, chunks, counted, &interests, (slots, functions));
+    let values: Vec<Vec<(u64, u64)>> = gathered.values.into_iter().map(sorted).collect();
+    let mut nodes = vec![Percentiles::default(); tallies.len()];
+    for (node, order) in node_orders.iter().enumerate() {
+        if let Some(order) = order {
+            nodes[node] = percentiles(order, tallies[node].timed, &values);
+        }
+    }
+    let functions = orders.iter().enumerate().map(|(function, (order, wanted))| {
+        let of_function = by_function.nodes_of(FuncId(function as u32));
+        let tally = sum(tallies, of_function);
+        let percentiles = percentiles(order, tally.timed, &values);
+        if let [only] = *of_function {
+            nodes[only as usize] = percentiles;
+        }
+        let tails = [gathered.low[function], gathered.high[function]];
+        (percentiles, center(order, wanted, &tally, tails, &values))
+    });
+    Ranks { functions: functions.collect(), nodes }
+}
+
+impl Order {
+    /// Has the buckets of these ranks gathered from calls at `nodes`.
+    fn want(
+        &mut self,
+        ranks: impl IntoIterator<Item = u64>,
+        nodes: &[u32],
+        interests: &mut [Interest],
+        slots: &mut usize,
+    ) {
+        for rank in ranks {
+            let Some((bucket, ..)) = self.bucket(rank) else { continue };
+            if bounds_of(bucket).1 == 1 || self.slots.contains_key(&bucket) {
+                continue;
+            }
+            self.slots.insert(bucket, *slots);
+            for &node in nodes {
+                let interest = &mut interests[node as usize];
+                interest.mask |= 1 << (bucket % 64);
+                interest.buckets.push((bucket, *slots));
+            }
+            *slots += 1;
+        }
+    }
+}
+
+fn gather<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    interests: &[Interest],
+    (slots, functions): (usize, usize),
+) -> Gathered {
+    let new = || Gathered {
+        values: vec![Values::default(); slots],
+        low: vec![0; functions],
+        high: vec![0; functions],
+    };
+    let parts = each_part(chunks, |entries| {
+        let mut gathered = new();
+        let mut selected = Selected::new(recording, lens, counted);
+        for entry in entries {
+            let Some(chunk) = selected.read(entry) else { continue };
+            for thread in chunk.threads() {
+                selected.calls(&chunk, thread, |call, node| {
+                    if call.timed {
+                        gathered.add(&interests[node as usize], call.duration);
+                    }
+                });
+            }
+        }
+        gathered
+    });
+    parts.into_iter().fold(new(), |mut all, part| {
+        all.merge(part);
+        all
+    })
+}
+
+impl Gathered {
+    #[inline]
+    fn add(&mut self, interest: &Interest, duration: u64) {
+        let bucket = bucket_of(duration);
+        if bucket < interest.tails.0 {
+            let low = &mut self.low[interest.function];
+            *low = low.saturating_add(duration);
+        } else if bucket > interest.tails.1 {
+            let high = &mut self.high[interest.function];
+            *high = high.saturating_add(duration);
+        }
+        if interest.mask >> (bucket % 64) & 1 == 1 {
+            for (_, slot) in interest.buckets.iter().filter(|(wanted, _)| *wanted == bucket) {
+                *self.values[*slot].entry(duration).or_default() += 1;
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (mine, other) in self.values.iter_mut().zip(other.values) {
+            for (duration, count) in other {
+                *mine.entry(duration).or_default() += count;
+            }
+        }
+        for (mine, other) in [(&mut self.low, other.low), (&mut self.high, other.high)] {
+            mine.iter_mut().zip(other).for_each(|(mine, other)| *mine = mine.saturating_add(other));
+        }
+    }
+}
+
+fn sorted(values: Values) -> Vec<(u64, u64)> {
+    let mut values: Vec<_> = values.into_iter().collect();
+    values.sort_unstable();
+    values
+}
+
+fn percentiles(order: &Order, timed: u64, gathered: &[Vec<(u64, u64)>]) -> Percentiles {
+    let mut percentiles = Percentiles::default();
+    if timed > 0 {
+        let ranks = Wanted::percentiles(timed);
+        for (at, rank) in percentiles.iter_mut().zip(ranks) {
+            *at = order.at(rank as u64, gathered).map(|at| Nanos(at.duration));
+        }
+    }
+    percentiles
+}
+
+fn center(
+    order: &Order,
+    wanted: &Wanted,
+    tally: &Tally,
+    [low, high]: [u64; 2],
+    gathered: &[Vec<(u64, u64)>],
+) -> Center {
+    let (cut, middle, median) = wanted.middle();
+    if middle.is_empty() {
+        return Center::default();
+    }
+    let all = tally.timed;
+    let at = |rank| order.at(rank, gathered);
+    let (Some(shortest), Some(longest)) = (at(middle.start), at(middle.end - 1)) else {
+        return Center::default();
+    };
+    let tail = |sum: u64, ranks: std::ops::Range<u64>, edge| match ranks.is_empty() {
+        true => (0, None),
+        false => {
+            let count = ranks.end - ranks.start;
+            let sum = sum.saturating_add(order.sum_in_bucket(ranks, edge, gathered));
+            (sum, mean(sum, count).map(Nanos))
+        }
+    };
+    let (low, fastest) = tail(low, 0..cut, cut.saturating_sub(1));
+    let (high, slowest) = tail(high, middle.end..all, middle.end);
+    let rest = tally.timed_ns.saturating_sub(low).saturating_sub(high);
+    Center {
+        fastest: TailReport {
+            min_ns: tally.min().filter(|_| cut > 0).map(Nanos),
+            mean_ns: fastest,
+        },
+        center: CenterReport {
+            min_ns: Some(Nanos(shortest.duration)),
+            mean_ns: mean(rest, middle.end - middle.start).map(Nanos),
+            median_ns: at(median).map(|at| Nanos(at.duration)),
+            max_ns: Some(Nanos(longest.duration)),
+            ..CenterReport::default()
+        },
+        slowest: SlowTailReport {
+            mean_ns: slowest,
+            max_ns: tally.max().filter(|_| cut > 0).map(Nanos),
+        },
+        keep: Keep {
+            shortest: shortest.duration,
+            longest: longest.duration,
+            longest_to_cut: longest.after.saturating_sub(middle.end),
+            shortest_to_keep: shortest.after.min(middle.end) - middle.start,
+        },
+    }
+}

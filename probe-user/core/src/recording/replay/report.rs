@@ -1,0 +1,201 @@
+//! The passes, one after the other, and what they found out as a report.
+
+use super::Query;
+use super::calls;
+use super::centers::unions_of;
+use super::count::{Counted, count};
+use super::heat::heat;
+use super::inside::inside;
+use super::lens::Lens;
+use super::ranks::ranks;
+use super::slowest::slowest;
+use super::timeline::timeline;
+use crate::engine::ReportMeta;
+use crate::engine::by_function::ByFunction;
+use crate::recording::{ReadAt, Recording};
+use crate::report::assemble::{Facts, Open};
+use crate::report::{Extras, LossReport, Report, ThreadReport};
+use crate::stats::slices::Slices;
+use crate::stats::unions::{OpenCall, ThreadCalls, Window, unions};
+use crate::units::{FuncId, Nanos, ThreadId};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Rows of threads in a report.
+const MAX_ROWS: usize = 65_536;
+
+/// The report of a recording, as the query sees it. `center_cut` is a percentage.
+pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
+    report_with(recording, query, meta_of(recording, center_cut))
+}
+
+/// What a recording says of itself.
+pub fn meta_of<R: ReadAt>(recording: &Recording<R>, center_cut: f64) -> ReportMeta {
+    let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
+    ReportMeta { target, center_cut, notes: notes(recording), extras: Extras::default() }
+}
+
+/// The same, told from outside what it is of and what else it is to have.
+pub fn report_with<R: ReadAt>(
+    recording: &Recording<R>,
+    query: &Query,
+    mut meta: ReportMeta,
+) -> Report {
+    let extras = meta.extras;
+    let lens = Lens::new(query, recording.nodes());
+    let chunks = lens.chunks(recording.chunks());
+    let mut counted = count(recording, &lens, chunks);
+    let by_function = ByFunction::new(lens.paths.nodes());
+    let ranks = ranks(recording, &lens, chunks, &counted, &by_function, meta.center_cut);
+    let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
+    let mut unions = unions_of(recording, &lens, chunks, &counted, &keep);
+    let (start, end) = period(recording, &lens);
+    let from = chunks.last().map_or(end.0, |chunk| chunk.to.0.max(lens.window.start));
+    unions.add(&open_at_end(&lens, &counted, from..end.0, keep.len()));
+    let slices = Slices::new(start, end, extras.slices);
+    let heat = extras.histograms.then(|| heat(recording, &lens, chunks, &counted, slices));
+    let slowest_calls = extras.slowest_calls.map(|top| {
+        let found = slowest(recording, &lens, chunks, &counted, top);
+        let inside = inside(recording, &lens, chunks, &counted, &found);
+        calls::reports(recording, &lens, &found, &inside)
+    });
+    let open = open(&mut counted, &lens, recording.functions().len());
+    let timeline = extras
+        .timeline_lanes
+        .map(|lanes| timeline(recording, &lens, chunks, &counted, slices, lanes));
+    let counts = counted.counts.by_function();
+    let loss = counted.counts.loss;
+    meta.notes.extend(damage(counted.counts.unreadable));
+    let histograms = extras.histograms || extras.path_histograms || extras.latencies;
+    let report = Facts {
+        functions: recording.functions(),
+        nodes: lens.paths.nodes(),
+        by_function: &by_function,
+        tallies: &counted.counts.tallies,
+        counts: &counts,
+        open,
+        ranks,
+        unions,
+        histograms: histograms.then_some(&counted.counts.histograms),
+        heat,
+        threads: threads(recording, &counted),
+        start,
+        end,
+        approximate: false,
+        filtered: counted.counts.filtered.saturating_add(loss.filtered),
+        loss: LossReport {
+            events: loss.lost_events(),
+            late: loss.late,
+            decode_errors: loss.decode_errors,
+            unreadable_calls: counted.counts.unreadable,
+            unreadable_bytes: recording.unreadable(),
+            ..LossReport::default()
+        },
+    }
+    .report(meta);
+    Report { slowest_calls, timeline, ..report }
+}
+
+/// The stretch of time that is looked at.
+pub(crate) fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (Nanos, Nanos) {
+    let (start, end) = recording.period();
+    let window = lens.clip(start, end);
+    (Nanos(window.start.min(end.0)), Nanos(window.end.max(start.0)))
+}
+
+/// Between the last chunk and the end nothing happened, but calls were open.
+pub(crate) fn open_at_end(
+    lens: &Lens<'_>,
+    counted: &Counted,
+    window: Range<u64>,
+    functions: usize,
+) -> crate::stats::unions::Unions {
+    if window.is_empty() {
+        return Default::default();
+    }
+    let mut open: BTreeMap<ThreadId, Vec<OpenCall>> = BTreeMap::new();
+    for ((thread, start, _), node) in &counted.open {
+        open.entry(*thread).or_default().push(OpenCall {
+            start: *start,
+            node: *node,
+            kept: false,
+            end: u64::MAX,
+        });
+    }
+    let threads = open.into_values().map(|mut open| {
+        open.sort_by_key(|call| (call.start, lens.paths.nodes()[call.node as usize].depth));
+        ThreadCalls { finished: std::iter::empty(), open }
+    });
+    let window = Window { start: window.start, end: window.end };
+    unions(window, threads.collect(), lens.paths.nodes(), &vec![Default::default(); functions])
+}
+
+/// What is open at the end, entered with the threads, too.
+fn open(counted: &mut Counted, lens: &Lens<'_>, functions: usize) -> Open {
+    let nodes = lens.paths.nodes();
+    let mut open = Open { calls: vec![0; nodes.len()], threads: vec![0; functions] };
+    let mut only_open: Vec<(ThreadId, FuncId)> = Vec::new();
+    for ((thread, start, _), node) in &counted.open {
+        open.calls[*node as usize] += 1;
+        let function = nodes[*node as usize].func;
+        let about = counted.counts.threads.entry(*thread).or_default();
+        about.saw(*start, *start);
+        if !about.has_called(function) {
+            only_open.push((*thread, function));
+        }
+        about.calls += 1;
+    }
+    only_open.sort_unstable();
+    only_open.dedup();
+    for (_, function) in only_open {
+        open.threads[function.index()] += 1;
+    }
+    open
+}
+
+/// Rows for the threads that made calls, and how many more there are.
+fn threads<R: ReadAt>(recording: &Recording<R>, counted: &Counted) -> (Vec<ThreadReport>, u64) {
+    let called = counted.counts.threads.iter().filter(|(_, thread)| thread.calls > 0);
+    let rows = called.filter_map(|(id, thread)| {
+        let record = recording.thread(*id)?;
+        Some(ThreadReport {
+            pid: record.pid,
+            tid: record.tid,
+            name: record.name.clone(),
+            calls: thread.calls,
+            first_ns: Nanos(thread.first),
+            last_ns: Nanos(thread.last),
+        })
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|row| (row.first_ns, row.pid, row.tid));
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
+    (rows, more as u64)
+}
+
+/// What to say of calls in chunks that cannot be read.
+pub(crate) fn damage(calls: u64) -> Option<String> {
+    (calls > 0).then(|| {
+        format!("the recording is damaged: {calls} calls in it cannot be read and are missing")
+    })
+}
+
+pub(crate) fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
+    let mut notes = match recording.end() {
+        Some(end) => end.notes.clone(),
+        None => vec![
+            "the recording was not ended: ctrace was killed or is still at it; what came after its \
+             last chunk is missing"
+                .to_owned(),
+        ],
+    };
+    if recording.unreadable() > 0 {
+        let bytes = recording.unreadable();
+        notes.push(format!(
+            "{bytes} bytes of the recording cannot be read, and the calls in them are missing: they \
+             are damaged, or ctrace was killed while it wrote them"
+        ));
+    }
+    notes
+}

@@ -1,0 +1,241 @@
+//! The calls that count, chunk by chunk, once the first pass has said which of those that cross the
+//! edges of chunks do.
+
+use super::clip::clip;
+use super::count::Counted;
+use super::lens::Lens;
+use super::spans::CallKey;
+use super::walk::Walk;
+use crate::engine::spool::Call;
+use crate::recording::{Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ThreadCalls};
+use crate::stats::rank::Keep;
+use crate::stats::unions::{self, Unions, Window};
+use crate::units::Nanos;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Does the work for parts of the chunks that follow each other, a part at a time for each core.
+pub(crate) fn each_part<E: Sync, T: Send>(
+    chunks: &[E],
+    work: impl Fn(&[E]) -> T + Send + Sync,
+) -> Vec<T> {
+    let parts = rayon::current_num_threads().max(1);
+    chunks.par_chunks(chunks.len().div_ceil(parts).max(1)).map(work).collect()
+}
+
+/// What counts of a chunk.
+pub(crate) struct Only {
+    pub(crate) chunk: Chunk,
+    /// For each thread: of each open call, the time of calls that ended inside it; of each other
+    /// call, the time that it took itself, if the worker was made to tell it.
+    pub(crate) times: Vec<u64>,
+}
+
+/// One worker's eyes.
+pub(crate) struct Selected<'a, R> {
+    recording: &'a Recording<R>,
+    lens: &'a Lens<'a>,
+    counted: &'a Counted,
+    /// For callees that are asked for, and for the time that calls took themselves.
+    walk: Option<Walk<'a>>,
+    /// By place among the calls that the walk has seen: the call's own time, if it counts.
+    walked: Vec<Option<u64>>,
+}
+
+impl<'a, R: ReadAt> Selected<'a, R> {
+    pub(crate) fn new(
+        recording: &'a Recording<R>,
+        lens: &'a Lens<'a>,
+        counted: &'a Counted,
+    ) -> Self {
+        let walk = lens.asks_for_callees().then(|| Walk::new(lens, recording.nodes()));
+        Self { recording, lens, counted, walk, walked: Vec::new() }
+    }
+
+    /// The same, for [`Self::calls_with_own`].
+    pub(crate) fn with_own(
+        recording: &'a Recording<R>,
+        lens: &'a Lens<'a>,
+        counted: &'a Counted,
+    ) -> Self {
+        let walk = Some(Walk::new(lens, recording.nodes()));
+        Self { recording, lens, counted, walk, walked: Vec::new() }
+    }
+
+    /// The chunk as the query sees it; nothing if it cannot be read, which is counted elsewhere.
+    pub(crate) fn read(&self, entry: &ChunkEntry) -> Option<Chunk> {
+        Some(clip(self.recording.chunk(entry).ok()?, &self.lens.window))
+    }
+
+    /// The part of a stretch of time that is of the query's window.
+    pub(crate) fn clip(&self, from: u64, to: u64) -> Range<u64> {
+        self.lens.clip(Nanos(from), Nanos(to))
+    }
+
+    /// Shows the calls of a thread that count, latest first, with the query's nodes.
+    #[inline]
+    pub(crate) fn calls(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(Call, u32),
+    ) {
+        self.calls_with_own(chunk, thread, |call, node, _| show(call, node));
+    }
+
+    /// The same, with the time that each call took itself, if this is made to tell it.
+    #[inline]
+    pub(crate) fn calls_with_own(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(Call, u32, u64),
+    ) {
+        let lens = self.lens;
+        self.each(chunk, thread, |_, call, node, own| {
+            if let Some(node) = node.filter(|_| lens.is_in_window(call.end())) {
+                show(call, node, own);
+            }
+        });
+    }
+
+    /// Shows all calls of a thread that is looked at, with their places: those from before the
+    /// window, too, and those that do not count without a node.
+    #[inline]
+    pub(crate) fn all_calls(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(usize, Call, Option<u32>),
+    ) {
+        self.each(chunk, thread, |place, call, node, _| show(place, call, node));
+    }
+
+    #[inline]
+    fn each(
+        &mut self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        mut show: impl FnMut(usize, Call, Option<u32>, u64),
+    ) {
+        if !self.lens.selects_thread(self.recording.thread(thread.thread)) {
+            return;
+        }
+        let calls = chunk.calls(thread);
+        if let Some(walk) = &mut self.walk {
+            self.walked.clear();
+            self.walked.resize(calls.len(), None);
+            let walked = &mut self.walked;
+            walk.thread(chunk.from.0, calls, &thread.open, |seen| {
+                walked[seen.place] = seen.counts_at.map(|_| seen.own);
+            });
+        }
+        for (place, call) in calls.iter().enumerate() {
+            let call = call.0;
+            let mut node = self.lens.node(call.node);
+            if !self.lens.is_long_enough(call.duration, call.timed) {
+                node = None;
+            }
+            let mut own = 0;
+            if self.walk.is_some() && node.is_some() {
+                let crosses = call.start < chunk.from.0;
+                let walked = match crosses {
+                    true => self.own_after_all((thread.thread, call.start, call.node)),
+                    false => self.walked[place],
+                };
+                node = node.filter(|_| walked.is_some());
+                own = walked.unwrap_or(0);
+            }
+            show(place, call, node, own);
+        }
+    }
+
+    /// The calls that are open at the chunk's end and count, outermost first, with the query's nodes.
+    fn open(&self, thread: &ThreadCalls) -> impl Iterator<Item = (CallKey, u32)> {
+        let is_selected = self.lens.selects_thread(self.recording.thread(thread.thread));
+        thread.open.iter().filter(move |_| is_selected).filter_map(move |open| {
+            let node = self.lens.node(open.path)?;
+            let key = (thread.thread, open.start.0, open.path);
+            self.counts_after_all(key).then_some((key, node))
+        })
+    }
+
+    /// The same for unions. `kept`: those that will end and be in a center.
+    fn open_in_unions(
+        &self,
+        chunk: &Chunk,
+        thread: &ThreadCalls,
+        kept: &HashSet<CallKey>,
+    ) -> Vec<unions::OpenCall> {
+        let open = self.open(thread).filter_map(|(key, node)| {
+            let start = key.1;
+            let ends = self.counted.crossing.get(&key);
+            let end = ends.map_or(u64::MAX, |call| start.saturating_add(call.duration));
+            let kept = kept.contains(&key);
+            (end > chunk.from.0).then_some(unions::OpenCall { start, node, kept, end })
+        });
+        open.collect()
+    }
+
+    /// The chunk with the calls that count and no others, at the query's nodes.
+    pub(crate) fn only(&mut self, entry: &ChunkEntry) -> Result<Only, RecordError> {
+        let lens = self.lens;
+        let chunk = clip(self.recording.chunk(entry)?, &lens.window);
+        let mut only = Only { chunk: Chunk::new(chunk.from.0..chunk.to.0), times: Vec::new() };
+        let Only { chunk: of, times } = &mut only;
+        if lens.is_in_window(chunk.to.0) {
+            of.loss = chunk.loss;
+            let headless = chunk.headless.iter().copied();
+            of.headless = headless.filter(|(f, _)| lens.selects_function(*f)).collect();
+        }
+        for thread in chunk.threads() {
+            let inside = |key| self.counted.inside_open.get(&key).copied().unwrap_or(0);
+            let open: Vec<OpenCall> = self
+                .open(thread)
+                .map(|(key, path)| {
+                    times.push(inside(key));
+                    OpenCall { start: Nanos(key.1), path }
+                })
+                .collect();
+            let calls = chunk.calls(thread);
+            let mut counting = Vec::with_capacity(calls.len());
+            self.calls_with_own(&chunk, thread, |call, node, own| {
+                counting.push(Call { node, ..call });
+                times.push(own);
+            });
+            let of_window = calls.iter().filter(|call| lens.is_in_window(call.0.end())).count();
+            let filtered = of_window.saturating_sub(counting.len()) as u64;
+            of.loss.filtered = of.loss.filtered.saturating_add(filtered);
+            of.push(thread.thread, counting.into_iter(), open);
+        }
+        Ok(only)
+    }
+
+    /// The unions within a stretch of time of the chunk's calls, which were shown thread by thread.
+    pub(crate) fn unions(
+        &self,
+        chunk: &Chunk,
+        shown: impl IntoIterator<Item = impl Iterator<Item = Call>>,
+        window: Range<u64>,
+        keep: &[Keep],
+        kept: &HashSet<CallKey>,
+    ) -> Unions {
+        let threads = chunk.threads().iter().zip(shown).map(|(thread, calls)| {
+            let open = self.open_in_unions(chunk, thread, kept);
+            unions::ThreadCalls { finished: calls, open }
+        });
+        let window = Window { start: window.start, end: window.end };
+        unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep)
+    }
+
+    /// What a call that crossed the edge of a chunk took itself, if it counts.
+    fn own_after_all(&self, key: CallKey) -> Option<u64> {
+        let own = || self.counted.crossing.get(&key).map_or(0, |call| call.own);
+        self.counts_after_all(key).then(own)
+    }
+
+    fn counts_after_all(&self, key: CallKey) -> bool {
+        !self.lens.looks_ahead() || !self.counted.left_out.contains(&key)
+    }
+}

@@ -1,0 +1,103 @@
+//! The slowest calls: which they are. What was inside them is for [`super::inside`] to find.
+
+use super::count::Counted;
+use super::lens::Lens;
+use super::select::{Selected, each_part};
+use crate::engine::spool::Call;
+use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::units::ThreadId;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A call and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) call: Call,
+    /// The query's.
+    pub(crate) node: u32,
+    pub(crate) thread: ThreadId,
+    /// The chunk in which it ended, and its place among its thread's calls there.
+    pub(crate) chunk: usize,
+    pub(crate) place: usize,
+}
+
+impl Found {
+    /// Ascending: from the fastest. Of equals the first comes last, as the slower one.
+    fn order(&self) -> impl Ord + use<> {
+        let Call { start, duration, .. } = self.call;
+        (duration, Reverse(start), Reverse(self.thread), self.chunk, Reverse(self.place))
+    }
+}
+
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The slowest so far.
+struct Slowest {
+    top: usize,
+    heap: BinaryHeap<Reverse<Found>>,
+    /// Nothing faster gets in.
+    least: u64,
+}
+
+impl Slowest {
+    fn new(top: usize) -> Self {
+        Self { top, heap: BinaryHeap::new(), least: if top == 0 { u64::MAX } else { 0 } }
+    }
+
+    #[inline]
+    fn offer(&mut self, found: Found) {
+        if found.call.duration < self.least || self.top == 0 {
+            return;
+        }
+        self.heap.push(Reverse(found));
+        if self.heap.len() > self.top {
+            self.heap.pop();
+        }
+        if self.heap.len() == self.top {
+            self.least = self.heap.peek().map_or(0, |Reverse(found)| found.call.duration);
+        }
+    }
+}
+
+/// So many of the slowest timed calls, the slowest first.
+pub(crate) fn slowest<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    top: usize,
+) -> Vec<Found> {
+    let numbered: Vec<_> = chunks.iter().enumerate().collect();
+    let parts = each_part(&numbered, |entries| {
+        let mut slowest = Slowest::new(top);
+        let mut selected = Selected::new(recording, lens, counted);
+        for &(number, entry) in entries {
+            let Some(chunk) = selected.read(entry) else { continue };
+            for of_thread in chunk.threads() {
+                let thread = of_thread.thread;
+                selected.all_calls(&chunk, of_thread, |place, call, node| {
+                    let node = node.filter(|_| call.timed && lens.is_in_window(call.end()));
+                    if let Some(node) = node {
+                        slowest.offer(Found { call, node, thread, chunk: number, place });
+                    }
+                });
+            }
+        }
+        slowest
+    });
+    let mut all = Slowest::new(top);
+    parts.into_iter().flat_map(|part| part.heap).for_each(|Reverse(found)| all.offer(found));
+    let mut found: Vec<_> = all.heap.into_iter().map(|Reverse(found)| found).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found
+}

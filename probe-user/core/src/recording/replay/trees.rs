@@ -1,0 +1,163 @@
+//! Slow calls, each with the longest calls inside it, one by one: for spans of other tools.
+//!
+//! One pass over the newest chunks, from the latest call to the earliest. What a call may hold is
+//! bounded, whatever the recording; what is left out is counted.
+
+use super::walk::{Frame, callers};
+use crate::recording::{Call, ReadAt, RecordError, Recording};
+use crate::units::{Nanos, ThreadId};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// Which calls are slow, and how much is told of them.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Calls that took at least this long.
+    pub threshold: Nanos,
+    /// By function id: whether its calls can be slow.
+    pub functions: Vec<bool>,
+    /// In chunks from then on. What is inside them may lie before.
+    pub since: Nanos,
+    /// So many calls, of all threads.
+    pub most: usize,
+    /// Of each, so many of the calls inside it.
+    pub inside: usize,
+}
+
+/// A slow call, and the longest of the calls inside it. Slow ones among those are in no other tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Where it was made.
+    pub thread: ThreadId,
+    /// The slow call comes first, the others latest first, so callers before what they called.
+    pub branches: Vec<Branch>,
+    /// Calls inside it that are not among these, or whose durations are not known.
+    pub left_out: u64,
+    /// It began before the first chunk, and nobody knows what it called then.
+    pub is_cut: bool,
+}
+
+/// A call in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// What is known of it.
+    pub call: Call,
+    /// The nearest one in the tree that it was made in.
+    pub caller: Option<usize>,
+    /// It is slow itself.
+    pub is_slow: bool,
+}
+
+/// A tree that has not been seen to its beginning.
+struct Growing {
+    thread: ThreadId,
+    root: Call,
+    frame: Frame,
+    inside: u64,
+    longest: BinaryHeap<Reverse<Kept>>,
+}
+
+/// A call inside, by duration; of equals the one that was seen first is the longer one, as callers are
+/// seen first.
+#[derive(Clone, Copy)]
+struct Kept {
+    call: Call,
+    seen: u64,
+}
+
+impl Kept {
+    fn order(&self) -> (Nanos, Reverse<u64>) {
+        (self.call.duration(), Reverse(self.seen))
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Kept {}
+
+impl PartialOrd for Kept {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Kept {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl Growing {
+    fn add(&mut self, call: Call, most: usize) {
+        self.inside += 1;
+        if call.is_timed() {
+            self.longest.push(Reverse(Kept { call, seen: self.inside }));
+            if self.longest.len() > most {
+                self.longest.pop();
+            }
+        }
+    }
+}
+
+/// The slow calls, the latest of a thread first.
+///
+/// # Errors
+/// When a chunk cannot be read.
+pub fn trees<R: ReadAt>(
+    recording: &Recording<R>,
+    wanted: &Wanted,
+) -> Result<Vec<Tree>, RecordError> {
+    let nodes = recording.nodes();
+    let is_slow = |call: &Call| {
+        let function = nodes[call.path() as usize].func;
+        let is_wanted = wanted.functions.get(function.index()) == Some(&true);
+        is_wanted && call.is_timed() && call.duration() >= wanted.threshold
+    };
+    let mut trees: Vec<Growing> = Vec::new();
+    // Of each thread, the tree that earlier calls may be inside of.
+    let mut current: HashMap<ThreadId, usize> = HashMap::new();
+    for entry in recording.chunks().iter().rev() {
+        let is_new = entry.from >= wanted.since;
+        if !is_new && trees.iter().all(|tree| tree.root.start() >= entry.to) {
+            break;
+        }
+        let chunk = recording.chunk(entry)?;
+        for of_thread in chunk.threads() {
+            let thread = of_thread.thread;
+            for &call in chunk.calls(of_thread) {
+                let node = &nodes[call.path() as usize];
+                let tree = current.get(&thread).map(|&at| &mut trees[at]);
+                if let Some(tree) = tree.filter(|tree| tree.frame.encloses(&call.0, node)) {
+                    tree.add(call, wanted.inside);
+                } else if is_new && trees.len() < wanted.most && is_slow(&call) {
+                    let frame = Frame::new(call.0.start, call.0.end(), node);
+                    let longest = BinaryHeap::new();
+                    current.insert(thread, trees.len());
+                    trees.push(Growing { thread, root: call, frame, inside: 0, longest });
+                }
+            }
+        }
+    }
+    let first = recording.chunks().first().map_or(Nanos::ZERO, |entry| entry.from);
+    let trees = trees.into_iter().map(|tree| {
+        let mut longest: Vec<Kept> = tree.longest.into_iter().map(|Reverse(kept)| kept).collect();
+        longest.sort_unstable_by_key(|kept| kept.seen);
+        let calls = || [tree.root].into_iter().chain(longest.iter().map(|kept| kept.call));
+        let packed: Vec<_> = calls().map(|call| call.0).collect();
+        let callers = callers(packed.iter(), nodes);
+        let branches = calls().zip(callers);
+        Tree {
+            thread: tree.thread,
+            left_out: tree.inside - longest.len() as u64,
+            is_cut: tree.root.start() < first,
+            branches: branches
+                .map(|(call, caller)| Branch { call, caller, is_slow: is_slow(&call) })
+                .collect(),
+        }
+    });
+    Ok(trees.collect())
+}

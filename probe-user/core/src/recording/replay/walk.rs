@@ -1,0 +1,206 @@
+//! Who called whom, from a thread's calls, latest first: a call comes before the calls inside it,
+//! which lie on a stack above it until an earlier one proves that it is complete.
+//!
+//! What a call took itself is known when all calls inside it have been seen. Calls that cross the
+//! edge of a chunk are handed on as [`Span`]s, to be put together from chunk to chunk.
+
+use super::lens::Lens;
+use crate::engine::paths::Node;
+use crate::engine::spool;
+use crate::recording::{Call, OpenCall};
+
+/// A part of a call that began before its chunk, or is open at its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    /// Of the recording.
+    pub(crate) recorded: u32,
+    /// Duration, and whether it is known; nothing for an open one.
+    pub(crate) ended: Option<(u64, bool)>,
+    /// Time of counted calls inside it, as far as these lie within the chunk.
+    pub(crate) callees: u64,
+    /// A call that was asked for is inside.
+    pub(crate) has: bool,
+    /// Another span of the same walk, which comes before this one.
+    pub(crate) parent: Option<usize>,
+}
+
+/// A call that lies within its chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Its place among the thread's calls.
+    pub(crate) place: usize,
+    pub(crate) call: spool::Call,
+    /// The query's node, if the call counts.
+    pub(crate) counts_at: Option<u32>,
+    pub(crate) own: u64,
+}
+
+/// What a call spans: those of its thread that come behind it are inside it until one is not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    start: u64,
+    end: u64,
+    depth: u32,
+    /// Its depth is that of another path.
+    other: bool,
+}
+
+impl Frame {
+    pub(crate) fn new(start: u64, end: u64, node: &Node) -> Self {
+        Self { start, end, depth: node.depth, other: node.other }
+    }
+
+    #[inline]
+    pub(crate) fn encloses(&self, call: &spool::Call, node: &Node) -> bool {
+        self.start <= call.start
+            && call.end() <= self.end
+            && (self.depth < node.depth || self.other || node.other)
+    }
+}
+
+/// Of each of these calls of one thread, latest first, the nearest one that it was made in.
+pub(crate) fn callers<'a>(
+    calls: impl Iterator<Item = &'a spool::Call>,
+    nodes: &[Node],
+) -> Vec<Option<usize>> {
+    let mut stack: Vec<(Frame, usize)> = Vec::new();
+    let callers = calls.enumerate().map(|(index, call)| {
+        let node = &nodes[call.node as usize];
+        while stack.last().is_some_and(|(frame, _)| !frame.encloses(call, node)) {
+            stack.pop();
+        }
+        let caller = stack.last().map(|(_, caller)| *caller);
+        stack.push((Frame::new(call.start, call.end(), node), index));
+        caller
+    });
+    callers.collect()
+}
+
+struct Slot {
+    place: usize,
+    call: spool::Call,
+    frame: Frame,
+    callees: u64,
+    has: bool,
+    span: Option<usize>,
+}
+
+/// Whether a call counts, and where, once it is known whether a wanted one is inside.
+pub(crate) fn counts_at(
+    lens: &Lens<'_>,
+    recorded: u32,
+    ended: Option<(u64, bool)>,
+    has: &mut bool,
+) -> Option<u32> {
+    let node = lens.node(recorded);
+    let long = ended.is_none_or(|(duration, timed)| lens.is_long_enough(duration, timed));
+    let node = node.filter(|_| long);
+    if lens.asks_for_callees() {
+        *has |= lens.is_callee(node);
+        return node.filter(|_| *has);
+    }
+    node
+}
+
+/// The walk of one thread through one chunk.
+pub(crate) struct Walk<'a> {
+    lens: &'a Lens<'a>,
+    nodes: &'a [Node],
+    from: u64,
+    stack: Vec<Slot>,
+    spans: Vec<Span>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(lens: &'a Lens<'a>, nodes: &'a [Node]) -> Self {
+        Self { lens, nodes, from: 0, stack: Vec::new(), spans: Vec::new() }
+    }
+
+    /// Shows every call that lies within the chunk, which begins at `from`, in no certain order, and
+    /// gives the others.
+    pub(crate) fn thread(
+        &mut self,
+        from: u64,
+        calls: &[Call],
+        open: &[OpenCall],
+        mut see: impl FnMut(Seen),
+    ) -> Vec<Span> {
+        self.from = from;
+        for open in open {
+            let call =
+                spool::Call { start: open.start.0, duration: 0, node: open.path, timed: false };
+            self.push(call, usize::MAX, true);
+        }
+        for (place, Call(call)) in calls.iter().enumerate() {
+            let node = &self.nodes[call.node as usize];
+            while self.stack.last().is_some_and(|top| !top.frame.encloses(call, node)) {
+                self.pop(&mut see);
+            }
+            let frame = Frame::new(call.start, call.end(), node);
+            let calls_the_next = calls
+                .get(place + 1)
+                .is_some_and(|Call(next)| frame.encloses(next, &self.nodes[next.node as usize]));
+            if calls_the_next || call.start < from {
+                self.push(*call, place, false);
+            } else {
+                self.see(*call, place, 0, false, &mut see);
+            }
+        }
+        while !self.stack.is_empty() {
+            self.pop(&mut see);
+        }
+        std::mem::take(&mut self.spans)
+    }
+
+    #[inline]
+    fn push(&mut self, call: spool::Call, place: usize, is_open: bool) {
+        let node = &self.nodes[call.node as usize];
+        let span = (is_open || call.start < self.from).then(|| {
+            self.spans.push(Span {
+                start: call.start,
+                recorded: call.node,
+                ended: (!is_open).then_some((call.duration, call.timed)),
+                callees: 0,
+                has: false,
+                parent: self.stack.last().and_then(|above| above.span),
+            });
+            self.spans.len() - 1
+        });
+        let end = if is_open { u64::MAX } else { call.end() };
+        let frame = Frame::new(call.start, end, node);
+        self.stack.push(Slot { place, call, frame, callees: 0, has: false, span });
+    }
+
+    /// All that is inside the top of the stack has been seen.
+    #[inline]
+    fn pop(&mut self, see: &mut impl FnMut(Seen)) {
+        let Some(slot) = self.stack.pop() else { return };
+        if let Some(span) = slot.span {
+            let span = &mut self.spans[span];
+            (span.callees, span.has) = (slot.callees, slot.has);
+            return;
+        }
+        self.see(slot.call, slot.place, slot.callees, slot.has, see);
+    }
+
+    /// Shows a call in the one on top of the stack.
+    #[inline]
+    fn see(
+        &mut self,
+        call: spool::Call,
+        place: usize,
+        callees: u64,
+        mut has: bool,
+        see: &mut impl FnMut(Seen),
+    ) {
+        let ended = Some((call.duration, call.timed));
+        let counts_at = counts_at(self.lens, call.node, ended, &mut has);
+        let spent = if counts_at.is_some() { call.duration } else { callees };
+        if let Some(caller) = self.stack.last_mut() {
+            caller.callees = caller.callees.saturating_add(spent);
+            caller.has |= has;
+        }
+        see(Seen { place, call, counts_at, own: call.duration.saturating_sub(callees) });
+    }
+}

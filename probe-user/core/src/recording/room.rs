@@ -1,0 +1,82 @@
+//! How much of names and paths is taken from a file. They are kept in memory, and a small file must
+//! not become large there.
+
+use super::RecordError;
+use super::block::Header;
+use super::extent::CALLS_IN_A_BYTE;
+use crate::engine::paths::Node;
+
+/// How many calls a file tells of: what is done with a recording takes as long as it has calls, and a
+/// small file can tell of any number that are alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calls {
+    so_far: u64,
+    most: u64,
+    bytes: u64,
+}
+
+impl Calls {
+    /// Read within seconds, whatever file it is.
+    const FREE: u64 = 4 << 20;
+
+    pub(super) fn of_file(bytes: u64) -> Self {
+        let most = Self::FREE.saturating_add(bytes.saturating_mul(CALLS_IN_A_BYTE));
+        Self { so_far: 0, most, bytes }
+    }
+
+    pub(super) fn up_to(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Refuses a file when there are too many.
+    pub(super) fn add(&mut self, calls: u64) -> Result<(), RecordError> {
+        self.so_far = self.so_far.saturating_add(calls);
+        match self.so_far <= self.most {
+            true => Ok(()),
+            false => Err(RecordError::TooManyCalls { most: self.most, bytes: self.bytes }),
+        }
+    }
+}
+
+/// What there is so far.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// Bytes of their blocks, in the file and unpacked.
+    stored: u64,
+    unpacked: u64,
+    paths: u64,
+    /// Of all paths together.
+    frames: u64,
+}
+
+impl Room {
+    /// Bytes that one in the file may become, and so many more in all. Names shrink to a tenth.
+    const RATIO: u64 = 64;
+    const FREE: u64 = 64 << 20;
+    /// Many times what ctrace tells apart.
+    const PATHS: u64 = 1 << 18;
+    const FRAMES: u64 = 1 << 24;
+
+    pub(super) fn take_block(
+        &mut self,
+        header: &Header,
+        contents: &[u8],
+    ) -> Result<(), RecordError> {
+        self.stored += u64::from(header.stored);
+        self.unpacked += contents.len() as u64;
+        match self.unpacked <= Self::FREE + self.stored * Self::RATIO {
+            true => Ok(()),
+            false => Err(RecordError::Malformed("it has more names than it has room for")),
+        }
+    }
+
+    pub(super) fn take_path(&mut self, node: &Node, functions: usize) -> Result<(), RecordError> {
+        self.paths += 1;
+        // One for each function stands for its calls whose place in the tree is not known.
+        self.frames += if node.other { 0 } else { u64::from(node.depth) };
+        match self.paths <= Self::PATHS + functions as u64 && self.frames <= Self::FRAMES {
+            true => Ok(()),
+            false => Err(RecordError::Malformed("it has too many paths")),
+        }
+    }
+}

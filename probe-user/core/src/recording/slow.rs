@@ -1,0 +1,58 @@
+//! Calls that took too long, seen as they go into a chunk.
+
+use super::harvest::Harvest;
+use crate::engine::paths::Node;
+use crate::units::{FuncId, Nanos};
+
+/// Calls that took too long, of which this is the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// Which function it was of.
+    pub function: FuncId,
+    /// When it began.
+    pub start: Nanos,
+    /// How long it took.
+    pub duration: Nanos,
+    /// How many there were.
+    pub calls: u64,
+}
+
+/// What is too long, and of which functions.
+#[derive(Debug, Default)]
+pub(crate) struct SlowWatch {
+    threshold: Option<Nanos>,
+    /// By function.
+    wanted: Vec<bool>,
+    longest: Option<Slow>,
+}
+
+impl SlowWatch {
+    pub(crate) fn set(&mut self, threshold: Nanos, wanted: Vec<bool>) {
+        (self.threshold, self.wanted) = (Some(threshold), wanted);
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Slow> {
+        self.longest.take()
+    }
+
+    pub(crate) fn look(&mut self, calls: &Harvest, nodes: &[Node]) {
+        let Some(threshold) = self.threshold else { return };
+        for call in calls.calls() {
+            let duration = Nanos(call.duration);
+            if !call.timed || duration < threshold {
+                continue;
+            }
+            let Some(function) = nodes.get(call.node as usize).map(|node| node.func) else {
+                continue;
+            };
+            if self.wanted.get(function.index()) != Some(&true) {
+                continue;
+            }
+            let calls = self.longest.map_or(0, |slow| slow.calls) + 1;
+            let start = Nanos(call.start);
+            let longer = self.longest.filter(|slow| slow.duration >= duration);
+            let longest = longer.unwrap_or(Slow { function, start, duration, calls });
+            self.longest = Some(Slow { calls, ..longest });
+        }
+    }
+}

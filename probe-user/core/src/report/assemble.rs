@@ -1,0 +1,258 @@
+//! What is known of a stretch of tracing to a [`Report`], wherever it was found out: in a session or
+//! from a recording.
+
+use crate::engine::ReportMeta;
+use crate::engine::by_function::ByFunction;
+use crate::engine::ledger::FunctionCounts;
+use crate::engine::paths::{Node, ROOT};
+use crate::function::FunctionInfo;
+use crate::report::{
+    CenterReport, DurationReport, FunctionHistogram, FunctionLatency, FunctionReport,
+    HistogramsReport, LossReport, PathReport, Report, SCHEMA, ThreadReport,
+};
+use crate::stats::heat::Heat;
+use crate::stats::histogram::Histogram;
+use crate::stats::rank::{Center, PERMILLE};
+use crate::stats::tally::Tally;
+use crate::stats::unions::{FunctionUnions, Unions};
+use crate::units::{FuncId, Nanos};
+
+pub(crate) type Percentiles = [Option<Nanos>; PERMILLE.len()];
+
+/// Ranks of all functions and path nodes.
+pub(crate) struct Ranks {
+    pub(crate) functions: Vec<(Percentiles, Center)>,
+    pub(crate) nodes: Vec<Percentiles>,
+}
+
+/// Calls that have not ended.
+pub(crate) struct Open {
+    /// By path node.
+    pub(crate) calls: Vec<u64>,
+    /// By function: threads that only have open calls of it.
+    pub(crate) threads: Vec<u64>,
+}
+
+/// Everything that a report is made of.
+pub(crate) struct Facts<'a> {
+    pub(crate) functions: &'a [FunctionInfo],
+    pub(crate) nodes: &'a [Node],
+    pub(crate) by_function: &'a ByFunction,
+    /// By path node.
+    pub(crate) tallies: &'a [Tally],
+    /// By function.
+    pub(crate) counts: &'a [FunctionCounts],
+    pub(crate) open: Open,
+    pub(crate) ranks: Ranks,
+    pub(crate) unions: Unions,
+    /// By path node, if they are asked for.
+    pub(crate) histograms: Option<&'a [Histogram]>,
+    pub(crate) heat: Option<Heat>,
+    /// And how many are left out.
+    pub(crate) threads: (Vec<ThreadReport>, u64),
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    pub(crate) approximate: bool,
+    pub(crate) filtered: u64,
+    /// Events and errors; calls are counted here.
+    pub(crate) loss: LossReport,
+}
+
+/// Buckets of an octave in histograms of functions, as a power of two.
+const SUB_BITS: u32 = 3;
+
+impl Facts<'_> {
+    pub(crate) fn report(mut self, meta: ReportMeta) -> Report {
+        let histograms = meta.extras.histograms.then(|| self.histograms());
+        let latencies = meta.extras.latencies.then(|| self.latencies());
+        let duration = self.end.since(self.start);
+        let functions = (0..self.functions.len())
+            .map(|index| {
+                let nodes = self.by_function.nodes_of(FuncId(index as u32));
+                let mut report = self.function(index, nodes);
+                self.add_ranks(&mut report, self.ranks.functions[index]);
+                let unions = self.unions.functions.get(index).copied().unwrap_or_default();
+                self.add_unions(&mut report, unions, duration);
+                report
+            })
+            .collect::<Vec<_>>();
+        let (paths, paths_other_calls) = self.paths(meta.extras.path_histograms);
+        let (threads, more_threads) = self.threads;
+        let mut notes = meta.notes;
+        if more_threads > 0 {
+            notes.push(format!("{more_threads} more threads that ended are not listed"));
+        }
+        Report {
+            schema: SCHEMA,
+            target: meta.target,
+            start_ns: self.start,
+            end_ns: self.end,
+            duration_ns: duration,
+            tracked_ns: Nanos(self.unions.tracked),
+            tracked_percent: percent(self.unions.tracked, duration),
+            approximate: self.approximate,
+            center_cut_percent: meta.center_cut,
+            filtered_calls: self.filtered,
+            loss: LossReport {
+                calls_untimed: functions.iter().map(|f| f.untimed).sum(),
+                calls_open: functions.iter().map(|f| f.open).sum(),
+                calls_headless: functions
+                    .iter()
+                    .fold(0, |sum: u64, f| sum.saturating_add(f.headless)),
+                ..self.loss
+            },
+            functions,
+            paths,
+            paths_other_calls,
+            threads,
+            notes,
+            histograms,
+            slowest_calls: None,
+            timeline: None,
+            latencies,
+        }
+    }
+
+    fn histograms(&mut self) -> HistogramsReport {
+        let heat = self.heat.take();
+        let slice_edges_ns = heat.as_ref().map(Heat::edges);
+        let mut over_time = heat.map(Heat::into_rows).unwrap_or_default();
+        let functions = (0..self.functions.len()).map(|function| FunctionHistogram {
+            function,
+            durations: self.histogram(function).distribution(SUB_BITS),
+            over_time: over_time.remove(&function).unwrap_or_default(),
+        });
+        let functions = functions.filter(|f| !f.durations.counts.is_empty()).collect();
+        HistogramsReport { slice_edges_ns, functions }
+    }
+
+    fn latencies(&self) -> Vec<FunctionLatency> {
+        let functions = (0..self.functions.len()).filter_map(|function| {
+            let tally = sum(self.tallies, self.by_function.nodes_of(FuncId(function as u32)));
+            let histogram = || self.histogram(function);
+            let latency = || FunctionLatency::new(function, Nanos(tally.timed_ns), histogram());
+            (tally.timed > 0).then(latency)
+        });
+        functions.collect()
+    }
+
+    fn histogram(&self, function: usize) -> Histogram {
+        let of_nodes = self.histograms.unwrap_or_default();
+        let mut histogram = Histogram::default();
+        let nodes = self.by_function.nodes_of(FuncId(function as u32));
+        nodes.iter().for_each(|&node| histogram.merge(&of_nodes[node as usize]));
+        histogram
+    }
+
+    fn function(&self, index: usize, nodes: &[u32]) -> FunctionReport {
+        let (info, counts) = (&self.functions[index], self.counts[index]);
+        let tally = sum(self.tallies, nodes);
+        let open_calls: u64 = nodes.iter().map(|&node| self.open.calls[node as usize]).sum();
+        let spread = tally.spread();
+        FunctionReport {
+            name: info.name.clone(),
+            aliases: info.aliases.clone(),
+            object: info.object.clone(),
+            file: info.file.clone(),
+            line: info.line,
+            kind: info.kind,
+            group: info.group.clone(),
+            calls: tally.timed + tally.untimed + open_calls,
+            timed: tally.timed,
+            untimed: tally.untimed,
+            open: open_calls,
+            headless: counts.headless,
+            threads: counts.threads + self.open.threads[index],
+            total_ns: Nanos(tally.total_ns()),
+            self_ns: Nanos(tally.self_ns),
+            active_ns: Nanos::ZERO,
+            active_exclusive_ns: Nanos::ZERO,
+            active_exclusive_percent: 0.0,
+            durations: DurationReport {
+                min_ns: tally.min().map(Nanos),
+                mean_ns: tally.mean().map(Nanos),
+                max_ns: tally.max().map(Nanos),
+                sd_ns: spread.map(|(sd, _)| Nanos(sd)),
+                cv: spread.and_then(|(_, cv)| cv),
+                ..DurationReport::default()
+            },
+            fastest: Default::default(),
+            center: CenterReport::default(),
+            slowest: Default::default(),
+            sampled: None,
+        }
+    }
+
+    fn add_ranks(&self, report: &mut FunctionReport, (percentiles, ranked): (Percentiles, Center)) {
+        let [p50_ns, p90_ns, p95_ns, p99_ns, p999_ns] = percentiles;
+        report.durations =
+            DurationReport { p50_ns, p90_ns, p95_ns, p99_ns, p999_ns, ..report.durations };
+        report.fastest = ranked.fastest;
+        report.center = ranked.center;
+        report.slowest = ranked.slowest;
+    }
+
+    fn add_unions(&self, report: &mut FunctionReport, unions: FunctionUnions, duration: Nanos) {
+        report.active_ns = Nanos(unions.active);
+        report.active_exclusive_ns = Nanos(unions.exclusive);
+        report.active_exclusive_percent = percent(unions.exclusive, duration);
+        if report.center.max_ns.is_some() {
+            report.center.active_ns = Some(Nanos(unions.center_active));
+            report.center.active_exclusive_ns = Some(Nanos(unions.center_exclusive));
+            report.center.active_exclusive_percent =
+                Some(percent(unions.center_exclusive, duration));
+        }
+    }
+
+    /// All paths with calls on them or below, and the calls on paths beyond the bound.
+    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, u64) {
+        let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
+        let histograms = self.histograms.filter(|_| with_histograms);
+        let calls = |node: usize| {
+            let tally = &self.tallies[node];
+            tally.timed + tally.untimed + self.open.calls[node]
+        };
+        let mut wanted = (0..nodes.len()).map(|node| calls(node) > 0).collect::<Vec<_>>();
+        for node in (1..nodes.len()).rev().filter(|&node| !nodes[node].other) {
+            wanted[nodes[node].parent as usize] |= wanted[node];
+        }
+        let (mut paths, mut places, mut other_calls) =
+            (Vec::<PathReport>::new(), vec![None; nodes.len()], 0);
+        for node in (ROOT as usize + 1..nodes.len()).filter(|&node| wanted[node]) {
+            if nodes[node].other {
+                other_calls += calls(node);
+                continue;
+            }
+            let parent: Option<usize> = places[nodes[node].parent as usize];
+            let function = nodes[node].func.index();
+            let mut path = parent.map_or_else(Vec::new, |parent| paths[parent].path.clone());
+            path.push(self.functions[function].name.clone());
+            let (tally, [p50_ns, p90_ns, _, p99_ns, _]) = (&self.tallies[node], percentiles[node]);
+            places[node] = Some(paths.len());
+            paths.push(PathReport {
+                path,
+                parent,
+                function,
+                calls: calls(node),
+                open: self.open.calls[node],
+                total_ns: Nanos(tally.total_ns()),
+                self_ns: Nanos(tally.self_ns),
+                p50_ns,
+                p90_ns,
+                p99_ns,
+                max_ns: tally.max().map(Nanos),
+                histogram: histograms.map(|histograms| histograms[node].distribution(0)),
+            });
+        }
+        (paths, other_calls)
+    }
+}
+
+/// Of some nodes together.
+pub(crate) fn sum(tallies: &[Tally], nodes: &[u32]) -> Tally {
+    Tally::sum(nodes.iter().map(|&node| &tallies[node as usize]))
+}
+
+fn percent(part: u64, duration: Nanos) -> f64 {
+    if duration == Nanos::ZERO { 0.0 } else { part as f64 * 100.0 / duration.0 as f64 }
+}

@@ -1,0 +1,259 @@
+//! The one snapshot type: every table, export and screen is a pure function of a [`Report`].
+//!
+//! Its serialisation is the JSON interface `ctrace.report.v1` (`docs/report.schema.json`): keys are
+//! only ever added, integers are integers, absent values are null.
+
+pub(crate) mod assemble;
+mod calls;
+mod distribution;
+mod extras;
+mod latency;
+mod names;
+mod places;
+pub mod render;
+mod timeline;
+
+pub use calls::{CallReport, InsideReport};
+pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
+pub use extras::Extras;
+pub use latency::FunctionLatency;
+pub use timeline::{LaneReport, TimelineCell, TimelineReport};
+
+use crate::function::FunctionKind;
+use crate::units::{Nanos, Pid, Tid};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Value of the key `schema`.
+pub const SCHEMA: &str = "ctrace.report.v1";
+
+/// Everything known about one stretch of tracing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    #[serde(skip_deserializing, default = "schema")]
+    pub schema: &'static str,
+    pub target: TargetReport,
+    pub start_ns: Nanos,
+    pub end_ns: Nanos,
+    pub duration_ns: Nanos,
+    /// Time in which any traced function ran on any thread.
+    pub tracked_ns: Nanos,
+    pub tracked_percent: f64,
+    /// Percentiles are from histograms (within 0.1 %), and center values are absent.
+    pub approximate: bool,
+    /// Percent cut off each end for the `center` columns.
+    pub center_cut_percent: f64,
+    pub filtered_calls: u64,
+    pub loss: LossReport,
+    pub functions: Vec<FunctionReport>,
+    pub paths: Vec<PathReport>,
+    /// Calls on paths beyond the bound on paths, and how many such calls there were.
+    pub paths_other_calls: u64,
+    pub threads: Vec<ThreadReport>,
+    /// Facts for the reader that are no loss: children not followed, functions armed late, …
+    pub notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub histograms: Option<HistogramsReport>,
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub slowest_calls: Option<Vec<CallReport>>,
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub timeline: Option<TimelineReport>,
+    /// Of functions with timed calls, in their order; for those who add up reports, not for readers.
+    #[serde(skip)]
+    pub latencies: Option<Vec<FunctionLatency>>,
+}
+
+fn schema() -> &'static str {
+    SCHEMA
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetReport {
+    pub pid: Option<Pid>,
+    pub exe: Option<String>,
+    pub command: Vec<String>,
+    pub exit: Option<TargetExit>,
+    /// Child processes that were not traced.
+    pub untraced_children: u64,
+}
+
+/// How the target ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetExit {
+    Code(i32),
+    Signal(i32),
+    /// It ended, but its status went to its parent.
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LossReport {
+    /// Events dropped because a ring was full, exactly.
+    pub events: u64,
+    /// Events that came after the hold time.
+    pub late: u64,
+    pub calls_untimed: u64,
+    pub calls_open: u64,
+    pub calls_headless: u64,
+    pub decode_errors: u64,
+    /// Calls in damaged parts of a recording, as its index tells.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unreadable_calls: u64,
+    /// Bytes of a recording that cannot be read, of which no index tells.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unreadable_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+impl LossReport {
+    /// Whether a part of a recording is damaged.
+    pub fn is_damage(&self) -> bool {
+        self.unreadable_calls > 0 || self.unreadable_bytes > 0
+    }
+
+    /// Adds what is missing from another stretch of tracing.
+    pub fn add(&mut self, other: &Self) {
+        let Self { events, late, calls_untimed, calls_open, calls_headless, .. } = other;
+        let Self { decode_errors, unreadable_calls, unreadable_bytes, .. } = other;
+        for (mine, other) in [
+            (&mut self.events, events),
+            (&mut self.late, late),
+            (&mut self.calls_untimed, calls_untimed),
+            (&mut self.calls_open, calls_open),
+            (&mut self.calls_headless, calls_headless),
+            (&mut self.decode_errors, decode_errors),
+            (&mut self.unreadable_calls, unreadable_calls),
+            (&mut self.unreadable_bytes, unreadable_bytes),
+        ] {
+            *mine = mine.saturating_add(*other);
+        }
+    }
+}
+
+/// Statistics of one function; terms as in docs/statistics.md.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FunctionReport {
+    pub name: Arc<str>,
+    pub aliases: Vec<Arc<str>>,
+    pub object: Arc<str>,
+    pub file: Option<Arc<str>>,
+    pub line: Option<u32>,
+    pub kind: FunctionKind,
+    pub group: Option<Arc<str>>,
+    pub calls: u64,
+    pub timed: u64,
+    pub untimed: u64,
+    pub open: u64,
+    pub headless: u64,
+    /// Number of threads that entered it.
+    pub threads: u64,
+    pub total_ns: Nanos,
+    pub self_ns: Nanos,
+    pub active_ns: Nanos,
+    pub active_exclusive_ns: Nanos,
+    pub active_exclusive_percent: f64,
+    #[serde(flatten)]
+    pub durations: DurationReport,
+    pub fastest: TailReport,
+    pub center: CenterReport,
+    pub slowest: SlowTailReport,
+    /// Where it was armed for a part of the time only, to keep within a budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledReport>,
+}
+
+/// What a function did in all of the time, estimated from what was seen of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledReport {
+    /// Time in which it was armed.
+    pub armed_ns: Nanos,
+    pub armed_percent: f64,
+    /// Short stretches in which it was armed; longer ones are not among them.
+    pub windows: u64,
+    pub calls: Option<u64>,
+    /// Half the width of the 95 % interval around `calls`; from two windows on.
+    pub calls_error: Option<u64>,
+    pub total_ns: Option<Nanos>,
+    pub active_ns: Option<Nanos>,
+}
+
+/// Distribution of the timed calls; all null when there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DurationReport {
+    pub min_ns: Option<Nanos>,
+    pub mean_ns: Option<Nanos>,
+    pub p50_ns: Option<Nanos>,
+    pub p90_ns: Option<Nanos>,
+    pub p95_ns: Option<Nanos>,
+    pub p99_ns: Option<Nanos>,
+    pub p999_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    pub sd_ns: Option<Nanos>,
+    pub cv: Option<f64>,
+}
+
+/// The fastest calls, left out of the center.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TailReport {
+    pub min_ns: Option<Nanos>,
+    pub mean_ns: Option<Nanos>,
+}
+
+/// The slowest calls, left out of the center.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowTailReport {
+    pub mean_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+}
+
+/// The calls between the two tails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CenterReport {
+    pub min_ns: Option<Nanos>,
+    pub mean_ns: Option<Nanos>,
+    pub median_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    pub active_ns: Option<Nanos>,
+    pub active_exclusive_ns: Option<Nanos>,
+    pub active_exclusive_percent: Option<f64>,
+}
+
+/// One call path, from a thread's first traced frame to its last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PathReport {
+    /// Root to leaf.
+    pub path: Vec<Arc<str>>,
+    /// Index in `paths` of the path without the leaf; parents come before children.
+    pub parent: Option<usize>,
+    /// Index in `functions` of the leaf.
+    pub function: usize,
+    pub calls: u64,
+    /// Of those, the ones that had not ended.
+    #[serde(skip)]
+    pub open: u64,
+    pub total_ns: Nanos,
+    pub self_ns: Nanos,
+    pub p50_ns: Option<Nanos>,
+    pub p90_ns: Option<Nanos>,
+    pub p99_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    /// By octave; only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub histogram: Option<Distribution>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ThreadReport {
+    pub pid: Pid,
+    pub tid: Tid,
+    pub name: Arc<str>,
+    pub calls: u64,
+    pub first_ns: Nanos,
+    pub last_ns: Nanos,
+}

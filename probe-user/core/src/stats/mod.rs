@@ -1,0 +1,13 @@
+//! The arithmetic of reports: sums, histograms, ranks and unions of intervals.
+//!
+//! Nothing here knows where a call comes from: the engine and the reader of recordings use the same.
+
+pub(crate) mod grouped;
+pub(crate) mod heat;
+pub(crate) mod histogram;
+pub(crate) mod merge;
+pub(crate) mod rank;
+pub(crate) mod selection;
+pub(crate) mod slices;
+pub(crate) mod tally;
+pub(crate) mod unions;

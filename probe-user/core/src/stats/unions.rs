@@ -1,0 +1,297 @@
+//! Lengths of unions of intervals over all threads: active, active-exclusive, tracked.
+//!
+//! One algorithm: walk all threads backwards in time together. A thread's log, read backwards,
+//! gives calls by descending end, parents before children; a small stack turns that into *segments*,
+//! the stretches in which a call is the innermost one; of a leaf, that is the call itself. Both
+//! streams descend, so a union needs two words: how far down it is covered, and its length.
+
+use crate::engine::paths::{Node, ROOT};
+use crate::engine::spool::{Backward, Call};
+use crate::stats::merge::{Frontier, Head};
+use crate::stats::rank::Keep;
+
+/// A union of intervals that arrive by descending end.
+#[derive(Clone, Copy, Debug)]
+struct Cover {
+    down_to: u64,
+    length: u64,
+}
+
+impl Cover {
+    const EMPTY: Self = Self { down_to: u64::MAX, length: 0 };
+
+    #[inline]
+    fn add(&mut self, start: u64, end: u64) {
+        let end = end.min(self.down_to);
+        if start < end {
+            self.length += end - start;
+            self.down_to = start;
+        }
+    }
+}
+
+/// The stretch of time that unions are clipped to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// One thread: its finished calls, and those still open, outermost first.
+pub(crate) struct ThreadCalls<I> {
+    /// Latest first.
+    pub(crate) finished: I,
+    pub(crate) open: Vec<OpenCall>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenCall {
+    pub(crate) start: u64,
+    pub(crate) node: u32,
+    /// It will end, and be in its function's center.
+    pub(crate) kept: bool,
+    /// It will turn out to have ended then, with the last event of its thread.
+    pub(crate) end: u64,
+}
+
+/// The calls of logs, by their places, with open calls of the same threads, and of others.
+pub(crate) fn with_open<'a>(
+    logs: impl Iterator<Item = Backward<'a>>,
+    open: Vec<(Option<usize>, Vec<OpenCall>)>,
+) -> Vec<ThreadCalls<Backward<'a>>> {
+    let with_log = logs.map(|finished| ThreadCalls { finished, open: Vec::new() });
+    let mut threads = with_log.collect::<Vec<_>>();
+    for (log, open) in open {
+        match log.and_then(|log| threads.get_mut(log)) {
+            Some(thread) => thread.open = open,
+            None => threads.push(ThreadCalls { finished: Backward::default(), open }),
+        }
+    }
+    threads
+}
+
+/// Lengths for one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FunctionUnions {
+    pub(crate) active: u64,
+    pub(crate) exclusive: u64,
+    pub(crate) center_active: u64,
+    pub(crate) center_exclusive: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unions {
+    pub(crate) tracked: u64,
+    pub(crate) functions: Vec<FunctionUnions>,
+}
+
+impl Unions {
+    /// Adds the lengths of another, disjoint window.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.tracked += other.tracked;
+        self.functions.resize(other.functions.len().max(self.functions.len()), Default::default());
+        for (mine, other) in self.functions.iter_mut().zip(&other.functions) {
+            mine.active += other.active;
+            mine.exclusive += other.exclusive;
+            mine.center_active += other.center_active;
+            mine.center_exclusive += other.center_exclusive;
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct FunctionCovers {
+    /// Which calls belong to the center.
+    keep: Keep,
+    active: Cover,
+    exclusive: Cover,
+    center_active: Cover,
+    center_exclusive: Cover,
+}
+
+struct Covers<'a> {
+    nodes: &'a [Node],
+    window: Window,
+    tracked: Cover,
+    functions: Vec<FunctionCovers>,
+}
+
+/// A call on the backward stack.
+#[derive(Clone, Copy)]
+struct Inside {
+    start: u64,
+    function: usize,
+    kept: bool,
+}
+
+/// A thread on the way back.
+struct Walk<I> {
+    /// Still to come before `finished`, outermost first.
+    open: std::vec::IntoIter<OpenCall>,
+    finished: I,
+    /// The next call, if there is one, and its end (0 if not).
+    next: Call,
+    next_end: u64,
+    /// Whether the next is in its function's center, if that is known.
+    next_kept: Option<bool>,
+    is_over: bool,
+    inside: Vec<Inside>,
+    /// Everything after this is done.
+    cursor: u64,
+    /// Where the earliest call so far begins: the thread was in some call from here on.
+    tracked: u64,
+}
+
+impl<I: Iterator<Item = Call>> Walk<I> {
+    #[inline]
+    fn load(&mut self, window: Window) {
+        let limit = window.end.min(self.cursor);
+        self.next_kept = None;
+        if let Some(OpenCall { start, node, kept, end }) = self.open.next() {
+            self.next_kept = Some(kept);
+            let duration = window.end.saturating_sub(start);
+            self.next = Call { start, duration, node, timed: false };
+            self.next_end = limit.min(end);
+        } else if let Some(call) = self.finished.next() {
+            self.next_end = call.start.saturating_add(call.duration).min(limit);
+            self.next = call;
+        } else {
+            self.next_end = 0;
+            self.is_over = true;
+        }
+    }
+
+    /// When the next item ends, or none is left.
+    #[inline]
+    fn key(&self) -> Option<u64> {
+        match self.inside.is_empty() {
+            true => (!self.is_over).then_some(self.next_end),
+            false => Some(self.cursor),
+        }
+    }
+
+    /// Takes one item: a segment of the innermost call, or the next call, with its segment if it
+    /// is a leaf.
+    #[inline]
+    fn step(&mut self, covers: &mut Covers) {
+        if let Some(&top) = self.inside.last() {
+            let low = top.start.max(self.next_end);
+            let ends = top.start >= self.next_end;
+            if ends {
+                self.inside.pop();
+            }
+            if low < self.cursor {
+                covers.segment(top, low, self.cursor);
+                self.cursor = low;
+                return;
+            }
+            if ends {
+                return;
+            }
+        }
+        if self.is_over {
+            return;
+        }
+        let (call, end, kept) = (self.next, self.next_end, self.next_kept);
+        self.cursor = end;
+        self.load(covers.window);
+        let start = call.start.max(covers.window.start);
+        let inside = covers.call(call, kept, start, end);
+        if start < self.tracked && start < end {
+            covers.tracked.add(start, end);
+            self.tracked = start;
+        }
+        if self.next_end > start {
+            self.inside.push(inside);
+        } else if start < end {
+            // A leaf: its segment is the whole call.
+            covers.segment(inside, start, end);
+            self.cursor = start;
+        }
+    }
+}
+
+impl Covers<'_> {
+    #[inline]
+    fn call(&mut self, call: Call, kept: Option<bool>, start: u64, end: u64) -> Inside {
+        let function = self.nodes[call.node as usize].func.index();
+        let covers = &mut self.functions[function];
+        let kept = kept.unwrap_or_else(|| call.timed && covers.keep.keeps(call.duration));
+        covers.active.add(start, end);
+        if kept {
+            covers.center_active.add(start, end);
+        }
+        Inside { start, function, kept }
+    }
+
+    #[inline]
+    fn segment(&mut self, of: Inside, start: u64, end: u64) {
+        let covers = &mut self.functions[of.function];
+        covers.exclusive.add(start, end);
+        if of.kept {
+            covers.center_exclusive.add(start, end);
+        }
+    }
+}
+
+/// The unions within `window`; `keep` says for each function which calls are its center.
+pub(crate) fn unions(
+    window: Window,
+    threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,
+    nodes: &[Node],
+    keep: &[Keep],
+) -> Unions {
+    let functions = keep.iter().map(|&keep| FunctionCovers {
+        keep,
+        active: Cover::EMPTY,
+        exclusive: Cover::EMPTY,
+        center_active: Cover::EMPTY,
+        center_exclusive: Cover::EMPTY,
+    });
+    let functions = functions.collect();
+    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions };
+    let mut frontier = Frontier::default();
+    let mut walks = threads
+        .into_iter()
+        .map(|thread| {
+            let mut walk = Walk {
+                open: thread.open.into_iter(),
+                finished: thread.finished,
+                next: Call { start: 0, duration: 0, node: ROOT, timed: false },
+                next_end: 0,
+                next_kept: None,
+                is_over: false,
+                inside: Vec::new(),
+                cursor: u64::MAX,
+                tracked: u64::MAX,
+            };
+            walk.load(window);
+            walk
+        })
+        .collect::<Vec<_>>();
+    for (source, walk) in walks.iter().enumerate() {
+        if let Some(key) = walk.key() {
+            frontier.push(Head { key, source });
+        }
+    }
+    let mut next = frontier.pop();
+    while let Some(Head { source, .. }) = next {
+        let walk = &mut walks[source];
+        let rival = frontier.peek();
+        let bound = rival.map_or(0, |rival| rival.key);
+        next = loop {
+            walk.step(&mut covers);
+            let Some(key) = walk.key() else { break frontier.pop() };
+            if key <= bound && rival.is_some() {
+                break Some(frontier.exchange(Head { key, source }));
+            }
+        };
+    }
+    let functions = covers.functions.iter().map(|function| FunctionUnions {
+        active: function.active.length,
+        exclusive: function.exclusive.length,
+        center_active: function.center_active.length,
+        center_exclusive: function.center_exclusive.length,
+    });
+    Unions { tracked: covers.tracked.length, functions: functions.collect() }
+}
