@@ -11,8 +11,8 @@ use ctrace_user::{
     cli::Cli,
     cmd,
     session::{
-        launch::{Launched, Program, Streams, exit_code},
         plan::{Planner, Sites},
+        run::launch::{Launched, Program, Streams, exit_code},
     },
     target::{
         launch,

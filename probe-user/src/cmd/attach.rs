@@ -6,10 +6,14 @@ use crate::{
     cli::{AttachArgs, WhatArgs},
     session::{
         Setup,
-        output::{Output, Reports},
-        signals::Signals,
-        sink,
-        trace::{self, Ending, Watched},
+        keep::{
+            output::{Output, Reports},
+            sink,
+        },
+        run::{
+            signals::Signals,
+            trace::{self, Ending, Watched},
+        },
     },
     target::process::Process,
     ui::{self, units},

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cli::{DiffArgs, DiffFormat, LensArgs, QueryArgs},
-    session::sink::{Default, Out},
+    session::keep::sink::{Default, Out},
     ui::{self, DiffOptions},
 };
 use anyhow::{Context, bail};

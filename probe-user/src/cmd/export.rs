@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cli::ExportArgs,
-    session::sink,
+    session::keep::sink,
     ui::{self, units::bytes},
 };
 use anyhow::{Context, bail};

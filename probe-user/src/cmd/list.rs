@@ -3,7 +3,10 @@
 use super::Failure;
 use crate::{
     cli::{ListArgs, SelectArgs},
-    session::{self, jump_room::JumpRoom, markers::cost_text},
+    session::{
+        self,
+        plan::{jump_room::JumpRoom, markers::cost_text},
+    },
     target::{
         launch::resolve,
         list::{Row, list_functions},

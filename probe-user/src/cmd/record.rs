@@ -5,9 +5,11 @@ use crate::{
     bpf,
     cli::{RecordArgs, RecordingArgs},
     session::{
-        output::Output,
-        recording::{Limit, Recording, Replace},
-        trace,
+        keep::{
+            output::Output,
+            recording::{Limit, Recording, Replace},
+        },
+        run::trace,
     },
     target::process::Process,
 };

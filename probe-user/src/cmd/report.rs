@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cli::ReportArgs,
-    session::sink::{Default, Sink},
+    session::keep::sink::{Default, Sink},
     ui::units,
 };
 use anyhow::ensure;

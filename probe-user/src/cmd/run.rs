@@ -6,11 +6,15 @@ use crate::{
     cli::{RunArgs, UserArgs, WhatArgs},
     session::{
         self,
-        launch::{Program, Streams, exit_code},
-        output::{Output, Reports},
-        signals::Signals,
-        sink,
-        trace::Ending,
+        keep::{
+            output::{Output, Reports},
+            sink,
+        },
+        run::{
+            launch::{Program, Streams, exit_code},
+            signals::Signals,
+            trace::Ending,
+        },
     },
     target::launch::{self, Launch},
     ui,
@@ -90,7 +94,7 @@ pub(super) fn launch(
         Ending::new(Signals::Forward(pid), None)
     };
     let (mut launched, traced) =
-        session::launch::trace(what, program, output, prepared, || Ok(()))?;
+        session::run::launch::trace(what, program, output, prepared, || Ok(()))?;
     let failed = match traced {
         Err(error) if launched.has_started() => {
             let why = Failure::from(error).message();

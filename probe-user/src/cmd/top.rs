@@ -4,7 +4,7 @@ use super::{Failure, run};
 use crate::{
     bpf,
     cli::{SelectArgs, TopArgs},
-    session::trace,
+    session::run::trace,
     target::process::Process,
     top::{self, Subject},
 };

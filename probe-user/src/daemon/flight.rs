@@ -8,7 +8,7 @@ use super::{
     spans,
 };
 use crate::{
-    session::flight::{Asked, Flown, TooSlow},
+    session::keep::flight::{Asked, Flown, TooSlow},
     target::pattern::Pattern,
     ui,
 };

@@ -15,13 +15,17 @@ use crate::{
     cli::WhatArgs,
     session::{
         Setup,
-        flight::Flight,
-        live::{Command, Live, Snapshot},
-        output::Output,
-        pace::Pace,
-        recording::{Limit, Recording},
-        trace::{self, Ending},
-        tracer::Tracer,
+        collect::pace::Pace,
+        keep::{
+            flight::Flight,
+            live::{Command, Live, Snapshot},
+            output::Output,
+            recording::{Limit, Recording},
+        },
+        run::{
+            trace::{self, Ending},
+            tracer::Tracer,
+        },
     },
     target::{facts::Facts, maps::MappedObject, process::Process},
 };

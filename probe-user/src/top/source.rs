@@ -6,10 +6,14 @@ use crate::{
     cli::TopArgs,
     session::{
         self, Setup,
-        launch::{Program, Streams},
-        live::{Command, Commands, Live, Snapshot},
-        output::Output,
-        trace::{self, Ending, Watched},
+        keep::{
+            live::{Command, Commands, Live, Snapshot},
+            output::Output,
+        },
+        run::{
+            launch::{Program, Streams},
+            trace::{self, Ending, Watched},
+        },
     },
     target::{launch::Launch, process::Process},
     ui,
@@ -153,7 +157,7 @@ fn launch(
     };
     let output = Output::Live(live(args, events.clone()));
     let (mut launched, traced) =
-        session::launch::trace(&args.what, program, output, |_, _| Ok(ending), begun)?;
+        session::run::launch::trace(&args.what, program, output, |_, _| Ok(ending), begun)?;
     launched.let_go()?;
     if launched.goes_on() {
         let pid = launched.pid().0;

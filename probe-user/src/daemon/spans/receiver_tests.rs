@@ -11,7 +11,7 @@ use crate::{
             otlp::fixtures::{receive, receiver, text},
         },
     },
-    session::flight::{Asked, Flight, Flown, TooSlow},
+    session::keep::flight::{Asked, Flight, Flown, TooSlow},
     target::pattern::Pattern,
     ui::wall,
 };

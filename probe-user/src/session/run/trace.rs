@@ -1,12 +1,16 @@
 //! The loop of a session: records in, reports out, until time, a signal or the target's end.
 
 use super::{
-    live::{Command, Commands, Snapshot},
-    reader::{Batch, Reader},
     signals::{self, Signals},
     tracer::{Tracer, nanos},
 };
-use crate::bpf::{self, BpfError, GuardDeath};
+use crate::{
+    bpf::{self, BpfError, GuardDeath},
+    session::{
+        collect::reader::{Batch, Reader},
+        keep::live::{Command, Commands, Snapshot},
+    },
+};
 use anyhow::Context;
 use ctrace_core::{
     report::TargetExit,

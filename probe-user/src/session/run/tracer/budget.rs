@@ -12,8 +12,8 @@ use crate::{
             note::sampled_note,
             sampling::{Sampling, Time},
         },
-        groups::{self, Group},
         plan::ObjectPlan,
+        run::groups::{self, Group},
     },
 };
 use ctrace_core::{

@@ -3,7 +3,7 @@
 use super::Tracer;
 use crate::{
     bpf::Release,
-    session::{live::Snapshot, output::Output},
+    session::keep::{live::Snapshot, output::Output},
     ui::units::counted,
 };
 use ctrace_core::{

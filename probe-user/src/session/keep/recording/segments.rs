@@ -1,7 +1,9 @@
 //! One file after the other, or one that keeps the newest calls only.
 
-use super::files::{Replace, check_later, numbered, open};
-use super::progress::Progress;
+use super::{
+    files::{Replace, check_later, numbered, open},
+    progress::Progress,
+};
 use crate::files::{FileId, Place};
 use anyhow::{Context, bail};
 use ctrace_core::recording::{Block, BlockKind, Definitions, End, Framed, Start, Writer};

@@ -3,20 +3,18 @@
 use super::{
     arm::LinkOptions,
     before,
-    costs::HitCosts,
-    flight::Flight,
-    markers::MARKER_CALL,
-    output::Output,
-    pace::Pace,
-    plan::{Plan, Planner, Sites},
-    slowdown::Watch,
     status::Status,
     tracer::{Parts, Tracer},
 };
-use crate::ui;
 use crate::{
     bpf::{Config, Kernel, LinkChoice},
     cli::{FilterArgs, LinkArg, MostArgs, ReturnsArg, SelectArgs, WhatArgs},
+    session::{
+        budget::{costs::HitCosts, slowdown::Watch},
+        collect::pace::Pace,
+        keep::{flight::Flight, output::Output},
+        plan::{Plan, Planner, Sites, markers::MARKER_CALL},
+    },
     target::{
         maps::MappedObject,
         place::Returns,
@@ -24,6 +22,7 @@ use crate::{
         process::Process,
         select::{Asked, Selector},
     },
+    ui,
 };
 use anyhow::bail;
 use ctrace_core::{

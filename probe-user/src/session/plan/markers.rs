@@ -1,9 +1,11 @@
 //! The part of a plan that is about markers: what switches scopes on, and where their events come
 //! out.
 
-use super::plan::{Planned, Sites};
-use crate::bpf::Site;
-use crate::target::{bias::CodeSegments, markers::MarkerScope, object::Object, plan::EntrySite};
+use super::{Planned, Sites};
+use crate::{
+    bpf::Site,
+    target::{bias::CodeSegments, markers::MarkerScope, object::Object, plan::EntrySite},
+};
 use ctrace_common::Cookie;
 use ctrace_core::{
     function::{ExitSeen, FunctionInfo, FunctionKind},
@@ -116,7 +118,7 @@ pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Plan, Planner};
+    use super::super::{Plan, Planner};
     use super::*;
     use crate::target::{
         fixtures::{Built, MARKERS, compile},

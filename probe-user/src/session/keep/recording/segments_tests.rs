@@ -1,8 +1,10 @@
 //! How large the files of a recording become.
 
-use super::files::Replace;
-use super::progress::Progress;
-use super::segments::{Kept, Limit, Segments};
+use super::{
+    files::Replace,
+    progress::Progress,
+    segments::{Kept, Limit, Segments},
+};
 use crate::files::{Owner, Place};
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig};

@@ -1,9 +1,6 @@
 //! Starting a command so that probes are in place before its first instruction.
 
 use super::{
-    Setup,
-    output::Output,
-    plan::Plan,
     release::Releaser,
     trace::{self, Ending},
 };
@@ -11,6 +8,7 @@ use crate::{
     bpf,
     cli::WhatArgs,
     inherited::pass_on_signals,
+    session::{Setup, keep::output::Output, plan::Plan},
     target::{launch::Launch, process::Process},
     ui,
     user::Identity,

@@ -1,9 +1,9 @@
 //! Puts a plan's probes in place: a few links for each object, exits before entries, so that no
 //! entry is seen whose exit is not.
 
-use super::plan::{ObjectPlan, Planned, Sites};
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
+    session::plan::{ObjectPlan, Planned, Sites},
     target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
 };
 use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_JUMP};

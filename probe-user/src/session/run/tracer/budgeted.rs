@@ -2,7 +2,7 @@
 
 use crate::session::{
     budget::{Budget, books::Books, sampling::Time},
-    groups::Group,
+    run::groups::Group,
 };
 use ctrace_core::units::Nanos;
 

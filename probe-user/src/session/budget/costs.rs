@@ -1,11 +1,10 @@
 //! What the probes of a session cost the target, by the classes of their places.
 
-use super::{
-    calibrate,
-    markers::MARKER_CALL,
-    plan::{Planned, Sites},
+use super::calibrate;
+use crate::{
+    session::plan::{Planned, Sites, markers::MARKER_CALL},
+    target::plan::{CostClass, ExitPlacement},
 };
-use crate::target::plan::{CostClass, ExitPlacement};
 use ctrace_core::units::Nanos;
 use std::sync::OnceLock;
 

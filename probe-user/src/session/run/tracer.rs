@@ -11,22 +11,23 @@ mod recording;
 mod reports;
 mod watch;
 
-use super::{
-    arm::LinkOptions,
-    buffers::OwnedBuffer,
-    costs::{Costs, HitCosts},
-    flight::Flight,
-    output::Output,
-    pace::Pace,
-    plan::{Identity, Planner},
-    reader::{Batch, Reader},
-    slowdown::Watch,
-    status::Status,
-    timetable::Intervals,
-    unarmed::Unarmed,
-};
+use super::{arm::LinkOptions, status::Status, unarmed::Unarmed};
 use crate::{
     bpf::{self, Attachment, CpuClock, Diagnostics, GuardDeath, Kernel, LinkKind, Role, Traced},
+    session::{
+        budget::{
+            costs::{Costs, HitCosts},
+            slowdown::Watch,
+        },
+        collect::{
+            buffers::OwnedBuffer,
+            pace::Pace,
+            reader::{Batch, Reader},
+            timetable::Intervals,
+        },
+        keep::{flight::Flight, output::Output},
+        plan::{Identity, Planner},
+    },
     target::process::Process,
     ui,
 };

@@ -4,9 +4,11 @@ use super::{Tracer, millis, nanos};
 use crate::{
     bpf::{self, Attachment},
     session::{
-        arm::{self, ByRole},
-        groups::Group,
         plan::{ObjectPlan, Plan, identity},
+        run::{
+            arm::{self, ByRole},
+            groups::Group,
+        },
     },
     target::maps::MappedObject,
 };

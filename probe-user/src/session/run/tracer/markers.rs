@@ -8,11 +8,15 @@ use crate::{
     bpf::{self, BpfError, Role, Site},
     patience::{self, GivenUp},
     session::{
-        arm::attach_some,
-        buffers::{OwnedBuffer, Unread},
-        markers::{MarkerPlan, chosen, switches},
-        memory::{Memory, walk},
-        plan::{Identity, ObjectPlan, identity},
+        collect::{
+            buffers::{OwnedBuffer, Unread},
+            memory::{Memory, walk},
+        },
+        plan::{
+            Identity, ObjectPlan, identity,
+            markers::{MarkerPlan, chosen, switches},
+        },
+        run::arm::attach_some,
     },
     target::{bias::CodeSegments, maps::MappedObject, process::Process},
 };

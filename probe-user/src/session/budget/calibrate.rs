@@ -1,9 +1,9 @@
 //! What a probe costs on this machine: ctrace calls a function of its own in a loop, untraced and
 //! traced in each way, and takes the difference.
 
-use super::plan::{Planner, Sites};
 use crate::{
     bpf::{Config, Kernel, LinkChoice, Role, Site},
+    session::plan::{Planner, Sites},
     target::{
         maps::MappedObject,
         place::Returns,

@@ -2,7 +2,7 @@
 
 use super::Tracer;
 use crate::{
-    session::{output::Output, recording::Kept, spill::stopped_early},
+    session::keep::{output::Output, recording::Kept, spill::stopped_early},
     ui, writing,
 };
 use ctrace_core::{

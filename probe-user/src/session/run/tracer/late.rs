@@ -4,9 +4,8 @@ use super::{Tracer, budgeted::Budgeted};
 use crate::{
     bpf::{self, Attachment, Role},
     session::{
-        groups::Group,
-        launch,
         plan::{Planned, identity},
+        run::{groups::Group, launch},
     },
     target::{
         launch::libraries_of,

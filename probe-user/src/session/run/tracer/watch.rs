@@ -1,7 +1,7 @@
 //! What the probes cost the target, and what is done about it.
 
 use super::Tracer;
-use crate::{bpf::CpuClock, session::slowdown::Verdict, target::process::Process};
+use crate::{bpf::CpuClock, session::budget::slowdown::Verdict, target::process::Process};
 use ctrace_core::units::{Nanos, Tid};
 
 impl Tracer {

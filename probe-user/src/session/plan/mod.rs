@@ -1,10 +1,10 @@
 //! From a selection to probes: what is traced in each object, where, and what had to be refused.
 
-use super::{
-    jump_room::JumpRoom,
-    markers::{self, MarkerPlan},
-    nothing_chosen::what_could_be_traced,
-};
+pub mod jump_room;
+pub mod markers;
+mod nothing_chosen;
+
+use self::{jump_room::JumpRoom, markers::MarkerPlan, nothing_chosen::what_could_be_traced};
 use crate::target::{
     budget::{Budget, ObjectLimits},
     maps::MappedObject,

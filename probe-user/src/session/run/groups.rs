@@ -1,12 +1,11 @@
 //! Functions that are armed and disarmed together, apart from all others: what a budget takes away
 //! and brings back.
 
-use super::{
-    arm::{ByRole, LinkOptions, attach_some},
-    markers::switches,
-    plan::{Identity, ObjectPlan},
+use super::arm::{ByRole, LinkOptions, attach_some};
+use crate::{
+    bpf::{Attachment, BpfError, Kernel, Role, Site},
+    session::plan::{Identity, ObjectPlan, markers::switches},
 };
-use crate::bpf::{Attachment, BpfError, Kernel, Role, Site};
 use ctrace_core::units::FuncId;
 use std::thread::{Builder, JoinHandle};
 
