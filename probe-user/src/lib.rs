@@ -18,4 +18,5 @@ pub mod target;
 pub mod top;
 pub mod ui;
 pub mod user;
+pub mod values;
 pub mod writing;

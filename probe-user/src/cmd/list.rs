@@ -1,11 +1,12 @@
 //! `ctrace list`: what can be traced, and with `-v` how, or why not.
 
-use super::Failure;
+use super::{Failure, spec};
 use crate::{
     cli::{ListArgs, SelectArgs},
     session::{
         self,
         plan::{jump_room::JumpRoom, markers::cost_text},
+        spec::SelectSpec,
     },
     target::{
         launch::resolve,
@@ -40,11 +41,11 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         (None, Some(path)) => with_libraries(path)?,
         (None, None) => unreachable!("the command line asks for one of them"),
     };
-    let mut most = args.most.clone();
+    let mut most = spec::limits(&args.most);
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let mut planner = session::planner(&select(&args.select), &most, args.returns)?;
+    let mut planner = session::planner(&select(&args.select), most, spec::returns(args.returns))?;
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -101,10 +102,10 @@ fn is_all(asked: &SelectArgs) -> bool {
 }
 
 /// Without a selection everything is listed.
-fn select(asked: &SelectArgs) -> SelectArgs {
+fn select(asked: &SelectArgs) -> SelectSpec {
     let all = is_all(asked);
     let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
-    SelectArgs {
+    SelectSpec {
         functions: or_all(&asked.functions),
         usdt: or_all(&asked.usdt),
         markers: or_all(&asked.markers),

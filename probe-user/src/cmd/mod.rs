@@ -17,6 +17,7 @@ mod query;
 mod record;
 mod report;
 mod run;
+mod spec;
 mod top;
 
 use crate::{

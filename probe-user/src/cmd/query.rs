@@ -1,9 +1,8 @@
 //! SELECT, FILTER and the ways to look at a recording, as what the core is asked.
 
-use super::open::Files;
+use super::{open::Files, spec::filter};
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
-    session::filter,
     target::recorded::{Choice, choose},
     ui::units::{Digits, time},
 };

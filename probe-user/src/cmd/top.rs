@@ -1,6 +1,6 @@
 //! `ctrace top`: a running process or a command on a screen, or those that the daemon traces.
 
-use super::{Failure, run};
+use super::{Failure, run, spec};
 use crate::{
     bpf,
     cli::{SelectArgs, TopArgs},
@@ -31,10 +31,10 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         None => {
             let (resolved, user) = run::resolve("top", &args.command, &args.user)?;
             bpf::require()?;
-            Subject::Command(resolved, user)
+            Subject::Command { words: args.command, resolved, user }
         }
     };
-    top::run(args, subject)?;
+    top::run(spec::trace(&args.what), args.interval, subject)?;
     Ok(0)
 }
 

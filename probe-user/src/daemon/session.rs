@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     bpf::{self, Traced},
-    cli::WhatArgs,
     session::{
         Setup,
         collect::pace::Pace,
@@ -26,6 +25,7 @@ use crate::{
             trace::{self, Ending},
             tracer::Tracer,
         },
+        spec::TraceSpec,
     },
     target::{facts::Facts, maps::MappedObject, process::Process},
 };
@@ -205,7 +205,7 @@ impl Work {
 
 /// Records a process for so long, beside whatever else traces it: every call, whatever the budget.
 pub fn record(
-    what: &WhatArgs,
+    what: &TraceSpec,
     pid: Pid,
     place: &Place,
     time: Duration,
@@ -232,7 +232,7 @@ struct Planned<'a> {
 
 /// Plans when it is its turn; nothing if it is not wanted any more by then.
 fn plan<'a>(
-    what: &'a WhatArgs,
+    what: &'a TraceSpec,
     process: &Process,
     mut is_over: impl FnMut() -> bool,
 ) -> anyhow::Result<Option<Planned<'a>>> {

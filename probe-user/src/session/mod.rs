@@ -8,5 +8,6 @@ pub mod collect;
 pub mod keep;
 pub mod plan;
 pub mod run;
+pub mod spec;
 
-pub use run::setup::{Setup, describe, filter, planner};
+pub use run::setup::{Setup, describe, planner};

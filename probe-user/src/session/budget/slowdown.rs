@@ -2,7 +2,6 @@
 //! CPU time that the target used. An estimate, and told as one; `ctrace doctor --calibrate` measures
 //! the costs.
 
-use crate::cli::SlowdownArg;
 use ctrace_core::units::Nanos;
 
 /// Warn beyond this much of the target's own CPU time.
@@ -11,6 +10,16 @@ const WARN_PERCENT: f64 = 50.0;
 const LEAST_CPU: Nanos = Nanos::from_millis(1_000);
 /// So many stretches in a row must be bad.
 const BAD_STRETCHES: u32 = 2;
+
+/// What to do about a target that the probes slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum SlowdownPolicy {
+    Off,
+    #[default]
+    Warn,
+    /// End the session beyond so many percent.
+    StopBeyond(f64),
+}
 
 /// What to do now.
 #[derive(Debug, PartialEq)]
@@ -22,7 +31,7 @@ pub enum Verdict {
 
 /// Compares the cost of the hits of each stretch with the CPU time the target had in it.
 pub struct Watch {
-    policy: SlowdownArg,
+    policy: SlowdownPolicy,
     warned: bool,
     bad: u32,
     spent: Nanos,
@@ -30,12 +39,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(policy: SlowdownArg) -> Self {
+    pub fn new(policy: SlowdownPolicy) -> Self {
         Self { policy, warned: false, bad: 0, spent: Nanos::ZERO, cpu: Nanos::ZERO }
     }
 
     pub fn is_on(&self) -> bool {
-        self.policy != SlowdownArg::Off
+        self.policy != SlowdownPolicy::Off
     }
 
     /// Whether a check at this CPU time would tell anything.
@@ -56,14 +65,14 @@ impl Watch {
         // when they were measured, so this is the least that they slow it.
         let percent = 100.0 * cost / (used - cost).max(used * 0.01);
         let limit = match self.policy {
-            SlowdownArg::Off => f64::INFINITY,
-            SlowdownArg::Warn => WARN_PERCENT,
-            SlowdownArg::StopBeyond(limit) => limit,
+            SlowdownPolicy::Off => f64::INFINITY,
+            SlowdownPolicy::Warn => WARN_PERCENT,
+            SlowdownPolicy::StopBeyond(limit) => limit,
         };
         self.bad = if percent > limit { self.bad + 1 } else { 0 };
         match self.policy {
             _ if self.bad < BAD_STRETCHES => Verdict::Fine,
-            SlowdownArg::StopBeyond(_) => Verdict::Stop(percent),
+            SlowdownPolicy::StopBeyond(_) => Verdict::Stop(percent),
             _ if self.warned => Verdict::Fine,
             _ => {
                 self.warned = true;
@@ -78,7 +87,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(policy: SlowdownArg, millis: &[(u64, u64)], want: &[Verdict]) {
+    fn check(policy: SlowdownPolicy, millis: &[(u64, u64)], want: &[Verdict]) {
         let mut watch = Watch::new(policy);
         let nanos = Nanos::from_millis;
         let got: Vec<_> =
@@ -90,13 +99,13 @@ mod tests {
     fn a_slow_target_is_told_once() {
         let steps = [(10, 1000), (510, 2000), (1010, 3000), (1510, 4000)];
         let warned = [Verdict::Fine, Verdict::Fine, Verdict::Warn(100.0), Verdict::Fine];
-        check(SlowdownArg::Warn, &steps, &warned);
-        check(SlowdownArg::Off, &steps, &[const { Verdict::Fine }; 4]);
+        check(SlowdownPolicy::Warn, &steps, &warned);
+        check(SlowdownPolicy::Off, &steps, &[const { Verdict::Fine }; 4]);
     }
 
     #[test]
     fn a_limit_stops_after_two_bad_stretches() {
-        let limit = SlowdownArg::StopBeyond(20.0);
+        let limit = SlowdownPolicy::StopBeyond(20.0);
         let steps = [(500, 1000), (510, 2000), (1010, 3000), (1510, 4000)];
         let stopped = [Verdict::Fine, Verdict::Fine, Verdict::Fine, Verdict::Stop(100.0)];
         check(limit, &steps, &stopped);
@@ -104,6 +113,6 @@ mod tests {
 
     #[test]
     fn a_burst_in_an_idle_target_is_none() {
-        check(SlowdownArg::Warn, &[(50, 60), (90, 100)], &[Verdict::Fine, Verdict::Fine]);
+        check(SlowdownPolicy::Warn, &[(50, 60), (90, 100)], &[Verdict::Fine, Verdict::Fine]);
     }
 }

@@ -6,7 +6,7 @@ use super::{
     sink::{Default, Sink, check_intervals},
     spill::Spill,
 };
-use crate::cli::OutputArgs;
+use crate::session::spec::ReportSpec;
 use ctrace_core::recording::replay::start_threads;
 use std::time::Duration;
 
@@ -29,18 +29,18 @@ pub struct Reports {
 impl Reports {
     /// Checks what was asked for, before anything is attached.
     /// `spool`: bytes of memory for calls.
-    pub fn open(args: &OutputArgs, spool: u64, default: Default) -> anyhow::Result<Self> {
-        match args.interval {
-            Some(_) => check_intervals(args)?,
+    pub fn open(spec: &ReportSpec, spool: u64, default: Default) -> anyhow::Result<Self> {
+        match spec.interval {
+            Some(_) => check_intervals(spec)?,
             // What reads the calls in the end; there may be no room for threads by then.
             None => start_threads()?,
         }
         Ok(Self {
-            sink: Sink::open(args, default)?,
-            spill: args.interval.is_none().then(|| Spill::new(spool)),
-            center_cut: args.center,
-            interval: args.interval,
-            cumulative: args.cumulative,
+            sink: Sink::open(spec, default)?,
+            spill: spec.interval.is_none().then(|| Spill::new(spool)),
+            center_cut: spec.center_cut,
+            interval: spec.interval,
+            cumulative: spec.cumulative,
         })
     }
 }

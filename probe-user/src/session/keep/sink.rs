@@ -1,8 +1,8 @@
 //! Where reports go: stdout, stderr or a file, as table, JSON or CSV.
 
 use crate::{
-    cli::{OutputArgs, ReportFormat},
     files::{Owner, Place},
+    session::spec::{ReportFormat, ReportSpec},
     ui::{self, Style, ViewOptions, terminal},
     writing,
 };
@@ -71,10 +71,10 @@ pub struct Sink {
 
 impl Sink {
     /// Opens the output and checks what was asked for, before anything is attached.
-    pub fn open(args: &OutputArgs, default: Default) -> anyhow::Result<Self> {
-        let views = view_options(args)?;
-        let out = Out::open(args.output.as_deref(), default)?;
-        Ok(Self { out, format: args.format, views, several: args.interval.is_some() })
+    pub fn open(spec: &ReportSpec, default: Default) -> anyhow::Result<Self> {
+        let views = view_options(spec)?;
+        let out = Out::open(spec.output.as_deref(), default)?;
+        Ok(Self { out, format: spec.format, views, several: spec.interval.is_some() })
     }
 
     /// Times of day are those of a recording's host.
@@ -141,20 +141,20 @@ impl Write for Replaced {
 }
 
 /// Checks that what was asked for can be shown of intervals, whose calls are not all kept.
-pub fn check_intervals(args: &OutputArgs) -> anyhow::Result<()> {
-    Ok(view_options(args)?.check_intervals()?)
+pub fn check_intervals(spec: &ReportSpec) -> anyhow::Result<()> {
+    Ok(view_options(spec)?.check_intervals()?)
 }
 
-fn view_options(args: &OutputArgs) -> anyhow::Result<ViewOptions> {
-    let views = args.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
+    let views = spec.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let options = ViewOptions {
         views,
-        sort: args.sort.clone(),
-        top: args.top,
-        min_percent: args.min_percent,
+        sort: spec.sort.clone(),
+        top: spec.top,
+        min_percent: spec.min_percent,
         epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
         show_zero: false,
     };
-    options.check(args.format == ReportFormat::Csv)?;
+    options.check(spec.format == ReportFormat::Csv)?;
     Ok(options)
 }

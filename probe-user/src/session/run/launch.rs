@@ -6,9 +6,8 @@ use super::{
 };
 use crate::{
     bpf,
-    cli::WhatArgs,
     inherited::pass_on_signals,
-    session::{Setup, keep::output::Output, plan::Plan},
+    session::{Setup, keep::output::Output, plan::Plan, spec::TraceSpec},
     target::{launch::Launch, process::Process},
     ui,
     user::Identity,
@@ -55,14 +54,14 @@ pub struct Program<'a> {
 /// `prepared` hears what is about to be armed, and says what ends the trace besides the command.
 /// How the trace ended comes with the command, which may go on.
 pub fn trace(
-    what: &WhatArgs,
+    spec: &TraceSpec,
     program: &Program<'_>,
     output: Output,
     prepared: impl FnOnce(&Plan, Pid) -> anyhow::Result<Ending>,
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
     let Program { words, resolved, .. } = program;
-    let setup = Setup::plan(what, &resolved.objects)?;
+    let setup = Setup::plan(spec, &resolved.objects)?;
     for remark in resolved.remarks() {
         ui::say(&remark);
     }

@@ -1,4 +1,4 @@
-//! From the options of a command to a tracer that is ready to be armed.
+//! From what is asked for to a tracer that is ready to be armed.
 
 use super::{
     arm::LinkOptions,
@@ -7,13 +7,13 @@ use super::{
     tracer::{Parts, Tracer},
 };
 use crate::{
-    bpf::{Config, Kernel, LinkChoice},
-    cli::{FilterArgs, LinkArg, MostArgs, ReturnsArg, SelectArgs, WhatArgs},
+    bpf::{Config, Kernel},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::pace::Pace,
         keep::{flight::Flight, output::Output},
         plan::{Plan, Planner, Sites, markers::MARKER_CALL},
+        spec::{SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
         maps::MappedObject,
@@ -27,7 +27,6 @@ use crate::{
 use anyhow::bail;
 use ctrace_core::{
     engine::{Engine, EngineConfig},
-    filter::{Filter, ThreadFilter},
     report::TargetReport,
     units::{Nanos, Pid},
 };
@@ -42,9 +41,9 @@ enum Origin {
     Launched,
 }
 
-/// A command's options and the plan made from them.
+/// What is asked for and the plan made from it.
 pub struct Setup<'a> {
-    args: &'a WhatArgs,
+    spec: &'a TraceSpec,
     planner: Planner,
     pub plan: Plan,
     pub pace: Pace,
@@ -53,8 +52,8 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// As [`Self::choose`], and what the user should know of the selection is said.
-    pub fn plan(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
-        let setup = Self::choose(args, objects)?;
+    pub fn plan(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
+        let setup = Self::choose(spec, objects)?;
         for line in &setup.plan.remarks {
             ui::say(line);
         }
@@ -62,8 +61,8 @@ impl<'a> Setup<'a> {
     }
 
     /// Chooses the functions and their probes, before anything is touched.
-    pub fn choose(args: &'a WhatArgs, objects: &[MappedObject]) -> anyhow::Result<Self> {
-        let mut planner = planner(&args.select, &args.most, args.probes.returns)?;
+    pub fn choose(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
+        let mut planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
@@ -77,7 +76,7 @@ impl<'a> Setup<'a> {
                 ),
             }
         }
-        Ok(Self { args, planner, plan, pace: Pace::PROMPT, flight: None })
+        Ok(Self { spec, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
     /// Whether scopes are to be traced, also those of libraries that come later.
@@ -125,7 +124,7 @@ impl<'a> Setup<'a> {
             command,
             ..TargetReport::default()
         };
-        let probes = &self.args.probes;
+        let probes = &self.spec.probes;
         let markers = self.asks_for_markers();
         // A batch of markers has to find a whole page.
         let least = if markers { 4 * 4096 } else { 4096 };
@@ -144,19 +143,14 @@ impl<'a> Setup<'a> {
         let engine = Engine::new(EngineConfig {
             follow: probes.follow,
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
-            filter: filter(&self.args.filter),
+            filter: self.spec.filter.clone(),
             record: output.records(),
             keep: self.flight.is_some(),
             rings: kernel.ring_count(),
             ..EngineConfig::default()
         });
         let links = LinkOptions {
-            choice: match probes.link {
-                LinkArg::Auto => LinkChoice::Auto,
-                LinkArg::Session => LinkChoice::Session,
-                LinkArg::Multi => LinkChoice::Multi,
-                LinkArg::Perf => LinkChoice::Perf,
-            },
+            choice: probes.link,
             force_perf: probes.force_perf,
             pid: (!probes.follow).then_some(pid),
         };
@@ -181,15 +175,6 @@ impl<'a> Setup<'a> {
             target,
         };
         Ok((Tracer::new(parts, probes.budget), plan))
-    }
-}
-
-/// The filter that the options ask for.
-pub fn filter(args: &FilterArgs) -> Filter {
-    Filter {
-        min_duration: args.min_duration.unwrap_or_default(),
-        max_depth: args.depth,
-        threads: args.threads.iter().map(|text| ThreadFilter::new(text)).collect(),
     }
 }
 
@@ -255,11 +240,11 @@ pub fn describe(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// The planner that the options ask for.
+/// The planner for a selection.
 pub fn planner(
-    select: &SelectArgs,
-    most: &MostArgs,
-    returns: ReturnsArg,
+    select: &SelectSpec,
+    limits: SelectionLimits,
+    returns: Returns,
 ) -> anyhow::Result<Planner> {
     let selector = Selector::parse(Asked {
         functions: &select.functions,
@@ -267,10 +252,5 @@ pub fn planner(
         markers: &select.markers,
         exclude: &select.exclude,
     })?;
-    let returns = match returns {
-        ReturnsArg::Auto => Returns::Auto,
-        ReturnsArg::Uretprobe => Returns::ReturnProbe,
-        ReturnsArg::RetSites => Returns::RetSites,
-    };
-    Ok(Planner::new(selector, most.max_functions, returns).within(most.object()))
+    Ok(Planner::new(selector, limits.max_functions, returns).within(limits.object))
 }
