@@ -12,7 +12,6 @@ pub mod files;
 pub mod heal;
 pub mod inherited;
 pub mod limits;
-pub mod patience;
 pub mod session;
 pub mod target;
 pub mod top;

@@ -5,12 +5,12 @@ use crate::{
     bpf,
     cli::AttachArgs,
     session::{
-        Setup,
         keep::{
             output::{Output, Reports},
             sink,
         },
         run::{
+            setup::Setup,
             signals::Signals,
             trace::{self, Ending, Watched},
         },

@@ -4,8 +4,8 @@ use super::{Failure, spec};
 use crate::{
     cli::{ListArgs, SelectArgs},
     session::{
-        self,
-        plan::{jump_room::JumpRoom, markers::cost_text},
+        plan::{Planner, jump_room::JumpRoom, markers::cost_text},
+        run::setup,
         spec::SelectSpec,
     },
     target::{
@@ -45,7 +45,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let mut planner = session::planner(&select(&args.select), most, spec::returns(args.returns))?;
+    let mut planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -116,7 +116,7 @@ fn select(asked: &SelectArgs) -> SelectSpec {
 fn decide(
     rows: Vec<Row>,
     objects: &[Object],
-    planner: &session::plan::Planner,
+    planner: &Planner,
     wanted: bool,
 ) -> anyhow::Result<Vec<Decided>> {
     if !wanted {

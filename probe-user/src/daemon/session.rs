@@ -13,7 +13,6 @@ use super::{
 use crate::{
     bpf::{self, Traced},
     session::{
-        Setup,
         collect::pace::Pace,
         keep::{
             flight::Flight,
@@ -22,6 +21,7 @@ use crate::{
             recording::{Limit, Recording},
         },
         run::{
+            setup::Setup,
             trace::{self, Ending},
             tracer::Tracer,
         },

@@ -9,5 +9,3 @@ pub mod keep;
 pub mod plan;
 pub mod run;
 pub mod spec;
-
-pub use run::setup::{Setup, describe, planner};

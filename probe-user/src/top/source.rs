@@ -4,13 +4,13 @@
 use super::{daemon::Traced, looking, run::Event};
 use crate::{
     session::{
-        self, Setup,
         keep::{
             live::{Command, Commands, Live, Snapshot},
             output::Output,
         },
         run::{
-            launch::{Program, Streams},
+            launch::{self, Program, Streams},
+            setup::Setup,
             trace::{self, Ending, Watched},
         },
         spec::TraceSpec,
@@ -166,8 +166,7 @@ fn launch(
         events.send(begun).context("the screen is gone")
     };
     let output = Output::Live(live);
-    let (mut launched, traced) =
-        session::run::launch::trace(spec, program, output, |_, _| Ok(ending), begun)?;
+    let (mut launched, traced) = launch::trace(spec, program, output, |_, _| Ok(ending), begun)?;
     launched.let_go()?;
     if launched.goes_on() {
         let pid = launched.pid().0;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bpf,
-    patience::{self, GivenUp},
+    target::patience::{self, GivenUp},
 };
 use ctrace_core::{
     marker::{BufferId, Header, Reading},

@@ -2,12 +2,13 @@
 
 use super::{
     release::Releaser,
+    setup::Setup,
     trace::{self, Ending},
 };
 use crate::{
     bpf,
     inherited::pass_on_signals,
-    session::{Setup, keep::output::Output, plan::Plan, spec::TraceSpec},
+    session::{keep::output::Output, plan::Plan, spec::TraceSpec},
     target::{launch::Launch, process::Process},
     ui,
     user::Identity,

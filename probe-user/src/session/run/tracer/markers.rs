@@ -6,7 +6,6 @@
 use super::Tracer;
 use crate::{
     bpf::{self, BpfError, Role, Site},
-    patience::{self, GivenUp},
     session::{
         collect::{
             buffers::{OwnedBuffer, Unread},
@@ -18,7 +17,12 @@ use crate::{
         },
         run::arm::attach_some,
     },
-    target::{bias::CodeSegments, maps::MappedObject, process::Process},
+    target::{
+        bias::CodeSegments,
+        maps::MappedObject,
+        patience::{self, GivenUp},
+        process::Process,
+    },
 };
 use ctrace_common::Cookie;
 use ctrace_core::{

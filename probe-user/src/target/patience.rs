@@ -7,7 +7,7 @@
 //! Such threads are counted by process and by user, so that one process, or one user's many, cannot
 //! use up what all others need.
 
-use crate::target::facts::Identity;
+use super::facts::Identity;
 use ctrace_core::units::Pid;
 use std::{
     cell::RefCell,
