@@ -9,11 +9,11 @@
 use super::{
     BpfError,
     error::ENOTSUPP,
-    in_parts,
     keeper::{Keeper, Kept},
     multi, perf,
     programs::{Program, Programs},
     sys::AttachType,
+    timed_placement,
 };
 use ctrace_common::Cookie;
 use serde::Serialize;
@@ -194,7 +194,7 @@ pub(super) fn attach(
     };
     let mut links = Vec::new();
     for &program in programs_of {
-        links.extend(in_parts::place(request.path, request.sites, |sites| {
+        links.extend(timed_placement::place(request.path, request.sites, |sites| {
             let part = Request { sites, ..*request };
             multi::link(keeper, programs, program, attach, kind, &part)
         })?);

@@ -18,7 +18,7 @@ const LARGEST: usize = 1 << 16;
 const GROWTH_AFTER_REFUSAL: usize = 2;
 
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct Bisection {
     total: usize,
     /// The first place that nothing is known of.
     next: usize,
@@ -29,7 +29,7 @@ pub(super) struct Parts {
     size: usize,
 }
 
-impl Parts {
+impl Bisection {
     pub(super) const fn new(total: usize) -> Self {
         Self { total, next: 0, since: 0, blamed: None, size: 1 }
     }
@@ -85,7 +85,7 @@ mod tests {
     /// What is refused, and how many parts it took, where each place takes so long.
     fn ask(total: usize, bad: &[usize], each: Duration) -> (Vec<usize>, usize) {
         let bad: BTreeSet<usize> = bad.iter().copied().collect();
-        let (mut parts, mut refused, mut asked) = (Parts::new(total), Vec::new(), 0);
+        let (mut parts, mut refused, mut asked) = (Bisection::new(total), Vec::new(), 0);
         while let Some(part) = parts.next() {
             asked += 1;
             let before = parts.done();
@@ -135,7 +135,7 @@ mod tests {
     /// Each place takes long where many processes map the file.
     #[test]
     fn slow_parts_stay_short() {
-        let mut parts = Parts::new(1000);
+        let mut parts = Bisection::new(1000);
         for _ in 0..4 {
             let part = parts.next().unwrap();
             assert_eq!(part.len(), 1);
