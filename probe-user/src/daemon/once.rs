@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 
 /// What was said of which target last.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SaidOnce {
     of_targets: HashMap<TargetName, String>,
     twice_matched: HashSet<(TargetName, TargetName)>,
     in_vain: HashSet<TargetName>,
 }
 
-impl Told {
+impl SaidOnce {
     /// Says it unless it was the last thing said of this target. Which process it was makes no
     /// difference.
     pub(super) fn say(&mut self, target: &TargetName, what: &str) {
