@@ -42,7 +42,7 @@ impl TooSlow {
 }
 
 /// What is too slow, how much is kept, and who takes it.
-pub struct Asked {
+pub struct FlightSpec {
     pub too_slow: TooSlow,
     /// How far back.
     pub keep: Nanos,
@@ -53,7 +53,7 @@ pub struct Asked {
 
 /// See the module.
 pub struct Flight {
-    asked: Asked,
+    asked: FlightSpec,
     start: Start,
     definitions: Definitions,
     chunks: VecDeque<Arc<Block>>,
@@ -75,7 +75,7 @@ pub struct Flown {
 }
 
 impl Flight {
-    pub fn new(asked: Asked) -> Self {
+    pub fn new(asked: FlightSpec) -> Self {
         let (start, definitions, chunks, told_to) = Default::default();
         Self { asked, start, definitions, chunks, bytes: 0, told_to }
     }

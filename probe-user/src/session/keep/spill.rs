@@ -26,12 +26,12 @@ pub struct Spill {
 enum Stage {
     /// Calls do not count yet, or have been reported.
     Idle,
-    Writing(Behind<Kept>),
+    Writing(Behind<SpillWriter>),
     Full(Writer<Store>),
 }
 
 /// What is kept, and why no more can be.
-struct Kept {
+struct SpillWriter {
     writer: Writer<Store>,
     failure: Option<io::Error>,
 }
@@ -45,8 +45,8 @@ impl Spill {
         let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
         let start = Start { start_ns, ..Start::default() };
         let writer = Writer::uncompressed(store, &start).map_err(no_room)?;
-        let open = move || Ok(Kept { writer, failure: None });
-        let write = |kept: &mut Kept, block: Block| {
+        let open = move || Ok(SpillWriter { writer, failure: None });
+        let write = |kept: &mut SpillWriter, block: Block| {
             kept.failure = kept.writer.write(&block).err();
             Ok(kept.failure.is_none())
         };
@@ -70,7 +70,7 @@ impl Spill {
     fn end(&mut self) -> anyhow::Result<(Writer<Store>, Option<anyhow::Error>)> {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Writing(thread) => {
-                let Kept { writer, failure } = thread.join()?;
+                let SpillWriter { writer, failure } = thread.join()?;
                 Ok((writer, failure.map(no_room)))
             }
             Stage::Full(writer) => Ok((writer, None)),

@@ -8,7 +8,7 @@ mod segments_tests;
 
 pub use files::Replace;
 use segments::Segments;
-pub use segments::{Kept, Limit};
+pub use segments::{Limit, RecordingSummary};
 
 use super::behind::{Behind, Gone};
 use crate::files::{Owner, Place};
@@ -79,7 +79,7 @@ impl Recording {
     }
 
     /// Writes the end, and says what there is.
-    pub fn finish(&mut self, end: End) -> anyhow::Result<Kept> {
+    pub fn finish(&mut self, end: End) -> anyhow::Result<RecordingSummary> {
         let Some(thread) = self.thread.take() else { return Err(self.failure()) };
         let finished = thread.join().and_then(|segments| segments.finish(end));
         finished.with_context(|| format!("cannot write {}", self.path.display()))

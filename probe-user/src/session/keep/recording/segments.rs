@@ -65,7 +65,7 @@ struct Done {
 }
 
 /// What there is of a recording in the end.
-pub struct Kept {
+pub struct RecordingSummary {
     /// Bytes of all files.
     pub bytes: u64,
     /// Oldest first.
@@ -251,7 +251,7 @@ impl Segments {
         Ok(writer.size_when_ended())
     }
 
-    pub(super) fn finish(mut self, mut end: End) -> anyhow::Result<Kept> {
+    pub(super) fn finish(mut self, mut end: End) -> anyhow::Result<RecordingSummary> {
         let writer = self.writer.take().context(NOT_BEGUN)?;
         if let (Limit::Newest(_), Some(from)) = (self.limit, self.newest_from) {
             let before = from.since(self.start.start_ns).0 as f64 / 1e9;
@@ -265,7 +265,7 @@ impl Segments {
         self.progress.have_written(bytes);
         let numbers = self.done.iter().map(|done| done.number).chain([self.number]);
         let files = numbers.map(|number| self.numbered(number).path().to_owned()).collect();
-        Ok(Kept { bytes, files, newest_from: self.newest_from })
+        Ok(RecordingSummary { bytes, files, newest_from: self.newest_from })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     files::Replace,
     progress::Progress,
-    segments::{Kept, Limit, Segments},
+    segments::{Limit, RecordingSummary, Segments},
 };
 use crate::files::{Owner, Place};
 use ctrace_common::{Kind, RECORD_LEN};
@@ -81,13 +81,13 @@ impl Making {
         }
     }
 
-    fn finish(self) -> Kept {
+    fn finish(self) -> RecordingSummary {
         let end = End { end_ns: Nanos(self.end), ..End::default() };
         self.segments.finish(end).expect("written")
     }
 }
 
-fn record(path: &Path, limit: Limit, chunks: &[u64]) -> Kept {
+fn record(path: &Path, limit: Limit, chunks: &[u64]) -> RecordingSummary {
     let mut making = started(path, limit);
     making.chunks(chunks);
     making.finish()
@@ -95,7 +95,7 @@ fn record(path: &Path, limit: Limit, chunks: &[u64]) -> Kept {
 
 /// Calls in each of the files, which must be sound and no larger than this.
 #[track_caller]
-fn check(limit: Limit, largest: u64, chunks: &[u64], expected: &[&[u64]]) -> Kept {
+fn check(limit: Limit, largest: u64, chunks: &[u64], expected: &[&[u64]]) -> RecordingSummary {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = record(&folder.path().join("trace.ctrace"), limit, chunks);
     let calls = |path: &std::path::PathBuf| -> Vec<u64> {

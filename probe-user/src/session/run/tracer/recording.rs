@@ -2,7 +2,7 @@
 
 use super::Tracer;
 use crate::{
-    session::keep::{output::Output, recording::Kept, spill::stopped_early},
+    session::keep::{output::Output, recording::RecordingSummary, spill::stopped_early},
     ui, writing,
 };
 use ctrace_core::{
@@ -126,7 +126,12 @@ impl Tracer {
 }
 
 /// What there is, and how to look at it.
-fn summary(kept: &Kept, calls: u64, (start, end): (Nanos, Nanos), lost: &str) -> String {
+fn summary(
+    kept: &RecordingSummary,
+    calls: u64,
+    (start, end): (Nanos, Nanos),
+    lost: &str,
+) -> String {
     let seconds = |from: Nanos| format!("{:.1} s", end.since(from).0 as f64 / 1e9);
     let (calls, all, bytes) =
         (ui::units::count(calls), seconds(start), ui::units::bytes(kept.bytes));
