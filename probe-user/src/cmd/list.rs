@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::target::{
         fixtures::{MARKERS, compile},
-        select::{Asked, Selector},
+        select::{Patterns, Selector},
     };
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         let built = compile("gcc", "c", &format!("{MARKERS}\n#line 1\n{source}"));
         let objects = [built.object()];
         let all = ["*".to_owned()];
-        let asked = Asked { markers: &all, ..Asked::default() };
+        let asked = Patterns { markers: &all, ..Patterns::default() };
         let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
         let rows = list_functions(&objects, &selection, true);
         let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();

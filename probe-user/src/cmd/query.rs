@@ -3,7 +3,7 @@
 use super::{open::Files, spec::filter};
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
-    target::recorded::{Choice, choose},
+    target::{recorded::choose, select::Patterns},
     ui::units::{Digits, time},
 };
 use anyhow::{bail, ensure};
@@ -46,10 +46,10 @@ fn query_of(
         if texts.is_empty() {
             return Ok(None);
         }
-        Ok(Some(choose(functions, &Choice { functions: texts, ..Choice::default() })?))
+        Ok(Some(choose(functions, &Patterns { functions: texts, ..Patterns::default() })?))
     };
     let QueryArgs { select, lens, .. } = args;
-    let selected = Choice {
+    let selected = Patterns {
         functions: &select.functions,
         usdt: &select.usdt,
         markers: &select.markers,

@@ -8,7 +8,7 @@ use crate::{
         maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement, Placement},
-        select::{Asked, Selector},
+        select::{Patterns, Selector},
     },
 };
 use anyhow::{Context, bail};
@@ -86,7 +86,7 @@ fn place_spun() -> anyhow::Result<Placement> {
     let exe = MappedObject::from_file(Path::new("/proc/self/exe"), true)
         .context("cannot read the own program")?;
     let pattern = ["*::ctrace_calibration_spun".to_owned()];
-    let selector = Selector::parse(Asked { functions: &pattern, ..Asked::default() })?;
+    let selector = Selector::parse(Patterns { functions: &pattern, ..Patterns::default() })?;
     let mut planner = Planner::new(selector, 1, Returns::RetSites);
     let plan = planner.plan(&[exe])?;
     let planned = plan.objects.into_iter().flat_map(|object| object.functions).next();

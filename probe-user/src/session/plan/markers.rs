@@ -125,7 +125,7 @@ mod tests {
         maps::MappedObject,
         place::Returns,
         plan::CostClass,
-        select::{Asked, Selector},
+        select::{Patterns, Selector},
     };
 
     const SOURCE: &str = r#"
@@ -149,7 +149,7 @@ mod tests {
     fn planner(functions: &[&str], markers: &[&str]) -> Planner {
         let owned = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         let (functions, markers) = (owned(functions), owned(markers));
-        let asked = Asked { functions: &functions, markers: &markers, ..Asked::default() };
+        let asked = Patterns { functions: &functions, markers: &markers, ..Patterns::default() };
         let selector = Selector::parse(asked).unwrap();
         Planner::new(selector, 100, Returns::Auto)
     }

@@ -20,7 +20,7 @@ use crate::{
         place::Returns,
         plan::{CostClass, ExitPlacement},
         process::Process,
-        select::{Asked, Selector},
+        select::{Patterns, Selector},
     },
     ui,
 };
@@ -246,7 +246,7 @@ pub fn planner(
     limits: SelectionLimits,
     returns: Returns,
 ) -> anyhow::Result<Planner> {
-    let selector = Selector::parse(Asked {
+    let selector = Selector::parse(Patterns {
         functions: &select.functions,
         usdt: &select.usdt,
         markers: &select.markers,
