@@ -10,9 +10,9 @@ use crate::{
             sink,
         },
         run::{
+            event_loop::{self, Ending, Watched},
             setup::Setup,
             signals::Signals,
-            trace::{self, Ending, Watched},
         },
         spec::TraceSpec,
     },
@@ -25,7 +25,7 @@ use std::time::Duration;
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
     let process = Process::open(args.pid)?;
-    let watched = trace::watch(Pid(args.pid))?;
+    let watched = event_loop::watch(Pid(args.pid))?;
     let output = Output::Reports(Box::new(Reports::open(
         &spec::report(&args.trace.output),
         args.trace.what.probes.spool,
@@ -61,7 +61,7 @@ pub(super) fn attach(
     verbose: u8,
 ) -> anyhow::Result<u8> {
     let objects = process.objects()?;
-    let (mut tracer, mut plan) = Setup::plan(spec, &objects)?.running(process, output)?;
+    let (mut session, mut plan) = Setup::plan(spec, &objects)?.running(process, output)?;
     for line in &plan.remarks {
         ui::say(line);
     }
@@ -70,8 +70,8 @@ pub(super) fn attach(
     }
     super::announce(verbose, &plan, Pid(process.pid()));
     let ending = Ending::new(Signals::End, after)?;
-    tracer.arm(&plan, &objects)?;
+    session.arm(&plan, &objects)?;
     drop(plan);
-    trace::run(&mut tracer, watched, ending, || Ok(()))?;
+    event_loop::run(&mut session, watched, ending, || Ok(()))?;
     Ok(0)
 }

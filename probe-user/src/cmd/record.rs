@@ -9,7 +9,7 @@ use crate::{
             output::Output,
             recording::{Limit, Recording, Replace},
         },
-        run::trace,
+        run::event_loop,
     },
     target::process::Process,
 };
@@ -36,7 +36,7 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     run::check_no_user(&args.user)?;
     bpf::require()?;
     let process = Process::open(pid)?;
-    let watched = trace::watch(Pid(pid))?;
+    let watched = event_loop::watch(Pid(pid))?;
     let output = output(&args.file)?;
     Ok(attach::attach(&spec::trace(&args.what), &process, watched, output, args.duration, verbose)?)
 }

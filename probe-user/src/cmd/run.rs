@@ -11,9 +11,9 @@ use crate::{
             sink,
         },
         run::{
+            event_loop::Ending,
             launch::{Program, Streams, exit_code},
             signals::Signals,
-            trace::Ending,
         },
         spec::TraceSpec,
     },

@@ -4,7 +4,7 @@ use super::{Failure, run, spec};
 use crate::{
     bpf,
     cli::{SelectArgs, TopArgs},
-    session::run::trace,
+    session::run::event_loop,
     target::process::Process,
     top::{self, Subject},
 };
@@ -25,7 +25,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         Some(pid) => {
             bpf::require()?;
             let process = Process::open(pid)?;
-            let watched = trace::watch(Pid(pid))?;
+            let watched = event_loop::watch(Pid(pid))?;
             Subject::Process(process, watched)
         }
         None => {

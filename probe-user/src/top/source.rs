@@ -9,9 +9,9 @@ use crate::{
             output::Output,
         },
         run::{
+            event_loop::{self, Ending, Watched},
             launch::{self, Program, Streams},
             setup::Setup,
-            trace::{self, Ending, Watched},
         },
         spec::TraceSpec,
     },
@@ -139,8 +139,8 @@ fn trace(
 ) -> anyhow::Result<()> {
     let objects = process.objects()?;
     let output = Output::Live(live);
-    let (mut tracer, plan) = Setup::plan(spec, &objects)?.running(process, output)?;
-    tracer.arm(&plan, &objects)?;
+    let (mut session, plan) = Setup::plan(spec, &objects)?.running(process, output)?;
+    session.arm(&plan, &objects)?;
     drop(plan);
     let ending = Ending::commanded(commands, None);
     let begun = || {
@@ -149,7 +149,7 @@ fn trace(
         let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(process.pid()) };
         events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
     };
-    trace::run(&mut tracer, watched, ending, begun)
+    event_loop::run(&mut session, watched, ending, begun)
 }
 
 /// The command goes on when nobody looks any more.

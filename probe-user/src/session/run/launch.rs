@@ -1,9 +1,9 @@
 //! Starting a command so that probes are in place before its first instruction.
 
 use super::{
+    event_loop::{self, Ending},
     release::Releaser,
     setup::Setup,
-    trace::{self, Ending},
 };
 use crate::{
     bpf,
@@ -69,15 +69,15 @@ pub fn trace(
     let mut launched = Launched::waiting(program)?;
     let pid = launched.pid();
     let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (mut tracer, plan) = setup.launched(pid, &resolved.exe, command, output)?;
+    let (mut session, plan) = setup.launched(pid, &resolved.exe, command, output)?;
     let ending = prepared(&plan, pid)?;
-    tracer.arm(&plan, &resolved.objects)?;
+    session.arm(&plan, &resolved.objects)?;
     drop(plan);
-    let traced = trace::run(&mut tracer, trace::watch(pid)?, ending, || {
+    let traced = event_loop::run(&mut session, event_loop::watch(pid)?, ending, || {
         launched.start()?;
         started()
     });
-    drop(tracer);
+    drop(session);
     Ok((launched, traced))
 }
 

@@ -3,12 +3,12 @@
 
 pub mod arm;
 mod before;
+pub mod event_loop;
 pub mod groups;
 pub mod launch;
 mod release;
+pub mod session;
 pub mod setup;
 pub mod signals;
 pub mod status;
-pub mod trace;
-pub mod tracer;
 pub mod unarmed;

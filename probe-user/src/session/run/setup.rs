@@ -1,10 +1,10 @@
-//! From what is asked for to a tracer that is ready to be armed.
+//! From what is asked for to a session that is ready to be armed.
 
 use super::{
     arm::LinkOptions,
     before,
+    session::{Session, SessionParts},
     status::Status,
-    tracer::{Parts, Tracer},
 };
 use crate::{
     bpf::{Config, Kernel},
@@ -85,16 +85,16 @@ impl<'a> Setup<'a> {
     }
 
     /// Makes everything ready to trace a process that runs already: what is left is
-    /// [`Tracer::arm`] with the plan. Its remarks are new ones.
-    pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Tracer, Plan)> {
+    /// [`Session::arm`] with the plan. Its remarks are new ones.
+    pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Session, Plan)> {
         let (pid, command) = (Pid(process.pid()), process.command().to_vec());
         let remarks = before::remarks(process);
-        let (mut tracer, mut plan) =
-            self.tracer(pid, Origin::Running, process.exe(), command, output)?;
+        let (mut session, mut plan) =
+            self.session(pid, Origin::Running, process.exe(), command, output)?;
         plan.notes.extend(remarks.iter().cloned());
         plan.remarks = remarks;
-        tracer.introduce(process);
-        Ok((tracer, plan))
+        session.introduce(process);
+        Ok((session, plan))
     }
 
     /// The same for a command that is to be launched, as this process.
@@ -104,19 +104,19 @@ impl<'a> Setup<'a> {
         exe: &Path,
         command: Vec<String>,
         output: Output,
-    ) -> anyhow::Result<(Tracer, Plan)> {
-        self.tracer(pid, Origin::Launched, exe, command, output)
+    ) -> anyhow::Result<(Session, Plan)> {
+        self.session(pid, Origin::Launched, exe, command, output)
     }
 
     /// Loads the eBPF programs.
-    fn tracer(
+    fn session(
         mut self,
         pid: Pid,
         origin: Origin,
         exe: &Path,
         command: Vec<String>,
         output: Output,
-    ) -> anyhow::Result<(Tracer, Plan)> {
+    ) -> anyhow::Result<(Session, Plan)> {
         let plan = std::mem::take(&mut self.plan);
         let target = TargetReport {
             pid: Some(pid),
@@ -156,7 +156,7 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));
-        let parts = Parts {
+        let parts = SessionParts {
             launched,
             kernel,
             engine,
@@ -174,7 +174,7 @@ impl<'a> Setup<'a> {
             pid,
             target,
         };
-        Ok((Tracer::new(parts, probes.budget), plan))
+        Ok((Session::new(parts, probes.budget), plan))
     }
 }
 

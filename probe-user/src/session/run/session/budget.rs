@@ -1,7 +1,7 @@
 //! A session with a budget: disarms what is too dear, arms it in windows, and brings it back.
 
 use super::{
-    Tracer,
+    Session,
     budgeted::{Budgeted, Now, Phase, RETRY, Window},
 };
 use crate::{
@@ -32,7 +32,7 @@ enum Armed {
     Failed,
 }
 
-impl Tracer {
+impl Session {
     /// Attaches an object's functions group by group.
     pub(super) fn attach_groups(
         &mut self,

@@ -49,8 +49,8 @@ use std::{
 };
 use tokio::sync::mpsc::Receiver;
 
-/// What a session is made of; see [`Tracer::new`].
-pub struct Parts {
+/// What a session is made of; see [`Session::new`].
+pub struct SessionParts {
     pub kernel: Kernel,
     pub engine: Engine,
     pub planner: Planner,
@@ -68,8 +68,8 @@ pub struct Parts {
     pub target: TargetReport,
 }
 
-pub struct Tracer {
-    parts: Parts,
+pub struct Session {
+    parts: SessionParts,
     attachments: Vec<Attachment>,
     armed: HashSet<Identity>,
     costs: Costs,
@@ -118,9 +118,9 @@ pub struct Tracer {
 /// The kernel keeps this much free below the main stack for it to grow.
 const MAIN_STACK_ROOM: u64 = 128 << 20;
 
-impl Tracer {
+impl Session {
     /// `budget`: percent of the target's processor time that the probes may cost.
-    pub fn new(mut parts: Parts, budget: Option<f64>) -> Self {
+    pub fn new(mut parts: SessionParts, budget: Option<f64>) -> Self {
         // Without them tracing works as well.
         let (adopt, adopted) = mpsc::channel();
         let diagnostics = parts.kernel.diagnostics();

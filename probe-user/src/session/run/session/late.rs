@@ -1,6 +1,6 @@
 //! What comes after the start: new programs, and libraries that are opened later.
 
-use super::{Tracer, budgeted::Budgeted};
+use super::{Session, budgeted::Budgeted};
 use crate::{
     bpf::{self, Attachment, Role},
     session::{
@@ -33,7 +33,7 @@ enum Arrival {
     Held,
 }
 
-impl Tracer {
+impl Session {
     /// A process that was stopped at the start of a new program goes on once that has its probes.
     pub(super) fn release_if_held(&mut self, record: &[u8]) {
         let Ok(Decoded::Control(control)) = decode(record) else { return };

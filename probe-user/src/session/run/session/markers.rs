@@ -3,7 +3,7 @@
 //! Order matters. First the sites where events come out, then a look at what is in the buffers
 //! already, and last the semaphores of the chosen scopes: from then on all events are ours.
 
-use super::Tracer;
+use super::Session;
 use crate::{
     bpf::{self, BpfError, Role, Site},
     session::{
@@ -43,7 +43,7 @@ pub(super) struct ArmedMarkers {
     lists: Vec<u64>,
 }
 
-impl Tracer {
+impl Session {
     /// Makes the places known where events of an object's scopes come out. `first` is the id of the
     /// object's first function.
     pub(super) fn attach_runtimes(

@@ -1,8 +1,8 @@
 //! The loop of a session: records in, reports out, until time, a signal or the target's end.
 
 use super::{
+    session::{Session, nanos},
     signals::{self, Signals},
-    tracer::{Tracer, nanos},
 };
 use crate::{
     bpf::{self, BpfError, GuardDeath},
@@ -70,7 +70,7 @@ pub fn watch(pid: Pid) -> anyhow::Result<Watched> {
 
 /// Traces until the end and hands the last report to the sink.
 pub fn run(
-    tracer: &mut Tracer,
+    session: &mut Session,
     watched: Watched,
     ending: Ending,
     started: impl FnOnce() -> anyhow::Result<()>,
@@ -80,18 +80,18 @@ pub fn run(
         .build()
         .context("cannot start the event loop")?;
     runtime.block_on(async {
-        let (reader, batches) = tracer.read()?;
+        let (reader, batches) = session.read()?;
         let gone = tell_end(watched)?;
         started()?;
         let Ending { after, signals, commands } = ending;
-        let guard = tracer.guard_death();
+        let guard = session.guard_death();
         let mut sources = Sources { batches, signals, gone, guard, commands };
-        let time_up = after.map(|after| tracer.start().saturating_add(nanos(after)));
-        let end = collect(tracer, &reader, &mut sources, time_up).await?;
+        let time_up = after.map(|after| session.start().saturating_add(nanos(after)));
+        let end = collect(session, &reader, &mut sources, time_up).await?;
         if end == End::ProbesGone {
-            tracer.note_that_probes_are_gone();
+            session.note_that_probes_are_gone();
         }
-        finish(tracer, &reader, &mut sources.batches, time_up).await?;
+        finish(session, &reader, &mut sources.batches, time_up).await?;
         match end {
             End::AsAsked => Ok(()),
             End::ProbesGone => Err(BpfError::GuardGone.into()),
@@ -132,7 +132,7 @@ enum End {
 }
 
 async fn collect(
-    tracer: &mut Tracer,
+    session: &mut Session,
     reader: &Reader,
     sources: &mut Sources,
     time_up: Option<Nanos>,
@@ -142,33 +142,34 @@ async fn collect(
     let mut look = Instant::now();
     let mut peeks = Peeks::new();
     loop {
-        let tend =
-            tracer.budget_due().map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
+        let tend = session
+            .budget_due()
+            .map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
         let go_on = tokio::select! {
             batch = sources.batches.recv() => {
                 let mut batch = batch.context("the thread that reads the ring buffers ended")?;
-                let mut go_on = tracer.feed(&mut batch)?;
+                let mut go_on = session.feed(&mut batch)?;
                 if let Some(now) = batch.answers {
                     for (_, take) in peeks.extract_if(.., |(asked, _)| *asked <= now) {
-                        tracer.peek()?.map(take);
+                        session.peek()?.map(take);
                     }
                 }
                 // With a batch, so as not to wake up for it.
-                if look <= Instant::now() || tracer.must_look() {
-                    go_on &= tracer.look_around()?;
-                    look = Instant::now() + tracer.look_pause();
+                if look <= Instant::now() || session.must_look() {
+                    go_on &= session.look_around()?;
+                    look = Instant::now() + session.look_pause();
                 }
                 go_on
             }
             Some(()) = sources.signals.recv() => false,
             exit = &mut sources.gone => {
-                tracer.target_ended(exit.ok().flatten());
+                session.target_ended(exit.ok().flatten());
                 false
             }
             () = sources.guard.wait() => return Ok(End::ProbesGone),
             () = sleep_until(time_up) => false,
             () = sleep(tend) => {
-                tracer.tend_budget();
+                session.tend_budget();
                 true
             }
             command = Sources::command(&mut sources.commands) => match command {
@@ -190,25 +191,25 @@ async fn collect(
 /// Takes the probes away, reads what is left, and reports. Links that detach slowly are kept
 /// until the report is out.
 async fn finish(
-    tracer: &mut Tracer,
+    session: &mut Session,
     reader: &Reader,
     batches: &mut Receiver<Batch>,
     time_up: Option<Nanos>,
 ) -> anyhow::Result<()> {
-    tracer.stop_holding()?;
+    session.stop_holding()?;
     let now = bpf::now();
     let end = time_up.map_or(now, |time_up| time_up.min(now));
-    if tracer.detaches_fast() {
-        tracer.detach_sources();
+    if session.detaches_fast() {
+        session.detach_sources();
     }
     reader.finish();
     while let Some(mut batch) = batches.recv().await {
         batch.settled = batch.settled.map(|settled| settled.min(end));
-        tracer.feed(&mut batch)?;
+        session.feed(&mut batch)?;
     }
-    tracer.report_end(end)?;
-    tracer.detach();
-    tracer.verify();
+    session.report_end(end)?;
+    session.detach();
+    session.verify();
     Ok(())
 }
 

@@ -1,6 +1,6 @@
-//! When reports are made, and what the tracer adds to them.
+//! When reports are made, and what the session adds to them.
 
-use super::Tracer;
+use super::Session;
 use crate::{
     bpf::Release,
     session::keep::{live::Snapshot, output::Output},
@@ -21,7 +21,7 @@ const ALL_CUT_OFF: usize = 16_384;
 /// To read all marker buffers of a target, more or less.
 const LOOK_TAKES: Duration = Duration::from_millis(50);
 
-impl Tracer {
+impl Session {
     /// The last report, up to `end`.
     pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();

@@ -1,6 +1,6 @@
 //! The first probes, and those of each object that comes later.
 
-use super::{Tracer, millis, nanos};
+use super::{Session, millis, nanos};
 use crate::{
     bpf::{self, Attachment},
     session::{
@@ -18,7 +18,7 @@ use ctrace_core::{
 };
 use std::{sync::Arc, time::Instant};
 
-impl Tracer {
+impl Session {
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));

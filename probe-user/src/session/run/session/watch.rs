@@ -1,10 +1,10 @@
 //! What the probes cost the target, and what is done about it.
 
-use super::Tracer;
+use super::Session;
 use crate::{bpf::CpuClock, session::budget::slowdown::Verdict, target::process::Process};
 use ctrace_core::units::{Nanos, Tid};
 
-impl Tracer {
+impl Session {
     /// While children are followed, the CPU time to compare with is that of all.
     pub(super) fn start_clock(&mut self) {
         /// Each costs a file descriptor.

@@ -1,13 +1,13 @@
 //! A last look at what was traced, when all probes are gone.
 
-use super::Tracer;
+use super::Session;
 use crate::heal;
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
 
-impl Tracer {
+impl Session {
     /// Removes what the kernel may have left of the probes. Nothing can be left where they were taken away
     /// in peace.
     pub fn verify(&self) {

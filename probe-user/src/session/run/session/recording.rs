@@ -1,6 +1,6 @@
 //! A session that keeps its calls: what goes into the recording, or into the spill, and when.
 
-use super::Tracer;
+use super::Session;
 use crate::{
     session::keep::{output::Output, recording::RecordingSummary, spill::stopped_early},
     ui, writing,
@@ -14,7 +14,7 @@ use ctrace_core::{
 /// What a crash may lose.
 const CHUNK: Nanos = Nanos::from_millis(1_000);
 
-impl Tracer {
+impl Session {
     /// Tracing is armed.
     pub(super) fn begin_recording(&mut self) -> anyhow::Result<()> {
         self.chunk_end = self.start;

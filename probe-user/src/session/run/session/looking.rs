@@ -1,11 +1,11 @@
 //! What a session looks at now and then besides its events.
 
-use super::Tracer;
+use super::Session;
 use crate::target::process::Process;
 use ctrace_core::units::Pid;
 use std::time::Duration;
 
-impl Tracer {
+impl Session {
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
     pub fn look_around(&mut self) -> anyhow::Result<bool> {
         if let Some(diagnostics) = &mut self.diagnostics {
