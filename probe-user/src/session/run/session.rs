@@ -4,16 +4,18 @@ mod after;
 mod arming;
 mod budget;
 mod budgeted;
+mod clock;
 mod late;
 mod looking;
 mod markers;
+mod notes;
 mod recording;
 mod reports;
 mod watch;
 
 use super::{arm::LinkOptions, status::Status, unarmed::Unarmed};
 use crate::{
-    bpf::{self, Attachment, CpuClock, Diagnostics, GuardDeath, Kernel, LinkKind, Role, Traced},
+    bpf::{self, Attachment, Diagnostics, GuardDeath, Kernel, LinkKind, Role, Traced},
     session::{
         budget::{
             costs::{Costs, HitCosts},
@@ -33,6 +35,7 @@ use crate::{
 };
 use anyhow::Context;
 use budgeted::Budgeted;
+use clock::TargetClock;
 use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
@@ -41,6 +44,7 @@ use ctrace_core::{
     units::{Nanos, Pid, Tid},
 };
 use markers::ArmedMarkers;
+use notes::Notes;
 use std::{
     collections::HashSet,
     ops::Range,
@@ -75,7 +79,7 @@ pub struct Session {
     costs: Costs,
     unarmed: Unarmed,
     budget: Option<Budgeted>,
-    notes: Vec<String>,
+    notes: Notes,
     markers: Vec<ArmedMarkers>,
     adopted_before: HashSet<BufferId>,
     /// Processes whose memory does not answer.
@@ -111,8 +115,7 @@ pub struct Session {
     /// From then on new programs of the command start at once.
     held_until: Nanos,
     diagnostics: Option<Diagnostics>,
-    /// Of the process and its children, while those are followed.
-    clock: Option<CpuClock>,
+    clock: TargetClock,
 }
 
 /// The kernel keeps this much free below the main stack for it to grow.
@@ -126,6 +129,7 @@ impl Session {
         let diagnostics = parts.kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
         let costs = Costs::new(parts.costs);
+        let clock = TargetClock::new(parts.pid, parts.links.pid.is_none());
         Self {
             parts,
             budget: budget.map(Budgeted::new),
@@ -133,7 +137,7 @@ impl Session {
             attachments: Vec::new(),
             armed: HashSet::new(),
             unarmed: Unarmed::default(),
-            notes: Vec::new(),
+            notes: Notes::default(),
             markers: Vec::new(),
             adopted_before: HashSet::new(),
             stuck: HashSet::new(),
@@ -156,7 +160,7 @@ impl Session {
             found_held: None,
             held_until: Nanos::MAX,
             diagnostics,
-            clock: None,
+            clock,
         }
     }
 
@@ -301,12 +305,9 @@ impl Session {
         execed
     }
 
-    /// For the reports; of a flood of notes the first ones.
+    /// For the reports.
     fn note(&mut self, text: String) {
-        const MOST: usize = 20;
-        if self.notes.len() < MOST {
-            self.notes.push(text);
-        }
+        self.notes.add(text);
     }
 
     fn warn(&self, text: &str) {

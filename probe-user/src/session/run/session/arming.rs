@@ -35,7 +35,7 @@ impl Session {
         self.start_clock();
         self.start = bpf::now();
         self.parts.engine.begin(self.start);
-        let cpu = self.cpu_time().unwrap_or_default();
+        let cpu = self.clock.time().unwrap_or_default();
         if let Some(budgeted) = &mut self.budget {
             budgeted.begin(self.start, cpu);
         }

@@ -3,20 +3,27 @@
 use super::{
     Session,
     budgeted::{Budgeted, Now, Phase, RETRY, Window},
+    clock::TargetClock,
+    notes::Notes,
 };
 use crate::{
-    bpf::{self, BpfError, LinkKind},
+    bpf::{self, BpfError, Kernel, LinkKind},
     session::{
         budget::{
             Reading,
+            costs::Costs,
             note::sampled_note,
             sampling::{Sampling, Time},
         },
         plan::ObjectPlan,
-        run::groups::{self, Group},
+        run::{
+            arm::LinkOptions,
+            groups::{self, Group},
+        },
     },
 };
 use ctrace_core::{
+    engine::Engine,
     function::FunctionKind,
     report::Report,
     units::{FuncId, Nanos},
@@ -32,42 +39,48 @@ enum Armed {
     Failed,
 }
 
+/// What a budget looks at, and what it acts on.
+pub(super) struct Scene<'a> {
+    kernel: &'a Kernel,
+    links: LinkOptions,
+    engine: &'a mut Engine,
+    costs: &'a Costs,
+    clock: &'a TargetClock,
+    notes: &'a mut Notes,
+    start: Nanos,
+    /// Everything older has been seen.
+    settled: Nanos,
+}
+
 impl Session {
+    /// The budget, if there is one, and the rest of the session as far as it is the budget's concern.
+    fn budgeted(&mut self) -> Option<(&mut Budgeted, Scene<'_>)> {
+        let parts = &mut self.parts;
+        let scene = Scene {
+            kernel: &parts.kernel,
+            links: parts.links,
+            engine: &mut parts.engine,
+            costs: &self.costs,
+            clock: &self.clock,
+            notes: &mut self.notes,
+            start: self.start,
+            settled: self.settled,
+        };
+        Some((self.budget.as_mut()?, scene))
+    }
+
     /// Attaches an object's functions group by group.
     pub(super) fn attach_groups(
         &mut self,
         object: &ObjectPlan,
         ids: &[FuncId],
     ) -> anyhow::Result<()> {
-        let now = self.known(bpf::now()).time;
-        let Some(budgeted) = &mut self.budget else { return Ok(()) };
-        let (kernel, links) = (&self.parts.kernel, self.parts.links);
-        let mut groups = groups::split(kernel, object, ids)?;
-        for group in &mut groups {
-            group.probe(kernel, links)?;
-            let perf = |attachment: &bpf::Attachment| attachment.kind() == LinkKind::Perf;
-            if group.attachments().iter().any(perf) {
-                anyhow::bail!(
-                    "--budget needs probes that can be taken away quickly: Linux 6.6 or later"
-                );
-            }
-        }
-        for group in groups {
-            budgeted.control.add();
-            budgeted.books.add(&group.functions, now);
-            budgeted.groups.push(group);
-        }
-        Ok(())
+        self.budgeted().map_or(Ok(()), |(budget, scene)| budget.attach(object, ids, &scene))
     }
 
     /// Raises the semaphores of the object's scopes.
     pub(super) fn switch_groups_on(&mut self, object: &ObjectPlan) -> Result<(), BpfError> {
-        let Some(budgeted) = &mut self.budget else { return Ok(()) };
-        let of_object = |group: &&mut Group| group.identity == object.identity;
-        for group in budgeted.groups.iter_mut().filter(of_object) {
-            group.switch_on(&self.parts.kernel, self.parts.links)?;
-        }
-        Ok(())
+        self.budgeted().map_or(Ok(()), |(budget, scene)| budget.switch_on(object, &scene))
     }
 
     /// When [`Self::tend_budget`] wants to be called, besides now and then.
@@ -76,118 +89,169 @@ impl Session {
     }
 
     pub fn tend_budget(&mut self) {
-        let Some(mut budgeted) = self.budget.take() else { return };
-        if !self.finishing {
-            self.tend(&mut budgeted);
-        }
-        self.budget = Some(budgeted);
-    }
-
-    fn tend(&mut self, budgeted: &mut Budgeted) {
-        let now = bpf::now();
-        match &mut budgeted.phase {
-            Phase::Settling { at, .. } if self.settled < *at => {}
-            Phase::Settling { .. } => self.settle(budgeted),
-            Phase::Armed { until, .. } if now >= *until => self.disarm(budgeted, Vec::new()),
-            Phase::Waiting if !budgeted.returning.is_empty() && now >= budgeted.retry => {
-                self.bring_back(budgeted);
-            }
-            Phase::Waiting if budgeted.control.window().is_some_and(|next| next.begins <= now) => {
-                self.open_window(budgeted);
-            }
-            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(budgeted),
+        let is_over = self.finishing;
+        if let Some((budget, mut scene)) = self.budgeted().filter(|_| !is_over) {
+            budget.tend(&mut scene);
         }
     }
 
-    fn look_at_cost(&mut self, budgeted: &mut Budgeted) {
-        let hits = self.parts.engine.counters().hits;
-        let cost = |group: &Group| {
-            let of = |id: &FuncId| self.costs.of_function(id.index(), hits[id.index()]).0;
-            Nanos(group.functions.iter().map(of).sum())
-        };
-        let spent: Vec<Nanos> = budgeted.groups.iter().map(cost).collect();
-        let at = self.settled.max(self.start);
-        if !budgeted.control.is_due(at, &spent) {
-            return;
-        }
-        let Some(cpu) = self.cpu_time() else { return };
-        let shed = budgeted.control.look(Reading { at, cpu, spent: &spent });
-        tracing::debug!("shed {shed:?} of {:?}", budgeted.control);
-        if !shed.is_empty() {
-            self.disarm(budgeted, shed);
+    /// Tells in a report what was armed for a part of the time only. `reset`: a new interval begins.
+    pub(super) fn add_samples(&mut self, report: &mut Report, end: Nanos, reset: bool) {
+        if let Some((budget, scene)) = self.budgeted() {
+            budget.add_samples(report, &scene.known(end), reset);
         }
     }
+}
 
-    /// What is to go, and what is armed for a window.
-    fn disarm(&mut self, budgeted: &mut Budgeted, shed: Vec<usize>) {
-        let window = match std::mem::replace(&mut budgeted.phase, Phase::Waiting) {
-            Phase::Armed { window, .. } => Some(window),
-            _ => None,
-        };
-        let (at, cpu) = (bpf::now(), self.cpu_time().unwrap_or_default());
-        for group in window.iter().flat_map(|window| &window.groups).chain(&shed) {
-            budgeted.groups[*group].disarm();
-        }
-        budgeted.phase = Phase::Settling { at, cpu, window, shed };
-    }
-
-    fn open_window(&mut self, budgeted: &mut Budgeted) {
-        let Some(window) = budgeted.control.window() else { return };
-        let mut armed = window.groups.clone();
-        budgeted.returning.retain(|group| !armed.contains(group));
-        armed.retain(|group| self.arm_group(&mut budgeted.groups[*group]) == Armed::Yes);
-        let Now { spent, time, .. } = self.known(bpf::now());
-        let until = time.at.saturating_add(window.length);
-        let window = Window { since: time, spent, groups: armed };
-        budgeted.phase = Phase::Armed { until, window };
-    }
-
+impl Scene<'_> {
     /// Events up to `at` have been counted, or all that there are by now.
     fn known(&self, at: Nanos) -> Now<'_> {
-        let events = self.parts.engine.counters().hits;
+        let events = self.engine.counters().hits;
         let spent = self.costs.of(events);
-        let own = self.cpu_time().unwrap_or_default().since(spent);
+        let own = self.clock.time().unwrap_or_default().since(spent);
         Now { events, spent, time: Time { at, own } }
     }
 
-    fn arm_group(&mut self, group: &mut Group) -> Armed {
-        match group.arm(&self.parts.kernel, self.parts.links) {
+    fn arm(&mut self, group: &mut Group) -> Armed {
+        match group.arm(self.kernel, self.links) {
             Ok(true) => Armed::Yes,
             Ok(false) => Armed::StillHeld,
             Err(error) => {
                 let functions = group.functions.len();
-                self.note(format!("{functions} functions are not traced any more: {error}"));
+                self.notes.add(format!("{functions} functions are not traced any more: {error}"));
                 Armed::Failed
             }
         }
     }
 
+    /// Calls under way of functions that were disarmed have no end.
+    fn forsake(&mut self, functions: impl Iterator<Item = FuncId>) {
+        // Scopes end with their exits also when they are switched off.
+        let is_function = |id: &FuncId| self.engine.kind(*id) == Some(FunctionKind::Function);
+        let unseen: HashSet<FuncId> = functions.filter(is_function).collect();
+        self.engine.forsake(&unseen);
+    }
+}
+
+impl Budgeted {
+    fn attach(
+        &mut self,
+        object: &ObjectPlan,
+        ids: &[FuncId],
+        scene: &Scene<'_>,
+    ) -> anyhow::Result<()> {
+        let now = scene.known(bpf::now()).time;
+        let mut groups = groups::split(scene.kernel, object, ids)?;
+        for group in &mut groups {
+            group.probe(scene.kernel, scene.links)?;
+            let perf = |attachment: &bpf::Attachment| attachment.kind() == LinkKind::Perf;
+            if group.attachments().iter().any(perf) {
+                anyhow::bail!(
+                    "--budget needs probes that can be taken away quickly: Linux 6.6 or later"
+                );
+            }
+        }
+        for group in groups {
+            self.control.add();
+            self.books.add(&group.functions, now);
+            self.groups.push(group);
+        }
+        Ok(())
+    }
+
+    fn switch_on(&mut self, object: &ObjectPlan, scene: &Scene<'_>) -> Result<(), BpfError> {
+        let of_object = |group: &&mut Group| group.identity == object.identity;
+        for group in self.groups.iter_mut().filter(of_object) {
+            group.switch_on(scene.kernel, scene.links)?;
+        }
+        Ok(())
+    }
+
+    fn tend(&mut self, scene: &mut Scene<'_>) {
+        let now = bpf::now();
+        match &mut self.phase {
+            Phase::Settling { at, .. } if scene.settled < *at => {}
+            Phase::Settling { .. } => self.settle(scene),
+            Phase::Armed { until, .. } if now >= *until => self.disarm(scene, Vec::new()),
+            Phase::Waiting if !self.returning.is_empty() && now >= self.retry => {
+                self.bring_back(scene);
+            }
+            Phase::Waiting if self.control.window().is_some_and(|next| next.begins <= now) => {
+                self.open_window(scene);
+            }
+            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene),
+        }
+    }
+
+    fn look_at_cost(&mut self, scene: &Scene<'_>) {
+        let hits = scene.engine.counters().hits;
+        let cost = |group: &Group| {
+            let of = |id: &FuncId| scene.costs.of_function(id.index(), hits[id.index()]).0;
+            Nanos(group.functions.iter().map(of).sum())
+        };
+        let spent: Vec<Nanos> = self.groups.iter().map(cost).collect();
+        let at = scene.settled.max(scene.start);
+        if !self.control.is_due(at, &spent) {
+            return;
+        }
+        let Some(cpu) = scene.clock.time() else { return };
+        let shed = self.control.look(Reading { at, cpu, spent: &spent });
+        tracing::debug!("shed {shed:?} of {:?}", self.control);
+        if !shed.is_empty() {
+            self.disarm(scene, shed);
+        }
+    }
+
+    /// What is to go, and what is armed for a window.
+    fn disarm(&mut self, scene: &Scene<'_>, shed: Vec<usize>) {
+        let window = match std::mem::replace(&mut self.phase, Phase::Waiting) {
+            Phase::Armed { window, .. } => Some(window),
+            _ => None,
+        };
+        let (at, cpu) = (bpf::now(), scene.clock.time().unwrap_or_default());
+        for group in window.iter().flat_map(|window| &window.groups).chain(&shed) {
+            self.groups[*group].disarm();
+        }
+        self.phase = Phase::Settling { at, cpu, window, shed };
+    }
+
+    fn open_window(&mut self, scene: &mut Scene<'_>) {
+        let Some(window) = self.control.window() else { return };
+        let mut armed = window.groups.clone();
+        self.returning.retain(|group| !armed.contains(group));
+        armed.retain(|group| scene.arm(&mut self.groups[*group]) == Armed::Yes);
+        let Now { spent, time, .. } = scene.known(bpf::now());
+        let until = time.at.saturating_add(window.length);
+        let window = Window { since: time, spent, groups: armed };
+        self.phase = Phase::Armed { until, window };
+    }
+
     /// Arms the groups that are calm again and that the kernel has let go of meanwhile.
-    fn bring_back(&mut self, budgeted: &mut Budgeted) {
-        for group in std::mem::take(&mut budgeted.returning) {
-            let before = self.known(bpf::now()).time;
-            match self.arm_group(&mut budgeted.groups[group]) {
+    fn bring_back(&mut self, scene: &mut Scene<'_>) {
+        for group in std::mem::take(&mut self.returning) {
+            let before = scene.known(bpf::now()).time;
+            match scene.arm(&mut self.groups[group]) {
                 Armed::Yes => {
-                    budgeted.books.in_windows(group, before);
-                    budgeted.control.take_out_of_windows(group);
+                    self.books.in_windows(group, before);
+                    self.control.take_out_of_windows(group);
                 }
-                Armed::StillHeld => budgeted.returning.push(group),
+                Armed::StillHeld => self.returning.push(group),
                 Armed::Failed => {}
             }
         }
-        budgeted.retry = bpf::now().saturating_add(RETRY);
+        self.retry = bpf::now().saturating_add(RETRY);
     }
 
     /// All events from before groups were disarmed have been seen.
-    fn settle(&mut self, budgeted: &mut Budgeted) {
-        let Budgeted { control, books, groups, phase, returning, retry, .. } = budgeted;
+    fn settle(&mut self, scene: &mut Scene<'_>) {
+        let Budgeted { control, books, groups, phase, returning, retry, .. } = self;
         let Phase::Settling { at, cpu, window, shed } = std::mem::replace(phase, Phase::Waiting)
         else {
             return;
         };
         let disarmed = window.iter().flat_map(|window| &window.groups).chain(&shed);
-        self.forsake(disarmed.flat_map(|group| &groups[*group].functions).copied());
-        let now = self.known(at);
+        scene.forsake(disarmed.flat_map(|group| &groups[*group].functions).copied());
+        let now = scene.known(at);
         let at = now.at(at, cpu);
         for &group in &shed {
             books.armed_throughout(group, at, now.events);
@@ -196,7 +260,7 @@ impl Session {
         let armed = at.since(window.since);
         let cost = |&group: &usize| {
             let events = books.new_events(group, now.events);
-            let cost = events.map(|(id, events)| self.costs.of_function(id.index(), events).0);
+            let cost = events.map(|(id, events)| scene.costs.of_function(id.index(), events).0);
             (group, Nanos(cost.sum()))
         };
         let costs: Vec<(usize, Nanos)> = window.groups.iter().map(cost).collect();
@@ -204,9 +268,9 @@ impl Session {
             books.window(group, armed, now.events, now.spent.since(window.spent));
         }
         for group in control.window_over(at.at, armed.at, &costs) {
-            let now = self.known(bpf::now()).time;
+            let now = scene.known(bpf::now()).time;
             books.in_windows(group, now);
-            let armed = self.arm_group(&mut groups[group]);
+            let armed = scene.arm(&mut groups[group]);
             if armed != Armed::Yes {
                 control.put_in_windows(group);
             }
@@ -218,33 +282,20 @@ impl Session {
         }
     }
 
-    /// Calls under way of functions that were disarmed have no end.
-    fn forsake(&mut self, functions: impl Iterator<Item = FuncId>) {
-        let engine = &mut self.parts.engine;
-        // Scopes end with their exits also when they are switched off.
-        let is_function = |id: &FuncId| engine.kind(*id) == Some(FunctionKind::Function);
-        let unseen: HashSet<FuncId> = functions.filter(is_function).collect();
-        engine.forsake(&unseen);
-    }
-
-    /// Tells in a report what was armed for a part of the time only. `reset`: a new interval begins.
-    pub(super) fn add_samples(&mut self, report: &mut Report, end: Nanos, reset: bool) {
-        let Some(mut budgeted) = self.budget.take() else { return };
-        let now = self.known(end);
-        let mut books = budgeted.books.clone();
-        budgeted.enter(&mut books, &now);
+    fn add_samples(&mut self, report: &mut Report, now: &Now<'_>, reset: bool) {
+        let mut books = self.books.clone();
+        self.enter(&mut books, now);
         for (id, function) in report.functions.iter_mut().enumerate() {
             let sampled = |sampling: &Sampling| {
                 sampling.report(function.calls, function.total_ns, function.active_ns)
             };
             function.sampled = books.sampling(id).and_then(sampled);
         }
-        report.notes.extend(sampled_note(report, budgeted.percent));
+        report.notes.extend(sampled_note(report, self.percent));
         if reset {
             books.reset();
-            budgeted.books = books;
-            budgeted.entered((now.time, now.spent));
+            self.books = books;
+            self.entered((now.time, now.spent));
         }
-        self.budget = Some(budgeted);
     }
 }

@@ -52,7 +52,7 @@ impl Session {
         if !self.parts.pace.wakes {
             return true;
         }
-        let cpu = if self.followed.is_empty() { self.own_cpu_time() } else { None };
+        let cpu = if self.followed.is_empty() { self.clock.own_time() } else { None };
         std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
     }
 }

@@ -117,7 +117,7 @@ impl Session {
 
     /// What a reader should know besides the numbers.
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
-        let mut notes = self.notes.clone();
+        let mut notes = self.notes.all();
         notes.extend(self.unseen_note());
         notes.extend(self.unheld_note());
         notes.extend(self.doubts());
@@ -133,7 +133,7 @@ impl Session {
             let events = of(hits, id) - of(&self.hits_reported, id);
             self.costs.of_function(id, events)
         });
-        Snapshot { report, spent: spent.collect(), cpu: self.cpu_time() }
+        Snapshot { report, spent: spent.collect(), cpu: self.clock.time() }
     }
 
     /// What the target's marker buffers tell that cannot be.

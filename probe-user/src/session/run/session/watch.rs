@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn start_clock(&mut self) {
         /// Each costs a file descriptor.
         const MOST_THREADS: usize = 512;
-        let follows = self.follows();
+        let follows = self.clock.follows();
         if self.budget.is_none() && !(follows && self.parts.watch.is_on()) {
             return;
         }
@@ -18,28 +18,11 @@ impl Session {
             return;
         }
         match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid)), follows) {
-            Ok(clock) => self.clock = Some(clock),
+            Ok(counters) => self.clock.counters = Some(counters),
             Err(error) if follows => {
                 self.warn(&format!("the cost of the probes is not checked: {error}"));
             }
             Err(error) => tracing::warn!("{error}"),
-        }
-    }
-
-    fn follows(&self) -> bool {
-        self.parts.links.pid.is_none()
-    }
-
-    pub(super) fn own_cpu_time(&self) -> Option<Nanos> {
-        Process::cpu_time(self.parts.pid.0)
-    }
-
-    /// CPU time of all whose hits are counted.
-    pub(super) fn cpu_time(&self) -> Option<Nanos> {
-        match &self.clock {
-            Some(clock) => clock.read().ok(),
-            None if self.follows() => None,
-            None => self.own_cpu_time(),
         }
     }
 
@@ -52,7 +35,7 @@ impl Session {
 
     /// `false` when the cost ends the session.
     pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
-        let Some(cpu) = self.cpu_time().filter(|cpu| self.parts.watch.is_due(*cpu)) else {
+        let Some(cpu) = self.clock.time().filter(|cpu| self.parts.watch.is_due(*cpu)) else {
             return Ok(true);
         };
         self.count_losses()?;
