@@ -5,6 +5,7 @@ mod arming;
 mod budget;
 mod budgeted;
 mod clock;
+mod holding;
 mod late;
 mod looking;
 mod markers;
@@ -22,7 +23,6 @@ use crate::{
             slowdown::Watch,
         },
         collect::{
-            buffers::OwnedBuffer,
             pace::Pace,
             reader::{Batch, Reader},
             timetable::Intervals,
@@ -39,16 +39,16 @@ use clock::TargetClock;
 use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
-    marker::BufferId,
     report::{TargetExit, TargetReport},
     units::{Nanos, Pid, Tid},
 };
-use markers::ArmedMarkers;
+use holding::Holding;
+use looking::Looks;
+use markers::MarkerProbes;
 use notes::Notes;
 use std::{
     collections::HashSet,
     ops::Range,
-    sync::mpsc,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Receiver;
@@ -80,42 +80,32 @@ pub struct Session {
     unarmed: Unarmed,
     budget: Option<Budgeted>,
     notes: Notes,
-    markers: Vec<ArmedMarkers>,
-    adopted_before: HashSet<BufferId>,
-    /// Processes whose memory does not answer.
-    stuck: HashSet<Pid>,
+    markers: MarkerProbes,
     /// Children that are traced as well.
     followed: HashSet<Pid>,
-    /// To the reader of buffers, and its end of it.
-    adopt: mpsc::Sender<OwnedBuffer>,
-    adopted: Option<mpsc::Receiver<OwnedBuffer>>,
     start: Nanos,
-    next_report: Option<Nanos>,
-    reported: Option<Nanos>,
-    /// Events of each function up to then.
-    hits_reported: Vec<u64>,
+    reporting: Reporting,
     /// Everything older has been seen.
     settled: Nanos,
     /// Of a recording.
     chunk_end: Nanos,
-    looks: u32,
-    look_pause: Duration,
-    /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
-    cpu_at_maps: Option<Nanos>,
+    looks: Looks,
     finishing: bool,
     /// Processes that ended before the program that they executed could be looked at: the first, and how
     /// many.
     unseen: Option<(Pid, u64)>,
-    /// Programs that the command began without being held, besides the first one.
-    unheld: Option<u64>,
-    /// When a process that was held went on, the last time.
-    released: Nanos,
-    /// When a look found the process held, before the record that tells it.
-    found_held: Option<Nanos>,
-    /// From then on new programs of the command start at once.
-    held_until: Nanos,
+    holding: Holding,
     diagnostics: Option<Diagnostics>,
     clock: TargetClock,
+}
+
+/// How far reports have come.
+#[derive(Default)]
+struct Reporting {
+    next: Option<Nanos>,
+    last: Option<Nanos>,
+    /// Events of each function up to then.
+    hits: Vec<u64>,
 }
 
 /// The kernel keeps this much free below the main stack for it to grow.
@@ -125,7 +115,6 @@ impl Session {
     /// `budget`: percent of the target's processor time that the probes may cost.
     pub fn new(mut parts: SessionParts, budget: Option<f64>) -> Self {
         // Without them tracing works as well.
-        let (adopt, adopted) = mpsc::channel();
         let diagnostics = parts.kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
         let costs = Costs::new(parts.costs);
@@ -138,27 +127,16 @@ impl Session {
             armed: HashSet::new(),
             unarmed: Unarmed::default(),
             notes: Notes::default(),
-            markers: Vec::new(),
-            adopted_before: HashSet::new(),
-            stuck: HashSet::new(),
+            markers: MarkerProbes::new(),
             followed: HashSet::new(),
-            adopt,
-            adopted: Some(adopted),
             start: Nanos::ZERO,
-            next_report: None,
-            reported: None,
-            hits_reported: Vec::new(),
+            reporting: Reporting::default(),
             settled: Nanos::ZERO,
             chunk_end: Nanos::ZERO,
-            looks: 0,
-            look_pause: Duration::ZERO,
-            cpu_at_maps: None,
+            looks: Looks::default(),
             finishing: false,
             unseen: None,
-            unheld: None,
-            released: Nanos::ZERO,
-            found_held: None,
-            held_until: Nanos::MAX,
+            holding: Holding::default(),
             diagnostics,
             clock,
         }
@@ -225,7 +203,7 @@ impl Session {
     /// The end is near: new programs of a launched command start at once, without probes.
     pub fn stop_holding(&mut self) -> anyhow::Result<()> {
         self.finishing = true;
-        self.held_until = bpf::now();
+        self.holding.until = bpf::now();
         if self.parts.launched {
             self.parts.kernel.trace_process(self.parts.pid)?;
         }
@@ -234,12 +212,12 @@ impl Session {
 
     /// Starts to read what the probes deliver.
     pub fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
-        let adopted = self.adopted.take().context("there is a reader already")?;
+        let adopted = self.markers.adopted.take().context("there is a reader already")?;
         let pace = self.parts.pace;
         let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
         let rings = self.parts.kernel.rings()?;
         let each = self.parts.output.interval().map(nanos);
-        let intervals = self.next_report.zip(each).map(|(end, each)| Intervals { end, each });
+        let intervals = self.reporting.next.zip(each).map(|(end, each)| Intervals { end, each });
         Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")
     }
 
@@ -261,10 +239,11 @@ impl Session {
         }
         let Some(settled) = batch.settled else { return Ok(true) };
         let mut read = true;
-        while let Some(due) = self.next_report.filter(|due| *due <= settled) {
+        while let Some(due) = self.reporting.next.filter(|due| *due <= settled) {
             self.parts.engine.advance(due);
             read &= self.report_interval(due)?;
-            self.next_report = self.parts.output.interval().map(|i| due.saturating_add(nanos(i)));
+            self.reporting.next =
+                self.parts.output.interval().map(|i| due.saturating_add(nanos(i)));
         }
         self.parts.engine.advance(settled);
         self.settled = settled;

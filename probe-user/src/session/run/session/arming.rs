@@ -40,7 +40,7 @@ impl Session {
             budgeted.begin(self.start, cpu);
         }
         let interval = self.parts.output.interval();
-        self.next_report = interval.map(|i| self.start.saturating_add(nanos(i)));
+        self.reporting.next = interval.map(|i| self.start.saturating_add(nanos(i)));
         self.begin_recording()?;
         Ok(())
     }

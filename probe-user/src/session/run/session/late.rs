@@ -12,7 +12,6 @@ use crate::{
         maps::MappedObject,
         process::{AtStart, Process},
     },
-    ui::units::counted,
 };
 use ctrace_common::Kind;
 use ctrace_core::{
@@ -41,45 +40,34 @@ impl Session {
             return;
         }
         let (pid, time) = (Pid(control.record.pid), Nanos(control.record.ts_ns));
-        if control.arg1 == 1 && self.found_held.take_if(|found| time < *found).is_some() {
+        if control.arg1 == 1 && self.holding.found.take_if(|found| time < *found).is_some() {
             return;
         }
         let is_held = || {
             // While this process was stopped, the guard may have continued the command; while it waited for
             // its output, the releaser.
             bpf::now().since(time) < STOP_IS_COMPLETE
-                || time < self.released
+                || time < self.holding.released
                 || Process::is_held_at_start(pid.0)
         };
         if control.arg1 == 1 && is_held() {
             self.release(pid, time);
-        } else if self.parts.launched && pid == self.parts.pid && time < self.held_until {
+        } else if self.parts.launched && pid == self.parts.pid && time < self.holding.until {
             // The first one of all has its probes by then.
-            self.unheld = Some(self.unheld.map_or(0, |count| count + 1));
+            self.holding.unheld = Some(self.holding.unheld.map_or(0, |count| count + 1));
         }
-    }
-
-    /// What is to be said of programs that the command began without being held.
-    pub(super) fn unheld_note(&self) -> Option<String> {
-        let count = self.unheld.filter(|count| *count > 0)?;
-        let programs = counted(count, "program", "programs");
-        Some(format!(
-            "the command was not held at the start of {programs} that it executed, because ctrace was \
-             not running then, waited for its output, or another process continued it (SIGCONT): their first \
-             calls may not be counted, unless they were traced already"
-        ))
     }
 
     /// A look has found the process held: its record is still to come, or lost.
     pub(super) fn release_found(&mut self, pid: Pid) {
         let now = bpf::now();
         self.release(pid, now);
-        self.found_held = Some(now);
+        self.holding.found = Some(now);
     }
 
     /// Since `time` the process stops, or has stopped.
     fn release(&mut self, pid: Pid, time: Nanos) {
-        self.released = bpf::now();
+        self.holding.released = bpf::now();
         let has_left = if self.finishing {
             // Nothing is armed any more. What is still to stop is no loss.
             Process::at_start(pid.0) == AtStart::Left
@@ -88,7 +76,7 @@ impl Session {
             has_left_its_start(pid, time)
         };
         if has_left {
-            self.unheld = Some(self.unheld.unwrap_or(0) + 1);
+            self.holding.unheld = Some(self.holding.unheld.unwrap_or(0) + 1);
         }
         if let Err(error) = launch::go_on(pid) {
             self.note(format!("process {} could not be continued: {error}", pid.0));

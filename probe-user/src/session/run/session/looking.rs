@@ -2,8 +2,17 @@
 
 use super::Session;
 use crate::target::process::Process;
-use ctrace_core::units::Pid;
+use ctrace_core::units::{Nanos, Pid};
 use std::time::Duration;
+
+/// How often a session has looked around, and when it does so next.
+#[derive(Default)]
+pub(super) struct Looks {
+    count: u32,
+    pause: Duration,
+    /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
+    cpu_at_maps: Option<Nanos>,
+}
 
 impl Session {
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
@@ -13,19 +22,19 @@ impl Session {
         }
         let execed = self.take_changes();
         let (first, longest) = self.parts.pace.look;
-        self.look_pause = match execed.is_empty() {
-            true => (self.look_pause * 2).clamp(first, longest),
+        self.looks.pause = match execed.is_empty() {
+            true => (self.looks.pause * 2).clamp(first, longest),
             false => first,
         };
         for pid in execed {
             self.arm_executed(pid);
         }
-        self.looks += 1;
+        self.looks.count += 1;
         if self.parts.launched && Process::is_held_at_start(self.parts.pid.0) {
             // The record that tells it is still on its way, or was lost.
             self.release_found(self.parts.pid);
         }
-        if self.looks.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
+        if self.looks.count.is_multiple_of(self.parts.pace.looks_per_maps) && self.has_run() {
             self.arm_new_objects(self.parts.pid);
             let followed: Vec<Pid> = self.followed.iter().copied().collect();
             followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
@@ -44,7 +53,7 @@ impl Session {
 
     /// Until the next one.
     pub fn look_pause(&self) -> Duration {
-        self.look_pause
+        self.looks.pause
     }
 
     /// Whether the target has run since the last time; while children are followed, it always has.
@@ -53,6 +62,6 @@ impl Session {
             return true;
         }
         let cpu = if self.followed.is_empty() { self.clock.own_time() } else { None };
-        std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
+        std::mem::replace(&mut self.looks.cpu_at_maps, cpu) != cpu || cpu.is_none()
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Session;
 use crate::{
-    bpf::{self, BpfError, Role, Site},
+    bpf::{self, BpfError, Kernel, Role, Site},
     session::{
         collect::{
             buffers::{OwnedBuffer, Unread},
@@ -26,21 +26,119 @@ use crate::{
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
+    engine::Engine,
     marker::{BUFFER_LEN, BufferId, Header, MarkerObject, MarkerRuntime, ObjectId},
     units::{FuncId, Pid, Tid},
 };
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, mpsc},
 };
 
 /// An object with scopes or a runtime that is armed.
-pub(super) struct ArmedMarkers {
+struct ArmedMarkers {
     object: ObjectId,
     identity: Identity,
     code: CodeSegments,
     /// Addresses of the words that lead to the first buffers, as the object's headers count.
     lists: Vec<u64>,
+}
+
+/// What is armed of markers, and which of their buffers are known.
+pub(super) struct MarkerProbes {
+    armed: Vec<ArmedMarkers>,
+    adopted_before: HashSet<BufferId>,
+    /// Processes whose memory does not answer.
+    stuck: HashSet<Pid>,
+    /// To the reader of buffers, and its end of it.
+    adopt: mpsc::Sender<OwnedBuffer>,
+    pub(super) adopted: Option<mpsc::Receiver<OwnedBuffer>>,
+}
+
+impl MarkerProbes {
+    pub(super) fn new() -> Self {
+        let (adopt, adopted) = mpsc::channel();
+        Self {
+            armed: Vec::new(),
+            adopted_before: HashSet::new(),
+            stuck: HashSet::new(),
+            adopt,
+            adopted: Some(adopted),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.armed.is_empty()
+    }
+
+    /// Where a process has mapped what is armed. Runtimes tell it as well, but not of scopes whose
+    /// runtime is in another object.
+    fn locate(&self, pid: Pid, mapped: &[MappedObject], engine: &mut Engine) {
+        let now = bpf::now();
+        for armed in &self.armed {
+            for object in mapped.iter().filter(|object| identity(object) == armed.identity) {
+                for bias in armed.code.biases(object) {
+                    engine.markers().map_object(pid, armed.object, bias, now);
+                }
+            }
+        }
+    }
+
+    /// Takes over the buffers that a process has already. What is in them is of somebody else's tracing.
+    fn adopt_buffers(
+        &mut self,
+        pid: Pid,
+        mapped: &[MappedObject],
+        engine: &mut Engine,
+        kernel: &Kernel,
+    ) -> Result<(), GivenUp> {
+        let heads = self.list_heads(mapped);
+        if heads.is_empty() {
+            return Ok(());
+        }
+        // Memory that is swapped out can take longer than it is waited for, once.
+        let heads = Arc::new(heads);
+        let lists = || {
+            let heads = Arc::clone(&heads);
+            patience::within(pid, move || lists_of(pid, &heads))
+        };
+        let found = lists().or_else(|GivenUp| lists())?;
+        let own_ids: HashMap<u32, Tid> = Process::thread_ids_inside(pid.0)
+            .into_iter()
+            .map(|(inside, tid)| (inside, Tid(tid)))
+            .collect();
+        let now = bpf::now();
+        let mut by_thread: HashMap<(Tid, u32), Vec<u64>> = HashMap::new();
+        for (address, bytes, header) in found {
+            let id = BufferId { pid, address };
+            if !self.adopted_before.insert(id) {
+                continue;
+            }
+            engine.markers().adopt(id, &bytes, now);
+            if let Some(&tid) = own_ids.get(&header.tid) {
+                by_thread.entry((tid, header.tid)).or_default().push(address);
+                // The reader ends with the session, and then nobody needs it.
+                let owned = OwnedBuffer { id, tid, inside: header.tid };
+                let _ = self.adopt.send(owned);
+            }
+        }
+        for ((tid, inside), addresses) in by_thread {
+            if let Err(error) = kernel.set_marker_buffers(tid, inside, &addresses) {
+                tracing::warn!("thread {}: {error}", tid.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Addresses of the words that lead to the first buffers of a process.
+    fn list_heads(&self, mapped: &[MappedObject]) -> Vec<u64> {
+        let heads = self.armed.iter().flat_map(|armed| {
+            let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
+            let biases = objects.flat_map(|object| armed.code.biases(object));
+            biases.flat_map(|bias| armed.lists.iter().map(move |list| list.wrapping_add(bias)))
+        });
+        heads.take(MOST_LISTS).collect()
+    }
 }
 
 impl Session {
@@ -74,7 +172,7 @@ impl Session {
             let (path, links) = (&object.open_path, parts.links);
             attach_some(&parts.kernel, path, role, sites, links, &mut self.attachments)?;
         }
-        self.markers.push(ArmedMarkers {
+        self.markers.armed.push(ArmedMarkers {
             object: known,
             identity: object.identity,
             code: code.clone(),
@@ -93,73 +191,21 @@ impl Session {
         attach_some(&parts.kernel, path, Role::Switch, &sites, parts.links, &mut self.attachments)
     }
 
-    /// Where a process has mapped what is armed. Runtimes tell it as well, but not of scopes whose
-    /// runtime is in another object.
     pub(super) fn locate_markers(&mut self, pid: Pid, mapped: &[MappedObject]) {
-        let now = bpf::now();
-        for armed in &self.markers {
-            for object in mapped.iter().filter(|object| identity(object) == armed.identity) {
-                for bias in armed.code.biases(object) {
-                    self.parts.engine.markers().map_object(pid, armed.object, bias, now);
-                }
-            }
-        }
+        self.markers.locate(pid, mapped, &mut self.parts.engine);
     }
 
-    /// Buffers that a process has already. What is in them is of somebody else's tracing.
     pub(super) fn adopt_buffers(&mut self, pid: Pid, mapped: &[MappedObject]) {
-        let heads = self.list_heads(mapped);
-        if heads.is_empty() {
-            return;
+        let parts = &mut self.parts;
+        let adopted = self.markers.adopt_buffers(pid, mapped, &mut parts.engine, &parts.kernel);
+        if let Err(GivenUp) = adopted {
+            self.leave_unread(pid, Unread::Stuck);
         }
-        // Memory that is swapped out can take longer than it is waited for, once.
-        let heads = Arc::new(heads);
-        let lists = || {
-            let heads = Arc::clone(&heads);
-            patience::within(pid, move || lists_of(pid, &heads))
-        };
-        let Ok(found) = lists().or_else(|GivenUp| lists()) else {
-            return self.leave_unread(pid, Unread::Stuck);
-        };
-        let own_ids: HashMap<u32, Tid> = Process::thread_ids_inside(pid.0)
-            .into_iter()
-            .map(|(inside, tid)| (inside, Tid(tid)))
-            .collect();
-        let now = bpf::now();
-        let mut by_thread: HashMap<(Tid, u32), Vec<u64>> = HashMap::new();
-        for (address, bytes, header) in found {
-            let id = BufferId { pid, address };
-            if !self.adopted_before.insert(id) {
-                continue;
-            }
-            self.parts.engine.markers().adopt(id, &bytes, now);
-            if let Some(&tid) = own_ids.get(&header.tid) {
-                by_thread.entry((tid, header.tid)).or_default().push(address);
-                // The reader ends with the session, and then nobody needs it.
-                let owned = OwnedBuffer { id, tid, inside: header.tid };
-                let _ = self.adopt.send(owned);
-            }
-        }
-        for ((tid, inside), addresses) in by_thread {
-            if let Err(error) = self.parts.kernel.set_marker_buffers(tid, inside, &addresses) {
-                tracing::warn!("thread {}: {error}", tid.0);
-            }
-        }
-    }
-
-    /// Addresses of the words that lead to the first buffers of a process.
-    fn list_heads(&self, mapped: &[MappedObject]) -> Vec<u64> {
-        let heads = self.markers.iter().flat_map(|armed| {
-            let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
-            let biases = objects.flat_map(|object| armed.code.biases(object));
-            biases.flat_map(|bias| armed.lists.iter().map(move |list| list.wrapping_add(bias)))
-        });
-        heads.take(MOST_LISTS).collect()
     }
 
     /// What a process has in its marker buffers is not all read, from now on or for a while.
     pub(super) fn leave_unread(&mut self, pid: Pid, why: Unread) {
-        let is_new = why != Unread::Stuck || self.stuck.insert(pid);
+        let is_new = why != Unread::Stuck || self.markers.stuck.insert(pid);
         if !is_new {
             return;
         }

@@ -45,7 +45,7 @@ impl Session {
         }
         self.end_chunks(end)?;
         // The last interval may have ended just now.
-        if self.reported != Some(end) {
+        if self.reporting.last != Some(end) {
             self.report_interval(end)?;
         }
         self.end_recording(end)
@@ -66,7 +66,7 @@ impl Session {
     /// A report of what happened since the last one, or of everything, as asked for; none of a
     /// session that records.
     pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
-        self.reported = Some(end);
+        self.reporting.last = Some(end);
         self.count_losses()?;
         let asked = match &self.parts.output {
             Output::Recording(_) => return Ok(true),
@@ -91,7 +91,7 @@ impl Session {
             return parts.status.suspend(|| reports.sink.write(&report));
         }
         let snapshot = self.snapshot(report, &ids);
-        self.hits_reported = self.parts.engine.counters().hits.to_vec();
+        self.reporting.hits = self.parts.engine.counters().hits.to_vec();
         match &mut self.parts.output {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),
@@ -103,7 +103,7 @@ impl Session {
         let Output::Live(live) = &self.parts.output else { return Ok(None) };
         let asked = (live.center_cut, (live.extras)());
         self.count_losses()?;
-        let end = self.settled.max(self.reported.unwrap_or(self.start));
+        let end = self.settled.max(self.reporting.last.unwrap_or(self.start));
         let meta = self.meta(end, asked);
         let mut report = self.parts.engine.report(end, meta);
         self.add_samples(&mut report, end, false);
@@ -119,7 +119,7 @@ impl Session {
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
         notes.extend(self.unseen_note());
-        notes.extend(self.unheld_note());
+        notes.extend(self.holding.note());
         notes.extend(self.doubts());
         notes.extend(self.cost_of_probes(end));
         notes
@@ -130,7 +130,7 @@ impl Session {
         let hits = self.parts.engine.counters().hits;
         let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
         let spent = ids.iter().map(|&id| {
-            let events = of(hits, id) - of(&self.hits_reported, id);
+            let events = of(hits, id) - of(&self.reporting.hits, id);
             self.costs.of_function(id, events)
         });
         Snapshot { report, spent: spent.collect(), cpu: self.clock.time() }
