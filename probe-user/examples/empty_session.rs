@@ -11,13 +11,13 @@ use ctrace_user::{
     cli::Cli,
     cmd,
     session::{
-        launch::{Launched, Program, Streams, exit_code},
         plan::{Planner, Sites},
+        run::launch::{Launched, Program, Streams, exit_code},
     },
     target::{
         launch,
         place::Returns,
-        select::{Asked, Selector},
+        select::{Patterns, Selector},
     },
     user::Identity,
 };
@@ -41,7 +41,7 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let resolved = launch::resolve(program)?;
     let asked = [function.to_owned()];
-    let selector = Selector::parse(Asked { functions: &asked, ..Asked::default() })?;
+    let selector = Selector::parse(Patterns { functions: &asked, ..Patterns::default() })?;
     let mut planner = Planner::new(selector, 1, Returns::Auto);
     let plan = planner.plan(&resolved.objects)?;
     let object = plan.objects.first().context("the function cannot be traced")?;

@@ -1,19 +1,17 @@
 //! How long the loop of a session has been inside a write: nobody need read what ctrace writes, and a disk need
 //! not answer. Meanwhile the loop continues no command, so nothing may promise that it does.
 
-use crate::bpf;
-use ctrace_core::units::Nanos;
 use std::{
     cell::Cell,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 /// Longer than a write that somebody reads takes.
 pub const LONG: Duration = Duration::from_secs(1);
 
-/// When the write began; 0: the loop is in none.
-static SINCE: AtomicU64 = AtomicU64::new(0);
+/// When the write began, while the loop is in one.
+static SINCE: Mutex<Option<Instant>> = Mutex::new(None);
 
 thread_local! {
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
@@ -32,10 +30,12 @@ pub fn during<T>(write: impl FnOnce() -> T) -> T {
 
 /// How long the write under way has taken; nothing if there is none.
 pub fn time() -> Duration {
-    match SINCE.load(Ordering::Relaxed) {
-        0 => Duration::ZERO,
-        since => Duration::from_nanos(bpf::now().since(Nanos(since)).0),
-    }
+    let since = *since();
+    since.map_or(Duration::ZERO, |since| since.elapsed())
+}
+
+fn since() -> MutexGuard<'static, Option<Instant>> {
+    SINCE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The outermost write of the thread that is watched.
@@ -43,9 +43,13 @@ struct Write;
 
 impl Write {
     fn begin() -> Option<Self> {
-        let is_outermost = IS_WATCHED.get() && SINCE.load(Ordering::Relaxed) == 0;
+        if !IS_WATCHED.get() {
+            return None;
+        }
+        let mut since = since();
+        let is_outermost = since.is_none();
         is_outermost.then(|| {
-            SINCE.store(bpf::now().0, Ordering::Relaxed);
+            *since = Some(Instant::now());
             Self
         })
     }
@@ -53,7 +57,7 @@ impl Write {
 
 impl Drop for Write {
     fn drop(&mut self) {
-        SINCE.store(0, Ordering::Relaxed);
+        *since() = None;
     }
 }
 

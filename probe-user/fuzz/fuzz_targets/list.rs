@@ -9,7 +9,7 @@ use ctrace_user::target::budget::{Budget, ObjectLimits};
 use ctrace_user::target::list::list_functions;
 use ctrace_user::target::object::Object;
 use ctrace_user::target::place::{Candidate, CodeMap, Policy, place};
-use ctrace_user::target::select::{Asked, Selector};
+use ctrace_user::target::select::{Patterns, Selector};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -32,7 +32,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(object) = Object::open_within(path(), path(), Budget::new(LIMITS)) else { return };
     let objects = [object];
     let all = ["*".to_owned()];
-    let asked = Asked { functions: &all, usdt: &all, markers: &all, ..Asked::default() };
+    let asked = Patterns { functions: &all, usdt: &all, markers: &all, ..Patterns::default() };
     let selector = Selector::parse(asked).expect("patterns");
     if let Ok(mut selection) = selector.select(&objects, usize::MAX) {
         selection.functions.truncate(300);

@@ -37,25 +37,25 @@ impl Keeper {
         program: BorrowedFd<'_>,
         path: &Path,
         spec: &LinkSpec<'_>,
-    ) -> Result<Kept, Refusal> {
+    ) -> Result<LinkHandle, Refusal> {
         match self {
-            Self::Guard(guard) => guard.link(program, path, spec).map(Kept::Guarded),
+            Self::Guard(guard) => guard.link(program, path, spec).map(LinkHandle::Guarded),
             Self::Itself => {
                 let path = CString::new(path.as_os_str().as_bytes())
                     .map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))?;
-                kernel_link::make(program, &path, spec).map(Kept::Own)
+                kernel_link::make(program, &path, spec).map(LinkHandle::Own)
             }
         }
     }
 }
 
 /// Probes in place; dropping it removes them.
-pub(super) enum Kept {
+pub(super) enum LinkHandle {
     Guarded(GuardedLink),
     Own(Vec<OwnedFd>),
 }
 
-impl Kept {
+impl LinkHandle {
     /// Has the guard begin to remove the probes.
     pub(super) fn begin_to_close(&mut self) {
         if let Self::Guarded(link) = self {

@@ -9,11 +9,11 @@
 use super::{
     BpfError,
     error::ENOTSUPP,
-    in_parts,
-    keeper::{Keeper, Kept},
+    keeper::{Keeper, LinkHandle},
     multi, perf,
     programs::{Program, Programs},
     sys::AttachType,
+    timed_placement,
 };
 use ctrace_common::Cookie;
 use serde::Serialize;
@@ -194,7 +194,7 @@ pub(super) fn attach(
     };
     let mut links = Vec::new();
     for &program in programs_of {
-        links.extend(in_parts::place(request.path, request.sites, |sites| {
+        links.extend(timed_placement::place(request.path, request.sites, |sites| {
             let part = Request { sites, ..*request };
             multi::link(keeper, programs, program, attach, kind, &part)
         })?);
@@ -236,11 +236,11 @@ pub struct Attachment {
     kind: LinkKind,
     sites: usize,
     /// In the order of attaching.
-    links: Vec<Kept>,
+    links: Vec<LinkHandle>,
 }
 
 impl Attachment {
-    pub(super) fn new(role: Role, kind: LinkKind, sites: usize, links: Vec<Kept>) -> Self {
+    pub(super) fn new(role: Role, kind: LinkKind, sites: usize, links: Vec<LinkHandle>) -> Self {
         Self { role, kind, sites, links }
     }
 
@@ -301,7 +301,7 @@ impl Drop for Attachment {
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { role: _, kind, sites, links } = self;
-        let links: usize = links.iter().map(Kept::links).sum();
+        let links: usize = links.iter().map(LinkHandle::links).sum();
         write!(f, "{sites} sites by {links} {kind} links")
     }
 }

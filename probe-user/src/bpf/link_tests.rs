@@ -13,8 +13,8 @@ use std::{
 };
 
 /// How many links of the kernel.
-fn made(links: &[Kept]) -> usize {
-    links.iter().map(Kept::links).sum()
+fn made(links: &[LinkHandle]) -> usize {
+    links.iter().map(LinkHandle::links).sum()
 }
 
 struct Knows(&'static [LinkKind]);

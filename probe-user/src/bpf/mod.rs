@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "system calls and shared memory have no safe interface")]
 
 mod abort;
+mod bisection;
 mod btf;
 mod buffers;
 mod capabilities;
@@ -21,7 +22,6 @@ mod floor;
 mod guard;
 mod heap;
 mod heartbeat;
-mod in_parts;
 mod jumps;
 mod keeper;
 mod kernel;
@@ -34,7 +34,6 @@ mod memory;
 mod multi;
 mod news;
 mod object;
-mod parts;
 mod perf;
 mod pid_namespace;
 mod programs;
@@ -42,6 +41,7 @@ mod release;
 mod rings;
 mod starts;
 mod sys;
+mod timed_placement;
 mod touch;
 mod undisturbed;
 

@@ -3,7 +3,7 @@
 use super::{
     BpfError,
     error::ENOTSUPP,
-    keeper::{Keeper, Kept},
+    keeper::{Keeper, LinkHandle},
     kernel_link::{LinkSpec, Way},
     link::{LinkKind, Request, Site},
     programs::{Program, Programs},
@@ -24,7 +24,7 @@ pub(super) fn link(
     attach: AttachType,
     kind: LinkKind,
     request: &Request<'_>,
-) -> Result<Kept, BpfError> {
+) -> Result<LinkHandle, BpfError> {
     let loaded = programs.get(program, attach)?;
     link_loaded(keeper, loaded.as_fd(), program == Program::Return, attach, kind, request)
 }
@@ -37,7 +37,7 @@ pub(super) fn link_loaded(
     attach: AttachType,
     kind: LinkKind,
     request: &Request<'_>,
-) -> Result<Kept, BpfError> {
+) -> Result<LinkHandle, BpfError> {
     let sites = request.sites;
     let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
     let cookie = |site: &Site| match attach {

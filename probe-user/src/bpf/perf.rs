@@ -2,7 +2,7 @@
 
 use super::{
     BpfError,
-    keeper::{Keeper, Kept},
+    keeper::{Keeper, LinkHandle},
     kernel_link::{LinkSpec, Way},
     link::{LinkKind, PERF_SITES_LIMIT, Request},
     programs::{Program, Programs},
@@ -52,7 +52,7 @@ pub(super) fn link(
     programs: &Programs,
     roles: &[Program],
     request: &Request<'_>,
-) -> Result<Vec<Kept>, BpfError> {
+) -> Result<Vec<LinkHandle>, BpfError> {
     link_on(&Unit::find()?, keeper, programs, roles, request)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn link_on(
     programs: &Programs,
     roles: &[Program],
     request: &Request<'_>,
-) -> Result<Vec<Kept>, BpfError> {
+) -> Result<Vec<LinkHandle>, BpfError> {
     let sites = request.sites;
     if sites.len() > PERF_SITES_LIMIT && !request.force {
         let (sites, limit) = (sites.len(), PERF_SITES_LIMIT);

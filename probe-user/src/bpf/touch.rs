@@ -4,13 +4,12 @@
 
 use super::{
     BpfError,
+    bisection::Bisection,
     error::ENOTSUPP,
     features,
     kernel_link::{self, LinkSpec, Way},
     link::{LinkKind, Request, Role, Site},
-    multi,
-    parts::Parts,
-    perf,
+    multi, perf,
     sys::{self, AttachType, UprobeEvent},
 };
 use ctrace_common::Cookie;
@@ -90,7 +89,7 @@ fn by_multi_links(
     let refusal = |source| request.refusal(LinkKind::Multi, None, source);
     let program = multi::empty_program(attach).map_err(refusal)?;
     let mut refused = Vec::new();
-    let mut parts = Parts::new(request.sites.len());
+    let mut parts = Bisection::new(request.sites.len());
     while let Some(part) = parts.next() {
         let begun = Instant::now();
         if begun >= until || refused.len() >= MOST_REFUSED {

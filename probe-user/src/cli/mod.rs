@@ -12,7 +12,7 @@ pub use daemon::DaemonArgs;
 pub use diff::{DiffArgs, DiffFormat};
 pub use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, QueryArgs, RecordingArgs,
-    ReportFormat, ReturnsArg, SelectArgs, SlowdownArg, UserArgs,
+    ReportFormat, ReturnsArg, SelectArgs, UserArgs,
 };
 pub use top::TopArgs;
 

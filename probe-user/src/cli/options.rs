@@ -1,7 +1,7 @@
 //! The groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
 
 use super::values;
-use crate::target::budget::ObjectLimits;
+use crate::session::budget::slowdown::SlowdownPolicy;
 use clap::{Args, ValueEnum};
 use ctrace_core::units::Nanos;
 use std::{path::PathBuf, time::Duration};
@@ -37,12 +37,6 @@ pub struct MostArgs {
     /// The processor time that looking into one program or library may take
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::seconds)]
     pub max_object_time: Duration,
-}
-
-impl MostArgs {
-    pub fn object(&self) -> ObjectLimits {
-        ObjectLimits { memory: self.max_object_memory, time: self.max_object_time }
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -188,7 +182,7 @@ pub struct ProbeArgs {
     /// What to do about a slowed target (with --follow, and its children): warn (beyond 50 %), off,
     /// or stop beyond PERCENT
     #[arg(long, value_name = "warn|off|PERCENT", default_value = "warn", value_parser = values::slowdown)]
-    pub max_slowdown: SlowdownArg,
+    pub max_slowdown: SlowdownPolicy,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -221,13 +215,4 @@ pub enum LinkArg {
     Multi,
     /// One perf link for each probe (5.15 and later)
     Perf,
-}
-
-/// `--max-slowdown`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum SlowdownArg {
-    Off,
-    #[default]
-    Warn,
-    StopBeyond(f64),
 }

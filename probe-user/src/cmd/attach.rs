@@ -1,15 +1,20 @@
 //! `ctrace attach`: trace a running process until the time is up, Ctrl-C, or its end.
 
-use super::Failure;
+use super::{Failure, spec};
 use crate::{
     bpf,
-    cli::{AttachArgs, WhatArgs},
+    cli::AttachArgs,
     session::{
-        Setup,
-        output::{Output, Reports},
-        signals::Signals,
-        sink,
-        trace::{self, Ending, Watched},
+        keep::{
+            output::{Output, Reports},
+            sink,
+        },
+        run::{
+            event_loop::{self, Ending, Watched},
+            setup::Setup,
+            signals::Signals,
+        },
+        spec::TraceSpec,
     },
     target::process::Process,
     ui::{self, units},
@@ -20,13 +25,13 @@ use std::time::Duration;
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
     let process = Process::open(args.pid)?;
-    let watched = trace::watch(Pid(args.pid))?;
+    let watched = event_loop::watch(Pid(args.pid))?;
     let output = Output::Reports(Box::new(Reports::open(
-        &args.trace.output,
+        &spec::report(&args.trace.output),
         args.trace.what.probes.spool,
         sink::Default::Stdout,
     )?));
-    Ok(attach(&args.trace.what, &process, watched, output, args.duration, verbose)?)
+    Ok(attach(&spec::trace(&args.trace.what), &process, watched, output, args.duration, verbose)?)
 }
 
 /// Workers of a server are often there before anybody looks.
@@ -48,7 +53,7 @@ fn forked_before(children: &[u32]) -> Option<String> {
 
 /// Traces a process, for so long at most.
 pub(super) fn attach(
-    what: &WhatArgs,
+    spec: &TraceSpec,
     process: &Process,
     watched: Watched,
     output: Output,
@@ -56,17 +61,17 @@ pub(super) fn attach(
     verbose: u8,
 ) -> anyhow::Result<u8> {
     let objects = process.objects()?;
-    let (mut tracer, mut plan) = Setup::plan(what, &objects)?.running(process, output)?;
+    let (mut session, mut plan) = Setup::plan(spec, &objects)?.running(process, output)?;
     for line in &plan.remarks {
         ui::say(line);
     }
-    if what.probes.follow {
+    if spec.probes.follow {
         plan.notes.extend(forked_before(&process.children()));
     }
     super::announce(verbose, &plan, Pid(process.pid()));
     let ending = Ending::new(Signals::End, after)?;
-    tracer.arm(&plan, &objects)?;
+    session.arm(&plan, &objects)?;
     drop(plan);
-    trace::run(&mut tracer, watched, ending, || Ok(()))?;
+    event_loop::run(&mut session, watched, ending, || Ok(()))?;
     Ok(0)
 }

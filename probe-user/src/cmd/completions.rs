@@ -1,8 +1,10 @@
 //! `ctrace completions`: derived from the command line's definition.
 
 use super::Failure;
-use crate::cli::{Cli, CompletionsArgs};
-use crate::session::sink::{Default, Out};
+use crate::{
+    cli::{Cli, CompletionsArgs},
+    session::keep::sink::{Default, Out},
+};
 use clap::CommandFactory;
 
 pub(super) fn main(args: &CompletionsArgs) -> Result<u8, Failure> {

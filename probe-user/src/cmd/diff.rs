@@ -3,11 +3,11 @@
 use super::{
     Failure,
     open::{Files, open_several},
-    query::{Asked, queries},
+    query::{QuerySource, queries},
 };
 use crate::{
     cli::{DiffArgs, DiffFormat, LensArgs, QueryArgs},
-    session::sink::{Default, Out},
+    session::keep::sink::{Default, Out},
     ui::{self, DiffOptions},
 };
 use anyhow::{Context, bail};
@@ -70,7 +70,7 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
     {
         check_report(args, &report.file)?;
     }
-    let asked: Vec<Asked<'_>> = old.iter().chain(&new).map(Opened::asked).collect();
+    let asked: Vec<QuerySource<'_>> = old.iter().chain(&new).map(Opened::asked).collect();
     let queries = queries(&args.query, &asked)?;
     let (of_old, of_new) = queries.split_at(old.len());
     let options = Options {
@@ -121,10 +121,10 @@ impl Opened {
         Self { file, input: Input::Recording(Box::new(recording)), functions }
     }
 
-    fn asked(&self) -> Asked<'_> {
+    fn asked(&self) -> QuerySource<'_> {
         match &self.input {
             Input::Recording(recording) => (&**recording).into(),
-            Input::Report(_) => Asked { functions: &self.functions, recording: None },
+            Input::Report(_) => QuerySource { functions: &self.functions, recording: None },
         }
     }
 }

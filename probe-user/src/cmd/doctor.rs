@@ -4,7 +4,7 @@ use super::{Failure, heal};
 use crate::{
     bpf::{Capability, Features, Needs, Nop, Support},
     cli::DoctorArgs,
-    session::calibrate::{self, Calibration},
+    session::budget::calibrate::{self, Calibration},
 };
 use serde::Serialize;
 use std::io::{Write as _, stdout};

@@ -4,11 +4,11 @@
 use super::{
     Failure,
     open::{Files, open},
-    query::{Asked, queries},
+    query::{QuerySource, queries},
 };
 use crate::{
     cli::ExportArgs,
-    session::sink,
+    session::keep::sink,
     ui::{self, units::bytes},
 };
 use anyhow::{Context, bail};
@@ -32,7 +32,8 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let older = args.diff.as_ref().map(|old| open(&[old], lens)).transpose()?;
     let recordings = [Some(&recording), older.as_ref()];
     let calls = recordings.iter().flatten().flat_map(|r| r.chunks()).map(|chunk| chunk.calls).sum();
-    let asked: Vec<Asked<'_>> = recordings.into_iter().flatten().map(Asked::from).collect();
+    let asked: Vec<QuerySource<'_>> =
+        recordings.into_iter().flatten().map(QuerySource::from).collect();
     let queries = queries(&args.query, &asked)?;
     let (query, of_older) = queries.split_first().context("there is a recording")?;
     let (mut out, name) = output(args, format)?;

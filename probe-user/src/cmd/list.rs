@@ -1,9 +1,13 @@
 //! `ctrace list`: what can be traced, and with `-v` how, or why not.
 
-use super::Failure;
+use super::{Failure, spec};
 use crate::{
     cli::{ListArgs, SelectArgs},
-    session::{self, jump_room::JumpRoom, markers::cost_text},
+    session::{
+        plan::{Planner, jump_room::JumpRoom, markers::cost_text},
+        run::setup,
+        spec::SelectSpec,
+    },
     target::{
         launch::resolve,
         list::{Row, list_functions},
@@ -37,11 +41,11 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         (None, Some(path)) => with_libraries(path)?,
         (None, None) => unreachable!("the command line asks for one of them"),
     };
-    let mut most = args.most.clone();
+    let mut most = spec::limits(&args.most);
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let mut planner = session::planner(&select(&args.select), &most, args.returns)?;
+    let mut planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -98,10 +102,10 @@ fn is_all(asked: &SelectArgs) -> bool {
 }
 
 /// Without a selection everything is listed.
-fn select(asked: &SelectArgs) -> SelectArgs {
+fn select(asked: &SelectArgs) -> SelectSpec {
     let all = is_all(asked);
     let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
-    SelectArgs {
+    SelectSpec {
         functions: or_all(&asked.functions),
         usdt: or_all(&asked.usdt),
         markers: or_all(&asked.markers),
@@ -112,7 +116,7 @@ fn select(asked: &SelectArgs) -> SelectArgs {
 fn decide(
     rows: Vec<Row>,
     objects: &[Object],
-    planner: &session::plan::Planner,
+    planner: &Planner,
     wanted: bool,
 ) -> anyhow::Result<Vec<Decided>> {
     if !wanted {
@@ -227,7 +231,7 @@ mod tests {
     use super::*;
     use crate::target::{
         fixtures::{MARKERS, compile},
-        select::{Asked, Selector},
+        select::{Patterns, Selector},
     };
 
     #[test]
@@ -239,7 +243,7 @@ mod tests {
         let built = compile("gcc", "c", &format!("{MARKERS}\n#line 1\n{source}"));
         let objects = [built.object()];
         let all = ["*".to_owned()];
-        let asked = Asked { markers: &all, ..Asked::default() };
+        let asked = Patterns { markers: &all, ..Patterns::default() };
         let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
         let rows = list_functions(&objects, &selection, true);
         let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();

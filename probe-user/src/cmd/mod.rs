@@ -17,11 +17,12 @@ mod query;
 mod record;
 mod report;
 mod run;
+mod spec;
 mod top;
 
 use crate::{
     cli::{Cli, Command},
-    session::{self, plan::Plan},
+    session::{plan::Plan, run::setup::describe},
     ui,
 };
 use ctrace_core::units::Pid;
@@ -56,7 +57,7 @@ fn announce(verbose: u8, plan: &Plan, pid: Pid) {
     }
     let count = plan.functions();
     ui::say(&format!("tracing {count} functions, probes and marker scopes of process {}", pid.0));
-    for line in session::describe(plan) {
+    for line in describe(plan) {
         ui::say(&line);
     }
 }

@@ -1,10 +1,9 @@
 //! SELECT, FILTER and the ways to look at a recording, as what the core is asked.
 
-use super::open::Files;
+use super::{open::Files, spec::filter};
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
-    session::filter,
-    target::recorded::{Choice, choose},
+    target::{recorded::choose, select::Patterns},
     ui::units::{Digits, time},
 };
 use anyhow::{bail, ensure};
@@ -17,12 +16,12 @@ use ctrace_core::{
 use std::{collections::BTreeSet, ops::Range};
 
 /// What is asked about: a recording, or a report, which has functions only.
-pub(super) struct Asked<'a> {
+pub(super) struct QuerySource<'a> {
     pub(super) functions: &'a [FunctionInfo],
     pub(super) recording: Option<&'a Recording<Files>>,
 }
 
-impl<'a> From<&'a Recording<Files>> for Asked<'a> {
+impl<'a> From<&'a Recording<Files>> for QuerySource<'a> {
     fn from(recording: &'a Recording<Files>) -> Self {
         Self { functions: recording.functions(), recording: Some(recording) }
     }
@@ -47,10 +46,10 @@ fn query_of(
         if texts.is_empty() {
             return Ok(None);
         }
-        Ok(Some(choose(functions, &Choice { functions: texts, ..Choice::default() })?))
+        Ok(Some(choose(functions, &Patterns { functions: texts, ..Patterns::default() })?))
     };
     let QueryArgs { select, lens, .. } = args;
-    let selected = Choice {
+    let selected = Patterns {
         functions: &select.functions,
         usdt: &select.usdt,
         markers: &select.markers,
@@ -71,7 +70,7 @@ fn query_of(
 }
 
 /// What to look at in each of several files. A pattern may match in any of them.
-pub(super) fn queries(args: &QueryArgs, files: &[Asked<'_>]) -> anyhow::Result<Vec<Query>> {
+pub(super) fn queries(args: &QueryArgs, files: &[QuerySource<'_>]) -> anyhow::Result<Vec<Query>> {
     let all: Vec<FunctionInfo> =
         files.iter().flat_map(|file| file.functions.iter().cloned()).collect();
     check_threads(&args.filter, files)?;
@@ -98,7 +97,7 @@ fn part(query: &Query, range: &Range<usize>) -> Query {
 }
 
 /// Whether each thread that is asked for is in one of the files.
-fn check_threads(args: &FilterArgs, files: &[Asked<'_>]) -> anyhow::Result<()> {
+fn check_threads(args: &FilterArgs, files: &[QuerySource<'_>]) -> anyhow::Result<()> {
     let threads = || files.iter().filter_map(|file| file.recording).flat_map(Recording::threads);
     let wanted = filter(args).threads;
     for (wanted, text) in wanted.iter().zip(&args.threads) {

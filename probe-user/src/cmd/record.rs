@@ -1,13 +1,15 @@
 //! `ctrace record`: what `attach` and `run` do, into a file.
 
-use super::{Failure, attach, run};
+use super::{Failure, attach, run, spec};
 use crate::{
     bpf,
     cli::{RecordArgs, RecordingArgs},
     session::{
-        output::Output,
-        recording::{Limit, Recording, Replace},
-        trace,
+        keep::{
+            output::Output,
+            recording::{Limit, Recording, Replace},
+        },
+        run::event_loop,
     },
     target::process::Process,
 };
@@ -29,14 +31,14 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
         bpf::require()?;
         let output = output(&args.file)?;
         let program = run::program(&args.command, &resolved, &user);
-        return Ok(run::launch(&args.what, &program, output, verbose)?);
+        return Ok(run::launch(&spec::trace(&args.what), &program, output, verbose)?);
     };
     run::check_no_user(&args.user)?;
     bpf::require()?;
     let process = Process::open(pid)?;
-    let watched = trace::watch(Pid(pid))?;
+    let watched = event_loop::watch(Pid(pid))?;
     let output = output(&args.file)?;
-    Ok(attach::attach(&args.what, &process, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec::trace(&args.what), &process, watched, output, args.duration, verbose)?)
 }
 
 fn output(args: &RecordingArgs) -> anyhow::Result<Output> {

@@ -1,16 +1,21 @@
 //! `ctrace run`: launch a command and trace it from the first instruction of main.
 
-use super::Failure;
+use super::{Failure, spec};
 use crate::{
     bpf,
-    cli::{RunArgs, UserArgs, WhatArgs},
+    cli::{RunArgs, UserArgs},
     session::{
         self,
-        launch::{Program, Streams, exit_code},
-        output::{Output, Reports},
-        signals::Signals,
-        sink,
-        trace::Ending,
+        keep::{
+            output::{Output, Reports},
+            sink,
+        },
+        run::{
+            event_loop::Ending,
+            launch::{Program, Streams, exit_code},
+            signals::Signals,
+        },
+        spec::TraceSpec,
     },
     target::launch::{self, Launch},
     ui,
@@ -61,12 +66,12 @@ fn trace_command(
 ) -> anyhow::Result<u8> {
     bpf::require()?;
     let output = Output::Reports(Box::new(Reports::open(
-        &args.trace.output,
+        &spec::report(&args.trace.output),
         args.trace.what.probes.spool,
         sink::Default::Stderr,
     )?));
     let program = program(&args.command, resolved, user);
-    launch(&args.trace.what, &program, output, verbose)
+    launch(&spec::trace(&args.trace.what), &program, output, verbose)
 }
 
 /// A command that reads and writes what ctrace does.
@@ -80,7 +85,7 @@ pub(super) fn program<'a>(
 
 /// Launches a command under trace; gives its exit status.
 pub(super) fn launch(
-    what: &WhatArgs,
+    spec: &TraceSpec,
     program: &Program<'_>,
     output: Output,
     verbose: u8,
@@ -90,7 +95,7 @@ pub(super) fn launch(
         Ending::new(Signals::Forward(pid), None)
     };
     let (mut launched, traced) =
-        session::launch::trace(what, program, output, prepared, || Ok(()))?;
+        session::run::launch::trace(spec, program, output, prepared, || Ok(()))?;
     let failed = match traced {
         Err(error) if launched.has_started() => {
             let why = Failure::from(error).message();

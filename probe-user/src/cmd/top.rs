@@ -1,10 +1,10 @@
 //! `ctrace top`: a running process or a command on a screen, or those that the daemon traces.
 
-use super::{Failure, run};
+use super::{Failure, run, spec};
 use crate::{
     bpf,
     cli::{SelectArgs, TopArgs},
-    session::trace,
+    session::run::event_loop,
     target::process::Process,
     top::{self, Subject},
 };
@@ -25,16 +25,16 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         Some(pid) => {
             bpf::require()?;
             let process = Process::open(pid)?;
-            let watched = trace::watch(Pid(pid))?;
+            let watched = event_loop::watch(Pid(pid))?;
             Subject::Process(process, watched)
         }
         None => {
             let (resolved, user) = run::resolve("top", &args.command, &args.user)?;
             bpf::require()?;
-            Subject::Command(resolved, user)
+            Subject::Command { words: args.command, resolved, user }
         }
     };
-    top::run(args, subject)?;
+    top::run(spec::trace(&args.what), args.interval, subject)?;
     Ok(0)
 }
 

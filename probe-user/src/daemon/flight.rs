@@ -8,7 +8,7 @@ use super::{
     spans,
 };
 use crate::{
-    session::flight::{Asked, Flown, TooSlow},
+    session::keep::flight::{FlightSpec, Flown, TooSlow},
     target::pattern::Pattern,
     ui,
 };
@@ -36,7 +36,7 @@ pub(super) fn asked(
     pid: Pid,
     recordings: &Arc<Mutex<Recordings>>,
     hub: &Arc<Hub>,
-) -> Option<Asked> {
+) -> Option<FlightSpec> {
     let too_slow = too_slow(&target.flight).ok()??;
     let mut keeper = Keeper {
         target: Arc::clone(target),
@@ -46,7 +46,7 @@ pub(super) fn asked(
         last: None,
         writer: None,
     };
-    Some(Asked {
+    Some(FlightSpec {
         too_slow,
         keep: Nanos(target.flight.keep.as_nanos() as u64),
         memory: usize::try_from(target.flight.memory).unwrap_or(usize::MAX),

@@ -11,7 +11,7 @@ use super::{
     spans::Spans,
     totals::Totals,
 };
-use crate::{session::live::Snapshot, ui};
+use crate::{session::keep::live::Snapshot, ui};
 use ctrace_core::{report::Extras, units::Nanos};
 use serde::Serialize;
 use std::{

@@ -1,7 +1,7 @@
 //! Intervals that ended while somebody looks at a session again and again, so that what happens
 //! between two looks is known also where an interval ends there. Where nobody looks, nothing is kept.
 
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::units::Nanos;
 use std::{
     collections::VecDeque,

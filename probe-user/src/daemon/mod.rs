@@ -8,7 +8,6 @@
 //! [`hub`], and from there to reports and to whoever asks ([`control`]).
 
 pub mod accounts;
-pub mod asked;
 pub mod backoff;
 pub mod choosing;
 mod commands;
@@ -22,14 +21,15 @@ pub mod looks;
 pub mod matching;
 pub mod metrics;
 pub mod notify;
+pub mod once;
 mod places;
 pub mod recordings;
 pub mod reports;
+pub mod requests;
 pub mod session;
 pub mod signals;
 pub mod spans;
 pub mod supervisor;
-pub mod told;
 pub mod totals;
 mod turns;
 mod waiting;
@@ -48,7 +48,7 @@ pub enum Event {
     /// Some starts found no room on their way.
     StartsLost,
     Session(SessionId, Progress),
-    Signal(signals::Asked),
+    Signal(signals::Order),
     /// From the control socket.
     Request(control::Request),
 }

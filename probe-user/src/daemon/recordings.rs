@@ -62,13 +62,13 @@ impl Recordings {
                 ui::say(&format!("cannot remove {}: {error}", place.path().display()));
             }
         };
-        for Kept { place, file, .. } in self.of(target, files::replaced_by) {
+        for StoredRecording { place, file, .. } in self.of(target, files::replaced_by) {
             removed(&place, place.remove_unless_written(&file));
         }
         let mut all = self.of(target, OsStr::to_str);
         all.sort_by_key(|recording| recording.modified);
         let (mut files, mut bytes) = (0, 0);
-        for Kept { place, size, .. } in all.into_iter().rev() {
+        for StoredRecording { place, size, .. } in all.into_iter().rev() {
             files += 1;
             bytes += size;
             if files > self.config.files || bytes > self.config.bytes && files > 1 {
@@ -79,7 +79,11 @@ impl Recordings {
 
     /// Files that were written for the target: by their names, and by what they say themselves.
     /// `recording` is the name of the recording that a file of some name is, or was to be.
-    fn of(&self, target: &TargetName, recording: fn(&OsStr) -> Option<&str>) -> Vec<Kept> {
+    fn of(
+        &self,
+        target: &TargetName,
+        recording: fn(&OsStr) -> Option<&str>,
+    ) -> Vec<StoredRecording> {
         // Whatever the name: it stands for the folder.
         let Ok(folder) = files::Place::find(&self.config.folder.join("x"), Owner::Ours) else {
             return Vec::new();
@@ -95,7 +99,7 @@ impl Recordings {
             let file = place.open_to_read().ok()?;
             let start = Start::read(&file).ok()?;
             let modified = file.metadata().ok()?.modified().ok()?;
-            (start.daemon_target.as_deref() == Some(&*target.0)).then_some(Kept {
+            (start.daemon_target.as_deref() == Some(&*target.0)).then_some(StoredRecording {
                 place,
                 file,
                 size,
@@ -106,7 +110,7 @@ impl Recordings {
     }
 }
 
-struct Kept {
+struct StoredRecording {
     place: files::Place,
     file: File,
     size: u64,

@@ -12,16 +12,20 @@ use super::{
 };
 use crate::{
     bpf::{self, Traced},
-    cli::WhatArgs,
     session::{
-        Setup,
-        flight::Flight,
-        live::{Command, Live, Snapshot},
-        output::Output,
-        pace::Pace,
-        recording::{Limit, Recording},
-        trace::{self, Ending},
-        tracer::Tracer,
+        collect::pace::Pace,
+        keep::{
+            flight::Flight,
+            live::{Command, Live, Snapshot},
+            output::Output,
+            recording::{Limit, Recording},
+        },
+        run::{
+            event_loop::{self, Ending},
+            session::Session,
+            setup::Setup,
+        },
+        spec::TraceSpec,
     },
     target::{facts::Facts, maps::MappedObject, process::Process},
 };
@@ -139,7 +143,7 @@ impl Work {
 
     fn trace(self, mut commands: UnboundedReceiver<Command>) -> anyhow::Result<()> {
         let process = Process::open(self.pid.0)?;
-        let watched = trace::watch(self.pid)?;
+        let watched = event_loop::watch(self.pid)?;
         let is_same = Process::open(self.pid.0)?.start_time() == self.start_time;
         ensure!(is_same, "process {} ended before it could be traced", self.pid.0);
         let planned =
@@ -151,9 +155,9 @@ impl Work {
         planned.setup.pace = Pace::calm(self.pause(planned.setup.asks_for_markers()));
         planned.setup.flight =
             flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
-        let mut tracer = planned.arm(&process, self.output())?;
-        let (traced, in_vain) = (tracer.traced(), tracer.watches_in_vain());
-        trace::run(&mut tracer, watched, Ending::commanded(commands, None), || {
+        let mut session = planned.arm(&process, self.output())?;
+        let (traced, in_vain) = (session.traced(), session.watches_in_vain());
+        event_loop::run(&mut session, watched, Ending::commanded(commands, None), || {
             // The supervisor is gone only when all is over.
             let _ = self.events.send(Event::Session(self.id, Progress::Armed { traced, in_vain }));
             Ok(())
@@ -201,14 +205,14 @@ impl Work {
 
 /// Records a process for so long, beside whatever else traces it: every call, whatever the budget.
 pub fn record(
-    what: &WhatArgs,
+    what: &TraceSpec,
     pid: Pid,
     place: &Place,
     time: Duration,
     mut commands: UnboundedReceiver<Command>,
 ) -> anyhow::Result<()> {
     let process = Process::open(pid.0)?;
-    let watched = trace::watch(pid)?;
+    let watched = event_loop::watch(pid)?;
     let mut what = what.clone();
     what.probes.budget = None;
     let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
@@ -216,8 +220,8 @@ pub fn record(
     let limit = Limit::Newest(place.bytes.max(1 << 20));
     let output =
         Output::Recording(Box::new(Recording::of_daemon(&place.path, limit, &place.target.0)?));
-    let mut tracer = planned.arm(&process, output)?;
-    trace::run(&mut tracer, watched, Ending::commanded(commands, Some(time)), || Ok(()))
+    let mut session = planned.arm(&process, output)?;
+    event_loop::run(&mut session, watched, Ending::commanded(commands, Some(time)), || Ok(()))
 }
 
 /// What is to be attached to a process.
@@ -228,7 +232,7 @@ struct Planned<'a> {
 
 /// Plans when it is its turn; nothing if it is not wanted any more by then.
 fn plan<'a>(
-    what: &'a WhatArgs,
+    what: &'a TraceSpec,
     process: &Process,
     mut is_over: impl FnMut() -> bool,
 ) -> anyhow::Result<Option<Planned<'a>>> {
@@ -245,13 +249,13 @@ fn plan<'a>(
 
 impl Planned<'_> {
     /// The kernel takes its time for this, and several sessions wait for it at once.
-    fn arm(self, process: &Process, output: Output) -> anyhow::Result<Tracer> {
-        let (mut tracer, plan) = self.setup.running(process, output)?;
+    fn arm(self, process: &Process, output: Output) -> anyhow::Result<Session> {
+        let (mut session, plan) = self.setup.running(process, output)?;
         for line in &plan.remarks {
             tracing::info!("{line}");
         }
-        tracer.arm(&plan, &self.objects)?;
-        Ok(tracer)
+        session.arm(&plan, &self.objects)?;
+        Ok(session)
     }
 }
 

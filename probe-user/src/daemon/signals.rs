@@ -9,7 +9,7 @@ use signal_hook::{
 use std::sync::mpsc::Sender;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Order {
     Reload,
     End,
 }
@@ -20,11 +20,11 @@ pub(super) fn listen(events: Sender<Event>) -> std::io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut ending = false;
         for signal in &mut arriving {
-            let asked = if signal == SIGHUP { Asked::Reload } else { Asked::End };
-            if asked == Asked::End {
+            let asked = if signal == SIGHUP { Order::Reload } else { Order::End };
+            if asked == Order::End {
                 heal::hurry();
             }
-            if asked == Asked::End && std::mem::replace(&mut ending, true) {
+            if asked == Order::End && std::mem::replace(&mut ending, true) {
                 bpf::leave(128 + signal, ui::say);
             }
             if events.send(Event::Signal(asked)).is_err() {

@@ -11,10 +11,10 @@ use super::{
     limits,
     metrics::service::Service,
     notify::Manager,
+    once::SaidOnce,
     recordings::Recordings,
     session::Running,
-    signals::{self, Asked},
-    told::Told,
+    signals::{self, Order},
     waiting::Waiting,
 };
 use crate::{
@@ -76,7 +76,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
         by_hand: HashMap::new(),
         detached: HashSet::new(),
         let_go: HashSet::new(),
-        told: Told::default(),
+        told: SaidOnce::default(),
         waiting: Waiting::default(),
         next_scan: Instant::now(),
         last_scan: None,
@@ -115,7 +115,7 @@ pub(super) struct Supervisor {
     /// Processes that somebody let go by hand.
     pub(super) let_go: HashSet<Pid>,
     pub(super) waiting: Waiting,
-    pub(super) told: Told,
+    pub(super) told: SaidOnce,
     pub(super) next_scan: Instant,
     last_scan: Option<Instant>,
     pub(super) last_session: SessionId,
@@ -133,7 +133,7 @@ impl Supervisor {
             let pause =
                 alive.map_or(due, |alive| due.min(alive)).saturating_duration_since(Instant::now());
             match arriving.recv_timeout(pause) {
-                Ok(Event::Signal(Asked::End)) => return self.end(arriving),
+                Ok(Event::Signal(Order::End)) => return self.end(arriving),
                 Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Timeout) => {}
                 // We hold a sender ourselves.
@@ -155,14 +155,14 @@ impl Supervisor {
                 self.armed(id, traced, in_vain);
             }
             Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
-            Event::Signal(Asked::Reload) => {
+            Event::Signal(Order::Reload) => {
                 // That it failed was said.
                 let _ = self.reload();
             }
             Event::Request(control::Request { ask, answer }) => {
                 self.answer(ask, answer);
             }
-            Event::Signal(Asked::End) => {}
+            Event::Signal(Order::End) => {}
         }
     }
 

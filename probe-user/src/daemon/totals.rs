@@ -1,7 +1,7 @@
 //! What was seen of a target since the daemon began, over all its processes and their restarts:
 //! counts that never go back.
 
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     function::{FunctionKind, qualified},
     units::Nanos,

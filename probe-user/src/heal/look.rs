@@ -8,8 +8,7 @@ use super::{
 };
 use crate::{
     bpf::{Piece, SITES_LIMIT, read_pieces},
-    patience,
-    target::{maps::MappedObject, process::Process, regular::open_regular},
+    target::{maps::MappedObject, patience, process::Process, regular::open_regular},
 };
 use ctrace_core::units::Pid;
 use std::{

@@ -6,7 +6,7 @@
 //! never does.
 
 use super::process::{has_own_root, proc_path};
-use crate::patience::{self, GivenUp};
+use crate::target::patience::{self, GivenUp};
 use ctrace_core::units::Pid;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};

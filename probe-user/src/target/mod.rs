@@ -20,6 +20,7 @@ pub mod markers;
 pub mod nearest;
 pub mod not_found;
 pub mod object;
+pub mod patience;
 pub mod pattern;
 pub mod place;
 pub mod plan;

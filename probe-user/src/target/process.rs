@@ -4,7 +4,7 @@
 //! a profiler must not refuse a process because of its name.
 
 use super::maps::{self, MappedObject, MapsError, Region};
-use crate::patience;
+use crate::target::patience;
 use ctrace_core::units::{Nanos, Pid};
 use std::fs;
 use std::io::{self, Read};

@@ -1,36 +1,21 @@
 //! SELECT on the functions of a recording: the same patterns, on what it says of them.
 
-use super::nearest::nearest;
-use super::pattern::Pattern;
+use super::{nearest::nearest, pattern::Pattern, select::Patterns};
 use ctrace_core::function::{FunctionInfo, FunctionKind};
-
-/// SELECT as it stands on the command line.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Choice<'a> {
-    pub functions: &'a [String],
-    pub usdt: &'a [String],
-    pub markers: &'a [String],
-    pub exclude: &'a [String],
-}
-
-impl Choice<'_> {
-    pub fn is_empty(&self) -> bool {
-        [self.functions, self.usdt, self.markers, self.exclude].iter().all(|list| list.is_empty())
-    }
-}
 
 /// Which of the functions are chosen, by their ids; all but the excluded ones where none is named.
 /// A pattern for functions also finds markers and USDT probes of that name.
-pub fn choose(functions: &[FunctionInfo], choice: &Choice<'_>) -> anyhow::Result<Vec<bool>> {
-    let mut chosen =
-        vec![
-            choice.functions.is_empty() && choice.usdt.is_empty() && choice.markers.is_empty();
-            functions.len()
-        ];
+pub fn choose(functions: &[FunctionInfo], patterns: &Patterns<'_>) -> anyhow::Result<Vec<bool>> {
+    let mut chosen = vec![
+        patterns.functions.is_empty()
+            && patterns.usdt.is_empty()
+            && patterns.markers.is_empty();
+        functions.len()
+    ];
     let kinds = [
-        (choice.functions, None),
-        (choice.usdt, Some(FunctionKind::Usdt)),
-        (choice.markers, Some(FunctionKind::Marker)),
+        (patterns.functions, None),
+        (patterns.usdt, Some(FunctionKind::Usdt)),
+        (patterns.markers, Some(FunctionKind::Marker)),
     ];
     for (texts, kind) in kinds {
         for text in texts {
@@ -48,7 +33,7 @@ pub fn choose(functions: &[FunctionInfo], choice: &Choice<'_>) -> anyhow::Result
             }
         }
     }
-    for text in choice.exclude {
+    for text in patterns.exclude {
         let pattern = Pattern::parse(text)?;
         for (function, chosen) in functions.iter().zip(&mut chosen) {
             *chosen &= !pattern.matches_recorded(function);

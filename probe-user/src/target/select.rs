@@ -33,11 +33,17 @@ pub enum SelectError {
 
 /// SELECT as it stands on the command line: -f, -u, -m and -x.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct Patterns<'a> {
     pub functions: &'a [String],
     pub usdt: &'a [String],
     pub markers: &'a [String],
     pub exclude: &'a [String],
+}
+
+impl Patterns<'_> {
+    pub fn is_empty(&self) -> bool {
+        [self.functions, self.usdt, self.markers, self.exclude].iter().all(|list| list.is_empty())
+    }
 }
 
 /// The parsed SELECT of a command line.
@@ -116,7 +122,7 @@ impl Selection {
 }
 
 impl Selector {
-    pub fn parse(asked: Asked<'_>) -> Result<Self, SelectError> {
+    pub fn parse(asked: Patterns<'_>) -> Result<Self, SelectError> {
         let parse = |texts: &[String]| -> Result<Vec<Pattern>, PatternError> {
             texts.iter().map(|text| Pattern::parse(text)).collect()
         };

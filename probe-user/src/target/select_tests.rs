@@ -22,7 +22,8 @@ fn objects() -> (Built, Vec<Object>) {
 fn selector(functions: &[&str], usdt: &[&str], exclude: &[&str]) -> Selector {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let (functions, usdt, exclude) = (owned(functions), owned(usdt), owned(exclude));
-    let asked = Asked { functions: &functions, usdt: &usdt, exclude: &exclude, ..Asked::default() };
+    let asked =
+        Patterns { functions: &functions, usdt: &usdt, exclude: &exclude, ..Patterns::default() };
     Selector::parse(asked).unwrap()
 }
 
@@ -142,7 +143,7 @@ fn marked() -> (Vec<Built>, Vec<Object>) {
 fn marker_selector(markers: &[&str], exclude: &[&str]) -> Selector {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let (markers, exclude) = (owned(markers), owned(exclude));
-    let asked = Asked { markers: &markers, exclude: &exclude, ..Asked::default() };
+    let asked = Patterns { markers: &markers, exclude: &exclude, ..Patterns::default() };
     Selector::parse(asked).unwrap()
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{
     daemon::control::{Ask, Whom, client},
-    session::live::Snapshot,
+    session::keep::live::Snapshot,
 };
 use anyhow::{Context, ensure};
 use ctrace_core::{report::Report, units::Nanos};

@@ -6,7 +6,7 @@ use super::{
     sums::Sums,
     trend::Trend,
 };
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{report::LossReport, units::Nanos};
 
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use super::{
     source::Update,
     stretch::{self, Look},
 };
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::units::Nanos;
 use std::{
     path::Path,

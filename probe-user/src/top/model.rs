@@ -11,7 +11,7 @@ use super::{
     keys::Action,
     rows::{Sort, rows},
 };
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::units::Nanos;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use super::{
     source::{Source, Subject, Update},
     view,
 };
-use crate::{cli::TopArgs, ui};
+use crate::{session::spec::TraceSpec, ui};
 use anyhow::Context;
 use ratatui::crossterm::event::KeyEvent;
 use signal_hook::{
@@ -39,10 +39,9 @@ pub(super) enum Event {
 const WAITING: usize = 256;
 
 /// Shows a process or a command until somebody quits.
-pub fn run(args: TopArgs, subject: Subject) -> anyhow::Result<()> {
-    let interval = args.interval;
+pub fn run(spec: TraceSpec, interval: Duration, subject: Subject) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
-    let source = Source::start(args, subject, sender.clone())?;
+    let source = Source::start(spec, interval, subject, sender.clone())?;
     follow(&source, interval, sender, &events)
 }
 

@@ -3,13 +3,17 @@
 
 use super::{daemon::Traced, looking, run::Event};
 use crate::{
-    cli::TopArgs,
     session::{
-        self, Setup,
-        launch::{Program, Streams},
-        live::{Command, Commands, Live, Snapshot},
-        output::Output,
-        trace::{self, Ending, Watched},
+        keep::{
+            live::{Command, Commands, Live, Snapshot},
+            output::Output,
+        },
+        run::{
+            event_loop::{self, Ending, Watched},
+            launch::{self, Program, Streams},
+            setup::Setup,
+        },
+        spec::TraceSpec,
     },
     target::{launch::Launch, process::Process},
     ui,
@@ -18,6 +22,7 @@ use crate::{
 use anyhow::{Context, anyhow};
 use ctrace_core::{report::Extras, units::Nanos};
 use std::{
+    ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::mpsc::{Sender, SyncSender, TrySendError, channel},
@@ -40,8 +45,12 @@ pub(super) enum Update {
 /// What a session is of.
 pub enum Subject {
     Process(Process, Watched),
-    /// Launched with the words of the command line.
-    Command(Launch, Identity),
+    Command {
+        /// As they stand on the command line.
+        words: Vec<OsString>,
+        resolved: Launch,
+        user: Identity,
+    },
 }
 
 pub(super) enum Source {
@@ -54,7 +63,8 @@ pub(super) enum Source {
 impl Source {
     /// Traces; what it finds out goes to `events`.
     pub(super) fn start(
-        args: TopArgs,
+        spec: TraceSpec,
+        interval: Duration,
         subject: Subject,
         events: SyncSender<Event>,
     ) -> anyhow::Result<Self> {
@@ -62,16 +72,18 @@ impl Source {
         let session = move || {
             let traced = catch_unwind(AssertUnwindSafe(|| match subject {
                 Subject::Process(process, watched) => {
-                    trace(&args, &process, watched, &events, received)
+                    let live = live(interval, events.clone());
+                    trace(&spec, &process, watched, live, &events, received)
                 }
-                Subject::Command(resolved, user) => {
+                Subject::Command { words, resolved, user } => {
                     let program = Program {
-                        words: &args.command,
+                        words: &words,
                         resolved: &resolved,
                         user: &user,
                         streams: Streams::NoTerminal,
                     };
-                    launch(&args, &program, &events, received)
+                    let live = live(interval, events.clone());
+                    launch(&spec, &program, live, &events, received)
                 }
             }));
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
@@ -118,31 +130,33 @@ impl Source {
 }
 
 fn trace(
-    args: &TopArgs,
+    spec: &TraceSpec,
     process: &Process,
     watched: Watched,
+    live: Live,
     events: &SyncSender<Event>,
     commands: Commands,
 ) -> anyhow::Result<()> {
     let objects = process.objects()?;
-    let output = Output::Live(live(args, events.clone()));
-    let (mut tracer, plan) = Setup::plan(&args.what, &objects)?.running(process, output)?;
-    tracer.arm(&plan, &objects)?;
+    let output = Output::Live(live);
+    let (mut session, plan) = Setup::plan(spec, &objects)?.running(process, output)?;
+    session.arm(&plan, &objects)?;
     drop(plan);
     let ending = Ending::commanded(commands, None);
     let begun = || {
         // With children the clock counts from here on.
-        let follow = args.what.probes.follow;
+        let follow = spec.probes.follow;
         let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(process.pid()) };
         events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
     };
-    trace::run(&mut tracer, watched, ending, begun)
+    event_loop::run(&mut session, watched, ending, begun)
 }
 
 /// The command goes on when nobody looks any more.
 fn launch(
-    args: &TopArgs,
+    spec: &TraceSpec,
     program: &Program<'_>,
+    live: Live,
     events: &SyncSender<Event>,
     commands: Commands,
 ) -> anyhow::Result<()> {
@@ -151,9 +165,8 @@ fn launch(
         let begun = Event::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
         events.send(begun).context("the screen is gone")
     };
-    let output = Output::Live(live(args, events.clone()));
-    let (mut launched, traced) =
-        session::launch::trace(&args.what, program, output, |_, _| Ok(ending), begun)?;
+    let output = Output::Live(live);
+    let (mut launched, traced) = launch::trace(spec, program, output, |_, _| Ok(ending), begun)?;
     launched.let_go()?;
     if launched.goes_on() {
         let pid = launched.pid().0;
@@ -163,7 +176,7 @@ fn launch(
 }
 
 /// Snapshots go to `events`. While a terminal stands still, nobody takes them: they are counted.
-fn live(args: &TopArgs, events: SyncSender<Event>) -> Live {
+fn live(interval: Duration, events: SyncSender<Event>) -> Live {
     let mut missed = 0;
     let deliver = move |snapshot| {
         let update = Update::Interval { parts: vec![snapshot], missed };
@@ -176,10 +189,5 @@ fn live(args: &TopArgs, events: SyncSender<Event>) -> Live {
     };
     // How durations change within an interval is not shown.
     let extras = Extras { histograms: true, slices: 1, ..Extras::default() };
-    Live {
-        interval: args.interval,
-        extras: Box::new(move || extras),
-        center_cut: 1.0,
-        deliver: Box::new(deliver),
-    }
+    Live { interval, extras: Box::new(move || extras), center_cut: 1.0, deliver: Box::new(deliver) }
 }

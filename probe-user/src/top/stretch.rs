@@ -8,7 +8,7 @@
 //! buckets are an eighth of an octave wide.
 
 use super::{catalogue::RowId, figures::FromHistograms, narrow::keep_paths};
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{
         CenterReport, Distribution, DurationReport, FunctionHistogram, FunctionReport,

@@ -9,7 +9,7 @@ use super::{
     aftermath::{Left, Places},
     owner::Sight,
     room::{Room, Taken},
-    wire::{Answer, Asked, Id, NO_PLACE, NewLink},
+    wire::{Answer, Id, NO_PLACE, NewLink, Order},
 };
 use rustix::{
     fs::fstat,
@@ -68,13 +68,13 @@ pub(super) fn serve(
         let watch = move || watching.watch(&end, look);
         // Without the thread, the end of the socket tells the same, only later.
         let _ = thread.spawn_scoped(scope, watch);
-        while let Ok(Some(asked)) = Asked::receive(socket) {
+        while let Ok(Some(asked)) = Order::receive(socket) {
             match asked {
-                Asked::Link(link) => {
+                Order::Link(link) => {
                     let turn = Turn::new(&server, link.id);
                     start(scope, turn, || server.link(link));
                 }
-                Asked::Close { link } => match server.take(link) {
+                Order::Close { link } => match server.take(link) {
                     Some(kept) => {
                         let turn = Turn::new(&server, link);
                         start(scope, turn, || Reply::to(kept.close()));
@@ -83,15 +83,15 @@ pub(super) fn serve(
                     None if server.state().is_leaving => start_end(scope, &server, link),
                     None => server.answer(Answer::done(link, &Ok(()))),
                 },
-                Asked::CloseAll { id } => {
+                Order::CloseAll { id } => {
                     server.state().is_leaving = true;
                     start_end(scope, &server, id);
                 }
-                Asked::Hold { pid, command } => {
+                Order::Hold { pid, command } => {
                     server.state().held = Some(Arc::new(Hold { pid, command }));
                 }
-                Asked::LetGo => server.state().held = None,
-                Asked::Lost { id } => server.answer(Answer::done(id, &Err(no_room()))),
+                Order::LetGo => server.state().held = None,
+                Order::Lost { id } => server.answer(Answer::done(id, &Err(no_room()))),
             }
         }
         drop::<Sender<()>>(watched);
@@ -149,7 +149,7 @@ struct Server<'a> {
 
 #[derive(Default)]
 struct State {
-    links: HashMap<Id, Kept>,
+    links: HashMap<Id, HeldLink>,
     /// Threads at work.
     busy: usize,
     /// No further links.
@@ -157,13 +157,13 @@ struct State {
     held: Option<Arc<Hold>>,
 }
 
-struct Kept {
+struct HeldLink {
     links: Vec<OwnedFd>,
     places: Places,
     taken: Taken,
 }
 
-impl Kept {
+impl HeldLink {
     fn close(self) -> io::Result<()> {
         let closed = kernel_link::close(self.links);
         drop(self.taken);
@@ -206,7 +206,7 @@ impl Server<'_> {
         let _ = answer.send(self.socket);
     }
 
-    fn take(&self, link: Id) -> Option<Kept> {
+    fn take(&self, link: Id) -> Option<HeldLink> {
         self.state().links.remove(&link)
     }
 
@@ -223,7 +223,7 @@ impl Server<'_> {
             Ok(links) => {
                 let inode = fstat(&link.file).map_or(0, |file| file.st_ino);
                 let places = Places { pid: link.pid, inode, count: link.spec().offsets.len() };
-                self.state().links.insert(link.id, Kept { links, places, taken });
+                self.state().links.insert(link.id, HeldLink { links, places, taken });
                 Reply::to(Ok(()))
             }
             Err(refusal) => {

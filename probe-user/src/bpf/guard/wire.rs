@@ -109,7 +109,7 @@ pub(super) enum Request<'a> {
 
 /// The same as the guard gets it.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum Order {
     Link(NewLink),
     Close {
         link: Id,
@@ -247,7 +247,7 @@ fn send_all(mut socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io
     socket.write_all(&bytes[sent..])
 }
 
-impl Asked {
+impl Order {
     /// The next request; `None` when nobody asks any more, also where one is cut by that.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
         match read(socket) {
@@ -257,7 +257,7 @@ impl Asked {
     }
 }
 
-fn read(socket: &UnixStream) -> io::Result<Asked> {
+fn read(socket: &UnixStream) -> io::Result<Order> {
     let (header, fds, is_cut) = read_header(socket)?;
     let senseless = || io::Error::from(ErrorKind::InvalidData);
     let mut fds = fds.into_iter();
@@ -279,7 +279,7 @@ fn read(socket: &UnixStream) -> io::Result<Asked> {
                 _ => read_numbers(socket, header.count)?,
             };
             match program.zip(file) {
-                Some((program, file)) => Asked::Link(NewLink {
+                Some((program, file)) => Order::Link(NewLink {
                     id,
                     program,
                     file,
@@ -290,17 +290,17 @@ fn read(socket: &UnixStream) -> io::Result<Asked> {
                     cookies,
                     ref_ctr_offsets,
                 }),
-                None => Asked::Lost { id },
+                None => Order::Lost { id },
             }
         }
-        CLOSE => Asked::Close { link: id },
-        CLOSE_ALL => Asked::CloseAll { id },
+        CLOSE => Order::Close { link: id },
+        CLOSE_ALL => Order::CloseAll { id },
         HOLD => match fds.next() {
-            Some(command) => Asked::Hold { pid: header.pid, command },
-            None if is_cut => Asked::Lost { id },
+            Some(command) => Order::Hold { pid: header.pid, command },
+            None if is_cut => Order::Lost { id },
             None => return Err(senseless()),
         },
-        LET_GO => Asked::LetGo,
+        LET_GO => Order::LetGo,
         _ => return Err(senseless()),
     };
     if fds.next().is_some() { Err(senseless()) } else { Ok(asked) }

@@ -21,8 +21,8 @@ fn null() -> File {
 }
 
 fn receive_link(socket: &UnixStream) -> NewLink {
-    match Asked::receive(socket) {
-        Ok(Some(Asked::Link(link))) => link,
+    match Order::receive(socket) {
+        Ok(Some(Order::Link(link))) => link,
         other => panic!("{other:?}"),
     }
 }
@@ -54,7 +54,7 @@ fn links_arrive_as_they_were_asked_for() {
         assert_eq!(spec.cookies, spec.offsets);
         assert_eq!(spec.ref_ctr_offsets.first(), if id == 12 { Some(&5) } else { None });
     }
-    assert!(Asked::receive(&socket).unwrap().is_none());
+    assert!(Order::receive(&socket).unwrap().is_none());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_message_that_is_cut_is_the_end() {
                 send_all(socket, &part, &fds).unwrap();
             }
         });
-        assert!(Asked::receive(&socket).unwrap().is_none(), "{length} bytes");
+        assert!(Order::receive(&socket).unwrap().is_none(), "{length} bytes");
     }
 }
 
@@ -91,7 +91,7 @@ fn refused(header: Header, fds: usize) -> bool {
         // Enough for numbers, should they be read.
         let _ = (&*socket).write_all(&[0; 4096]);
     });
-    matches!(Asked::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)
+    matches!(Order::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn full_table() {
     for room in [0, 1] {
         others.truncate(others.len() - room);
         ask(7);
-        assert!(matches!(Asked::receive(&ours), Ok(Some(Asked::Lost { id: 7 }))), "{room}");
+        assert!(matches!(Order::receive(&ours), Ok(Some(Order::Lost { id: 7 }))), "{room}");
     }
     Request::Hold { pid: 9, fds: [file.as_fd()] }.send(&theirs).unwrap();
-    assert!(matches!(Asked::receive(&ours), Ok(Some(Asked::Hold { pid: 9, .. }))));
+    assert!(matches!(Order::receive(&ours), Ok(Some(Order::Hold { pid: 9, .. }))));
     drop(others);
     ask(8);
     assert_eq!(receive_link(&ours).id, 8);

@@ -135,7 +135,8 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 fn check(target: &Target) -> Result<(), String> {
     let text = |error: anyhow::Error| format!("{error:#}");
     let what = &target.what;
-    crate::session::planner(&what.select, &what.most, what.probes.returns).map_err(text)?;
+    crate::session::run::setup::planner(&what.select, what.most, what.probes.returns)
+        .map_err(text)?;
     crate::daemon::reports::Style::of(&target.reports).map_err(text)?;
     crate::daemon::flight::too_slow(&target.flight).map_err(text).map(drop)
 }

@@ -8,9 +8,12 @@
 
 use super::{Daemon, Output, ReportKind, Target, TargetName, value::Value};
 use crate::{
-    cli::{LinkArg, ReturnsArg, values},
+    bpf::LinkChoice,
     daemon::{accounts, matching::Pattern},
+    target::place::Returns,
+    values,
 };
+use ctrace_core::filter::ThreadFilter;
 use std::path::PathBuf;
 
 pub struct Key<T> {
@@ -200,23 +203,23 @@ pub const TARGET: [Key<Target>; 43] = [
         "max_object_memory",
         r#""512MiB""#,
         "The memory that looking into one program or library may take, its debug file included.",
-        |c, v| Ok(c.what.most.max_object_memory = v.parsed(values::size)?),
+        |c, v| Ok(c.what.most.object.memory = v.parsed(values::size)?),
     ),
     target(
         "max_object_time",
         r#""10s""#,
         "The processor time that looking into one program or library may take.",
-        |c, v| Ok(c.what.most.max_object_time = v.parsed(values::seconds)?),
+        |c, v| Ok(c.what.most.object.time = v.parsed(values::seconds)?),
     ),
     target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
-        Ok(c.what.filter.min_duration = v.unless_off(values::nanos)?)
+        Ok(c.what.filter.min_duration = v.unless_off(values::nanos)?.unwrap_or_default())
     })
     .example(r#""10us""#),
     target("depth", "0", "Only calls at most this deep among the traced functions; 0: all.", |c, v| {
-        Ok(c.what.filter.depth = unless_zero(v)?)
+        Ok(c.what.filter.max_depth = unless_zero(v)?)
     }),
     target("threads", "[]", "Only the threads whose names match one of these globs, or of these ids.", |c, v| {
-        Ok(c.what.filter.threads = v.texts()?)
+        Ok(c.what.filter.threads = v.texts()?.iter().map(|text| ThreadFilter::new(text)).collect())
     })
     .example(r#"["worker-*"]"#),
     target("follow", "false", "Trace the processes that a process forks in one report with it.", |c, v| {
@@ -224,18 +227,18 @@ pub const TARGET: [Key<Target>; 43] = [
     }),
     target("returns", r#""auto""#, "How the ends of calls are seen: auto, uretprobe or ret-sites.", |c, v| {
         let words = [
-            ("auto", ReturnsArg::Auto),
-            ("uretprobe", ReturnsArg::Uretprobe),
-            ("ret-sites", ReturnsArg::RetSites),
+            ("auto", Returns::Auto),
+            ("uretprobe", Returns::ReturnProbe),
+            ("ret-sites", Returns::RetSites),
         ];
         Ok(c.what.probes.returns = v.one_of(&words)?)
     }),
     target("link", r#""auto""#, "How probes are linked: auto, session, multi or perf.", |c, v| {
         let words = [
-            ("auto", LinkArg::Auto),
-            ("session", LinkArg::Session),
-            ("multi", LinkArg::Multi),
-            ("perf", LinkArg::Perf),
+            ("auto", LinkChoice::Auto),
+            ("session", LinkChoice::Session),
+            ("multi", LinkChoice::Multi),
+            ("perf", LinkChoice::Perf),
         ];
         Ok(c.what.probes.link = v.one_of(&words)?)
     }),

@@ -5,7 +5,6 @@ use super::{
     value::Value,
 };
 use crate::{
-    cli::values,
     daemon::{
         metrics::{
             accumulator::Bounds,
@@ -16,6 +15,7 @@ use crate::{
         },
         spans,
     },
+    values,
 };
 use hyper::header::{HeaderName, HeaderValue};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! One `[[target]]`: which processes, what of them, and what becomes of it.
 
 use crate::{
-    cli::WhatArgs,
     daemon::matching::Pattern,
+    session::spec::TraceSpec,
     target::facts::{Facts, Program},
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -23,7 +23,7 @@ pub struct Target {
     pub matching: Matching,
     /// Processes at a time.
     pub max_processes: u32,
-    pub what: WhatArgs,
+    pub what: TraceSpec,
     /// Whose scopes are wanted; among `what` they are once all keys have been read.
     pub groups: Vec<String>,
     pub reports: Reports,

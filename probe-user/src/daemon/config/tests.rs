@@ -1,7 +1,10 @@
 use super::{keys::TARGET, *};
 use crate::{
-    cli::{ReturnsArg, SlowdownArg},
-    target::facts::{Facts, Program},
+    session::budget::slowdown::SlowdownPolicy,
+    target::{
+        facts::{Facts, Program},
+        place::Returns,
+    },
 };
 
 fn one(keys: &str) -> Target {
@@ -21,7 +24,7 @@ fn defaults_are_those_of_the_registry() {
     let target = one("");
     assert_eq!(target.reports.interval, Duration::from_secs(60));
     assert_eq!(target.what.probes.ring_size, 512 << 10);
-    assert_eq!(target.what.probes.max_slowdown, SlowdownArg::Warn);
+    assert_eq!(target.what.probes.max_slowdown, SlowdownPolicy::Warn);
     assert_eq!(target.what.most.max_functions, 1000);
     assert_eq!((target.what.probes.budget, target.flight.slow), (None, None));
     let daemon = Config::parse("").unwrap().daemon;
@@ -57,9 +60,9 @@ fn keys_mean_what_they_say() {
     let mut markers = target.what.select.markers.clone();
     markers.sort();
     assert_eq!(markers, ["m", "prod/*"]);
-    assert_eq!(target.what.probes.returns, ReturnsArg::RetSites);
-    assert_eq!(target.what.probes.max_slowdown, SlowdownArg::StopBeyond(20.0));
-    assert_eq!(target.what.filter.depth, Some(3));
+    assert_eq!(target.what.probes.returns, Returns::RetSites);
+    assert_eq!(target.what.probes.max_slowdown, SlowdownPolicy::StopBeyond(20.0));
+    assert_eq!(target.what.filter.max_depth, Some(3));
     assert_eq!(target.what.probes.budget, Some(1.5));
     assert_eq!(target.flight.slow, Some(Duration::from_millis(250)));
     assert_eq!(target.reports.kind, ReportKind::Table);

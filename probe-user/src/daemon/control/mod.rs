@@ -11,7 +11,7 @@ pub use server::{Listener, Request};
 
 use crate::{
     daemon::{SessionId, config::TargetName, looks::Looks},
-    session::live::Command,
+    session::keep::live::Command,
 };
 use ctrace_core::units::{Nanos, Pid};
 use serde::{Deserialize, Serialize};

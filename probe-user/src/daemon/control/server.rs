@@ -20,7 +20,7 @@ use crate::{
         session,
     },
     files::SocketFile,
-    session::live::{Command, Snapshot},
+    session::keep::live::{Command, Snapshot},
     ui,
 };
 use anyhow::Context;

@@ -1,6 +1,6 @@
 //! Recordings that somebody has asked for and waits for: they must end before the daemon does.
 
-use crate::session::live::Command;
+use crate::session::keep::live::Command;
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,

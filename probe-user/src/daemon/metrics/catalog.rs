@@ -3,7 +3,7 @@
 //! `docs/metrics.md` is checked against this list.
 
 use super::metric::{Kind, Metric};
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{FunctionReport, LossReport},
     units::Nanos,

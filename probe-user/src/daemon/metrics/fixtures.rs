@@ -1,6 +1,6 @@
 //! Snapshots for tests, as a session would make them.
 
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
     function::FunctionInfo,

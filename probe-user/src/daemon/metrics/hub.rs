@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     daemon::SessionId,
-    session::live::{Command, Snapshot},
+    session::keep::live::{Command, Snapshot},
 };
 use std::{
     collections::HashMap,

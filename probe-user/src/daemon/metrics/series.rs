@@ -10,7 +10,7 @@ use super::{
     latency::{Edges, Latency},
     names::{self, FunctionKey},
 };
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{report::FunctionReport, units::Nanos};
 use std::{
     collections::{HashMap, HashSet},

@@ -14,7 +14,7 @@ use super::{
     names,
     series::{Functions, Row},
 };
-use crate::{daemon::SessionId, session::live::Snapshot};
+use crate::{daemon::SessionId, session::keep::live::Snapshot};
 use ctrace_core::units::Nanos;
 use std::{collections::HashMap, sync::Arc};
 

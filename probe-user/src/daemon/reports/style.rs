@@ -6,7 +6,7 @@ use crate::{
         config::{ReportKind, Reports, TargetName},
         totals::Counts,
     },
-    session::live::Snapshot,
+    session::keep::live::Snapshot,
     ui::{self, ViewOptions, units},
 };
 use chrono::{DateTime, Local, SecondsFormat, TimeDelta};

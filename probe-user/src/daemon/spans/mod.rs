@@ -18,7 +18,7 @@ use super::{
         otlp::{Endpoint, Receiver},
     },
 };
-use crate::{session::flight::Flown, ui};
+use crate::{session::keep::flight::Flown, ui};
 use encode::{About, encode};
 use ids::Ids;
 use limit::Limit;

@@ -11,7 +11,7 @@ use crate::{
             otlp::fixtures::{receive, receiver, text},
         },
     },
-    session::flight::{Asked, Flight, Flown, TooSlow},
+    session::keep::flight::{Flight, FlightSpec, Flown, TooSlow},
     target::pattern::Pattern,
     ui::wall,
 };
@@ -58,7 +58,7 @@ fn flown(calls: u64) -> (Slow, Flown) {
     engine.name_thread(Pid(1), Tid(7), "worker");
     let told = Arc::new(Mutex::new(None));
     let deliver = Arc::clone(&told);
-    let mut flight = Flight::new(Asked {
+    let mut flight = Flight::new(FlightSpec {
         too_slow: TooSlow {
             threshold: Nanos(50 * MS),
             functions: vec![Pattern::parse("handle").expect("a pattern")],

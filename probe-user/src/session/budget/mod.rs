@@ -7,8 +7,11 @@
 //! all of the time ([`sampling`]).
 
 pub mod books;
+pub mod calibrate;
+pub mod costs;
 pub mod note;
 pub mod sampling;
+pub mod slowdown;
 #[cfg(test)]
 mod tests;
 

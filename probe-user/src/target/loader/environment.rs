@@ -1,7 +1,7 @@
 //! What decides about libraries besides files: variables, the current directory, and whether the
 //! program will have rights that its caller has not.
 
-use crate::patience;
+use crate::target::patience;
 use crate::target::process::proc_path;
 use ctrace_core::units::Pid;
 use rustix::fs::{StatVfsMountFlags, fgetxattr, fstatvfs};

@@ -35,13 +35,13 @@ fn fake_daemon(socket: &Path, answers: Vec<String>) -> JoinHandle<Vec<String>> {
 }
 
 /// A look at an interval in which the same happened so many times.
-fn look(times: u64) -> crate::session::live::Snapshot {
+fn look(times: u64) -> crate::session::keep::live::Snapshot {
     let mut data = Data::new(Some(Nanos::ZERO));
     let add = |n| data.add(vec![snapshot(nth(&fixture::typical(), n), (n + 1) * SECOND)], 0);
     (0..times).for_each(add);
     let sums = data.sums.expect("there are some").figures;
     let (report, spent) = (sums.report, sums.spent);
-    crate::session::live::Snapshot { report, spent, cpu: Some(Nanos(times * SECOND)) }
+    crate::session::keep::live::Snapshot { report, spent, cpu: Some(Nanos(times * SECOND)) }
 }
 
 /// As the daemon tells of it.

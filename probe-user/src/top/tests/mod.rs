@@ -15,7 +15,7 @@ use super::{
     model::{Effect, Model},
     view,
 };
-use crate::session::live::Snapshot;
+use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{Report, render::clean::is_harmful},
     units::Nanos,

@@ -3,7 +3,7 @@
 
 use super::{SECOND, fixture};
 use crate::{
-    session::live::Snapshot,
+    session::keep::live::Snapshot,
     top::{data::Data, looking::Series, source::Update, stretch::threads},
 };
 use ctrace_common::Kind;

@@ -46,7 +46,7 @@ pub(in crate::top) fn stretch(model: &Model) -> String {
 }
 
 pub(super) fn seconds(duration: Duration) -> String {
-    time(crate::session::tracer::nanos(duration), Digits::Short)
+    time(crate::session::run::session::nanos(duration), Digits::Short)
 }
 
 /// The target, and at the right what state this is in.

@@ -1,0 +1,89 @@
+//! From the options of the command line to what sessions and reports are asked for.
+
+use crate::{
+    bpf::LinkChoice,
+    cli::{
+        FilterArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, ReportFormat as FormatArg,
+        ReturnsArg, SelectArgs, WhatArgs,
+    },
+    session::spec::{ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec},
+    target::{budget::ObjectLimits, place::Returns},
+};
+use ctrace_core::filter::{Filter, ThreadFilter};
+
+pub(super) fn trace(args: &WhatArgs) -> TraceSpec {
+    TraceSpec {
+        select: select(&args.select),
+        most: limits(&args.most),
+        filter: filter(&args.filter),
+        probes: probes(&args.probes),
+    }
+}
+
+pub(super) fn select(args: &SelectArgs) -> SelectSpec {
+    SelectSpec {
+        functions: args.functions.clone(),
+        usdt: args.usdt.clone(),
+        markers: args.markers.clone(),
+        exclude: args.exclude.clone(),
+    }
+}
+
+pub(super) fn limits(args: &MostArgs) -> SelectionLimits {
+    SelectionLimits {
+        max_functions: args.max_functions,
+        object: ObjectLimits { memory: args.max_object_memory, time: args.max_object_time },
+    }
+}
+
+pub(super) fn filter(args: &FilterArgs) -> Filter {
+    Filter {
+        min_duration: args.min_duration.unwrap_or_default(),
+        max_depth: args.depth,
+        threads: args.threads.iter().map(|text| ThreadFilter::new(text)).collect(),
+    }
+}
+
+pub(super) fn returns(arg: ReturnsArg) -> Returns {
+    match arg {
+        ReturnsArg::Auto => Returns::Auto,
+        ReturnsArg::Uretprobe => Returns::ReturnProbe,
+        ReturnsArg::RetSites => Returns::RetSites,
+    }
+}
+
+pub(super) fn report(args: &OutputArgs) -> ReportSpec {
+    ReportSpec {
+        format: match args.format {
+            FormatArg::Table => ReportFormat::Table,
+            FormatArg::Json => ReportFormat::Json,
+            FormatArg::Csv => ReportFormat::Csv,
+        },
+        views: args.views.clone(),
+        sort: args.sort.clone(),
+        top: args.top,
+        center_cut: args.center,
+        min_percent: args.min_percent,
+        interval: args.interval,
+        cumulative: args.cumulative,
+        output: args.output.clone(),
+    }
+}
+
+fn probes(args: &ProbeArgs) -> ProbeSpec {
+    ProbeSpec {
+        returns: returns(args.returns),
+        link: match args.link {
+            LinkArg::Auto => LinkChoice::Auto,
+            LinkArg::Session => LinkChoice::Session,
+            LinkArg::Multi => LinkChoice::Multi,
+            LinkArg::Perf => LinkChoice::Perf,
+        },
+        force_perf: args.force_perf,
+        follow: args.follow,
+        ring_size: args.ring_size,
+        spool: args.spool,
+        budget: args.budget,
+        max_slowdown: args.max_slowdown,
+    }
+}

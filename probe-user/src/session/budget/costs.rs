@@ -1,0 +1,133 @@
+//! What the probes of a session cost the target, by the classes of their places.
+
+use super::calibrate;
+use crate::{
+    session::plan::{Planned, Sites, markers::MARKER_CALL},
+    target::plan::{CostClass, ExitPlacement},
+};
+use ctrace_core::units::Nanos;
+use std::sync::OnceLock;
+
+/// What hits cost.
+#[derive(Clone, Copy, Debug)]
+pub struct HitCosts {
+    emulated: Nanos,
+    single_step: Nanos,
+    /// What a return probe adds to an entry probe.
+    return_probe: Nanos,
+}
+
+impl Default for HitCosts {
+    /// The middle of the ranges that docs/overhead.md has. A single step is a trap, which costs ten
+    /// times as much in a virtual machine.
+    fn default() -> Self {
+        let single_step = if in_virtual_machine() { Nanos(10_000) } else { Nanos(1_000) };
+        Self { emulated: Nanos(530), single_step, return_probe: Nanos(350) }
+    }
+}
+
+impl HitCosts {
+    /// As measured on this machine, which takes a second or two the first time.
+    pub fn measured() -> Self {
+        static COSTS: OnceLock<HitCosts> = OnceLock::new();
+        let measure = || match calibrate::measure() {
+            Ok(found) => Self {
+                emulated: Nanos(found.entry_ns as u64),
+                single_step: Nanos(found.single_step_ns as u64),
+                return_probe: Nanos((found.entry_and_return_ns - found.entry_ns).max(0.0) as u64),
+            },
+            Err(error) => {
+                tracing::warn!("what probes cost could not be measured: {error:#}");
+                Self::default()
+            }
+        };
+        *COSTS.get_or_init(measure)
+    }
+
+    pub fn hit(&self, class: CostClass) -> Nanos {
+        match class {
+            CostClass::Emulated => self.emulated,
+            CostClass::SingleStep => self.single_step,
+        }
+    }
+
+    /// A whole call of a planned function.
+    pub fn call(&self, planned: &Planned) -> Nanos {
+        let placement = match &planned.sites {
+            Sites::Function(placement) => placement,
+            Sites::Usdt(_) => return self.emulated,
+            Sites::Marker(_) => return MARKER_CALL,
+        };
+        let exit = match &placement.exit {
+            ExitPlacement::ReturnProbe => self.return_probe,
+            ExitPlacement::Unseen(_) => Nanos::ZERO,
+            ExitPlacement::Sites(sites) => {
+                sites.iter().map(|site| self.hit(site.cost)).max().unwrap_or_default()
+            }
+        };
+        self.hit(placement.entry.cost).saturating_add(exit)
+    }
+
+    /// A call whose end is seen is two events.
+    fn event(&self, planned: &Planned) -> Nanos {
+        let events = match &planned.sites {
+            Sites::Function(placement) if !matches!(placement.exit, ExitPlacement::Unseen(_)) => 2,
+            Sites::Marker(_) => 2,
+            _ => 1,
+        };
+        Nanos(self.call(planned).0 / events)
+    }
+}
+
+fn in_virtual_machine() -> bool {
+    static FLAG: OnceLock<bool> = OnceLock::new();
+    *FLAG.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        flags.split_whitespace().any(|flag| flag == "hypervisor")
+    })
+}
+
+/// Cost of one event of each function, by its id.
+#[derive(Default)]
+pub struct Costs {
+    hits: HitCosts,
+    per_event: Vec<Nanos>,
+}
+
+impl Costs {
+    pub fn new(hits: HitCosts) -> Self {
+        Self { hits, per_event: Vec::new() }
+    }
+
+    /// In the order in which the engine numbers the functions.
+    pub fn add(&mut self, functions: &[Planned]) {
+        self.per_event.extend(functions.iter().map(|planned| self.hits.event(planned)));
+    }
+
+    /// How many functions there are.
+    pub fn functions(&self) -> usize {
+        self.per_event.len()
+    }
+
+    /// What so many events of one function cost.
+    pub fn of_function(&self, id: usize, events: u64) -> Nanos {
+        let each = self.per_event.get(id).copied().unwrap_or_default();
+        Nanos(each.0.saturating_mul(events))
+    }
+
+    /// What so many events of each function cost together.
+    pub fn of(&self, events: &[u64]) -> Nanos {
+        let each = self.per_event.iter().zip(events);
+        Nanos(
+            each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add),
+        )
+    }
+
+    /// The same, and what those cost that were lost: as much as the others on average.
+    pub fn with_lost(&self, events: &[u64], lost: u64) -> Nanos {
+        let (seen, all) = (self.of(events), events.iter().sum::<u64>());
+        let lost = seen.0 as f64 * lost as f64 / all.max(1) as f64;
+        seen.saturating_add(Nanos(lost as u64))
+    }
+}

@@ -1,0 +1,177 @@
+//! The flight recorder of a session: its newest calls in memory, for a recording when something was
+//! slow. Reports go on meanwhile.
+
+use crate::{
+    files::{Owner, Place},
+    target::pattern::Pattern,
+};
+use anyhow::Context;
+use ctrace_core::{
+    function::FunctionInfo,
+    recording::{
+        Block, BlockKind, Definitions, End, Recording, Slow, Start, Writer,
+        replay::{self, Tree, Wanted},
+    },
+    units::{FuncId, Nanos},
+};
+use rustix::fs::OFlags;
+use std::{
+    collections::VecDeque,
+    io::{self, BufWriter, Write},
+    path::Path,
+    sync::Arc,
+};
+
+/// Takes slow calls, the longest of which is of a function of this name, and what was before; not to
+/// wait for a disk.
+pub type Deliver = Box<dyn FnMut(Slow, &str, Flown) + Send>;
+
+/// Which calls are too slow.
+#[derive(Clone)]
+pub struct TooSlow {
+    pub threshold: Nanos,
+    /// None: all functions.
+    pub functions: Vec<Pattern>,
+}
+
+impl TooSlow {
+    fn is_watched(&self, function: &FunctionInfo) -> bool {
+        let patterns = &self.functions;
+        patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches_recorded(function))
+    }
+}
+
+/// What is too slow, how much is kept, and who takes it.
+pub struct FlightSpec {
+    pub too_slow: TooSlow,
+    /// How far back.
+    pub keep: Nanos,
+    /// Bytes of calls.
+    pub memory: usize,
+    pub deliver: Deliver,
+}
+
+/// See the module.
+pub struct Flight {
+    asked: FlightSpec,
+    start: Start,
+    definitions: Definitions,
+    chunks: VecDeque<Arc<Block>>,
+    bytes: usize,
+    /// Slow calls up to then were told.
+    told_to: Nanos,
+}
+
+/// What was in the recorder at some moment.
+#[derive(Clone)]
+pub struct Flown {
+    start: Start,
+    definitions: Definitions,
+    chunks: Vec<Arc<Block>>,
+    unarmed: Vec<FuncId>,
+    too_slow: TooSlow,
+    /// The slow calls ended later.
+    since: Nanos,
+}
+
+impl Flight {
+    pub fn new(asked: FlightSpec) -> Self {
+        let (start, definitions, chunks, told_to) = Default::default();
+        Self { asked, start, definitions, chunks, bytes: 0, told_to }
+    }
+
+    pub fn begin(&mut self, start: Start) {
+        self.start = start;
+    }
+
+    pub fn threshold(&self) -> Nanos {
+        self.asked.too_slow.threshold
+    }
+
+    pub fn is_watched(&self, function: &FunctionInfo) -> bool {
+        self.asked.too_slow.is_watched(function)
+    }
+
+    pub fn take(&mut self, blocks: Vec<Block>) {
+        for mut block in blocks {
+            self.definitions.note(&block);
+            if block.kind == BlockKind::Calls {
+                block.pack();
+                self.bytes += block.packed_len();
+                self.chunks.push_back(Arc::new(block));
+            }
+        }
+        let newest = self.chunks.back().map_or(Nanos::ZERO, |chunk| chunk.window().end);
+        let oldest = newest.since(self.asked.keep);
+        while let Some(chunk) = self.chunks.front()
+            && self.chunks.len() > 1
+            && (chunk.window().end < oldest || self.bytes > self.asked.memory)
+        {
+            self.bytes -= chunk.packed_len();
+            self.chunks.pop_front();
+        }
+        let from = self.chunks.front().map_or(newest, |chunk| chunk.window().start);
+        self.definitions.forget_threads_before(from);
+    }
+
+    /// Calls were slow: they are in the last chunks.
+    pub fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
+        let chunks: Vec<_> = self.chunks.iter().cloned().collect();
+        let from = chunks.first().map_or(self.start.start_ns, |chunk| chunk.window().start);
+        let start = Start { start_ns: from, ..self.start.clone() };
+        let newest = chunks.last().map_or(self.told_to, |chunk| chunk.window().end);
+        let since = std::mem::replace(&mut self.told_to, newest);
+        let (definitions, too_slow) = (self.definitions.clone(), self.asked.too_slow.clone());
+        let flown = Flown { start, definitions, chunks, unarmed, too_slow, since };
+        (self.asked.deliver)(slow, name, flown);
+    }
+}
+
+impl Flown {
+    /// A recording like any other, of this target of the daemon.
+    pub fn write(&self, path: &Path, target: &str, note: String) -> anyhow::Result<()> {
+        let place = Place::find(path, Owner::Ours)?;
+        let file = place.create_new(OFlags::WRONLY)?;
+        let start = Start { daemon_target: Some(target.to_owned()), ..self.start.clone() };
+        let written = Writer::new(BufWriter::new(file), &start)
+            .and_then(|writer| self.write_to(writer, note))
+            .and_then(|out| out.into_inner().map_err(|error| error.into_error()));
+        if written.is_err() {
+            // Half of it is of no use, and takes what room there is.
+            let _ = place.remove();
+        }
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(())
+    }
+
+    /// The slow calls, so many at most, each with so many of those inside it, and what their ids stand
+    /// for.
+    pub fn slow_calls(
+        &self,
+        most: usize,
+        inside: usize,
+    ) -> anyhow::Result<(Recording<Vec<u8>>, Vec<Tree>)> {
+        let writer = Writer::uncompressed(Vec::new(), &self.start)?;
+        let recording = Recording::open(self.write_to(writer, String::new())?)?;
+        let functions = recording.functions().iter();
+        let wanted = Wanted {
+            threshold: self.too_slow.threshold,
+            functions: functions.map(|function| self.too_slow.is_watched(function)).collect(),
+            since: self.since,
+            most,
+            inside,
+        };
+        let trees = replay::trees(&recording, &wanted)?;
+        Ok((recording, trees))
+    }
+
+    fn write_to<W: Write>(&self, mut writer: Writer<W>, note: String) -> io::Result<W> {
+        self.definitions.write(&mut writer)?;
+        for chunk in &self.chunks {
+            writer.write(chunk)?;
+        }
+        let end_ns = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.window().end);
+        let target = self.start.target.clone();
+        writer.finish(&End { end_ns, target, notes: vec![note], unarmed: self.unarmed.clone() })
+    }
+}

@@ -1,0 +1,74 @@
+//! Where what a session finds out goes: into reports, to somebody who looks on, or into a recording.
+
+use super::{
+    live::Live,
+    recording::Recording,
+    sink::{Default, Sink, check_intervals},
+    spill::Spill,
+};
+use crate::session::spec::ReportSpec;
+use ctrace_core::recording::replay::start_threads;
+use std::time::Duration;
+
+pub enum Output {
+    Reports(Box<Reports>),
+    Live(Live),
+    Recording(Box<Recording>),
+}
+
+/// Reports, and what they are made with.
+pub struct Reports {
+    pub sink: Sink,
+    /// Where there is one report, its calls.
+    pub spill: Option<Spill>,
+    pub center_cut: f64,
+    pub interval: Option<Duration>,
+    pub cumulative: bool,
+}
+
+impl Reports {
+    /// Checks what was asked for, before anything is attached.
+    /// `spool`: bytes of memory for calls.
+    pub fn open(spec: &ReportSpec, spool: u64, default: Default) -> anyhow::Result<Self> {
+        match spec.interval {
+            Some(_) => check_intervals(spec)?,
+            // What reads the calls in the end; there may be no room for threads by then.
+            None => start_threads()?,
+        }
+        Ok(Self {
+            sink: Sink::open(spec, default)?,
+            spill: spec.interval.is_none().then(|| Spill::new(spool)),
+            center_cut: spec.center_cut,
+            interval: spec.interval,
+            cumulative: spec.cumulative,
+        })
+    }
+}
+
+impl Output {
+    /// Calls are kept as in a recording, and not in the engine.
+    pub fn records(&self) -> bool {
+        match self {
+            Self::Reports(reports) => reports.spill.is_some(),
+            Self::Live(_) => false,
+            Self::Recording(_) => true,
+        }
+    }
+
+    /// Between reports.
+    pub fn interval(&self) -> Option<Duration> {
+        match self {
+            Self::Reports(reports) => reports.interval,
+            Self::Live(live) => Some(live.interval),
+            Self::Recording(_) => None,
+        }
+    }
+
+    /// Bytes of the recording so far, if it is one.
+    pub fn written(&self) -> Option<u64> {
+        match self {
+            Self::Reports(_) | Self::Live(_) => None,
+            Self::Recording(recording) => Some(recording.written()),
+        }
+    }
+}

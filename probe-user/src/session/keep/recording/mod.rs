@@ -1,0 +1,97 @@
+//! The file that a session records into.
+
+mod files;
+mod progress;
+mod segments;
+#[cfg(test)]
+mod segments_tests;
+
+pub use files::Replace;
+use segments::Segments;
+pub use segments::{Limit, RecordingSummary};
+
+use super::behind::{Behind, Gone};
+use crate::files::{Owner, Place};
+use anyhow::{Context, anyhow};
+use ctrace_core::recording::{Block, End, Start};
+use progress::Progress;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub struct Recording {
+    path: PathBuf,
+    /// Until the recording begins.
+    segments: Option<Segments>,
+    thread: Option<Behind<Segments>>,
+    progress: Arc<Progress>,
+    daemon_target: Option<String>,
+}
+
+impl Recording {
+    /// Opens the file, before anything is attached. A file that is there is replaced only if that was
+    /// asked for, and it is a recording.
+    pub fn create(path: &Path, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
+        Self::at(Place::find(path, Owner::Caller)?, limit, replace)
+    }
+
+    /// A new one, of this target of the daemon.
+    pub fn of_daemon(path: &Path, limit: Limit, target: &str) -> anyhow::Result<Self> {
+        let recording = Self::at(Place::find(path, Owner::Ours)?, limit, Replace::Nothing)?;
+        Ok(Self { daemon_target: Some(target.to_owned()), ..recording })
+    }
+
+    fn at(place: Place, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
+        let path = place.path().to_owned();
+        let progress = Arc::new(Progress::default());
+        let segments = Segments::create(place, replace, limit, Arc::clone(&progress))?;
+        Ok(Self { path, segments: Some(segments), thread: None, progress, daemon_target: None })
+    }
+
+    /// Calls count from now on.
+    pub fn begin(&mut self, start: Start) -> anyhow::Result<()> {
+        let mut segments = self.segments.take().context("the recording has begun already")?;
+        let start = Start { daemon_target: self.daemon_target.clone(), ..start };
+        let open = move || segments.begin(start).map(|()| segments);
+        let write = |segments: &mut Segments, block| segments.write(block).map(|()| true);
+        self.thread = Some(Behind::start("writer", open, write)?);
+        Ok(())
+    }
+
+    pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
+        match self.thread.as_ref().map_or(Err(Gone), |thread| thread.write(blocks)) {
+            Ok(()) => Ok(()),
+            Err(Gone) => Err(self.failure()),
+        }
+    }
+
+    /// What ended the thread.
+    fn failure(&mut self) -> anyhow::Error {
+        let error = match self.thread.take().map(Behind::join) {
+            Some(Err(error)) => error,
+            _ => anyhow!("the thread that writes it ended"),
+        };
+        error.context(format!(
+            "cannot write {} (what was recorded before is whole: `ctrace report` shows it)",
+            self.path.display()
+        ))
+    }
+
+    /// Writes the end, and says what there is.
+    pub fn finish(&mut self, end: End) -> anyhow::Result<RecordingSummary> {
+        let Some(thread) = self.thread.take() else { return Err(self.failure()) };
+        let finished = thread.join().and_then(|segments| segments.finish(end));
+        finished.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Bytes on disk.
+    pub fn written(&self) -> u64 {
+        self.progress.written()
+    }
+
+    /// What is to be said of the writing, since the last time.
+    pub fn take_remarks(&self) -> Vec<String> {
+        self.progress.take_remarks()
+    }
+}

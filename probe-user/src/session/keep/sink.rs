@@ -1,0 +1,160 @@
+//! Where reports go: stdout, stderr or a file, as table, JSON or CSV.
+
+use crate::{
+    files::{Owner, Place},
+    session::spec::{ReportFormat, ReportSpec},
+    ui::{self, Style, ViewOptions, terminal},
+    writing,
+};
+use anyhow::Context;
+use ctrace_core::report::{Extras, Report, render::json};
+use rustix::fs::OFlags;
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Write},
+    path::Path,
+};
+
+/// Standard stream for reports when no `-o` is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Default {
+    Stdout,
+    Stderr,
+}
+
+/// A stream or file for text, and how text may look there.
+pub struct Out {
+    out: Box<dyn Write>,
+    name: String,
+    pub style: Style,
+}
+
+impl Out {
+    pub fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
+        let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
+            (Some(path), _) if path != Path::new("-") => {
+                (Box::new(open(path)?), path.display().to_string(), Style::default())
+            }
+            (None, Default::Stderr) => {
+                (Box::new(io::stderr()), "stderr".into(), terminal::detect(io::stderr()))
+            }
+            _ => (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout())),
+        };
+        Ok(Self { out, name, style })
+    }
+
+    /// Writes whole lines; a reader that went away (`| head`) is no error, but there is no point in
+    /// going on: `false`.
+    pub fn write(&mut self, text: &str) -> anyhow::Result<bool> {
+        let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+        let written = writing::during(|| {
+            [text.as_bytes(), end]
+                .into_iter()
+                .try_for_each(|part| self.out.write_all(part))
+                .and_then(|()| self.out.flush())
+        });
+        match written {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("cannot write to {}", self.name)),
+        }
+    }
+}
+
+pub struct Sink {
+    out: Out,
+    format: ReportFormat,
+    views: ViewOptions,
+    /// One of several reports: JSON goes on one line each.
+    pub several: bool,
+}
+
+impl Sink {
+    /// Opens the output and checks what was asked for, before anything is attached.
+    pub fn open(spec: &ReportSpec, default: Default) -> anyhow::Result<Self> {
+        let views = view_options(spec)?;
+        let out = Out::open(spec.output.as_deref(), default)?;
+        Ok(Self { out, format: spec.format, views, several: spec.interval.is_some() })
+    }
+
+    /// Times of day are those of a recording's host.
+    pub fn set_epoch_offset(&mut self, offset_ns: i64) {
+        self.views.epoch_offset_ns = Some(offset_ns);
+    }
+
+    /// What a report must hold to be written here.
+    pub fn extras(&self) -> Extras {
+        self.views.extras(self.out.style.width)
+    }
+
+    /// Writes one report: as [`Out::write`].
+    pub fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
+        let text = match self.format {
+            ReportFormat::Table => ui::render_table(report, &self.views, &self.out.style)?,
+            ReportFormat::Json if self.several => json::to_line(report),
+            ReportFormat::Json => json::to_pretty(report),
+            ReportFormat::Csv => {
+                for remark in ui::warnings(report).iter().chain(&report.notes) {
+                    ui::say(remark);
+                }
+                ui::say(&ui::loss_line(&report.loss));
+                ui::render_csv(report, &self.views)?
+            }
+        };
+        self.out.write(&text)
+    }
+}
+
+/// Opens a file for writing; what is in it stays until there is a report to replace it.
+pub fn open(path: &Path) -> anyhow::Result<Replaced> {
+    let file = Place::find(path, Owner::Caller)?.open(OFlags::WRONLY)?;
+    Ok(Replaced { file, begun: false })
+}
+
+/// See [`open`].
+pub struct Replaced {
+    file: File,
+    begun: bool,
+}
+
+impl Replaced {
+    fn begin(&mut self) -> io::Result<()> {
+        if !self.begun && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+}
+
+impl Write for Replaced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin()?;
+        self.file.write(bytes)
+    }
+
+    /// What is whole may also be nothing.
+    fn flush(&mut self) -> io::Result<()> {
+        self.begin()?;
+        self.file.flush()
+    }
+}
+
+/// Checks that what was asked for can be shown of intervals, whose calls are not all kept.
+pub fn check_intervals(spec: &ReportSpec) -> anyhow::Result<()> {
+    Ok(view_options(spec)?.check_intervals()?)
+}
+
+fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
+    let views = spec.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+    let options = ViewOptions {
+        views,
+        sort: spec.sort.clone(),
+        top: spec.top,
+        min_percent: spec.min_percent,
+        epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
+        show_zero: false,
+    };
+    options.check(spec.format == ReportFormat::Csv)?;
+    Ok(options)
+}

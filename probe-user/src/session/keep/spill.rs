@@ -1,0 +1,178 @@
+//! Every call of a session that reports once, for exact numbers: a recording without a name, in
+//! memory as far as `--spool` allows and in a temporary file beyond.
+
+use super::behind::Behind;
+use anyhow::bail;
+use ctrace_core::{
+    engine::ReportMeta,
+    recording::{
+        Block, End, ReadAt, Recording, Start, Writer,
+        replay::{Query, report_with},
+    },
+    report::Report,
+    units::Nanos,
+};
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::PathBuf,
+};
+
+pub struct Spill {
+    max_memory: u64,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Calls do not count yet, or have been reported.
+    Idle,
+    Writing(Behind<SpillWriter>),
+    Full(Writer<Store>),
+}
+
+/// What is kept, and why no more can be.
+struct SpillWriter {
+    writer: Writer<Store>,
+    failure: Option<io::Error>,
+}
+
+impl Spill {
+    pub fn new(max_memory: u64) -> Self {
+        Self { max_memory, stage: Stage::Idle }
+    }
+
+    pub fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
+        let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
+        let start = Start { start_ns, ..Start::default() };
+        let writer = Writer::uncompressed(store, &start).map_err(no_room)?;
+        let open = move || Ok(SpillWriter { writer, failure: None });
+        let write = |kept: &mut SpillWriter, block: Block| {
+            kept.failure = kept.writer.write(&block).err();
+            Ok(kept.failure.is_none())
+        };
+        self.stage = Stage::Writing(Behind::start("spill", open, write)?);
+        Ok(())
+    }
+
+    /// Once it fails nothing more can be kept, but what was there before can be reported.
+    pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
+        match &self.stage {
+            Stage::Writing(thread) if thread.write(blocks).is_err() => {}
+            Stage::Writing(_) | Stage::Full(_) => return Ok(()),
+            Stage::Idle => {}
+        }
+        let (writer, failure) = self.end()?;
+        self.stage = Stage::Full(writer);
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Nothing more is kept; the failure is told once.
+    fn end(&mut self) -> anyhow::Result<(Writer<Store>, Option<anyhow::Error>)> {
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Writing(thread) => {
+                let SpillWriter { writer, failure } = thread.join()?;
+                Ok((writer, failure.map(no_room)))
+            }
+            Stage::Full(writer) => Ok((writer, None)),
+            Stage::Idle => bail!("calls do not count yet"),
+        }
+    }
+
+    /// The report of everything up to `end`.
+    pub fn report(&mut self, end_ns: Nanos, mut meta: ReportMeta) -> anyhow::Result<Report> {
+        let is_full = matches!(self.stage, Stage::Full(_));
+        let (writer, failure) = self.end()?;
+        let store = match is_full || failure.is_some() {
+            true => writer.into_inner(),
+            false => writer.finish(&End { end_ns, ..End::default() }).map_err(no_room)?,
+        };
+        meta.notes.extend(failure.as_ref().map(stopped_early));
+        Ok(report_with(&Recording::open(store)?, &Query::default(), meta))
+    }
+}
+
+fn no_room(error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!(
+        "no room for more calls in {} (TMPDIR says where, --spool how much stays in memory)",
+        folder().display()
+    ))
+}
+
+/// The note that tells it.
+pub fn stopped_early(failure: &anyhow::Error) -> String {
+    format!("tracing stopped early: {failure:#}")
+}
+
+/// Memory, then a file that nobody else sees.
+struct Store {
+    memory: Vec<u8>,
+    max_memory: u64,
+    file: Option<File>,
+}
+
+impl Write for Store {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.file.is_none() && (self.memory.len() + bytes.len()) as u64 > self.max_memory {
+            let mut file = temporary()?;
+            file.write_all(&self.memory)?;
+            self.memory = Vec::new();
+            self.file = Some(file);
+        }
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self.memory.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ReadAt for Store {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        match &self.file {
+            Some(file) => ReadAt::read_at(file, bytes, offset),
+            None => self.memory.read_at(bytes, offset),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        match &self.file {
+            Some(file) => ReadAt::len(file),
+            None => ReadAt::len(&self.memory),
+        }
+    }
+}
+
+/// Not /tmp, which is in memory on many systems.
+fn folder() -> PathBuf {
+    std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
+}
+
+/// A file without a name: it is gone with the process, however that ends.
+fn temporary() -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(File::from(open(folder(), flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_for_memory_is_in_a_file() {
+        let mut store = Store { memory: Vec::new(), max_memory: 10, file: None };
+        let mut all: Vec<u8> = Vec::new();
+        for piece in [&b"seven.."[..], b"three", b"and more", b""] {
+            store.write_all(piece).expect("written");
+            all.extend(piece);
+            let mut read = vec![0; 100];
+            let length = store.read_at(&mut read, 2).expect("read");
+            assert_eq!(read[..length], all[2..]);
+            assert_eq!(ReadAt::len(&store).expect("known"), all.len() as u64);
+            assert_eq!(store.file.is_some(), all.len() > 10);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The part of a plan that is about markers: what switches scopes on, and where their events come
+//! out.
+
+use super::{Planned, Sites};
+use crate::{
+    bpf::Site,
+    target::{bias::CodeSegments, markers::MarkerScope, object::Object, plan::EntrySite},
+};
+use ctrace_common::Cookie;
+use ctrace_core::{
+    function::{ExitSeen, FunctionInfo, FunctionKind},
+    marker::MarkerPlace,
+    units::{FuncId, Nanos},
+};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
+
+/// What a call of a scope costs while it is on, as the format was measured.
+pub const MARKER_CALL: Nanos = Nanos(25);
+
+/// Bytes of a scope's entry in its section.
+const ENTRY: u64 = 32;
+
+/// How a marker scope is traced, for people.
+pub fn cost_text() -> String {
+    format!("marker: free while off, about {} ns while on", MARKER_CALL.0)
+}
+
+/// What is needed of an object once scopes are on, in it or in another.
+#[derive(Default)]
+pub struct MarkerPlan {
+    pub runtimes: Vec<RuntimePlan>,
+    /// For the load bias, which the addresses in events have added.
+    pub code: CodeSegments,
+    /// Addresses of the section with the scopes' entries, as the object's headers count.
+    pub sites: Range<u64>,
+}
+
+/// One copy of a runtime.
+pub struct RuntimePlan {
+    /// Such as `rust 0.1.0`.
+    pub name: Option<Arc<str>>,
+    pub flush: EntrySite,
+    pub register: EntrySite,
+    /// Address of the word that leads to the first buffer, as the object's headers count.
+    pub list: u64,
+}
+
+impl MarkerPlan {
+    /// Markers were asked for, and there is something of them here.
+    pub fn is_wanted(&self) -> bool {
+        !self.runtimes.is_empty() || !self.sites.is_empty()
+    }
+
+    pub(super) fn of(object: &Object) -> Self {
+        let markers = object.markers();
+        if markers.runtimes.is_empty() && markers.scopes.is_empty() {
+            return Self::default();
+        }
+        let runtime = markers.runtimes.iter().map(|runtime| RuntimePlan {
+            name: runtime.name.clone(),
+            flush: runtime.flush.site(),
+            register: runtime.register.site(),
+            list: runtime.list,
+        });
+        Self {
+            runtimes: runtime.collect(),
+            code: CodeSegments::of(object.layout()),
+            sites: markers.section.clone(),
+        }
+    }
+}
+
+/// By entry of the section: which function it is, if it was chosen, and which of its places.
+pub fn chosen(
+    section: Range<u64>,
+    functions: &[Planned],
+    id: impl Fn(usize) -> FuncId,
+) -> Arc<[Option<MarkerPlace>]> {
+    let entries = section.end.saturating_sub(section.start) / ENTRY;
+    let mut chosen = vec![None; entries as usize];
+    for (index, planned) in functions.iter().enumerate() {
+        let Sites::Marker(sites) = &planned.sites else { continue };
+        for (number, site) in (0..=u8::MAX).cycle().zip(sites) {
+            let entry = site.address.wrapping_sub(section.start) / ENTRY;
+            if let Some(place) = chosen.get_mut(entry as usize) {
+                *place = Some(MarkerPlace { function: id(index), number });
+            }
+        }
+    }
+    chosen.into()
+}
+
+/// The control points of the scopes among these, each once.
+pub fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
+    let sites = functions.into_iter().filter_map(|planned| match &planned.sites {
+        Sites::Marker(sites) => Some(sites),
+        _ => None,
+    });
+    let points: BTreeSet<(u64, u64)> =
+        sites.flatten().map(|site| (site.point, site.semaphore)).collect();
+    let site = |(offset, ref_ctr_offset)| Site { offset, ref_ctr_offset, cookie: Cookie::plain(0) };
+    points.into_iter().map(site).collect()
+}
+
+pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
+    Planned {
+        info: FunctionInfo {
+            file: scope.file.clone(),
+            line: scope.line,
+            kind: FunctionKind::Marker,
+            group: scope.group.clone(),
+            exit: ExitSeen::ByExitSites,
+            ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
+        },
+        sites: Sites::Marker(scope.sites.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Plan, Planner};
+    use super::*;
+    use crate::target::{
+        fixtures::{Built, MARKERS, compile},
+        maps::MappedObject,
+        place::Returns,
+        plan::CostClass,
+        select::{Patterns, Selector},
+    };
+
+    const SOURCE: &str = r#"
+        static inline __attribute__((always_inline)) int step(int x) { SCOPE("step", "prod", 0); return x + 1; }
+        int main(int c, char **v) { SCOPE("run", NONE, 0); return step(c) + step(c + 1); }
+        RUNTIME
+    "#;
+    const LIBRARY: &str = r#"int decode(int x) { return x; } RUNTIME"#;
+
+    fn files(library: &str) -> (Vec<Built>, Vec<MappedObject>) {
+        let built = vec![
+            compile("gcc", "c", &format!("{MARKERS}{SOURCE}")),
+            compile("gcc -shared -fPIC", "c", &format!("{MARKERS}{library}")),
+        ];
+        let files = built.iter().enumerate();
+        let mapped = files.map(|(n, file)| MappedObject::from_file(&file.program, n == 0).unwrap());
+        let mapped = mapped.collect();
+        (built, mapped)
+    }
+
+    fn planner(functions: &[&str], markers: &[&str]) -> Planner {
+        let owned = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let (functions, markers) = (owned(functions), owned(markers));
+        let asked = Patterns { functions: &functions, markers: &markers, ..Patterns::default() };
+        let selector = Selector::parse(asked).unwrap();
+        Planner::new(selector, 100, Returns::Auto)
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.planned().map(|planned| &*planned.info.name).collect()
+    }
+
+    #[test]
+    fn markers_are_what_is_traced_unless_told_otherwise() {
+        let (_built, mapped) = files(LIBRARY);
+        let plan = planner(&[], &[]).plan(&mapped).unwrap();
+        assert_eq!(names(&plan), ["run", "step"]);
+        assert_eq!(plan.functions(), 2);
+        // The runtime of a library that has no scopes may serve those of the program.
+        let [program, library] = &plan.objects[..] else { panic!("{}", plan.objects.len()) };
+        assert_eq!((program.identity.1, library.functions.len()), (mapped[0].inode, 0));
+        for object in &plan.objects {
+            let [runtime] = &object.markers.runtimes[..] else { panic!("one runtime") };
+            assert_eq!((runtime.flush.skipped, runtime.flush.cost), (0, CostClass::Emulated));
+            assert_eq!(runtime.register.offset % 16, 0);
+        }
+        assert_eq!(switches(&program.functions).len(), 3);
+        let step = &program.functions[1];
+        assert_eq!(step.info.kind, FunctionKind::Marker);
+        assert_eq!(step.info.group.as_deref(), Some("prod"));
+        assert!(step.info.file.is_some() && step.info.line.is_some());
+        assert!(matches!(&step.sites, Sites::Marker(sites) if sites.len() == 2));
+    }
+
+    #[test]
+    fn functions_alone_need_no_runtime() {
+        let (_built, mapped) = files(LIBRARY);
+        let plan = planner(&["main"], &[]).plan(&mapped).unwrap();
+        assert_eq!(names(&plan), ["main"]);
+        assert_eq!(plan.objects.len(), 1);
+        assert!(plan.objects[0].markers.runtimes.is_empty());
+        assert!(switches(&plan.objects[0].functions).is_empty());
+        let plan = planner(&["main"], &["prod/*"]).plan(&mapped).unwrap();
+        assert_eq!(names(&plan), ["main", "step"]);
+        assert_eq!(switches(&plan.objects[0].functions).len(), 2);
+    }
+
+    #[test]
+    fn a_library_that_comes_later_brings_its_runtime() {
+        let (_built, mapped) = files(LIBRARY);
+        let mut planner = planner(&[], &["prod/*"]);
+        planner.plan(&mapped[..1]).unwrap();
+        let plan = planner.plan_more(&mapped[1..]).unwrap();
+        assert_eq!((plan.functions(), plan.objects.len()), (0, 1));
+    }
+
+    #[test]
+    fn scopes_without_a_runtime_are_told() {
+        let library = r#"int decode(int x) { SCOPE("decode", "prod", 0); return x; }"#;
+        let (_built, mut mapped) = files(library);
+        mapped[1].is_main = true;
+        let plan = planner(&[], &[]).plan(&mapped[1..]).unwrap();
+        assert_eq!(plan.functions(), 1);
+        assert!(plan.remarks.iter().any(|line| line.contains("no runtime")), "{:?}", plan.remarks);
+    }
+
+    #[test]
+    fn without_markers_something_must_be_chosen() {
+        let built = compile("gcc", "c", "int main(int c, char **v) { return c; }");
+        let mapped = [MappedObject::from_file(&built.program, true).unwrap()];
+        let error = planner(&[], &[]).plan(&mapped).err().unwrap().to_string();
+        assert!(error.contains("no marker scopes") && error.contains("-f"), "{error}");
+    }
+}

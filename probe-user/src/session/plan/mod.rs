@@ -1,0 +1,426 @@
+//! From a selection to probes: what is traced in each object, where, and what had to be refused.
+
+pub mod jump_room;
+pub mod markers;
+mod nothing_chosen;
+
+use self::{jump_room::JumpRoom, markers::MarkerPlan, nothing_chosen::what_could_be_traced};
+use crate::target::{
+    budget::{Budget, ObjectLimits},
+    maps::MappedObject,
+    markers::MarkerSite,
+    not_found::flawed_markers,
+    object::Object,
+    place::{Candidate, CodeMap, Policy, Refusal, Returns, place, usdt_site},
+    plan::{ExitPlacement, Placement},
+    select::{SelectError, Selection, Selector},
+    symbols::Function,
+    usdt::{UsdtProbe, UsdtSite},
+};
+use anyhow::{Context, bail};
+use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use std::{path::PathBuf, sync::Arc};
+
+/// A file, whatever its path: device and inode.
+pub type Identity = (u64, u64);
+
+/// The identity of a mapped object.
+pub fn identity(object: &MappedObject) -> Identity {
+    (object.dev, object.inode)
+}
+
+/// What is to be traced.
+#[derive(Default)]
+pub struct Plan {
+    pub objects: Vec<ObjectPlan>,
+    pub refused: Vec<Refused>,
+    /// What the user should know of the selection, a line each.
+    pub remarks: Vec<String>,
+    /// What a reader of the report should know.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// How many functions, probes and marker scopes are traced.
+    pub fn functions(&self) -> usize {
+        self.objects.iter().map(|object| object.functions.len()).sum()
+    }
+
+    pub fn planned(&self) -> impl Iterator<Item = &Planned> {
+        self.objects.iter().flat_map(|object| &object.functions)
+    }
+}
+
+/// What is to be traced in one file.
+pub struct ObjectPlan {
+    pub identity: Identity,
+    /// A path that opens the very inode that is mapped.
+    pub open_path: PathBuf,
+    /// Where the target has it from.
+    pub path: PathBuf,
+    /// In hexadecimal digits.
+    pub build_id: Option<String>,
+    /// Its file name.
+    pub name: Arc<str>,
+    /// Empty where only its marker runtime is of interest.
+    pub functions: Vec<Planned>,
+    pub markers: MarkerPlan,
+}
+
+/// One function, USDT probe or marker scope and its sites.
+pub struct Planned {
+    pub info: FunctionInfo,
+    pub sites: Sites,
+}
+
+impl Planned {
+    pub fn is_marker(&self) -> bool {
+        matches!(self.sites, Sites::Marker(_))
+    }
+}
+
+pub enum Sites {
+    Function(Placement),
+    Usdt(Vec<UsdtSite>),
+    Marker(Vec<MarkerSite>),
+}
+
+/// A selected function that cannot be traced.
+pub struct Refused {
+    pub name: Arc<str>,
+    pub object: Arc<str>,
+    pub why: Refusal,
+}
+
+/// What a reader of durations must know.
+const GO: &str = "Go runs a goroutine now on one thread and now on another: a call that ends on \
+    another one than it began on is untimed, and a later call on the same stack may be timed from its \
+    beginning; do not rely on durations and call trees of functions that wait";
+
+/// Makes plans for the objects of one target.
+pub struct Planner {
+    selector: Selector,
+    /// What is to be looked for in libraries that come later.
+    late: Selector,
+    limit: usize,
+    returns: Returns,
+    /// Seen in an object so far: events of markers have a way out.
+    has_runtime: bool,
+    /// Seen in an object of the process so far: no return probes from then on.
+    unwinder: bool,
+    switches_stacks: bool,
+    jumps: JumpRoom,
+    objects: ObjectLimits,
+}
+
+/// No instruction is longer.
+const LONGEST_INSTRUCTION: usize = 15;
+
+impl Planner {
+    pub fn new(selector: Selector, limit: usize, returns: Returns) -> Self {
+        Self {
+            late: selector.clone(),
+            selector,
+            limit,
+            returns,
+            has_runtime: false,
+            unwinder: false,
+            switches_stacks: false,
+            jumps: JumpRoom::default(),
+            objects: ObjectLimits::DEFAULT,
+        }
+    }
+
+    /// Each object may take that much.
+    pub fn within(self, objects: ObjectLimits) -> Self {
+        Self { objects, ..self }
+    }
+
+    /// The plan for a whole target.
+    pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
+        let objects = self.open(mapped)?;
+        if self.selector.is_empty() {
+            if objects.iter().all(|object| object.markers().scopes.is_empty()) {
+                is_small_enough(&objects)?;
+                bail!("{}", what_could_be_traced(&objects));
+            }
+            self.selector.ask_for_all_markers()?;
+        }
+        let selection = self.selector.select(&objects, self.limit);
+        is_small_enough(&objects)?;
+        let selection = selection?;
+        self.late = self.selector.for_late_objects(&selection);
+        self.place_all(&objects, &selection)
+    }
+
+    /// The plan for objects that came later, a new program or libraries; that nothing matches
+    /// there is no error.
+    pub fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
+        let objects = self.open(mapped)?;
+        let new_program = objects.iter().any(Object::is_main);
+        let selector = if new_program { &self.selector } else { &self.late };
+        let selection = selector.select(&objects, self.limit);
+        is_small_enough(&objects)?;
+        let selection = match selection {
+            Ok(selection) => selection,
+            Err(SelectError::NothingFound(_) | SelectError::NothingAsked) => Selection::default(),
+            Err(error) => return Err(error.into()),
+        };
+        if new_program {
+            self.late = self.selector.for_late_objects(&selection);
+        }
+        self.place_all(&objects, &selection)
+    }
+
+    pub fn asks_for_markers(&self) -> bool {
+        self.selector.asks_for_markers()
+    }
+
+    /// Nothing seen so far would make a return probe kill the target, or the user wants them.
+    pub fn allows_return_probes(&self) -> bool {
+        !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
+    }
+
+    /// What is selected, without placing it.
+    pub fn select(&mut self, mapped: &[MappedObject]) -> anyhow::Result<(Vec<Object>, Selection)> {
+        let objects = self.open(mapped)?;
+        let selection = self.selector.select(&objects, self.limit);
+        is_small_enough(&objects)?;
+        Ok((objects, selection?))
+    }
+
+    /// Reads the objects. A library that cannot be read is left out, the program itself cannot be.
+    fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
+        let budget = Budget::of_all(self.objects);
+        let mut objects = Vec::with_capacity(mapped.len());
+        for one in mapped {
+            match Object::open_one_of(one, self.objects, &budget) {
+                Ok(object) => objects.push(object),
+                Err(error) if one.is_main => return Err(error.into()),
+                Err(error) => {
+                    tracing::warn!("{} is left out: {error}", one.path.display());
+                    // Who knows what is in it.
+                    self.switches_stacks = true;
+                }
+            }
+        }
+        self.unwinder |= objects.iter().any(Object::uses_unwinder);
+        // With no selection at all, markers are what will be asked for.
+        if self.selector.is_empty() || self.selector.asks_for_markers() {
+            self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
+        }
+        // Reading all code takes time.
+        if self.allows_return_probes() && self.returns != Returns::RetSites {
+            self.switches_stacks =
+                objects.iter().any(|object| CodeMap::data_switches_stacks(object.source()));
+        }
+        Ok(objects)
+    }
+
+    fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
+        let mut plan = Plan { remarks: self.remarks(objects, selection), ..Plan::default() };
+        let mut unseen = 0;
+        for (index, object) in objects.iter().enumerate() {
+            let functions = selection.functions.iter().filter(|s| s.object == index);
+            let probes = selection.usdt.iter().filter(|s| s.object == index);
+            let mut planned = Vec::new();
+            let functions: Vec<&Function> =
+                functions.map(|s| &object.functions()[s.index]).collect();
+            if !functions.is_empty() {
+                self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
+                unseen += self.make_room(&mut planned);
+            }
+            for selected in probes {
+                place_probe(object, &object.usdt_probes()[selected.index], &mut planned, &mut plan);
+            }
+            let scopes = selection.markers.iter().filter(|s| s.object == index);
+            let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
+            planned.extend(scopes.map(|scope| markers::planned(object, scope)));
+            // A runtime may serve scopes of other objects, and of those that come later.
+            let markers = match self.selector.asks_for_markers() {
+                true => MarkerPlan::of(object),
+                false => MarkerPlan::default(),
+            };
+            if !planned.is_empty() || !markers.runtimes.is_empty() {
+                plan.objects.push(ObjectPlan {
+                    identity: object.identity(),
+                    open_path: object.open_path().to_owned(),
+                    path: object.path().to_owned(),
+                    build_id: object.build_id().map(hexadecimal),
+                    name: Arc::clone(object.name()),
+                    functions: planned,
+                    markers,
+                });
+            }
+        }
+        let is_go = |(index, object): (usize, &Object)| {
+            object.is_go() && selection.functions.iter().any(|s| s.object == index)
+        };
+        if objects.iter().enumerate().any(is_go) {
+            plan.notes.push(GO.to_owned());
+        }
+        if unseen > 0 {
+            plan.notes.push(self.jumps.note(unseen));
+        }
+        // In the report as well: what is not there was not looked for.
+        plan.notes.extend(objects.iter().flat_map(Object::left_out));
+        Ok(plan)
+    }
+
+    fn remarks(&self, objects: &[Object], selection: &Selection) -> Vec<String> {
+        let mut remarks: Vec<String> =
+            selection.unmatched.iter().map(ToString::to_string).collect();
+        remarks.extend(selection.notes.iter().cloned());
+        if self.selector.asks_for_markers() {
+            remarks.extend(objects.iter().filter_map(flawed_markers));
+        }
+        let by_force = self.returns == Returns::ReturnProbe && self.unwinder;
+        if by_force && !selection.functions.is_empty() {
+            remarks.push(
+                "--returns uretprobe: an exception or a panic that passes through a traced function \
+                 kills the program; --returns auto avoids it"
+                    .to_owned(),
+            );
+        }
+        if !selection.markers.is_empty() && !self.has_runtime {
+            remarks.push(
+                "the chosen marker scopes have no runtime in the program, so nothing will come of \
+                 them: link it with ctrace-marker or ctrace.h as a whole"
+                    .to_owned(),
+            );
+        }
+        remarks
+    }
+
+    /// How many functions lose their ends, because the table of indirect jumps is full.
+    fn make_room(&mut self, planned: &mut [Planned]) -> usize {
+        let mut unseen = 0;
+        for Planned { info, sites } in planned {
+            if let Sites::Function(placement) = sites
+                && !self.jumps.fit(placement)
+            {
+                info.exit = ExitSeen::Never;
+                unseen += 1;
+            }
+        }
+        unseen
+    }
+
+    fn place_functions(
+        &self,
+        object: &Object,
+        functions: &[&Function],
+        planned: &mut Vec<Planned>,
+        refused: &mut Vec<Refused>,
+    ) -> anyhow::Result<()> {
+        let placer = self.placer(object)?;
+        for function in functions {
+            match placer.place(function) {
+                Ok(placement) => planned.push(Planned {
+                    info: info(object, function, &placement),
+                    sites: Sites::Function(placement),
+                }),
+                Err(why) => refused.push(Refused {
+                    name: Arc::clone(function.name()),
+                    object: Arc::clone(object.name()),
+                    why,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the functions of one object can be probed.
+    pub fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
+        let mut map = CodeMap::parse(object.source())
+            .with_context(|| format!("cannot read the code of {}", object.path().display()))?;
+        map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
+        let policy = Policy {
+            returns: self.returns,
+            unwinding_possible: self.unwinder || map.has_unwinder(),
+            switches_stacks: self.switches_stacks,
+            is_go: object.is_go(),
+        };
+        Ok(Placer { map, policy })
+    }
+}
+
+/// Of a program that is too large, what is found is not all. A library like that is left out.
+fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
+    let main = objects.iter().filter(|object| object.is_main());
+    main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
+}
+
+/// Decides for the functions of one object.
+pub struct Placer<'a> {
+    map: CodeMap<'a>,
+    policy: Policy,
+}
+
+impl Placer<'_> {
+    pub fn place(&self, function: &Function) -> Result<Placement, Refusal> {
+        let candidate =
+            Candidate { address: function.address, size: function.size, name: function.raw() };
+        place(candidate, &self.map, &self.policy)
+    }
+}
+
+fn info(object: &Object, function: &Function, placement: &Placement) -> FunctionInfo {
+    let source = object.source_line(function.address);
+    FunctionInfo {
+        name: Arc::clone(function.name()),
+        aliases: function.aliases().to_vec(),
+        object: Arc::clone(object.name()),
+        line: source.as_ref().and_then(|source| source.line),
+        file: source.map(|source| source.file),
+        kind: FunctionKind::Function,
+        group: None,
+        exit: match &placement.exit {
+            ExitPlacement::ReturnProbe => ExitSeen::ByReturnProbe,
+            ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
+            ExitPlacement::Unseen(_) => ExitSeen::Never,
+        },
+        entry_is_loop_head: placement.entry_is_loop_head,
+        may_tail_jump: placement.may_tail_jump,
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The places of a USDT probe that carry one.
+fn place_probe(object: &Object, probe: &UsdtProbe, planned: &mut Vec<Planned>, plan: &mut Plan) {
+    let mut refusal = None;
+    let mut sites = probe.sites.clone();
+    sites.retain(|site| {
+        let code = object.source().peek(site.file_offset, LONGEST_INSTRUCTION);
+        usdt_site(&code).map_err(|why| refusal = Some(why)).is_ok()
+    });
+    let left_out = probe.sites.len() - sites.len();
+    match refusal {
+        Some(why) if sites.is_empty() => {
+            let (name, object) = (Arc::clone(&probe.name), Arc::clone(object.name()));
+            return plan.refused.push(Refused { name, object, why });
+        }
+        Some(why) => plan.notes.push(format!(
+            "{left_out} of {} places of {} are not traced: {why}",
+            probe.sites.len(),
+            probe.full_name()
+        )),
+        None => {}
+    }
+    planned.push(usdt(object, probe, sites));
+}
+
+fn usdt(object: &Object, probe: &UsdtProbe, sites: Vec<UsdtSite>) -> Planned {
+    Planned {
+        info: FunctionInfo {
+            kind: FunctionKind::Usdt,
+            group: Some(Arc::clone(&probe.provider)),
+            exit: ExitSeen::Never,
+            ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
+        },
+        sites: Sites::Usdt(sites),
+    }
+}

@@ -1,0 +1,150 @@
+//! Puts a plan's probes in place: a few links for each object, exits before entries, so that no
+//! entry is seen whose exit is not.
+
+use crate::{
+    bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
+    session::plan::{ObjectPlan, Planned, Sites},
+    target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
+};
+use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_JUMP};
+use ctrace_core::{
+    engine::Engine,
+    units::{FuncId, Pid},
+};
+use std::path::{Path, PathBuf};
+
+/// How links are made.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkOptions {
+    pub choice: LinkChoice,
+    pub force_perf: bool,
+    /// `None`: whatever process runs the file; the eBPF programs filter.
+    pub pid: Option<Pid>,
+}
+
+/// Sites in one file by the program that goes there.
+pub struct ByRole {
+    path: PathBuf,
+    exits: Vec<Site>,
+    functions: Vec<Site>,
+    entries: Vec<Site>,
+    points: Vec<Site>,
+}
+
+/// The engine gets to know the functions of an object; their ids, in the plan's order.
+pub fn introduce(engine: &mut Engine, object: &ObjectPlan) -> Vec<FuncId> {
+    object.functions.iter().map(|planned| engine.add_function(planned.info.clone())).collect()
+}
+
+impl ByRole {
+    /// Of some functions of an object, with their ids.
+    pub fn new<'a>(
+        kernel: &Kernel,
+        path: &Path,
+        functions: impl IntoIterator<Item = (FuncId, &'a Planned)>,
+    ) -> Result<Self, BpfError> {
+        let mut sites = Self {
+            path: path.to_owned(),
+            exits: Vec::new(),
+            functions: Vec::new(),
+            entries: Vec::new(),
+            points: Vec::new(),
+        };
+        for (id, planned) in functions {
+            add_sites(kernel, &mut sites, id, planned)?;
+        }
+        Ok(sites)
+    }
+
+    /// All of them or none.
+    pub fn attach(
+        &self,
+        kernel: &Kernel,
+        options: LinkOptions,
+    ) -> Result<Vec<Attachment>, BpfError> {
+        let mut attachments = Vec::new();
+        for (role, sites) in [
+            (Role::ExitSite, &self.exits),
+            (Role::Entry, &self.entries),
+            (Role::Point, &self.points),
+            // The return probes come last: should the guard be killed, the kernel closes the last link
+            // first, and waits there until no return probe is being taken any more.
+            (Role::Function, &self.functions),
+        ] {
+            attach_some(kernel, &self.path, role, sites, options, &mut attachments)?;
+        }
+        Ok(attachments)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// From now on without return probes, which would be deadly; how many there were.
+    pub fn drop_return_probes(&mut self) -> usize {
+        std::mem::take(&mut self.functions).len()
+    }
+}
+
+pub fn attach_some(
+    kernel: &Kernel,
+    path: &Path,
+    role: Role,
+    sites: &[Site],
+    options: LinkOptions,
+    attachments: &mut Vec<Attachment>,
+) -> Result<(), BpfError> {
+    if !sites.is_empty() {
+        let (choice, force) = (options.choice, options.force_perf);
+        attachments.push(kernel.attach(path, options.pid, role, sites, choice, force)?);
+    }
+    Ok(())
+}
+
+fn add_sites(
+    kernel: &Kernel,
+    sites: &mut ByRole,
+    id: FuncId,
+    planned: &Planned,
+) -> Result<(), BpfError> {
+    match &planned.sites {
+        Sites::Usdt(probes) => sites.points.extend(probes.iter().map(|site| Site {
+            offset: site.file_offset,
+            ref_ctr_offset: site.semaphore.unwrap_or(0),
+            cookie: Cookie::plain(id.0),
+        })),
+        // Their runtimes are probed, not they themselves.
+        Sites::Marker(_) => {}
+        Sites::Function(placement) => {
+            let entry = entry_site(placement, id);
+            match &placement.exit {
+                ExitPlacement::ReturnProbe => sites.functions.push(entry),
+                ExitPlacement::Unseen(_) => sites.entries.push(entry),
+                ExitPlacement::Sites(exits) => {
+                    sites.entries.push(entry);
+                    for exit in exits {
+                        sites.exits.push(exit_site(kernel, exit, id)?);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn entry_site(placement: &Placement, id: FuncId) -> Site {
+    Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(id.0) }
+}
+
+fn exit_site(kernel: &Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {
+    let (kind, condition, jump) = match exit.kind {
+        ExitKind::Ret => (Kind::ExitRet, NO_CONDITION, NO_JUMP),
+        ExitKind::Jump => (Kind::ExitJump, NO_CONDITION, NO_JUMP),
+        ExitKind::ConditionalJump(condition) => (Kind::ExitJump, condition, NO_JUMP),
+        ExitKind::IndirectJump(target) => {
+            (Kind::ExitJump, NO_CONDITION, kernel.add_jumps(&[target])?)
+        }
+    };
+    let cookie = Cookie::exit(id.0, kind as u8, condition, jump);
+    Ok(Site { offset: exit.offset, ref_ctr_offset: 0, cookie })
+}

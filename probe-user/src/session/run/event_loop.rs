@@ -1,0 +1,234 @@
+//! The loop of a session: records in, reports out, until time, a signal or the target's end.
+
+use super::{
+    session::{Session, nanos},
+    signals::{self, Signals},
+};
+use crate::{
+    bpf::{self, BpfError, GuardDeath},
+    session::{
+        collect::reader::{Batch, Reader},
+        keep::live::{Command, Commands, Snapshot},
+    },
+};
+use anyhow::Context;
+use ctrace_core::{
+    report::TargetExit,
+    units::{Nanos, Pid},
+};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid},
+};
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    time::Duration,
+};
+use tokio::{
+    sync::{
+        mpsc::{Receiver, UnboundedReceiver, unbounded_channel},
+        oneshot,
+    },
+    time::{Instant, sleep, sleep_until},
+};
+
+/// "For ever", for a sleep that is not wanted.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// When and how a session ends, but for the target's end.
+pub struct Ending {
+    after: Option<Duration>,
+    signals: UnboundedReceiver<()>,
+    commands: Option<Commands>,
+}
+
+impl Ending {
+    /// By a signal, which does not end ctrace by itself from now on, or after so long.
+    pub fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
+        let signals = signals::listen(signals).context("cannot listen for signals")?;
+        Ok(Self { after, signals, commands: None })
+    }
+
+    /// By a command, or after so long; signals are for somebody else in this process.
+    pub fn commanded(commands: Commands, after: Option<Duration>) -> Self {
+        let (_, signals) = unbounded_channel();
+        Self { after, signals, commands: Some(commands) }
+    }
+}
+
+/// The end of a process, however it comes.
+pub struct Watched(OwnedFd);
+
+/// Watches a process from here on: another one that gets its id is not taken for it.
+pub fn watch(pid: Pid) -> anyhow::Result<Watched> {
+    let raw = rustix::process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
+    pidfd_open(raw, PidfdFlags::empty())
+        .map(Watched)
+        .with_context(|| format!("process {} ended before it could be traced", pid.0))
+}
+
+/// Traces until the end and hands the last report to the sink.
+pub fn run(
+    session: &mut Session,
+    watched: Watched,
+    ending: Ending,
+    started: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .context("cannot start the event loop")?;
+    runtime.block_on(async {
+        let (reader, batches) = session.read()?;
+        let gone = tell_end(watched)?;
+        started()?;
+        let Ending { after, signals, commands } = ending;
+        let guard = session.guard_death();
+        let mut sources = Sources { batches, signals, gone, guard, commands };
+        let time_up = after.map(|after| session.start().saturating_add(nanos(after)));
+        let end = collect(session, &reader, &mut sources, time_up).await?;
+        if end == End::ProbesGone {
+            session.note_that_probes_are_gone();
+        }
+        finish(session, &reader, &mut sources.batches, time_up).await?;
+        match end {
+            End::AsAsked => Ok(()),
+            End::ProbesGone => Err(BpfError::GuardGone.into()),
+        }
+    })
+}
+
+/// What the loop waits for.
+struct Sources {
+    batches: Receiver<Batch>,
+    signals: UnboundedReceiver<()>,
+    gone: oneshot::Receiver<Option<TargetExit>>,
+    guard: GuardDeath,
+    commands: Option<Commands>,
+}
+
+impl Sources {
+    /// Never, when nobody can command.
+    async fn command(commands: &mut Option<Commands>) -> Command {
+        if let Some(receiver) = commands {
+            if let Some(command) = receiver.recv().await {
+                return command;
+            }
+            *commands = None;
+        }
+        std::future::pending().await
+    }
+}
+
+/// Those who want to know of the interval so far, and since when.
+type Peeks = Vec<(Nanos, Box<dyn FnOnce(Snapshot) + Send>)>;
+
+/// Why nothing more is collected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    AsAsked,
+    ProbesGone,
+}
+
+async fn collect(
+    session: &mut Session,
+    reader: &Reader,
+    sources: &mut Sources,
+    time_up: Option<Nanos>,
+) -> anyhow::Result<End> {
+    let left = time_up.map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
+    let time_up = Instant::now() + left;
+    let mut look = Instant::now();
+    let mut peeks = Peeks::new();
+    loop {
+        let tend = session
+            .budget_due()
+            .map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
+        let go_on = tokio::select! {
+            batch = sources.batches.recv() => {
+                let mut batch = batch.context("the thread that reads the ring buffers ended")?;
+                let mut go_on = session.feed(&mut batch)?;
+                if let Some(now) = batch.answers {
+                    for (_, take) in peeks.extract_if(.., |(asked, _)| *asked <= now) {
+                        session.peek()?.map(take);
+                    }
+                }
+                // With a batch, so as not to wake up for it.
+                if look <= Instant::now() || session.must_look() {
+                    go_on &= session.look_around()?;
+                    look = Instant::now() + session.look_pause();
+                }
+                go_on
+            }
+            Some(()) = sources.signals.recv() => false,
+            exit = &mut sources.gone => {
+                session.target_ended(exit.ok().flatten());
+                false
+            }
+            () = sources.guard.wait() => return Ok(End::ProbesGone),
+            () = sleep_until(time_up) => false,
+            () = sleep(tend) => {
+                session.tend_budget();
+                true
+            }
+            command = Sources::command(&mut sources.commands) => match command {
+                Command::Stop => false,
+                Command::Peek(take) => {
+                    peeks.push((bpf::now(), take));
+                    reader.call();
+                    true
+                }
+            },
+        };
+        if !go_on {
+            let gone = sources.guard.has_come();
+            return Ok(if gone { End::ProbesGone } else { End::AsAsked });
+        }
+    }
+}
+
+/// Takes the probes away, reads what is left, and reports. Links that detach slowly are kept
+/// until the report is out.
+async fn finish(
+    session: &mut Session,
+    reader: &Reader,
+    batches: &mut Receiver<Batch>,
+    time_up: Option<Nanos>,
+) -> anyhow::Result<()> {
+    session.stop_holding()?;
+    let now = bpf::now();
+    let end = time_up.map_or(now, |time_up| time_up.min(now));
+    if session.detaches_fast() {
+        session.detach_sources();
+    }
+    reader.finish();
+    while let Some(mut batch) = batches.recv().await {
+        batch.settled = batch.settled.map(|settled| settled.min(end));
+        session.feed(&mut batch)?;
+    }
+    session.report_end(end)?;
+    session.detach();
+    session.verify();
+    Ok(())
+}
+
+/// A thread waits for the process to end. How it ended is known of our own child.
+fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<Option<TargetExit>>> {
+    let (sender, receiver) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("target".into()).spawn(move || {
+        while let Err(Errno::INTR) = poll(&mut [PollFd::new(&watched.0, PollFlags::IN)], None) {}
+        // Nobody listens any more when the session ended first.
+        let _ = sender.send(exit_of(&watched));
+    });
+    thread.context("cannot start a thread")?;
+    Ok(receiver)
+}
+
+/// It is left to be waited for.
+fn exit_of(ended: &Watched) -> Option<TargetExit> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let status = waitid(WaitId::PidFd(ended.0.as_fd()), look).ok().flatten()?;
+    let signal = status.terminating_signal().map(TargetExit::Signal);
+    status.exit_status().map(TargetExit::Code).or(signal)
+}

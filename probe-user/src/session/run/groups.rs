@@ -1,0 +1,102 @@
+//! Functions that are armed and disarmed together, apart from all others: what a budget takes away
+//! and brings back.
+
+use super::arm::{ByRole, LinkOptions, attach_some};
+use crate::{
+    bpf::{Attachment, BpfError, Kernel, Role, Site},
+    session::plan::{Identity, ObjectPlan, markers::switches},
+};
+use ctrace_core::units::FuncId;
+use std::thread::{Builder, JoinHandle};
+
+/// Of one object. Each has links of its own, which cost a file descriptor each.
+const MOST_GROUPS: usize = 128;
+
+pub struct Group {
+    /// The file.
+    pub identity: Identity,
+    pub functions: Vec<FuncId>,
+    sites: ByRole,
+    /// Control points of marker scopes.
+    switches: Vec<Site>,
+    attachments: Vec<Attachment>,
+    /// The kernel waits for calls under way before it lets go of a link.
+    closing: Option<JoinHandle<()>>,
+}
+
+/// Splits what is to be traced in an object; `ids` are those of its functions. Nothing is attached.
+pub fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Group>, BpfError> {
+    let each = object.functions.len().div_ceil(MOST_GROUPS).max(1);
+    let functions: Vec<_> = ids.iter().copied().zip(&object.functions).collect();
+    let groups = functions.chunks(each).map(|functions| {
+        let scopes = functions.iter().map(|(_, planned)| *planned);
+        Ok(Group {
+            identity: object.identity,
+            functions: functions.iter().map(|(id, _)| *id).collect(),
+            sites: ByRole::new(kernel, &object.open_path, functions.iter().copied())?,
+            switches: switches(scopes),
+            attachments: Vec::new(),
+            closing: None,
+        })
+    });
+    groups.collect()
+}
+
+impl Group {
+    /// Puts its probes in place, without those that switch marker scopes on.
+    pub fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+        self.attachments = self.sites.attach(kernel, options)?;
+        Ok(())
+    }
+
+    /// Switches its marker scopes on.
+    pub fn switch_on(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+        let (path, sites) = (self.sites.path(), &self.switches);
+        attach_some(kernel, path, Role::Switch, sites, options, &mut self.attachments)
+    }
+
+    /// Both, or nothing while the last probes are still being taken away: whether they are there.
+    pub fn arm(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<bool, BpfError> {
+        if self.closing.as_ref().is_some_and(|closing| !closing.is_finished()) {
+            return Ok(false);
+        }
+        self.probe(kernel, options).and_then(|()| self.switch_on(kernel, options)).inspect_err(
+            |_| {
+                self.attachments.clear();
+            },
+        )?;
+        Ok(true)
+    }
+
+    /// Takes its probes away. They are gone at once; that the kernel lets go of them may take as
+    /// long as a call that is under way.
+    pub fn disarm(&mut self) {
+        let mut attachments = std::mem::take(&mut self.attachments);
+        if attachments.is_empty() {
+            return;
+        }
+        Attachment::begin_to_detach(&mut attachments);
+        let wait = move || {
+            for error in Attachment::detach_all(attachments) {
+                tracing::warn!("{error}");
+            }
+        };
+        // Without room for a thread, what it would have waited for is waited for here.
+        self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
+    }
+
+    /// How many return probes there were.
+    pub fn drop_return_probes(&mut self) -> usize {
+        self.attachments.retain(|attachment| attachment.role() != Role::Function);
+        self.sites.drop_return_probes()
+    }
+
+    /// The end of the session takes them away with all others.
+    pub fn take_attachments(&mut self) -> Vec<Attachment> {
+        std::mem::take(&mut self.attachments)
+    }
+
+    pub fn attachments(&self) -> &[Attachment] {
+        &self.attachments
+    }
+}

@@ -1,0 +1,34 @@
+//! How far the command that ctrace launched was held at the start of each program that it executed.
+
+use crate::ui::units::counted;
+use ctrace_core::units::Nanos;
+
+pub(super) struct Holding {
+    /// Programs that the command began without being held, besides the first one.
+    pub(super) unheld: Option<u64>,
+    /// When a process that was held went on, the last time.
+    pub(super) released: Nanos,
+    /// When a look found the process held, before the record that tells it.
+    pub(super) found: Option<Nanos>,
+    /// From then on new programs of the command start at once.
+    pub(super) until: Nanos,
+}
+
+impl Default for Holding {
+    fn default() -> Self {
+        Self { unheld: None, released: Nanos::ZERO, found: None, until: Nanos::MAX }
+    }
+}
+
+impl Holding {
+    /// A note on programs that the command began without being held.
+    pub(super) fn note(&self) -> Option<String> {
+        let count = self.unheld.filter(|count| *count > 0)?;
+        let programs = counted(count, "program", "programs");
+        Some(format!(
+            "the command was not held at the start of {programs} that it executed, because ctrace was \
+             not running then, waited for its output, or another process continued it (SIGCONT): their first \
+             calls may not be counted, unless they were traced already"
+        ))
+    }
+}

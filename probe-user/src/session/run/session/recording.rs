@@ -1,0 +1,166 @@
+//! A session that keeps its calls: what goes into the recording, or into the spill, and when.
+
+use super::Session;
+use crate::{
+    session::keep::{output::Output, recording::RecordingSummary, spill::stopped_early},
+    ui, writing,
+};
+use ctrace_core::{
+    function::qualified,
+    recording::{Block, End, Host, Start},
+    units::Nanos,
+};
+
+/// What a crash may lose.
+const CHUNK: Nanos = Nanos::from_millis(1_000);
+
+impl Session {
+    /// Tracing is armed.
+    pub(super) fn begin_recording(&mut self) -> anyhow::Result<()> {
+        self.chunk_end = self.start;
+        let start = self.start_record();
+        if let Some(flight) = &mut self.parts.flight {
+            flight.begin(start.clone());
+        }
+        let recording = match &mut self.parts.output {
+            Output::Recording(recording) => recording,
+            Output::Reports(reports) => {
+                let spill = reports.spill.as_mut();
+                return spill.map_or(Ok(()), |spill| spill.begin(self.start));
+            }
+            Output::Live(_) => return Ok(()),
+        };
+        recording.begin(start)
+    }
+
+    fn start_record(&self) -> Start {
+        Start {
+            ctrace: env!("CARGO_PKG_VERSION").to_owned(),
+            host: host(),
+            epoch_offset_ns: ui::wall::unix_offset_ns(),
+            zone_ns: ui::wall::zone_ns(),
+            start_ns: self.start,
+            target: self.parts.target.clone(),
+            arguments: std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            daemon_target: None,
+        }
+    }
+
+    /// Everything up to `settled` has been seen. `false` when there is no room for more calls.
+    pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
+        if settled.since(self.chunk_end) >= CHUNK {
+            self.parts.engine.end_chunk(settled);
+            self.chunk_end = settled;
+        }
+        self.write_blocks()
+    }
+
+    /// A disk may be slow.
+    fn write_blocks(&mut self) -> anyhow::Result<bool> {
+        writing::during(|| self.write_blocks_now())
+    }
+
+    fn write_blocks_now(&mut self) -> anyhow::Result<bool> {
+        let blocks = self.parts.engine.take_blocks();
+        match &mut self.parts.output {
+            Output::Recording(recording) => {
+                recording.write(blocks)?;
+                recording.take_remarks().iter().for_each(|remark| self.warn(remark));
+            }
+            Output::Live(_) => self.keep(blocks),
+            Output::Reports(reports) => {
+                if let Some(spill) = &mut reports.spill
+                    && let Err(error) = spill.write(blocks)
+                {
+                    let note = stopped_early(&error);
+                    self.warn(&note);
+                    self.note(note);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// In the flight recorder; what was slow is told when it is in.
+    fn keep(&mut self, blocks: Vec<Block>) {
+        let Some(flight) = &mut self.parts.flight else { return };
+        flight.take(blocks);
+        if let Some((slow, function)) = self.parts.engine.take_slow() {
+            let group = function.group.as_deref();
+            let name = qualified(function.kind, group, &function.name).into_owned();
+            flight.tell(slow, &name, self.unarmed.ids());
+        }
+    }
+
+    /// Nothing more will come: the last chunk ends at `end`.
+    pub(super) fn end_chunks(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.parts.engine.end_chunk(end);
+        self.write_blocks().map(drop)
+    }
+
+    /// The recording ends at `end`; says what is in it.
+    pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
+        let notes = self.notes(end);
+        let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
+        let target = self.parts.target.clone();
+        let unarmed = self.unarmed.ids();
+        let end_record = End { end_ns: end, target, notes, unarmed };
+        let kept = writing::during(|| recording.finish(end_record))?;
+        let remarks = recording.take_remarks();
+        remarks.iter().for_each(|remark| self.warn(remark));
+        let (calls, lost) = (self.parts.engine.counters().calls, self.parts.engine.lost());
+        let lost = match lost {
+            0 => "nothing lost".to_owned(),
+            lost => format!(
+                "{} EVENTS LOST: --ring-size helps, or fewer functions",
+                ui::units::count(lost)
+            ),
+        };
+        let said = summary(&kept, calls, (self.start, end), &lost);
+        self.parts.status.suspend(|| ui::say(&said));
+        Ok(())
+    }
+}
+
+/// What there is, and how to look at it.
+fn summary(
+    kept: &RecordingSummary,
+    calls: u64,
+    (start, end): (Nanos, Nanos),
+    lost: &str,
+) -> String {
+    let seconds = |from: Nanos| format!("{:.1} s", end.since(from).0 as f64 / 1e9);
+    let (calls, all, bytes) =
+        (ui::units::count(calls), seconds(start), ui::units::bytes(kept.bytes));
+    let of = match kept.newest_from {
+        Some(from) => {
+            format!("the newest {} of {all} with {calls} calls in all", seconds(from))
+        }
+        None => format!("{calls} calls in {all}"),
+    };
+    let names: Vec<_> = kept.files.iter().map(|file| file.display().to_string()).collect();
+    match &names[..] {
+        [only] => format!("{only}: {of}, {bytes}, {lost}; `ctrace report {only}` shows them"),
+        [first, .., last] => format!(
+            "{first} to {last}, {} files: {of}, {bytes}, {lost}; `ctrace report` with the \
+             names of all shows them, with {last} the newest of them",
+            names.len()
+        ),
+        [] => format!("{of}, {bytes}, {lost}"),
+    }
+}
+
+fn host() -> Host {
+    let name = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    Host {
+        name: text(name.nodename()),
+        kernel: text(name.release()),
+        machine: text(name.machine()),
+        cpus: cpus as u32,
+    }
+}

@@ -1,0 +1,181 @@
+//! When reports are made, and what the session adds to them.
+
+use super::Session;
+use crate::{
+    bpf::{self, Release},
+    session::keep::{live::Snapshot, output::Output},
+    ui::units::counted,
+};
+use ctrace_core::{
+    engine::ReportMeta,
+    report::{Extras, Report},
+    units::Nanos,
+};
+use std::time::Duration;
+
+/// Dropped batches that are taken note of at a time, as many as a batch of records has of others, and
+/// all that can wait for it.
+const SOME_CUT_OFF: usize = 128;
+const ALL_CUT_OFF: usize = 16_384;
+
+/// To read all marker buffers of a target, more or less.
+const LOOK_TAKES: Duration = Duration::from_millis(50);
+
+impl Session {
+    /// The last report, up to `end`.
+    pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.parts.status.finish();
+        self.parts.engine.settle();
+        let execed = self.take_changes();
+        execed.into_iter().for_each(|pid| self.miss(pid));
+        self.tell_what_died_with_the_target();
+        let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
+        self.count_losses_with(ALL_CUT_OFF)?;
+        let lost = self.parts.engine.lost();
+        tracing::info!("events: {delivered} delivered, {lost} lost");
+        if !self.markers.is_empty() {
+            let residual = self.parts.engine.markers().clock_residual();
+            tracing::info!(
+                "clocks: {} samples, off the line through the two before by {} ns on average, {} ns \
+                 at most",
+                residual.samples,
+                residual.mean.0,
+                residual.largest.0,
+            );
+        }
+        self.end_chunks(end)?;
+        // The last interval may have ended just now.
+        if self.reporting.last != Some(end) {
+            self.report_interval(end)?;
+        }
+        self.end_recording(end)
+    }
+
+    /// Markers that a target had not delivered when it ended.
+    fn tell_what_died_with_the_target(&mut self) {
+        let ended = self.parts.target.exit.is_some();
+        if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
+            let unseen = (self.parts.pace.pass + LOOK_TAKES).as_secs_f64();
+            self.notes.push(format!(
+                "on kernels before 6.16, what the target's threads marked in their last {unseen:.1} s \
+                 may be missing, unless they ended by themselves (at most 252 calls each)"
+            ));
+        }
+    }
+
+    /// A report of what happened since the last one, or of everything, as asked for; none of a
+    /// session that records.
+    pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
+        self.reporting.last = Some(end);
+        self.count_losses()?;
+        let asked = match &self.parts.output {
+            Output::Recording(_) => return Ok(true),
+            Output::Reports(reports) => (reports.center_cut, reports.sink.extras()),
+            Output::Live(live) => (live.center_cut, (live.extras)()),
+        };
+        let meta = self.meta(end, asked);
+        let parts = &mut self.parts;
+        let mut report = match &mut parts.output {
+            Output::Reports(reports) => match &mut reports.spill {
+                Some(spill) => spill.report(end, meta)?,
+                None if reports.cumulative => parts.engine.report(end, meta),
+                None => parts.engine.report_interval(end, meta),
+            },
+            _ => parts.engine.report_interval(end, meta),
+        };
+        let interval = !matches!(&self.parts.output, Output::Reports(r) if r.cumulative);
+        self.add_samples(&mut report, end, interval);
+        let ids = self.unarmed.leave_out(&mut report);
+        let parts = &mut self.parts;
+        if let Output::Reports(reports) = &mut parts.output {
+            return parts.status.suspend(|| reports.sink.write(&report));
+        }
+        let snapshot = self.snapshot(report, &ids);
+        self.reporting.hits = self.parts.engine.counters().hits.to_vec();
+        match &mut self.parts.output {
+            Output::Live(live) => Ok((live.deliver)(snapshot)),
+            _ => Ok(true),
+        }
+    }
+
+    /// The interval so far, of a session that somebody looks on; it goes on.
+    pub fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
+        let Output::Live(live) = &self.parts.output else { return Ok(None) };
+        let asked = (live.center_cut, (live.extras)());
+        self.count_losses()?;
+        let end = self.settled.max(self.reporting.last.unwrap_or(self.start));
+        let meta = self.meta(end, asked);
+        let mut report = self.parts.engine.report(end, meta);
+        self.add_samples(&mut report, end, false);
+        let ids = self.unarmed.leave_out(&mut report);
+        Ok(Some(self.snapshot(report, &ids)))
+    }
+
+    fn meta(&self, end: Nanos, (center_cut, extras): (f64, Extras)) -> ReportMeta {
+        ReportMeta { target: self.parts.target.clone(), center_cut, notes: self.notes(end), extras }
+    }
+
+    /// What a reader should know besides the numbers.
+    pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
+        let mut notes = self.notes.all();
+        notes.extend(self.unseen_note());
+        notes.extend(self.holding.note());
+        notes.extend(self.doubts());
+        notes.extend(self.cost_of_probes(end));
+        notes
+    }
+
+    /// The report and what its functions, of these ids, cost since the last one.
+    fn snapshot(&self, report: Report, ids: &[usize]) -> Snapshot {
+        let hits = self.parts.engine.counters().hits;
+        let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
+        let spent = ids.iter().map(|&id| {
+            let events = of(hits, id) - of(&self.reporting.hits, id);
+            self.costs.of_function(id, events)
+        });
+        Snapshot { report, spent: spent.collect(), cpu: self.clock.time() }
+    }
+
+    /// What the target's marker buffers tell that cannot be.
+    fn doubts(&self) -> Option<String> {
+        let counts = self.parts.engine.implausible_counts();
+        (counts > 0).then(|| {
+            format!(
+                "{} in the target's marker buffers cannot be right: how many of its events are \
+                 lost is not known",
+                counted(counts, "count", "counts")
+            )
+        })
+    }
+
+    /// What the probes took themselves, where that is much: it is in the times of the report.
+    fn cost_of_probes(&self, end: Nanos) -> Option<String> {
+        /// Of the time since the start.
+        const MUCH: u64 = 10;
+        let spent = self.spent().0;
+        let percent = spent.saturating_mul(100) / end.since(self.start).0.max(1);
+        (percent >= MUCH).then(|| {
+            format!(
+                "the probes themselves took about {} ms, {percent} % of the time since the start: \
+                 functions that are called often, or call many traced ones, look slower than they \
+                 are",
+                spent / 1_000_000
+            )
+        })
+    }
+
+    /// What the kernel has counted, and batches of markers that found no room.
+    pub(super) fn count_losses(&mut self) -> anyhow::Result<()> {
+        self.count_losses_with(SOME_CUT_OFF)
+    }
+
+    fn count_losses_with(&mut self, cut_off: usize) -> anyhow::Result<()> {
+        let lost = self.parts.kernel.lost().read()?;
+        self.parts.engine.set_lost_events(lost.events, lost.marks);
+        if !self.markers.is_empty() {
+            let dropped = self.parts.kernel.take_cut_off(cut_off)?;
+            self.parts.engine.markers().set_cut_off(dropped, bpf::now());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! What the probes cost the target, and what is done about it.
+
+use super::Session;
+use crate::{bpf::CpuClock, session::budget::slowdown::Verdict, target::process::Process};
+use ctrace_core::units::{Nanos, Tid};
+
+impl Session {
+    /// While children are followed, the CPU time to compare with is that of all.
+    pub(super) fn start_clock(&mut self) {
+        /// Each costs a file descriptor.
+        const MOST_THREADS: usize = 512;
+        let follows = self.clock.follows();
+        if self.budget.is_none() && !(follows && self.parts.watch.is_on()) {
+            return;
+        }
+        let threads = Process::threads_of(self.parts.pid.0);
+        if !follows && threads.len() > MOST_THREADS {
+            return;
+        }
+        match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid)), follows) {
+            Ok(counters) => self.clock.counters = Some(counters),
+            Err(error) if follows => {
+                self.warn(&format!("the cost of the probes is not checked: {error}"));
+            }
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    /// What the probes have cost, those included whose events were lost: they were no cheaper.
+    pub(super) fn spent(&self) -> Nanos {
+        let hits = self.parts.engine.counters().hits;
+        let lost = self.parts.engine.lost_events();
+        self.costs.with_lost(hits, lost)
+    }
+
+    /// `false` when the cost ends the session.
+    pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
+        let Some(cpu) = self.clock.time().filter(|cpu| self.parts.watch.is_due(*cpu)) else {
+            return Ok(true);
+        };
+        self.count_losses()?;
+        let spent = self.spent();
+        match self.parts.watch.check(spent, cpu) {
+            Verdict::Fine => Ok(true),
+            Verdict::Warn(percent) => {
+                self.warn(&format!(
+                    "the probes slow the target by {percent:.0} % or more; trace fewer \
+                     functions, or stop on a slowdown with --max-slowdown PERCENT"
+                ));
+                Ok(true)
+            }
+            Verdict::Stop(percent) => {
+                let note = format!(
+                    "tracing stopped early: the probes slowed the target by {percent:.0} % at \
+                     least, more than --max-slowdown allows"
+                );
+                self.warn(&note);
+                self.note(note);
+                Ok(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! From what is asked for to a session that is ready to be armed.
+
+use super::{
+    arm::LinkOptions,
+    before,
+    session::{Session, SessionParts},
+    status::Status,
+};
+use crate::{
+    bpf::{Config, Kernel},
+    session::{
+        budget::{costs::HitCosts, slowdown::Watch},
+        collect::pace::Pace,
+        keep::{flight::Flight, output::Output},
+        plan::{Plan, Planner, Sites, markers::MARKER_CALL},
+        spec::{SelectSpec, SelectionLimits, TraceSpec},
+    },
+    target::{
+        maps::MappedObject,
+        place::Returns,
+        plan::{CostClass, ExitPlacement},
+        process::Process,
+        select::{Patterns, Selector},
+    },
+    ui,
+};
+use anyhow::bail;
+use ctrace_core::{
+    engine::{Engine, EngineConfig},
+    report::TargetReport,
+    units::{Nanos, Pid},
+};
+use std::path::Path;
+
+/// Where the target comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// It runs already, and is not to be stopped ever.
+    Running,
+    /// Our own child, stopped short of executing the command.
+    Launched,
+}
+
+/// What is asked for and the plan made from it.
+pub struct Setup<'a> {
+    spec: &'a TraceSpec,
+    planner: Planner,
+    pub plan: Plan,
+    pub pace: Pace,
+    pub flight: Option<Flight>,
+}
+
+impl<'a> Setup<'a> {
+    /// As [`Self::choose`], and what the user should know of the selection is said.
+    pub fn plan(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
+        let setup = Self::choose(spec, objects)?;
+        for line in &setup.plan.remarks {
+            ui::say(line);
+        }
+        Ok(setup)
+    }
+
+    /// Chooses the functions and their probes, before anything is touched.
+    pub fn choose(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
+        let mut planner = planner(&spec.select, spec.most, spec.probes.returns)?;
+        let plan = planner.plan(objects)?;
+        if plan.functions() == 0 {
+            match plan.refused.as_slice() {
+                [] => bail!("nothing is left to trace: every match was excluded"),
+                [first, rest @ ..] => bail!(
+                    "none of the {} selected functions can be traced; {}: {}; `ctrace list -v` \
+                     tells about each",
+                    rest.len() + 1,
+                    first.name,
+                    first.why
+                ),
+            }
+        }
+        Ok(Self { spec, planner, plan, pace: Pace::PROMPT, flight: None })
+    }
+
+    /// Whether scopes are to be traced, also those of libraries that come later.
+    pub fn asks_for_markers(&self) -> bool {
+        self.planner.asks_for_markers()
+    }
+
+    /// Makes everything ready to trace a process that runs already: what is left is
+    /// [`Session::arm`] with the plan. Its remarks are new ones.
+    pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Session, Plan)> {
+        let (pid, command) = (Pid(process.pid()), process.command().to_vec());
+        let remarks = before::remarks(process);
+        let (mut session, mut plan) =
+            self.session(pid, Origin::Running, process.exe(), command, output)?;
+        plan.notes.extend(remarks.iter().cloned());
+        plan.remarks = remarks;
+        session.introduce(process);
+        Ok((session, plan))
+    }
+
+    /// The same for a command that is to be launched, as this process.
+    pub fn launched(
+        self,
+        pid: Pid,
+        exe: &Path,
+        command: Vec<String>,
+        output: Output,
+    ) -> anyhow::Result<(Session, Plan)> {
+        self.session(pid, Origin::Launched, exe, command, output)
+    }
+
+    /// Loads the eBPF programs.
+    fn session(
+        mut self,
+        pid: Pid,
+        origin: Origin,
+        exe: &Path,
+        command: Vec<String>,
+        output: Output,
+    ) -> anyhow::Result<(Session, Plan)> {
+        let plan = std::mem::take(&mut self.plan);
+        let target = TargetReport {
+            pid: Some(pid),
+            exe: Some(exe.display().to_string()),
+            command,
+            ..TargetReport::default()
+        };
+        let probes = &self.spec.probes;
+        let markers = self.asks_for_markers();
+        // A batch of markers has to find a whole page.
+        let least = if markers { 4 * 4096 } else { 4096 };
+        let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
+        let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
+        let kernel = Kernel::load(&Config {
+            ring_bytes,
+            follow: probes.follow,
+            markers,
+            wakes: self.pace.wakes,
+        })?;
+        match origin {
+            Origin::Running => kernel.trace_process(pid)?,
+            Origin::Launched => kernel.trace_launched(pid)?,
+        }
+        let engine = Engine::new(EngineConfig {
+            follow: probes.follow,
+            spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
+            filter: self.spec.filter.clone(),
+            record: output.records(),
+            keep: self.flight.is_some(),
+            rings: kernel.ring_count(),
+            ..EngineConfig::default()
+        });
+        let links = LinkOptions {
+            choice: probes.link,
+            force_perf: probes.force_perf,
+            pid: (!probes.follow).then_some(pid),
+        };
+        let launched = origin == Origin::Launched;
+        let terminal_is_taken = launched || matches!(output, Output::Live(_));
+        let parts = SessionParts {
+            launched,
+            kernel,
+            engine,
+            planner: self.planner,
+            links,
+            costs: match probes.budget {
+                Some(_) => HitCosts::measured(),
+                None => HitCosts::default(),
+            },
+            watch: Watch::new(probes.max_slowdown),
+            status: if terminal_is_taken { Status::hidden() } else { Status::visible() },
+            pace: self.pace,
+            flight: self.flight,
+            output,
+            pid,
+            target,
+        };
+        Ok((Session::new(parts, probes.budget), plan))
+    }
+}
+
+/// What is going to be attached and what each hit will cost: hits are unknown, classes not.
+pub fn describe(plan: &Plan) -> Vec<String> {
+    let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
+    let (mut returns, mut sites, mut unseen) = (0, 0, 0);
+    let (mut points, mut scopes) = (0, 0);
+    let (costs, mut dearest) = (HitCosts::default(), Nanos::ZERO);
+    for planned in plan.planned() {
+        dearest = dearest.max(costs.call(planned));
+        let placement = match &planned.sites {
+            Sites::Function(placement) => placement,
+            Sites::Usdt(_) => {
+                points += 1;
+                continue;
+            }
+            Sites::Marker(_) => {
+                scopes += 1;
+                continue;
+            }
+        };
+        for (class, count) in &mut classes {
+            *count += usize::from(*class == placement.entry.cost);
+        }
+        match &placement.exit {
+            ExitPlacement::ReturnProbe => returns += 1,
+            ExitPlacement::Sites(_) => sites += 1,
+            ExitPlacement::Unseen(_) => unseen += 1,
+        }
+    }
+    let entries: Vec<String> = classes
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(class, count)| {
+            format!("{count} {} (about {} ns a hit)", class.name(), costs.hit(*class).0)
+        })
+        .collect();
+    let mut lines = Vec::new();
+    if !entries.is_empty() {
+        lines.push(format!("entries: {}", entries.join(", ")));
+        lines.push(format!(
+            "exits: {returns} by return probe, {sites} by probes on the ways out, {unseen} unseen"
+        ));
+    }
+    if points > 0 {
+        lines.push(format!("USDT probes: {points}"));
+    }
+    if scopes > 0 {
+        lines.push(format!("marker scopes: {scopes} (about {} ns a call while on)", MARKER_CALL.0));
+    }
+    lines.push(format!(
+        "the dearest call costs the target about {} ns, as measured on one virtual machine; \
+         `ctrace doctor --calibrate` measures this one",
+        dearest.0
+    ));
+    for refused in plan.refused.iter().take(20) {
+        lines.push(format!("not traced: {} ({}): {}", refused.name, refused.object, refused.why));
+    }
+    if plan.refused.len() > 20 {
+        lines.push(format!("not traced: {} more", plan.refused.len() - 20));
+    }
+    lines
+}
+
+/// The planner for a selection.
+pub fn planner(
+    select: &SelectSpec,
+    limits: SelectionLimits,
+    returns: Returns,
+) -> anyhow::Result<Planner> {
+    let selector = Selector::parse(Patterns {
+        functions: &select.functions,
+        usdt: &select.usdt,
+        markers: &select.markers,
+        exclude: &select.exclude,
+    })?;
+    Ok(Planner::new(selector, limits.max_functions, returns).within(limits.object))
+}

@@ -1,0 +1,78 @@
+//! What a session is asked for, by whoever starts one: a command, the daemon, a screen.
+
+use super::budget::slowdown::SlowdownPolicy;
+use crate::{
+    bpf::LinkChoice,
+    target::{budget::ObjectLimits, place::Returns},
+};
+use ctrace_core::filter::Filter;
+use std::{path::PathBuf, time::Duration};
+
+/// What is traced, and how.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceSpec {
+    pub select: SelectSpec,
+    pub most: SelectionLimits,
+    pub filter: Filter,
+    pub probes: ProbeSpec,
+}
+
+/// Patterns of functions, USDT probes and marker scopes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SelectSpec {
+    pub functions: Vec<String>,
+    pub usdt: Vec<String>,
+    pub markers: Vec<String>,
+    pub exclude: Vec<String>,
+}
+
+/// Beyond these a selection is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelectionLimits {
+    pub max_functions: usize,
+    /// For looking into one program or library.
+    pub object: ObjectLimits,
+}
+
+/// How probes are placed, and what they may cost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProbeSpec {
+    pub returns: Returns,
+    pub link: LinkChoice,
+    /// Perf links even for many functions.
+    pub force_perf: bool,
+    /// Children of the target are traced, too.
+    pub follow: bool,
+    /// Bytes of each CPU's ring.
+    pub ring_size: u64,
+    /// Bytes of memory for calls.
+    pub spool: u64,
+    /// Percent of the target's own processor time.
+    pub budget: Option<f64>,
+    pub max_slowdown: SlowdownPolicy,
+}
+
+/// What reports show, in which form, and where they go.
+#[derive(Clone, Debug)]
+pub struct ReportSpec {
+    pub format: ReportFormat,
+    /// Names of views; none: the usual ones.
+    pub views: Vec<String>,
+    pub sort: Option<String>,
+    pub top: Option<usize>,
+    pub center_cut: f64,
+    pub min_percent: Option<f64>,
+    /// Between reports; none: one report.
+    pub interval: Option<Duration>,
+    /// Each report covers everything since the start.
+    pub cumulative: bool,
+    /// A file, or `-` for stdout.
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportFormat {
+    Table,
+    Json,
+    Csv,
+}

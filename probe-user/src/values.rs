@@ -1,0 +1,219 @@
+//! Values as people write them on the command line and in files: `10us`, `1.5s`, `256MiB`, `20%`.
+
+use crate::session::budget::slowdown::SlowdownPolicy;
+use ctrace_core::units::Nanos;
+use std::{ops::Range, str::FromStr, time::Duration};
+
+const TIMES: [(&str, f64); 6] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9)];
+
+const SIZES: [(&str, u64); 10] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("KB", 1 << 10),
+    ("MB", 1 << 20),
+    ("GB", 1 << 30),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("B", 1),
+];
+
+/// A time with its unit.
+pub fn nanos(text: &str) -> Result<Nanos, String> {
+    time(text, None).map(|ns| Nanos(ns as u64))
+}
+
+/// A time; a bare number is seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let ns = time(text, Some(1e9))?;
+    if ns < 1e6 {
+        return Err("at least 1ms is needed".into());
+    }
+    Ok(Duration::from_nanos(ns as u64))
+}
+
+fn time(text: &str, bare: Option<f64>) -> Result<f64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let unit = &text[digits.len()..];
+    let scale =
+        if unit.is_empty() { bare } else { TIMES.iter().find(|t| t.0 == unit).map(|t| t.1) };
+    let scale = scale.ok_or("give a number and a unit, such as 500ns, 10us, 1.5ms, 2s")?;
+    let number: f64 = digits.parse().map_err(|_| format!("'{digits}' is not a number"))?;
+    let ns = number * scale;
+    if !(0.0..=9e18).contains(&ns) {
+        return Err("out of range".into());
+    }
+    Ok(ns)
+}
+
+/// A stretch of time, open at either end.
+pub fn window(text: &str) -> Result<Range<Nanos>, String> {
+    let (from, to) = text.split_once("..").ok_or("give two times, such as 10s..20s or 1m..")?;
+    let at = |text: &str, or| match text.trim() {
+        "" => Ok(or),
+        text => time(text, Some(1e9)).map(|ns| Nanos(ns as u64)),
+    };
+    let window = at(from, Nanos::ZERO)?..at(to, Nanos::MAX)?;
+    if window.is_empty() {
+        Err("the first time must be before the second".into())
+    } else {
+        Ok(window)
+    }
+}
+
+/// A size in bytes.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let unit = &text[digits.len()..];
+    let scale =
+        if unit.is_empty() { Some(1) } else { SIZES.iter().find(|s| s.0 == unit).map(|s| s.1) };
+    let scale = scale.ok_or("give a size such as 64K, 16MiB, 1G")?;
+    let number: u64 = digits.parse().map_err(|_| format!("'{digits}' is not a whole number"))?;
+    number.checked_mul(scale).filter(|n| *n <= 1 << 40).ok_or_else(|| "out of range".into())
+}
+
+/// The size of a ring.
+pub fn ring_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        size if (4 << 10..=1 << 30).contains(&size) => Ok(size),
+        _ => Err("give a size from 4KiB to 1GiB".into()),
+    }
+}
+
+/// What a recording may take; less would hold hardly a chunk.
+pub fn recording_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        size if size >= 1 << 20 => Ok(size),
+        _ => Err("give at least 1MiB".into()),
+    }
+}
+
+/// A number of things, of which there must be some.
+pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or("give a whole number, 1 or more".into())
+}
+
+/// The id of a process.
+pub fn pid(text: &str) -> Result<u32, String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match text.parse::<i32>() {
+        Ok(pid @ 1..) => Ok(pid.unsigned_abs()),
+        Err(_) if text.contains(char::is_alphabetic) && text.chars().all(is_name) => {
+            Err(format!("a process is chosen by its id, a number, which `pidof {text}` tells"))
+        }
+        _ => Err("no process has such an id".into()),
+    }
+}
+
+/// Percent to cut off each end.
+pub fn center(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim_end_matches('%').parse().map_err(|_| "give a percent such as 1")?;
+    if (0.0..50.0).contains(&value) { Ok(value) } else { Err("must be from 0 to below 50".into()) }
+}
+
+/// A percent, with its sign or without.
+pub fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("give a percent such as 5%".into()),
+    }
+}
+
+/// A percent above 0 that still leaves the target as much time as its probes take.
+pub fn budget(text: &str) -> Result<f64, String> {
+    let value = percent(text).ok().filter(|value| *value > 0.0 && *value <= 100.0);
+    value.ok_or("give a percent above 0% and up to 100%, such as 1%".into())
+}
+
+/// `warn`, `off` or a percent.
+pub fn slowdown(text: &str) -> Result<SlowdownPolicy, String> {
+    match text {
+        "warn" => Ok(SlowdownPolicy::Warn),
+        "off" => Ok(SlowdownPolicy::Off),
+        _ => match percent(text) {
+            Ok(percent) if percent > 0.0 => Ok(SlowdownPolicy::StopBeyond(percent)),
+            _ => Err("give warn, off or a percent such as 20%".into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check<T: PartialEq + std::fmt::Debug>(got: Result<T, String>, want: Option<T>) {
+        assert_eq!(got.ok(), want);
+    }
+
+    #[test]
+    fn times_carry_units() {
+        check(nanos("10us"), Some(Nanos(10_000)));
+        check(nanos("1.5ms"), Some(Nanos(1_500_000)));
+        check(nanos("7ns"), Some(Nanos(7)));
+        check(nanos("10"), None);
+        check(nanos("10parsec"), None);
+        check(nanos("-1s"), None);
+        check(seconds("2"), Some(Duration::from_secs(2)));
+        check(seconds("500ms"), Some(Duration::from_millis(500)));
+        check(seconds("0"), None);
+        check(seconds("abc"), None);
+        check(window("1s..1500ms"), Some(Nanos(1_000_000_000)..Nanos(1_500_000_000)));
+        check(window("..2"), Some(Nanos::ZERO..Nanos(2_000_000_000)));
+        check(window("1m.."), Some(Nanos(60_000_000_000)..Nanos::MAX));
+        check(window("2s..1s"), None);
+        check(window("2s"), None);
+    }
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        check(size("16MiB"), Some(16 << 20));
+        check(size("4K"), Some(4096));
+        check(size("77"), Some(77));
+        check(size("1.5G"), None);
+        check(size("99999G"), None);
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        check(ring_size("4KiB"), Some(4096));
+        check(ring_size("1GiB"), Some(1 << 30));
+        check(ring_size("5"), None);
+        check(ring_size("2GiB"), None);
+        check(recording_size("1MiB"), Some(1 << 20));
+        check(recording_size("1"), None);
+        check(at_least_one::<usize>("1"), Some(1));
+        check(at_least_one::<usize>("0"), None);
+        check(at_least_one::<u32>("4294967296"), None);
+        check(budget("100%"), Some(100.0));
+        check(budget("0"), None);
+        check(budget("500%"), None);
+        check(slowdown("inf"), None);
+        check(pid("4711"), Some(4711));
+        check(pid("0"), None);
+        check(pid("4294967295"), None);
+    }
+
+    #[test]
+    fn a_name_in_place_of_a_pid_leads_to_the_pid() {
+        assert!(pid("redis-server").unwrap_err().contains("`pidof redis-server`"));
+        assert!(!pid("a`b").unwrap_err().contains("pidof"));
+    }
+
+    #[test]
+    fn slowdown_is_a_word_or_a_percent() {
+        check(slowdown("warn"), Some(SlowdownPolicy::Warn));
+        check(slowdown("20%"), Some(SlowdownPolicy::StopBeyond(20.0)));
+        check(slowdown("-3"), None);
+        check(percent("5%"), Some(5.0));
+        check(percent("2.5"), Some(2.5));
+        check(percent("-1"), None);
+        check(percent("NaN"), None);
+        check(slowdown("maybe"), None);
+        check(center("1"), Some(1.0));
+        check(center("50"), None);
+    }
+}
