@@ -22,12 +22,12 @@ pub fn live(link: Link) -> Result<Env, String> {
 pub fn binary() -> Result<PathBuf, String> {
     let path = match std::env::var_os("CTRACE_BIN") {
         Some(path) => PathBuf::from(path),
-        None => target_dir().join("release/ctrace"),
+        None => target_dir().join("debug/ctrace"),
     };
     if path.is_file() {
         Ok(path)
     } else {
-        Err(format!("no {}: run `cargo xtask build`", path.display()))
+        Err(format!("no {}: run `cargo build --package ctrace`", path.display()))
     }
 }
 
@@ -39,7 +39,7 @@ pub fn ctrace_with_bpf() -> Result<PathBuf, String> {
         Ok(path)
     } else {
         Err(format!(
-            "{} was built without a BPF toolchain: run `cargo xtask build`",
+            "{} was built without a BPF toolchain: run `cargo xtask setup` and build again",
             path.display()
         ))
     }

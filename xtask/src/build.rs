@@ -1,22 +1,59 @@
 //! `cargo xtask build`: target/release/ctrace, with the eBPF programs inside or not at all.
 
-use crate::{machine, paths, progress};
+use crate::progress::{self, Done};
+use crate::{machine, paths};
 use anyhow::{Result, bail};
+use std::path::Path;
+use std::process::Command;
 
 /// Builds the release binary; fails when the eBPF object is not in it.
 pub(crate) fn release() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["build", "--release", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
-    let done = progress::must("release build", &mut command)?;
-    if machine::holds_bpf_object(&paths::ctrace()) {
+    holds_programs(&progress::must("release build", &mut command)?, &paths::ctrace())
+}
+
+fn holds_programs(build: &Done, binary: &Path) -> Result<()> {
+    if machine::holds_bpf_object(binary) {
         return Ok(());
     }
-    let why = done.output.lines().find(|line| line.contains("eBPF")).map(str::trim);
+    let why = build.output.lines().find(|line| line.contains("eBPF")).map(str::trim);
     bail!(
         "{} has no eBPF programs inside{}: run `cargo xtask setup`",
-        paths::ctrace().display(),
+        binary.display(),
         why.map(|line| format!(" ({line})")).unwrap_or_default()
     )
+}
+
+/// Builds what tests run, ctrace with its eBPF programs included.
+pub(crate) fn for_tests() -> Result<()> {
+    let mut command = paths::cargo();
+    command.args(["test", "--locked", "--workspace", "--no-run"]);
+    progress::must("build", &mut command)?;
+    let mut command = paths::cargo();
+    command.args(["build", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
+    holds_programs(&progress::must("build of ctrace", &mut command)?, &paths::tested())
+}
+
+/// Plain stable Rust must do, and the binary must say at once what it lacks.
+pub(crate) fn without_bpf() -> Result<()> {
+    let mut command = paths::cargo();
+    command.args(["build", "--locked", "--package", "ctrace"]).env("CTRACE_BPF_CARGO", "none");
+    progress::must("build without a BPF toolchain", &mut command)?;
+    let binary = paths::target().join("debug/ctrace");
+    if machine::holds_bpf_object(&binary) {
+        bail!("{} has eBPF programs inside although it was built without", binary.display());
+    }
+    let output = Command::new(&binary).args(["run", "-f", "*", "--", "/bin/true"]).output()?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(125) || !message.starts_with("ctrace:") {
+        bail!(
+            "a binary without eBPF programs should exit with 125 and say so in a line that starts \
+             `ctrace:`; it gave {} and: {message}",
+            output.status
+        );
+    }
+    Ok(())
 }
 
 pub(crate) fn main() -> Result<()> {

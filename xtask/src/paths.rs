@@ -19,6 +19,16 @@ pub(crate) fn ctrace() -> PathBuf {
     target().join("release/ctrace")
 }
 
+/// The ctrace that tests run: built like the tests, so that a gate builds everything once.
+pub(crate) fn tested() -> PathBuf {
+    target().join("debug/ctrace")
+}
+
+/// A path as people would type it in the repository.
+pub(crate) fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
 /// The cargo that runs this chore, in the repository's root.
 pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));

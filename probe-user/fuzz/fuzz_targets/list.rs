@@ -1,52 +1,5 @@
-//! Any file is an object or a clear error: all that `ctrace list -v` asks of a file, with little
-//! memory and time allowed. libFuzzer's limits of both tell what is not counted.
-//!
-//! The file lies beside itself: a debug link to `input` makes it its own debug file.
-
 #![no_main]
 
-use ctrace_user::target::budget::{Budget, ObjectLimits};
-use ctrace_user::target::list::list_functions;
-use ctrace_user::target::object::Object;
-use ctrace_user::target::place::{Candidate, CodeMap, Policy, place};
-use ctrace_user::target::select::{Patterns, Selector};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::time::Duration;
+use ctrace_fuzz::list;
 
-const LIMITS: ObjectLimits = ObjectLimits { memory: 32 << 20, time: Duration::from_secs(1) };
-
-fn path() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let shared = Path::new("/dev/shm");
-        let folder = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        let folder = folder.join(format!("ctrace-fuzz-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for the file");
-        folder.join("input")
-    })
-}
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    std::fs::write(path(), bytes).expect("the file is written");
-    let Ok(object) = Object::open_within(path(), path(), Budget::new(LIMITS)) else { return };
-    let objects = [object];
-    let all = ["*".to_owned()];
-    let asked = Patterns { functions: &all, usdt: &all, markers: &all, ..Patterns::default() };
-    let selector = Selector::parse(asked).expect("patterns");
-    if let Ok(mut selection) = selector.select(&objects, usize::MAX) {
-        selection.functions.truncate(300);
-        list_functions(&objects, &selection, true);
-    }
-    let [object] = &objects;
-    CodeMap::data_switches_stacks(object.source());
-    let Ok(mut map) = CodeMap::parse(object.source()) else { return };
-    map.learn(object.functions().iter().map(|it| (it.address, it.size, it.raw())));
-    for function in object.functions().iter().take(300) {
-        let (address, size, name) = (function.address, function.size, function.raw());
-        let placed = place(Candidate { address, size, name }, &map, &Policy::default());
-        if let Ok(placement) = placed {
-            assert!(placement.entry.offset < bytes.len() as u64);
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| list::check(list::shared_folder(), bytes));

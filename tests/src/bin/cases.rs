@@ -1,11 +1,11 @@
 //! Runs the table of checks where there is no cargo: in a virtual machine.
 //!
 //! `cases build DIR` compiles the targets; `cases run --ctrace PATH --targets DIR --link KIND
-//! [--slower N] [--after NAME] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
+//! [--slower N] [--on links|kernel] [--after NAME] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
 //! `skipped NAME: why`) and a last line `cases: N passed, N failed, N skipped`.
 
 use anyhow::{Context, Result, bail};
-use ctrace_tests::cases::{self, MANY, builds};
+use ctrace_tests::cases::{self, MANY, On, builds};
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::gate;
 use ctrace_tests::targets::Targets;
@@ -51,7 +51,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         link: Link::Multi,
         slower: 1,
     };
-    let (mut names, mut after) = (Vec::new(), None);
+    let (mut names, mut after, mut least) = (Vec::new(), None, On::Nothing);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().with_context(|| format!("{argument} wants a value"));
@@ -62,6 +62,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
                 env.link = Link::parse(value()?).context("--link session, multi or perf")?;
             }
             "--slower" => env.slower = value()?.parse().context("--slower wants a number")?,
+            "--on" => least = On::parse(value()?).context("--on nothing, kernel or links")?,
             "--after" => after = Some(value()?.clone()),
             name => names.push(name.to_owned()),
         }
@@ -72,7 +73,8 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     let begin = after.and_then(|after| cases::all().position(|case| case.name == after));
     for case in cases::all().skip(begin.map_or(0, |last| last + 1)) {
-        if !names.is_empty() && !names.iter().any(|name| name == case.name) {
+        if !names.is_empty() && !names.iter().any(|name| name == case.name) || case.depends < least
+        {
             continue;
         }
         let start = Instant::now();

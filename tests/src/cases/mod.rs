@@ -28,6 +28,30 @@ pub struct Case {
     pub check: fn(&Env) -> Result<()>,
     /// Why it cannot be asked of a link, where it cannot.
     pub unsuited: fn(Link) -> Option<&'static str>,
+    pub depends: On,
+}
+
+/// The parts of a machine that can make a difference to a check. It is worth asking again where
+/// they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum On {
+    /// None: the check is about what ctrace does with events.
+    Nothing,
+    /// The kernel's release: what it tells of processes, and what it refuses.
+    Kernel,
+    /// The kind of link as well: how probes are placed, switched and removed.
+    Links,
+}
+
+impl On {
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "nothing" => Some(Self::Nothing),
+            "kernel" => Some(Self::Kernel),
+            "links" => Some(Self::Links),
+            _ => None,
+        }
+    }
 }
 
 fn any_link(_: Link) -> Option<&'static str> {
@@ -39,71 +63,84 @@ fn not_perf(link: Link) -> Option<&'static str> {
     (link == Link::Perf).then_some("detaching many perf links takes minutes")
 }
 
-const fn case(name: &'static str, check: fn(&Env) -> Result<()>) -> Case {
-    Case { name, check, unsuited: any_link }
+const fn case(name: &'static str, depends: On, check: fn(&Env) -> Result<()>) -> Case {
+    Case { name, check, unsuited: any_link, depends }
 }
 
 /// Every check that disturbs nobody, by name.
 pub const CASES: &[Case] = &[
-    case("counts", calls::counts),
-    case("counts_by_ret_sites", calls::counts_by_ret_sites),
-    case("recursion_under_return_probes", calls::recursion_under_return_probes),
-    case("known_durations", calls::known_durations),
-    case("threads", calls::threads),
-    case("longjmp", unwinding::longjmp),
-    case("setjmp_kin", unwinding::setjmp_kin),
-    case("exec_of_itself", processes::exec_of_itself),
-    case("exec_of_another_program", processes::exec_of_another_program),
-    case("fork_and_vfork", processes::fork_and_vfork),
-    case("a_fork_over_long_nops", processes::a_fork_over_long_nops),
-    case("other_stacks", unwinding::other_stacks),
-    case("switches_and_tail_jumps", calls::switches_and_tail_jumps),
-    case("exceptions", unwinding::exceptions),
-    case("panics", unwinding::panics),
-    case("cold_parts", objects::cold_parts),
-    case("opened_library", objects::opened_library),
-    case("usdt_probes", objects::usdt_probes),
-    case("a_recording_is_a_trace", recordings::a_recording_is_a_trace),
-    case("an_instruction_the_kernel_refuses", objects::an_instruction_the_kernel_refuses),
-    case("exit_code_is_the_targets", processes::exit_code_is_the_targets),
-    case("death_by_signal", processes::death_by_signal),
-    case("library_opened_after_attach", objects::library_opened_after_attach),
-    case("exec_after_a_stop_for_slowness", held::exec_after_a_stop_for_slowness),
-    case("a_held_command_outlives_ctrace", held::a_held_command_outlives_ctrace),
-    case("exec_with_full_rings", held::exec_with_full_rings),
-    case("attach_for_a_while", attach::attach_for_a_while),
-    case("attach_until_the_target_ends", attach::attach_until_the_target_ends),
-    case("attach_until_the_target_is_killed", attach::attach_until_the_target_is_killed),
-    case("a_killed_ctrace_leaves_nothing", attach::a_killed_ctrace_leaves_nothing),
-    case("markers_to_every_end", markers::markers_to_every_end),
-    case("markers_in_brief_threads", markers::markers_in_brief_threads),
-    case("markers_at_full_rate", markers::markers_at_full_rate),
-    case("markers_as_threads_leave", markers::markers_as_threads_leave),
-    case("markers_over_exec", markers::markers_over_exec),
-    case("markers_over_exec_of_a_thread", markers::markers_over_exec_of_a_thread),
-    case("markers_over_fork", markers::markers_over_fork),
-    case("markers_in_all_flows", markers::markers_in_all_flows),
-    case("markers_in_signal_handlers", markers::markers_in_signal_handlers),
-    case("markers_under_exceptions", markers::markers_under_exceptions),
-    case("markers_in_unusual_programs", markers::markers_in_unusual_programs),
-    case("markers_of_rust", markers::markers_of_rust),
-    case("markers_of_two_runtimes", markers::markers_of_two_runtimes),
-    case("markers_of_an_opened_library", markers::markers_of_an_opened_library),
-    case("markers_scribbled_over", markers::markers_scribbled_over),
-    case("markers_in_an_endless_list", markers::markers_in_an_endless_list),
-    case("markers_in_one_tree", markers::markers_in_one_tree),
-    case("markers_by_interval", markers::markers_by_interval),
-    case("markers_with_full_rings", markers::markers_with_full_rings),
-    case("markers_attached_again", markers::markers_attached_again),
-    case("markers_attached_often", markers::markers_attached_often),
-    case("markers_of_a_killed_ctrace", markers::markers_of_a_killed_ctrace),
-    case("markers_chosen", markers::markers_chosen),
-    case("markers_chosen_by_two", markers::markers_chosen_by_two),
-    Case { name: "a_thousand_functions", check: calls::a_thousand_functions, unsuited: not_perf },
+    case("counts", On::Links, calls::counts),
+    case("counts_by_ret_sites", On::Links, calls::counts_by_ret_sites),
+    case("recursion_under_return_probes", On::Links, calls::recursion_under_return_probes),
+    case("known_durations", On::Kernel, calls::known_durations),
+    case("threads", On::Links, calls::threads),
+    case("longjmp", On::Links, unwinding::longjmp),
+    case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),
+    case("exec_of_itself", On::Links, processes::exec_of_itself),
+    case("exec_of_another_program", On::Links, processes::exec_of_another_program),
+    case("fork_and_vfork", On::Links, processes::fork_and_vfork),
+    case("a_fork_over_long_nops", On::Links, processes::a_fork_over_long_nops),
+    case("other_stacks", On::Links, unwinding::other_stacks),
+    case("switches_and_tail_jumps", On::Nothing, calls::switches_and_tail_jumps),
+    case("exceptions", On::Kernel, unwinding::exceptions),
+    case("panics", On::Kernel, unwinding::panics),
+    case("cold_parts", On::Nothing, objects::cold_parts),
+    case("opened_library", On::Links, objects::opened_library),
+    case("usdt_probes", On::Links, objects::usdt_probes),
+    case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
+    case(
+        "an_instruction_the_kernel_refuses",
+        On::Links,
+        objects::an_instruction_the_kernel_refuses,
+    ),
+    case("exit_code_is_the_targets", On::Kernel, processes::exit_code_is_the_targets),
+    case("death_by_signal", On::Kernel, processes::death_by_signal),
+    case("library_opened_after_attach", On::Links, objects::library_opened_after_attach),
+    case("exec_after_a_stop_for_slowness", On::Links, held::exec_after_a_stop_for_slowness),
+    case("a_held_command_outlives_ctrace", On::Links, held::a_held_command_outlives_ctrace),
+    case("exec_with_full_rings", On::Kernel, held::exec_with_full_rings),
+    case("attach_for_a_while", On::Links, attach::attach_for_a_while),
+    case("attach_until_the_target_ends", On::Kernel, attach::attach_until_the_target_ends),
+    case(
+        "attach_until_the_target_is_killed",
+        On::Kernel,
+        attach::attach_until_the_target_is_killed,
+    ),
+    case("a_killed_ctrace_leaves_nothing", On::Links, attach::a_killed_ctrace_leaves_nothing),
+    case("markers_to_every_end", On::Links, markers::markers_to_every_end),
+    case("markers_in_brief_threads", On::Nothing, markers::markers_in_brief_threads),
+    case("markers_at_full_rate", On::Nothing, markers::markers_at_full_rate),
+    case("markers_as_threads_leave", On::Kernel, markers::markers_as_threads_leave),
+    case("markers_over_exec", On::Links, markers::markers_over_exec),
+    case("markers_over_exec_of_a_thread", On::Kernel, markers::markers_over_exec_of_a_thread),
+    case("markers_over_fork", On::Links, markers::markers_over_fork),
+    case("markers_in_all_flows", On::Nothing, markers::markers_in_all_flows),
+    case("markers_in_signal_handlers", On::Kernel, markers::markers_in_signal_handlers),
+    case("markers_under_exceptions", On::Nothing, markers::markers_under_exceptions),
+    case("markers_in_unusual_programs", On::Nothing, markers::markers_in_unusual_programs),
+    case("markers_of_rust", On::Kernel, markers::markers_of_rust),
+    case("markers_of_two_runtimes", On::Nothing, markers::markers_of_two_runtimes),
+    case("markers_of_an_opened_library", On::Links, markers::markers_of_an_opened_library),
+    case("markers_scribbled_over", On::Nothing, markers::markers_scribbled_over),
+    case("markers_in_an_endless_list", On::Nothing, markers::markers_in_an_endless_list),
+    case("markers_in_one_tree", On::Nothing, markers::markers_in_one_tree),
+    case("markers_by_interval", On::Nothing, markers::markers_by_interval),
+    case("markers_with_full_rings", On::Kernel, markers::markers_with_full_rings),
+    case("markers_attached_again", On::Links, markers::markers_attached_again),
+    case("markers_attached_often", On::Kernel, markers::markers_attached_often),
+    case("markers_of_a_killed_ctrace", On::Links, markers::markers_of_a_killed_ctrace),
+    case("markers_chosen", On::Links, markers::markers_chosen),
+    case("markers_chosen_by_two", On::Links, markers::markers_chosen_by_two),
+    Case {
+        name: "a_thousand_functions",
+        check: calls::a_thousand_functions,
+        unsuited: not_perf,
+        depends: On::Links,
+    },
 ];
 
 /// Those that change what all processes of a machine share.
-const MACHINE_CASES: &[Case] = &[case("clock_steps", clock::clock_steps)];
+const MACHINE_CASES: &[Case] = &[case("clock_steps", On::Kernel, clock::clock_steps)];
 
 /// What is checked in a machine of one's own.
 pub fn all() -> impl Iterator<Item = &'static Case> {

@@ -88,7 +88,7 @@ fn tree() -> Result<Tree> {
     for unit in WANTED {
         tree.file(&Path::new(UNITS).join(unit), &format!("{UNITS}/{unit}"))?;
     }
-    tree.program(&stripped(&paths::ctrace(), "ctrace")?, "/usr/local/bin/ctrace")?;
+    tree.program(&stripped(&paths::tested(), "ctrace")?, "/usr/local/bin/ctrace")?;
     for (source, name) in [("spin.c", "/srv/spin"), ("scopes.c", "/srv/scopes")] {
         tree.program(&target(source)?, name)?;
     }

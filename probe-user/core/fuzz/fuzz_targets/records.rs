@@ -1,27 +1,3 @@
-//! Any bytes in the rings give a report whose sums are right. The first byte of each piece is its
-//! length.
-
 #![no_main]
 
-use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-use ctrace_core::function::{ExitSeen, FunctionInfo};
-use ctrace_core::units::Nanos;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let config = EngineConfig { spool_bytes: 4096, max_paths: 20, ..EngineConfig::default() };
-    let mut engine = Engine::new(config);
-    for exit in [ExitSeen::ByReturnProbe, ExitSeen::ByExitSites, ExitSeen::Never] {
-        let info = FunctionInfo::new("f", "app");
-        engine.add_function(FunctionInfo { exit, may_tail_jump: true, ..info });
-    }
-    let mut rest = bytes;
-    while let Some((&length, tail)) = rest.split_first() {
-        let (record, tail) = tail.split_at(tail.len().min(length.into()));
-        engine.push(usize::from(length) % 3, record);
-        rest = tail;
-    }
-    engine.advance(Nanos::MAX);
-    for function in engine.report(Nanos::MAX, ReportMeta::default()).functions {
-        assert_eq!(function.calls, function.timed + function.untimed + function.open);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ctrace_core_fuzz::records::check(bytes));

@@ -1,0 +1,25 @@
+//! Any bytes in the rings give a report whose sums are right. The first byte of each piece is its
+//! length.
+
+use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
+use ctrace_core::function::{ExitSeen, FunctionInfo};
+use ctrace_core::units::Nanos;
+
+pub fn check(bytes: &[u8]) {
+    let config = EngineConfig { spool_bytes: 4096, max_paths: 20, ..EngineConfig::default() };
+    let mut engine = Engine::new(config);
+    for exit in [ExitSeen::ByReturnProbe, ExitSeen::ByExitSites, ExitSeen::Never] {
+        let info = FunctionInfo::new("f", "app");
+        engine.add_function(FunctionInfo { exit, may_tail_jump: true, ..info });
+    }
+    let mut rest = bytes;
+    while let Some((&length, tail)) = rest.split_first() {
+        let (record, tail) = tail.split_at(tail.len().min(length.into()));
+        engine.push(usize::from(length) % 3, record);
+        rest = tail;
+    }
+    engine.advance(Nanos::MAX);
+    for function in engine.report(Nanos::MAX, ReportMeta::default()).functions {
+        assert_eq!(function.calls, function.timed + function.untimed + function.open);
+    }
+}

@@ -1,0 +1,27 @@
+//! The corpus of the fuzz targets in an ordinary build: each input as it is, and with single bytes
+//! changed. Fuzzing for real is `cargo xtask test --all`.
+
+#[path = "../core/tests/support/corpus.rs"]
+mod corpus;
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz_targets;
+
+use fuzz_targets::{list, names};
+use std::path::Path;
+
+/// Checks the inputs of a target and changed copies of them.
+fn check_all(target: &str, check: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    corpus::check_all(&folder, 20, check, |_| ());
+}
+
+#[test]
+fn any_file_can_be_listed() {
+    let folder = tempfile::tempdir().expect("a folder for the file");
+    check_all("list", |bytes| list::check(folder.path(), bytes));
+}
+
+#[test]
+fn any_name_can_be_shown() {
+    check_all("names", |bytes| names::check(&String::from_utf8_lossy(bytes)));
+}

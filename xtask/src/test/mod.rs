@@ -1,0 +1,251 @@
+//! `cargo xtask test`: everything there is to check, in the order in which failures are cheapest.
+//! It sets the machine up, runs what can be run here, and says what it skipped and why.
+//!
+//! What a stage is there to find is written beside it. The usual run is the gate: it asks each
+//! question once. `--all` also asks those that rarely have another answer, `--quick` leaves out what
+//! takes long.
+
+mod cargo;
+mod lint;
+mod live;
+
+use crate::setup::{self, EVERYTHING};
+use crate::summary::{Counts, Outcome, Stage as Ended, Summary};
+use crate::{build, fuzz, machine, paths, vm};
+use anyhow::{Result, bail};
+use clap::Args;
+use std::time::Instant;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Print what would be installed instead of installing it
+    #[arg(long)]
+    no_install: bool,
+    /// Run only the stages whose name contains this (repeatable)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Run what takes a short time on a built tree
+    #[arg(long)]
+    quick: bool,
+    /// Run every check with every kernel and link, and fuzz for real
+    #[arg(long, conflicts_with = "quick")]
+    all: bool,
+    /// Show the stages and what each is there to find
+    #[arg(long)]
+    list: bool,
+}
+
+/// How much is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extent {
+    Quick,
+    Gate,
+    All,
+}
+
+impl Options {
+    fn extent(&self) -> Extent {
+        match (self.quick, self.all) {
+            (true, _) => Extent::Quick,
+            (_, true) => Extent::All,
+            _ => Extent::Gate,
+        }
+    }
+}
+
+type Run = fn(&Options) -> Result<(Outcome, Counts)>;
+
+/// One part of the test run.
+struct Stage {
+    name: &'static str,
+    /// What fails here and nowhere before.
+    finds: &'static str,
+    /// The smallest run it belongs to.
+    from: Extent,
+    run: Run,
+}
+
+const fn stage(name: &'static str, from: Extent, run: Run, finds: &'static str) -> Stage {
+    Stage { name, finds, from, run }
+}
+
+/// The stages of a group run side by side: a test waits often, and so does an emulated processor.
+const GROUPS: &[&[Stage]] = &[
+    &[stage("setup", Extent::Gate, setup, "a machine that lacks tools")],
+    &[
+        stage("format", Extent::Quick, lint::format, "code that rustfmt would change"),
+        stage("format of the eBPF programs", Extent::Quick, lint::format_ebpf, "the same there"),
+    ],
+    &[stage(
+        "build",
+        Extent::Quick,
+        |_| build::for_tests().map(|()| PASSED),
+        "code that does not compile, and a binary without its eBPF programs",
+    )],
+    &[
+        stage("clippy", Extent::Quick, lint::clippy, "mistakes and unsafe code that lints know"),
+        stage(
+            "clippy of the eBPF programs",
+            Extent::Gate,
+            lint::clippy_ebpf,
+            "the same in the programs, with their own compiler",
+        ),
+    ],
+    &[stage(
+        "unit tests",
+        Extent::Quick,
+        cargo::unit_tests,
+        "wrong results of any part that needs no kernel; inputs that once broke a fuzz target",
+    )],
+    &[
+        stage(
+            "vm-test on 6.1",
+            Extent::Gate,
+            |options| vm(|| vm::run("6.1", &[], options.extent())),
+            "programs that the verifier of an old kernel refuses; perf links, and what such a \
+             kernel tells of processes",
+        ),
+        stage(
+            "vm-test on 6.12",
+            Extent::Gate,
+            |options| vm(|| vm::run("6.12", &[], options.extent())),
+            "the same with multi links, the best that this kernel has",
+        ),
+        stage(
+            "service under systemd",
+            Extent::Gate,
+            |_| vm(vm::service::run),
+            "rights, limits and signals that the daemon has as a service",
+        ),
+    ],
+    &[stage(
+        "live tests",
+        Extent::Quick,
+        live::tests,
+        "wrong counts and times of real programs on this kernel, harm to them, other commands",
+    )],
+    &[stage(
+        "attacks",
+        Extent::Gate,
+        live::attacks,
+        "what a hostile file, target, user or signal can do to ctrace, to others and to the host",
+    )],
+    &[
+        stage(
+            "every case with multi links",
+            Extent::All,
+            |_| live::every_case("multi"),
+            "a case that depends on the kind of link although the table says it does not",
+        ),
+        stage(
+            "every case with perf links",
+            Extent::All,
+            |_| live::every_case("perf"),
+            "the same with perf links",
+        ),
+    ],
+    &[stage("fuzz", Extent::All, |_| fuzz::run(), "inputs that nobody thought of")],
+    &[stage(
+        "build without a BPF toolchain",
+        Extent::All,
+        |_| build::without_bpf().map(|()| PASSED),
+        "a build that needs more than stable Rust; a binary that does not say what it lacks",
+    )],
+    &[stage(
+        "release build",
+        Extent::All,
+        |_| build::release().map(|()| PASSED),
+        "optimized code that does not build",
+    )],
+];
+
+const PASSED: (Outcome, Counts) = (Outcome::Passed, Counts { passed: 0, failed: 0, skipped: 0 });
+
+fn all() -> impl Iterator<Item = &'static Stage> {
+    GROUPS.iter().copied().flatten()
+}
+
+pub(crate) fn main(options: &Options) -> Result<()> {
+    if options.list {
+        all().for_each(|stage| println!("{}\n    finds {}", stage.name, stage.finds));
+        return Ok(());
+    }
+    let wanted = |stage: &&Stage| match options.only.is_empty() {
+        true => stage.from <= options.extent(),
+        false => options.only.iter().any(|part| stage.name.contains(&**part)),
+    };
+    if !all().any(|stage| wanted(&stage)) {
+        let names: Vec<&str> = all().map(|stage| stage.name).collect();
+        bail!("no stage is named like that; there are: {}", names.join(", "));
+    }
+    let mut summary = Summary::default();
+    for group in GROUPS {
+        std::thread::scope(|scope| {
+            let stages = group.iter().filter(wanted);
+            let running: Vec<_> = stages.map(|stage| scope.spawn(|| stage.run(options))).collect();
+            for stage in running {
+                match stage.join() {
+                    Ok(stage) => summary.add(stage),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+    }
+    println!("\n{}", summary.render().trim_end());
+    if summary.failed() {
+        bail!("not all passed; logs are in {}", paths::target().join("xtask").display());
+    }
+    Ok(())
+}
+
+impl Stage {
+    fn run(&self, options: &Options) -> Ended {
+        let start = Instant::now();
+        let (outcome, counts) = (self.run)(options)
+            .unwrap_or_else(|error| (Outcome::Failed(format!("{error:#}")), Counts::default()));
+        Ended { name: self.name.into(), outcome, seconds: start.elapsed().as_secs_f64(), counts }
+    }
+}
+
+fn skipped(why: impl Into<String>) -> Result<(Outcome, Counts)> {
+    Ok((Outcome::Skipped(why.into()), Counts::default()))
+}
+
+/// Installing may be impossible here; the stages that need what is missing say so themselves.
+fn setup(options: &Options) -> Result<(Outcome, Counts)> {
+    let missing = setup::missing(EVERYTHING);
+    if missing.is_empty() {
+        return Ok(PASSED);
+    }
+    if options.no_install {
+        setup::ensure(EVERYTHING, true)?;
+        return skipped("--no-install");
+    }
+    match setup::ensure(EVERYTHING, false) {
+        Ok(()) => Ok(PASSED),
+        Err(error) if !machine::is_root() => skipped(format!("{error:#}")),
+        Err(error) => Err(error),
+    }
+}
+
+/// A stage in a virtual machine, which needs a binary that can trace.
+fn vm(run: impl Fn() -> Result<(Outcome, Counts)>) -> Result<(Outcome, Counts)> {
+    let ctrace = paths::tested();
+    if !machine::holds_bpf_object(&ctrace) {
+        return skipped(format!("no {} with eBPF programs inside", paths::shown(&ctrace)));
+    }
+    run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stage_names_are_unique() {
+        let names: Vec<_> = all().map(|stage| stage.name).collect();
+        for (index, name) in names.iter().enumerate() {
+            assert!(!names[..index].contains(name));
+        }
+    }
+}
