@@ -1,5 +1,5 @@
 //! A short run of the fuzz targets, from their corpus. `cargo fuzz run NAME` in their folder goes on
-//! for as long as one likes.
+//! for as long as one likes. The corpus alone is checked by the unit tests.
 
 use crate::machine::which;
 use crate::summary::{Counts, Outcome};
