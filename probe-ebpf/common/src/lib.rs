@@ -12,13 +12,14 @@ mod news;
 mod record;
 mod ring;
 mod traced;
+mod words;
 
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
 pub use marker::{
-    BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD, BufferKey,
-    FIRST_SLOT, SLOT_BYTES, ThreadBuffer,
+    BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BUFFERS_PER_THREAD, BufferHeader, BufferKey,
+    CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN, Mark, PASSED_SITE, ThreadBuffer,
 };
 pub use news::{NEW_PROGRAM, RING_FILLS};
 pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
