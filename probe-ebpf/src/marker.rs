@@ -17,8 +17,8 @@ use aya_ebpf::{
 use aya_log_ebpf::warn;
 use core::mem::offset_of;
 use ctrace_common::{
-    BATCH_SLOTS, BUFFER_LEN, BUFFERS_PER_THREAD, BufferHeader, BufferKey, Cookie, HEADER_LEN, Kind,
-    LOST_MARKS, MARK_LEN, Record, SLOT_LEN, ThreadBuffer,
+    BATCH_SLOTS, BUFFER_LEN, BUFFERS_PER_THREAD, BufferHeader, BufferKey, Change, Cookie,
+    HEADER_LEN, Kind, LOST_MARKS, MARK_LEN, Record, SLOT_LEN, ThreadBuffer,
 };
 
 /// The site of a runtime: where it is in the process tells where the scopes are.
@@ -76,10 +76,10 @@ pub fn register(ctx: ProbeContext) -> u32 {
         }
     }
     let site = Site::of(&ctx);
-    let mut about = [0; 16];
-    about[..4].copy_from_slice(&site.runtime.to_le_bytes());
-    about[4..8].copy_from_slice(&tid.to_le_bytes());
-    control(task, Kind::Buffer, about, buffer, site.ip);
+    control(
+        task,
+        Change::Buffer { runtime: site.runtime, inside: tid, address: buffer, site: site.ip },
+    );
     0
 }
 

@@ -10,8 +10,8 @@ use crate::{atomic::exchange, maps::RINGS, news, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
 use core::{ffi::c_void, mem::transmute};
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, Control, Kind, PAGE_SLOTS, PASSED_SITE, Page,
-    READER_WORD, RING_FILLS, Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
+    COMMIT_WORD, COUNT_SHIFT, Change, Kind, PAGE_SLOTS, PASSED_SITE, Page, READER_WORD, RING_FILLS,
+    Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
 };
 
 /// How often room is asked for while others are quicker: programs that preempt this one, or that run
@@ -83,11 +83,9 @@ impl Room {
 
     /// The first slot last: it is the one that says the record is there.
     #[inline(always)]
-    pub fn commit_control(self, control: Control) {
-        // SAFETY: a control record is eight words without padding.
-        let [record, rest] = unsafe { transmute::<Control, [Slot; CONTROL_SLOTS]>(control) };
-        self.write(1, rest);
-        self.write(0, record);
+    pub fn commit_control(self, record: Record, change: Change) {
+        self.write(1, change.to_slot());
+        self.commit(record);
     }
 
     /// A record and what is in a buffer of the current process behind its first 32 bytes, in

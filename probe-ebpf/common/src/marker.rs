@@ -79,6 +79,8 @@ impl BufferHeader {
 
 /// Where the programs put the low 48 bits of that address: in place of `whole` and `reserved`.
 pub const PASSED_SITE: usize = offset_of!(BufferHeader, whole);
+/// How many bytes those are.
+pub const PASSED_SITE_LEN: usize = offset_of!(BufferHeader, batch) - PASSED_SITE;
 
 /// A slot of a buffer: an event of a scope, or both of a whole call.
 #[repr(C)]
@@ -117,12 +119,6 @@ impl Mark {
             time: u64_at(bytes, offset_of!(Self, time)),
             tag: u64_at(bytes, offset_of!(Self, tag)),
         }
-    }
-
-    /// Whether it is an event as this version of the format has them.
-    #[inline]
-    pub const fn is_known(self) -> bool {
-        self.tag & Self::RESERVED == 0
     }
 }
 

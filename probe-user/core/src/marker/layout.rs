@@ -3,7 +3,7 @@
 pub use ctrace_common::BUFFER_LEN;
 use ctrace_common::{
     BUFFER_MAGIC, BUFFER_SLOTS, BufferHeader, CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN,
-    Mark,
+    Mark, PASSED_SITE, PASSED_SITE_LEN,
 };
 
 const TIME_MASK: u64 = (1 << Mark::TIME_BITS) - 1;
@@ -34,6 +34,8 @@ pub struct Header {
     pub is_flushing: bool,
     /// A stack pointer of its thread.
     pub stack: u64,
+    /// Bits are set that mean nothing in this version of the format.
+    pub is_reserved_set: bool,
 }
 
 impl Header {
@@ -49,8 +51,18 @@ impl Header {
             _ => return None,
         };
         let BufferHeader { next, tid, position, batch, events, whole, stack, .. } = header;
-        let is_flushing = header.flushing != 0;
-        Some(Self { next, tid, position, batch, events, clock, whole, is_flushing, stack })
+        Some(Self {
+            next,
+            tid,
+            position,
+            batch,
+            events,
+            clock,
+            whole,
+            is_flushing: header.flushing != 0,
+            stack,
+            is_reserved_set: header.reserved != 0,
+        })
     }
 
     /// Slots taken in this batch.
@@ -65,9 +77,12 @@ pub(super) fn mark(bytes: &mut [u8; BUFFER_LEN]) {
     bytes[..8].copy_from_slice(&BUFFER_MAGIC.to_le_bytes());
 }
 
-/// Where the flush site is in the process: the programs put it beside the clock.
-pub(super) fn carried_address(bytes: &[u8; BUFFER_LEN]) -> u64 {
-    bytes.first_chunk().map_or(0, |header| BufferHeader::from_bytes(header).passed_site())
+/// Where the flush site is in the process: the programs put it beside the clock. Takes it out.
+pub(super) fn take_passed_site(bytes: &mut [u8; BUFFER_LEN]) -> u64 {
+    let Some(header) = bytes.first_chunk_mut::<HEADER_LEN>() else { return 0 };
+    let site = BufferHeader::from_bytes(header).passed_site();
+    header[PASSED_SITE..PASSED_SITE + PASSED_SITE_LEN].fill(0);
+    site
 }
 
 /// One slot of a buffer, as it was written.
@@ -91,6 +106,8 @@ pub(super) enum Moment {
     Exit,
     /// Both, and how long it is from the one to the other.
     Whole(u64),
+    /// Nothing that this version of the format has.
+    Unknown,
 }
 
 impl Slot {
@@ -113,11 +130,12 @@ impl Slot {
         let Mark { time, tag } = mark_at(buffer, index);
         let near = time >> Mark::TIME_BITS << Mark::SP_LOW;
         let rest = tag >> Mark::REST_SHIFT;
-        let (moment, sp, sp_bits) = if tag & Mark::WHOLE != 0 {
-            (Moment::Whole(rest), near, Mark::SP_NEAR)
-        } else {
-            let moment = if tag & Mark::EXIT != 0 { Moment::Exit } else { Moment::Enter };
-            (moment, near | rest << Mark::SP_NEAR, Mark::SP_HIGH)
+        let far = near | rest << Mark::SP_NEAR;
+        let (moment, sp, sp_bits) = match tag & (Mark::EXIT | Mark::WHOLE | Mark::RESERVED) {
+            0 => (Moment::Enter, far, Mark::SP_HIGH),
+            Mark::EXIT => (Moment::Exit, far, Mark::SP_HIGH),
+            Mark::WHOLE => (Moment::Whole(rest), near, Mark::SP_NEAR),
+            _ => (Moment::Unknown, far, Mark::SP_HIGH),
         };
         Self { time: time & TIME_MASK, sp, sp_bits, site: tag & Mark::SITE, moment }
     }
@@ -130,7 +148,7 @@ impl Slot {
                 moment: Moment::Exit,
                 ..self
             },
-            Moment::Enter | Moment::Exit => self,
+            Moment::Enter | Moment::Exit | Moment::Unknown => self,
         }
     }
 
@@ -233,6 +251,21 @@ pub(super) mod tests {
         assert_eq!(slot.stack_pointer(sp - (1 << 35)), sp);
         assert!(Slot::is_written(&bytes, 3) && !Slot::is_written(&bytes, 2));
         assert!(!Slot::is_written(&bytes, BUFFER_SLOTS));
+    }
+
+    #[test]
+    fn kinds_of_a_later_version_are_unknown() {
+        let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
+        for (tag, moment) in [(0, Moment::Enter), (1, Moment::Exit), (3, Moment::Unknown)] {
+            let mut bytes = buffer(64, 0, 0);
+            put(&mut bytes, 3, (time, sp, site | tag, false));
+            assert_eq!(Slot::read(&bytes, 3).moment, moment);
+            for bit in [4, 8, 16] {
+                put(&mut bytes, 3, (time, sp, site | tag | bit, false));
+                assert_eq!(Slot::read(&bytes, 3).moment, Moment::Unknown);
+                assert_eq!(Slot::read(&bytes, 3).site, site);
+            }
+        }
     }
 
     #[test]

@@ -15,9 +15,9 @@ use crate::{
     },
     ui::units::counted,
 };
-use ctrace_common::Kind;
+use ctrace_common::Change;
 use ctrace_core::{
-    ingest::decode::{Decoded, decode},
+    ingest::decode::ProcessEvent,
     units::{Nanos, Pid},
 };
 use std::{thread::sleep, time::Duration};
@@ -36,13 +36,10 @@ enum Arrival {
 
 impl Tracer {
     /// A process that was stopped at the start of a new program goes on once that has its probes.
-    pub(super) fn release_if_held(&mut self, record: &[u8]) {
-        let Ok(Decoded::Control(control)) = decode(record) else { return };
-        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) {
-            return;
-        }
-        let (pid, time) = (Pid(control.record.pid), Nanos(control.record.ts_ns));
-        if control.arg1 == 1 && self.found_held.take_if(|found| time < *found).is_some() {
+    pub(super) fn release_if_held(&mut self, event: &ProcessEvent) {
+        let Change::Exec { held, .. } = event.change else { return };
+        let ProcessEvent { pid, time, .. } = *event;
+        if held && self.found_held.take_if(|found| time < *found).is_some() {
             return;
         }
         let is_held = || {
@@ -52,7 +49,7 @@ impl Tracer {
                 || time < self.released
                 || Process::is_held_at_start(pid.0)
         };
-        if control.arg1 == 1 && is_held() {
+        if held && is_held() {
             self.release(pid, time);
         } else if self.parts.launched && pid == self.parts.pid && time < self.held_until {
             // The first one of all has its probes by then.
