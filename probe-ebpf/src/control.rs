@@ -20,7 +20,7 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::{HEARTBEAT_NANOS, Kind, NEW_PROGRAM, TRACED_HELD, TRACED_LAUNCHED};
+use ctrace_common::{Change, HEARTBEAT_NANOS, NEW_PROGRAM, TRACED_HELD, TRACED_LAUNCHED};
 
 /// `SIGNAL_GROUP_EXIT`: the whole process was told to exit, with one status for all threads.
 const SIGNAL_GROUP_EXIT: u32 = 4;
@@ -72,7 +72,8 @@ pub fn on_fork(ctx: RawTracePointContext) -> i32 {
     {
         warn!(&ctx, "too many processes: process {} is not traced", child.pid);
     }
-    control(parent, Kind::Fork, current_comm(), child.pid as u64, child.tid as u64);
+    let comm = current_comm();
+    control(parent, Change::Fork { comm, child: child.pid, child_tid: child.tid });
     0
 }
 
@@ -106,10 +107,10 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
     if task.is_traced() {
         // The thread that calls exec becomes the process's only one, under the process's id.
-        let old_tid: u32 = ctx.arg(1);
-        marker::forget(old_tid);
+        let by: u32 = ctx.arg(1);
+        marker::forget(by);
         let held = hold(task);
-        control(task, Kind::Exec, current_comm(), old_tid as u64, held as u64);
+        control(task, Change::Exec { comm: current_comm(), by, held });
         if settings::WAKE.load() != 0 {
             news::wake(NEW_PROGRAM);
         }
@@ -139,13 +140,13 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
         return 0;
     }
     let comm = current_comm();
-    control(task, Kind::ThreadExit, comm, 0, 0);
+    control(task, Change::ThreadExit { comm });
     match last_status(Kernel(ctx.arg(0))) {
         // Two threads that end at once may both see that nobody is left: the one that takes the
         // process out of the set reports its end.
         Some(Some(status)) => {
             if TRACED.remove(task.pid).is_ok() {
-                control(task, Kind::ProcessExit, comm, status as u64, 0);
+                control(task, Change::ProcessExit { comm, status });
             }
         }
         Some(None) => {}
@@ -190,6 +191,6 @@ pub fn on_rename(ctx: RawTracePointContext) -> i32 {
         warn!(&ctx, "the new name of thread {} is unreadable", task.tid);
         return 0;
     }
-    control(task, Kind::Rename, comm, 0, 0);
+    control(task, Change::Rename { comm });
     0
 }

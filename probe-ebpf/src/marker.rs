@@ -15,10 +15,10 @@ use aya_ebpf::{
     programs::ProbeContext,
 };
 use aya_log_ebpf::warn;
+use core::mem::offset_of;
 use ctrace_common::{
-    BATCH_SLOTS, BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD,
-    BufferKey, Cookie, FIRST_SLOT, Kind, LOST_MARKS, PAGE_LEN, Record, SLOT_BYTES, SLOT_LEN,
-    ThreadBuffer,
+    BATCH_SLOTS, BUFFER_LEN, BUFFERS_PER_THREAD, BufferHeader, BufferKey, Change, Cookie,
+    HEADER_LEN, Kind, LOST_MARKS, MARK_LEN, Record, SLOT_LEN, ThreadBuffer,
 };
 
 /// The site of a runtime: where it is in the process tells where the scopes are.
@@ -57,7 +57,7 @@ pub fn flush(ctx: ProbeContext) -> u32 {
 pub fn register(ctx: ProbeContext) -> u32 {
     let Some(task) = traced_task() else { return 0 };
     let buffer = Registers::of(&ctx).first_argument();
-    let tid: u32 = read(buffer, BUFFER_TID).unwrap_or(0);
+    let tid: u32 = read(buffer, offset_of!(BufferHeader, tid)).unwrap_or(0);
     for number in 0..BUFFERS_PER_THREAD {
         match BUFFERS.get_ptr(key(task.tid, number)) {
             // SAFETY: the entry is this thread's alone.
@@ -76,10 +76,10 @@ pub fn register(ctx: ProbeContext) -> u32 {
         }
     }
     let site = Site::of(&ctx);
-    let mut about = [0; 16];
-    about[..4].copy_from_slice(&site.runtime.to_le_bytes());
-    about[4..8].copy_from_slice(&tid.to_le_bytes());
-    control(task, Kind::Buffer, about, buffer, site.ip);
+    control(
+        task,
+        Change::Buffer { runtime: site.runtime, inside: tid, address: buffer, site: site.ip },
+    );
     0
 }
 
@@ -91,7 +91,8 @@ pub fn deliver_rest(task: Task) {
         let Some(own) = BUFFERS.get_ptr(key(task.tid, number)) else { return };
         // SAFETY: the entry is this thread's alone.
         let ThreadBuffer { address, tid } = unsafe { *own };
-        let is_own = read::<u32>(address, BUFFER_TID).is_some_and(|now| now as u64 == tid);
+        let is_own = read::<u32>(address, offset_of!(BufferHeader, tid))
+            .is_some_and(|now| now as u64 == tid);
         if is_own && taken(address) != 0 {
             deliver(task, address, Site { ip: 0, runtime: 0 });
         }
@@ -132,9 +133,9 @@ fn deliver(task: Task, buffer: u64, site: Site) {
 /// does: how many events the buffer has seen in all.
 #[inline(always)]
 fn note_loss(task: Task, buffer: u64, taken: u32) {
-    let before: u64 = read(buffer, BUFFER_EVENTS).unwrap_or(0);
+    let before: u64 = read(buffer, offset_of!(BufferHeader, events)).unwrap_or(0);
     let key = BufferKey { pid: task.pid as u64, address: buffer };
-    let whole: u16 = read(buffer, BUFFER_WHOLE).unwrap_or(0);
+    let whole: u16 = read(buffer, offset_of!(BufferHeader, whole)).unwrap_or(0);
     let events = taken + whole as u32;
     if CUT_OFF.insert(key, before.wrapping_add(events as u64), 0).is_err() {
         loss::add_to(LOST_MARKS, events);
@@ -146,7 +147,7 @@ const MEDIUM: u32 = slots_in(BATCH_SLOTS[1]);
 
 /// How many slots of a buffer fit into so many slots of a ring, besides its header.
 const fn slots_in(slots: usize) -> u32 {
-    ((slots * SLOT_LEN) as u32 - FIRST_SLOT) / SLOT_BYTES
+    ((slots * SLOT_LEN - HEADER_LEN) / MARK_LEN) as u32
 }
 
 #[inline(always)]
@@ -171,13 +172,14 @@ fn deliver_in<const SLOTS: usize>(task: Task, buffer: u64, site: Site) -> bool {
 /// How many slots of a buffer are taken.
 #[inline(always)]
 fn taken(buffer: u64) -> u32 {
-    let position: u32 = read(buffer, BUFFER_POSITION).unwrap_or(0);
-    position.clamp(FIRST_SLOT, PAGE_LEN as u32).wrapping_sub(FIRST_SLOT) / SLOT_BYTES
+    let position: u32 = read(buffer, offset_of!(BufferHeader, position)).unwrap_or(0);
+    position.clamp(HEADER_LEN as u32, BUFFER_LEN as u32).wrapping_sub(HEADER_LEN as u32)
+        / MARK_LEN as u32
 }
 
 /// A field of a buffer's header.
 #[inline(always)]
-fn read<T>(buffer: u64, offset: u64) -> Option<T> {
+fn read<T>(buffer: u64, offset: usize) -> Option<T> {
     // SAFETY: the helper checks the address itself and fails on a bad one.
-    unsafe { bpf_probe_read_user(buffer.wrapping_add(offset) as *const T) }.ok()
+    unsafe { bpf_probe_read_user(buffer.wrapping_add(offset as u64) as *const T) }.ok()
 }

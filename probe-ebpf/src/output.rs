@@ -2,7 +2,7 @@
 
 use crate::{loss, maps::TRACED, ring::reserve, settings};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
-use ctrace_common::{CONTROL_SLOTS, Control, Kind, Record};
+use ctrace_common::{CONTROL_SLOTS, Change, Record};
 
 /// A process and one of its threads, in the initial pid namespace.
 #[derive(Clone, Copy)]
@@ -67,24 +67,20 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
 
 /// Delivers a change in a process.
 #[inline(always)]
-pub fn control(task: Task, kind: Kind, comm: [u8; 16], arg0: u64, arg1: u64) {
+pub fn control(task: Task, change: Change) {
     if let Some(room) = reserve(CONTROL_SLOTS) {
         let lost_before = loss::take(task.tid);
-        room.commit_control(Control {
-            record: Record {
-                ts_ns: now(),
-                sp: 0,
-                pid: task.pid,
-                tid: task.tid,
-                probe: 0,
-                kind: kind as u8,
-                reserved: 0,
-                lost_before,
-            },
-            comm,
-            arg0,
-            arg1,
-        });
+        let record = Record {
+            ts_ns: now(),
+            sp: 0,
+            pid: task.pid,
+            tid: task.tid,
+            probe: 0,
+            kind: change.kind() as u8,
+            reserved: 0,
+            lost_before,
+        };
+        room.commit_control(record, change);
         return;
     }
     loss::note(task.tid);

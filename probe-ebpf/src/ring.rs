@@ -10,8 +10,8 @@ use crate::{atomic::exchange, maps::RINGS, news, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
 use core::{ffi::c_void, mem::transmute};
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, Control, Kind, PAGE_SLOTS, Page, READER_WORD,
-    RING_FILLS, Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
+    COMMIT_WORD, COUNT_SHIFT, Change, Kind, PAGE_SLOTS, PASSED_SITE, Page, READER_WORD, RING_FILLS,
+    Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
 };
 
 /// How often room is asked for while others are quicker: programs that preempt this one, or that run
@@ -19,6 +19,9 @@ use ctrace_common::{
 const TRIES: u32 = 4;
 
 const FULL: u64 = u64::MAX;
+
+/// In its word of the buffer.
+const PASSED_SITE_SHIFT: u32 = (PASSED_SITE % 8 * 8) as u32;
 
 /// Room in a ring, to be committed without fail: it holds up what lies behind it.
 pub struct Room {
@@ -80,11 +83,9 @@ impl Room {
 
     /// The first slot last: it is the one that says the record is there.
     #[inline(always)]
-    pub fn commit_control(self, control: Control) {
-        // SAFETY: a control record is eight words without padding.
-        let [record, rest] = unsafe { transmute::<Control, [Slot; CONTROL_SLOTS]>(control) };
-        self.write(1, rest);
-        self.write(0, record);
+    pub fn commit_control(self, record: Record, change: Change) {
+        self.write(1, change.to_slot());
+        self.commit(record);
     }
 
     /// A record and what is in a buffer of the current process behind its first 32 bytes, in
@@ -99,8 +100,8 @@ impl Room {
                 let rest = page.cast::<Slot>().add(first + 1);
                 let from = buffer.wrapping_add(SLOT_LEN as u64) as *const c_void;
                 bpf_probe_read_user(rest.cast(), ((slots - 1) * SLOT_LEN) as u32, from);
-                let clock = rest.cast::<u64>().add(1);
-                *clock = *clock & 0xffff | site << 16;
+                let word = rest.cast::<u64>().add(PASSED_SITE / 8 - SLOT_LEN / 8);
+                *word = *word & ((1 << PASSED_SITE_SHIFT) - 1) | site << PASSED_SITE_SHIFT;
             }
         }
         self.commit(record);

@@ -4,6 +4,7 @@
 //! Both sides compile this crate, so a change here changes both; [`WIRE_VERSION`] changes with it.
 #![no_std]
 
+mod change;
 mod cookie;
 mod jump;
 mod loss;
@@ -12,16 +13,19 @@ mod news;
 mod record;
 mod ring;
 mod traced;
+mod words;
 
+pub use change::{Change, Comm};
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
 pub use jump::{JumpTarget, NO_REGISTER};
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
 pub use marker::{
-    BUFFER_EVENTS, BUFFER_POSITION, BUFFER_TID, BUFFER_WHOLE, BUFFERS_PER_THREAD, BufferKey,
-    FIRST_SLOT, SLOT_BYTES, ThreadBuffer,
+    BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BUFFERS_PER_THREAD, BufferHeader, BufferKey,
+    CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN, Mark, PASSED_SITE, PASSED_SITE_LEN,
+    ThreadBuffer,
 };
 pub use news::{NEW_PROGRAM, RING_FILLS};
-pub use record::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
+pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,
     SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,

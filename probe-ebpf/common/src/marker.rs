@@ -1,18 +1,126 @@
-//! What the programs know of marker buffers; all of it is in `docs/marker-format.md`.
+//! The layout of a marker buffer, which is written nowhere else: the programs, ctrace and the tests of
+//! both runtimes take it from here. `docs/marker-format.md` says what the fields mean.
+//!
+//! The runtimes are built alone, without this crate. So each repeats the layout in its own language,
+//! and tests of the marker crate compare both with this one.
 
-/// Where in a buffer the id of its thread is.
-pub const BUFFER_TID: u64 = 16;
-/// Where the number of events of its earlier batches is.
-pub const BUFFER_EVENTS: u64 = 32;
-/// Where in a buffer the position of its next free slot is.
-pub const BUFFER_POSITION: u64 = 20;
-/// Where the number of slots is that hold a whole call.
-pub const BUFFER_WHOLE: u64 = 42;
-/// Where the slots begin.
-pub const FIRST_SLOT: u32 = 64;
-pub const SLOT_BYTES: u32 = 16;
+use crate::words::{u16_at, u32_at, u64_at};
+use core::mem::offset_of;
+
+/// Bytes of a buffer.
+pub const BUFFER_LEN: usize = 4096;
+/// Bytes of its header; the slots follow.
+pub const HEADER_LEN: usize = size_of::<BufferHeader>();
+/// Slots of a buffer.
+pub const BUFFER_SLOTS: usize = (BUFFER_LEN - HEADER_LEN) / MARK_LEN;
+/// Bytes of a slot.
+pub const MARK_LEN: usize = size_of::<Mark>();
+/// `magic` of a buffer: a name and the version.
+pub const BUFFER_MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
+/// `clock` of a writer that reads the TSC.
+pub const CLOCK_TSC: u8 = 1;
+/// `clock` of a writer that reads CLOCK_MONOTONIC.
+pub const CLOCK_MONOTONIC: u8 = 2;
 /// Buffers of one thread: one for each copy of a runtime it has run through, and nested ones.
 pub const BUFFERS_PER_THREAD: u32 = 8;
+
+/// The first bytes of a buffer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferHeader {
+    /// [`BUFFER_MAGIC`].
+    pub magic: u64,
+    /// Address of the next buffer of the list, or 0.
+    pub next: u64,
+    /// Its thread, in the target's pid namespace; 0: nobody's.
+    pub tid: u32,
+    /// Offset of the next free slot.
+    pub position: u32,
+    /// Address of the buffer to use while this one is emptied, or 0.
+    pub nested: u64,
+    /// Events written in all earlier batches.
+    pub events: u64,
+    /// [`CLOCK_TSC`] or [`CLOCK_MONOTONIC`].
+    pub clock: u8,
+    /// 1 while its thread empties it.
+    pub flushing: u8,
+    /// Slots of this batch that hold a whole call.
+    pub whole: u16,
+    pub reserved: u32,
+    /// How often it has been emptied.
+    pub batch: u64,
+    /// A stack pointer of its thread.
+    pub stack: u64,
+}
+
+impl BufferHeader {
+    pub fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Self {
+        Self {
+            magic: u64_at(bytes, offset_of!(Self, magic)),
+            next: u64_at(bytes, offset_of!(Self, next)),
+            tid: u32_at(bytes, offset_of!(Self, tid)),
+            position: u32_at(bytes, offset_of!(Self, position)),
+            nested: u64_at(bytes, offset_of!(Self, nested)),
+            events: u64_at(bytes, offset_of!(Self, events)),
+            clock: bytes[offset_of!(Self, clock)],
+            flushing: bytes[offset_of!(Self, flushing)],
+            whole: u16_at(bytes, offset_of!(Self, whole)),
+            reserved: u32_at(bytes, offset_of!(Self, reserved)),
+            batch: u64_at(bytes, offset_of!(Self, batch)),
+            stack: u64_at(bytes, offset_of!(Self, stack)),
+        }
+    }
+
+    /// In a batch: the address of its flush site, or 0.
+    pub const fn passed_site(&self) -> u64 {
+        self.whole as u64 | (self.reserved as u64) << u16::BITS
+    }
+}
+
+/// Where the programs put the low 48 bits of that address: in place of `whole` and `reserved`.
+pub const PASSED_SITE: usize = offset_of!(BufferHeader, whole);
+/// How many bytes those are.
+pub const PASSED_SITE_LEN: usize = offset_of!(BufferHeader, batch) - PASSED_SITE;
+
+/// A slot of a buffer: an event of a scope, or both of a whole call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The low [`TIME_BITS`](Self::TIME_BITS) of the clock, then bits 4–19 of the stack pointer.
+    pub time: u64,
+    /// What happened, and in which scope, as the constants say; then the other bits of the stack pointer,
+    /// or the duration of a whole call.
+    pub tag: u64,
+}
+
+impl Mark {
+    /// Bits of the writer's clock.
+    pub const TIME_BITS: u32 = 48;
+    /// In `tag`: the scope is left.
+    pub const EXIT: u64 = 1;
+    /// In `tag`: the scope is entered and left.
+    pub const WHOLE: u64 = 1 << 1;
+    /// In `tag`: 0. Another value is of a kind that is not a scope.
+    pub const RESERVED: u64 = 0b111 << 2;
+    /// Where `tag` holds the rest of the stack pointer, or the duration.
+    pub const REST_SHIFT: u32 = 47;
+    /// In `tag`: the address of the scope's entry in `ctrace_sites`.
+    pub const SITE: u64 = ((1 << Self::REST_SHIFT) - 1) & !0x1f;
+    /// The lowest bit of a stack pointer that is told.
+    pub const SP_LOW: u32 = 4;
+    /// One above the highest bit that `time` tells.
+    pub const SP_NEAR: u32 = Self::SP_LOW + u64::BITS - Self::TIME_BITS;
+    /// One above the highest bit that both words tell.
+    pub const SP_HIGH: u32 = Self::SP_NEAR + u64::BITS - Self::REST_SHIFT;
+
+    #[inline]
+    pub fn from_bytes(bytes: &[u8; MARK_LEN]) -> Self {
+        Self {
+            time: u64_at(bytes, offset_of!(Self, time)),
+            tag: u64_at(bytes, offset_of!(Self, tag)),
+        }
+    }
+}
 
 /// A buffer that a thread has registered, and the thread's id in its own pid namespace, which the
 /// buffer says as well while it is the thread's.
@@ -30,3 +138,5 @@ pub struct BufferKey {
     pub pid: u64,
     pub address: u64,
 }
+
+const _: () = assert!(HEADER_LEN == 64 && MARK_LEN == 16 && BUFFER_SLOTS == 252);

@@ -1,9 +1,12 @@
 //! What travels through a ring: 32 bytes for an event of a call, 64 for a change in a process,
 //! and batches of marker events behind a record of 32 bytes.
 
+use crate::words::{u16_at, u32_at, u64_at};
+use core::mem::offset_of;
+
 /// Bytes of a [`Record`].
 pub const RECORD_LEN: usize = 32;
-/// Bytes of a [`Control`].
+/// Bytes of a control record: a [`Record`], and the slot of a [`Change`](crate::Change).
 pub const CONTROL_LEN: usize = 64;
 
 /// One event: who, when, where on the stack.
@@ -31,19 +34,19 @@ pub struct Record {
     pub lost_before: u16,
 }
 
-/// A process or thread changed: a [`Record`] and what belongs to its kind.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Control {
-    pub record: Record,
-    /// The thread's name, zero-padded: the new one for `Rename` and `Exec`.
-    pub comm: [u8; 16],
-    /// `Fork`: the child's process id. `Exec`: the id that the calling thread had before.
-    /// `ProcessExit`: the wait status.
-    pub arg0: u64,
-    /// `Fork`: the child's thread id. `Exec`: 1 if the process is stopped before its first
-    /// instruction.
-    pub arg1: u64,
+impl Record {
+    pub fn from_bytes(bytes: &[u8; RECORD_LEN]) -> Self {
+        Self {
+            ts_ns: u64_at(bytes, offset_of!(Self, ts_ns)),
+            sp: u64_at(bytes, offset_of!(Self, sp)),
+            pid: u32_at(bytes, offset_of!(Self, pid)),
+            tid: u32_at(bytes, offset_of!(Self, tid)),
+            probe: u32_at(bytes, offset_of!(Self, probe)),
+            kind: bytes[offset_of!(Self, kind)],
+            reserved: bytes[offset_of!(Self, reserved)],
+            lost_before: u16_at(bytes, offset_of!(Self, lost_before)),
+        }
+    }
 }
 
 /// What a record says.
@@ -70,24 +73,26 @@ pub enum Kind {
     /// the place of the first 32 bytes. `sp` is its address, `probe` the runtime's number from the
     /// cookie; the six bytes beside the clock are where the flush site is, or 0.
     Batch = 10,
-    /// A thread was created (`arg0` its process, `arg1` its id): a fork if the process is new.
+    /// A change in a process; each of these is described at its [`Change`](crate::Change).
     Fork = 16,
-    /// The process runs a new program (`arg0` the old id of the thread that called exec, `arg1` 1
-    /// if it is stopped).
     Exec = 17,
-    /// The thread is gone.
     ThreadExit = 18,
-    /// The process's last thread is gone; `arg0` is the wait status.
     ProcessExit = 19,
-    /// The thread has a new name.
     Rename = 20,
-    /// The thread has a new marker buffer at `arg0`; `arg1` is where the register site is. The
-    /// first four bytes of `comm` are the runtime's number from the cookie, the next four the
-    /// thread's id in its own pid namespace.
     Buffer = 21,
 }
 
 impl Kind {
+    /// Whether it is an event of a call, in a ring.
+    pub const fn is_event(self) -> bool {
+        self as u8 <= Self::Point as u8
+    }
+
+    /// Whether it is a [`Change`](crate::Change).
+    pub const fn is_change(self) -> bool {
+        self as u8 >= Self::Fork as u8
+    }
+
     /// The kind for a byte from the wire, if it is one.
     pub const fn from_wire(byte: u8) -> Option<Self> {
         Some(match byte {
@@ -112,4 +117,3 @@ impl Kind {
 }
 
 const _: () = assert!(size_of::<Record>() == RECORD_LEN && align_of::<Record>() == 8);
-const _: () = assert!(size_of::<Control>() == CONTROL_LEN);

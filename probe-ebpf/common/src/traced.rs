@@ -7,7 +7,7 @@ pub const TRACED: u8 = 1;
 pub const TRACED_LAUNCHED: u8 = 2;
 /// It stops before the first instruction of the new program, until user space has put its probes
 /// in place and continues it. While nobody does that, it goes on at once, see [`HEARTBEAT_NANOS`].
-/// `arg1` of the Exec record is 1 then.
+/// `held` of the Exec record is set then.
 pub const TRACED_HELD: u8 = 3;
 
 /// User space writes the time into the map `HEARTBEAT`, several times in this many nanoseconds. When

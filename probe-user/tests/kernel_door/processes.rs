@@ -1,7 +1,7 @@
 //! Threads, children, execs and ends of traced processes are told.
 
-use crate::support::{BINARY, Event, Session, Target};
-use ctrace_common::Kind;
+use crate::support::{BINARY, Event, Session, Target, name};
+use ctrace_common::{Change, Kind};
 use ctrace_user::bpf::{BpfError, LinkChoice, Role};
 use std::collections::HashMap;
 
@@ -27,18 +27,25 @@ fn threads_are_named_and_counted() {
         assert!(calls.values().all(|&count| count == 500));
         let forks = session.of(Kind::Fork);
         assert_eq!(forks.len(), 4);
-        assert!(forks.iter().all(|event| event.arg0 == u64::from(pid.0)));
         let renames = session.of(Kind::Rename);
-        assert!(renames.iter().all(|event| event.name() == "worker"));
+        let is_worker = |event: &Event| match event.change {
+            Some(Change::Rename { comm }) => name(&comm) == "worker",
+            _ => false,
+        };
+        assert!(renames.iter().all(is_worker));
         for fork in forks {
-            let tid = u32::try_from(fork.arg1).unwrap();
+            let (process, tid) = fork.child().unwrap();
+            assert_eq!(process, pid.0);
             assert!(calls.contains_key(&tid));
             assert!(renames.iter().any(|event| event.tid == tid && event.pid == pid.0));
         }
         // The main thread and the last worker may end at once: then one of them is not told.
         assert!((4..=5).contains(&session.of(Kind::ThreadExit).len()));
         let ends = session.of(Kind::ProcessExit);
-        assert_eq!(ends.iter().map(|e| (e.pid, e.arg0)).collect::<Vec<_>>(), [(pid.0, 0)]);
+        assert_eq!(
+            ends.iter().map(|e| (e.pid, e.status())).collect::<Vec<_>>(),
+            [(pid.0, Some(0))]
+        );
     }
 }
 
@@ -69,10 +76,11 @@ fn children_are_followed_from_their_first_call() {
         let forks = session.of(Kind::Fork);
         assert_eq!(forks.len(), 3);
         for fork in forks {
-            assert_eq!((fork.pid, fork.arg0), (pid.0, fork.arg1));
-            let end = |e: &Event| u64::from(e.pid) == fork.arg0;
+            let (child, thread) = fork.child().unwrap();
+            assert_eq!((fork.pid, thread), (pid.0, child));
             let ends = session.of(Kind::ProcessExit);
-            assert_eq!(ends.iter().find(|e| end(e)).map(|e| e.arg0), Some(3 << 8));
+            let end = ends.iter().find(|end| end.pid == child);
+            assert_eq!(end.and_then(Event::status), Some(3 << 8));
         }
     }
 }
@@ -110,7 +118,8 @@ fn an_exec_is_told_and_its_calls_count() {
         assert_eq!(session.count(Kind::Return, 0), 40, "{choice:?}");
         let execs = session.of(Kind::Exec);
         assert_eq!(execs.len(), 1);
-        assert_eq!((execs[0].name().as_str(), execs[0].arg0), ("target", u64::from(pid.0)));
+        let Some(Change::Exec { comm, by, held }) = execs[0].change else { panic!("{execs:?}") };
+        assert_eq!((name(&comm).as_str(), by, held), ("target", pid.0, false));
     }
 }
 
@@ -123,5 +132,5 @@ fn the_wait_status_of_a_killed_process_is_told() {
     target.kill();
     session.drain();
     let ends = session.of(Kind::ProcessExit);
-    assert_eq!(ends.iter().map(|event| event.arg0).collect::<Vec<_>>(), [9]);
+    assert_eq!(ends.iter().map(Event::status).collect::<Vec<_>>(), [Some(9)]);
 }

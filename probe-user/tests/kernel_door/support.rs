@@ -5,7 +5,7 @@ mod install;
 
 pub(crate) use install::install;
 
-use ctrace_common::{CONTROL_LEN, Cookie, Kind, RECORD_LEN};
+use ctrace_common::{CONTROL_LEN, Change, Comm, Cookie, Kind, RECORD_LEN, Record};
 use ctrace_core::units::Pid;
 use ctrace_user::bpf::{
     Attachment, BpfError, Config, Kernel, LinkChoice, Lost, LostCounter, Rings, Role, Site,
@@ -155,36 +155,43 @@ pub(crate) struct Event {
     pub(crate) probe: u32,
     pub(crate) kind: Kind,
     pub(crate) lost_before: u16,
-    pub(crate) comm: [u8; 16],
-    pub(crate) arg0: u64,
-    pub(crate) arg1: u64,
+    pub(crate) change: Option<Change>,
 }
 
 impl Event {
     fn decode(bytes: &[u8]) -> Self {
-        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        let kind = Kind::from_wire(bytes[28]).expect("a known kind");
-        let is_control = kind as u8 >= Kind::Fork as u8;
-        assert_eq!(bytes.len(), if is_control { CONTROL_LEN } else { RECORD_LEN });
-        assert_eq!(bytes[29], 0, "the reserved byte");
-        Self {
-            ts: u64_at(0),
-            sp: u64_at(8),
-            pid: u32_at(16),
-            tid: u32_at(20),
-            probe: u32_at(24),
-            kind,
-            lost_before: u16::from_le_bytes([bytes[30], bytes[31]]),
-            comm: if is_control { bytes[32..48].try_into().unwrap() } else { [0; 16] },
-            arg0: if is_control { u64_at(48) } else { 0 },
-            arg1: if is_control { u64_at(56) } else { 0 },
+        let (head, slot) = bytes.split_first_chunk().expect("a record");
+        let Record { ts_ns: ts, sp, pid, tid, probe, kind, reserved, lost_before } =
+            Record::from_bytes(head);
+        let kind = Kind::from_wire(kind).expect("a known kind");
+        assert_eq!(bytes.len(), if kind.is_change() { CONTROL_LEN } else { RECORD_LEN });
+        assert_eq!(reserved, 0);
+        let change = slot
+            .first_chunk()
+            .map(|slot| Change::from_bytes(kind, slot).expect("a change without reserved bits"));
+        Self { ts, sp, pid, tid, probe, kind, lost_before, change }
+    }
+
+    /// The process and the thread that a fork made.
+    pub(crate) fn child(&self) -> Option<(u32, u32)> {
+        match self.change {
+            Some(Change::Fork { child, child_tid, .. }) => Some((child, child_tid)),
+            _ => None,
         }
     }
 
-    pub(crate) fn name(&self) -> String {
-        String::from_utf8_lossy(&self.comm).trim_end_matches('\0').to_owned()
+    /// The wait status that the end of a process tells.
+    pub(crate) fn status(&self) -> Option<u32> {
+        match self.change {
+            Some(Change::ProcessExit { status, .. }) => Some(status),
+            _ => None,
+        }
     }
+}
+
+/// The text of a thread's name.
+pub(crate) fn name(comm: &Comm) -> String {
+    String::from_utf8_lossy(comm).trim_end_matches('\0').to_owned()
 }
 
 /// A kernel with its rings and all that has come out of them.

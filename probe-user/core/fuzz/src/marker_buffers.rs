@@ -134,9 +134,13 @@ fn step(engine: &mut Engine, object: ObjectId, input: &mut Input) -> u64 {
             record[20..24].copy_from_slice(&(pid + input.number::<1>() as u32 % 3).to_le_bytes());
             let kinds = CHANGES.len() as u64;
             record[28] = CHANGES.start() + (input.number::<1>() % kinds) as u8;
-            // A child's process, the thread that executed, a buffer's address: whatever it is taken for.
-            record[48..52].copy_from_slice(&input.pid().0.to_le_bytes());
-            record[56..64].copy_from_slice(&(SECTION + input.number::<2>()).to_le_bytes());
+            // What does not belong to the kind stays 0, or the record would not be taken at all.
+            let (child, site) = (input.pid().0.to_le_bytes(), SECTION + input.number::<2>());
+            match record[28] {
+                16 | 17 => record[48..52].copy_from_slice(&child),
+                21 => record[56..].copy_from_slice(&site.to_le_bytes()),
+                _ => {}
+            }
             engine.push(0, &record);
         }
     }

@@ -22,7 +22,7 @@ use crate::engine::spool::Spool;
 use crate::engine::tracker::Tracker;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
-use crate::ingest::decode::{Decoded, decode};
+use crate::ingest::decode::{Decoded, ProcessEvent, decode};
 use crate::ingest::event::Event;
 use crate::ingest::order::Order;
 use crate::marker::{ClockSample, Markers};
@@ -154,24 +154,30 @@ impl Engine {
         self.tracker.regions.set(pid, stacks);
     }
 
-    /// One record of a ring. It is held until [`Self::advance`] passes it.
-    #[inline]
-    pub fn push(&mut self, ring: usize, record: &[u8]) {
-        match Event::from_wire(record) {
-            Some(event) => self.order.push_event(ring, event),
-            None => self.push_rare(record),
-        }
+    /// Events of one ring, in the order of arrival. They are held until [`Self::advance`] passes them.
+    pub fn push_events(&mut self, ring: usize, events: &[Event]) {
+        self.order.push_events(ring, events);
     }
 
-    #[cold]
-    fn push_rare(&mut self, record: &[u8]) {
+    /// A change in a process. It takes its place among the events, and among the marker buffers.
+    pub fn push_change(&mut self, event: ProcessEvent) {
+        self.markers.process_changed(&event);
+        self.order.push_change(event);
+    }
+
+    /// So many records made no sense.
+    pub fn count_malformed(&mut self, records: u64) {
+        self.tracker.period.decode_errors += records;
+    }
+
+    /// One record of a ring, for those who have its bytes and no reader.
+    #[inline]
+    pub fn push(&mut self, ring: usize, record: &[u8]) {
         match decode(record) {
-            Ok(Decoded::Control(control)) => {
-                self.markers.process_changed(&control);
-                self.order.push_control(control);
-            }
-            Ok(Decoded::Batch(reading)) => self.markers.read(reading),
-            Ok(Decoded::Event(_)) | Err(_) => self.tracker.period.decode_errors += 1,
+            Ok(Decoded::Event(event)) => self.order.push_event(ring, event),
+            Ok(Decoded::Change(event)) => self.push_change(event),
+            Ok(Decoded::Buffer(reading)) => self.markers.read(reading),
+            Err(_) => self.count_malformed(1),
         }
     }
 

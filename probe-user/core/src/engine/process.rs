@@ -1,8 +1,9 @@
 //! Threads and processes that come, change and go.
 
 use crate::engine::tracker::Tracker;
+use crate::ingest::decode::ProcessEvent;
 use crate::units::{Pid, Tid};
-use ctrace_common::{Control, Kind};
+use ctrace_common::{Change, Comm};
 
 /// What the session must know: other code to trace, other processes to follow or to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,19 +18,19 @@ pub enum ProcessChange {
 }
 
 impl Tracker {
-    pub(crate) fn process_changed(&mut self, control: &Control) {
-        let (pid, tid) = (Pid(control.record.pid), Tid(control.record.tid));
-        let name = comm(&control.comm);
+    pub(crate) fn process_changed(&mut self, event: &ProcessEvent) {
+        let ProcessEvent { pid, tid, .. } = *event;
         let (threads, ledger) = (&mut self.threads, &mut self.ledger);
-        match Kind::from_wire(control.record.kind) {
-            Some(Kind::Fork) => {
-                let (child, child_tid) = (Pid(control.arg0 as u32), Tid(control.arg1 as u32));
+        match event.change {
+            Change::Fork { comm, child, child_tid } => {
+                let (child, child_tid) = (Pid(child), Tid(child_tid));
                 if child != pid && !self.follow {
                     self.changes.push(ProcessChange::Fork { parent: pid, child });
                     return;
                 }
                 let inherited = threads.get(pid, tid, ledger).name.clone();
                 threads.end(child, child_tid, ledger);
+                let name = name_of(&comm);
                 let name = if name.is_empty() { &inherited } else { name.as_str() };
                 threads.rename(child, child_tid, name, ledger);
                 if child != pid {
@@ -37,30 +38,29 @@ impl Tracker {
                     self.changes.push(ProcessChange::Fork { parent: pid, child });
                 }
             }
-            Some(Kind::Exec) => {
+            Change::Exec { comm, by, .. } => {
+                let name = name_of(&comm);
                 threads.end_all(pid, Some(tid), ledger);
                 let survivor = threads.get(pid, tid, ledger);
                 survivor.stacks.close(ledger);
                 threads.rename(pid, tid, &name, ledger);
                 self.regions.forget(pid);
-                let by = Tid(control.arg0 as u32);
-                self.changes.push(ProcessChange::Exec { pid, name, by });
+                self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
             }
-            Some(Kind::ThreadExit) => threads.end(pid, tid, ledger),
-            Some(Kind::ProcessExit) => {
+            Change::ThreadExit { .. } => threads.end(pid, tid, ledger),
+            Change::ProcessExit { status, .. } => {
                 threads.end_all(pid, None, ledger);
                 self.regions.forget(pid);
-                let status = control.arg0 as u32;
                 self.changes.push(ProcessChange::Exit { pid, status });
             }
-            Some(Kind::Rename) => threads.rename(pid, tid, &name, ledger),
-            _ => {}
+            Change::Rename { comm } => threads.rename(pid, tid, &name_of(&comm), ledger),
+            Change::Buffer { .. } => {}
         }
     }
 }
 
-/// A kernel name: zero-padded bytes of no certain encoding.
-fn comm(bytes: &[u8; 16]) -> String {
+/// The text of a kernel's name.
+fn name_of(bytes: &Comm) -> String {
     let name = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
 }

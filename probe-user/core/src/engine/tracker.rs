@@ -8,13 +8,14 @@ use crate::engine::spool::{Backward, Log};
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
 use crate::function::FunctionInfo;
+use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
 use crate::recording::Recorder;
 use crate::stats::histogram::HistogramCounter;
 use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
-use crate::units::{FuncId, Pid, Tid};
-use ctrace_common::{Control, Kind};
+use crate::units::FuncId;
+use ctrace_common::Kind;
 
 #[derive(Debug)]
 pub(crate) struct Tracker {
@@ -192,18 +193,18 @@ impl Sink for Tracker {
         }
     }
 
-    fn control(&mut self, control: &Control, late_before: u64) {
-        let record = &control.record;
-        if record.ts_ns < self.armed {
+    fn change(&mut self, event: &ProcessEvent, late_before: u64) {
+        let time = event.time.0;
+        if time < self.armed {
             return;
         }
         self.events += 1;
-        self.period.late += u64::from(record.ts_ns < late_before);
-        self.now = self.now.max(record.ts_ns);
-        let thread = self.threads.get(Pid(record.pid), Tid(record.tid), &self.ledger);
-        if record.lost_before > 0 {
+        self.period.late += u64::from(time < late_before);
+        self.now = self.now.max(time);
+        let thread = self.threads.get(event.pid, event.tid, &self.ledger);
+        if event.lost_before > 0 {
             thread.stacks.damage();
         }
-        self.process_changed(control);
+        self.process_changed(event);
     }
 }

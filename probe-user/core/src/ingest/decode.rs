@@ -1,21 +1,34 @@
-//! Bytes of one ring record to a typed event.
+//! Bytes of one ring record to a typed event, once: nobody behind this looks at bytes.
 //!
 //! The bytes come from another address space's program, so nothing about them is believed: the
-//! length must fit the kind and the kind must exist. What the numbers mean is judged later.
+//! length must fit the kind, the kind must exist, and reserved bits must be 0. What the numbers mean is
+//! judged later.
 
+use crate::ingest::event::Event;
 use crate::marker::{BUFFER_LEN, BufferId, Reading};
 use crate::units::{Nanos, Pid, Tid};
-use ctrace_common::{CONTROL_LEN, Control, Kind, RECORD_LEN, Record};
+use ctrace_common::{CONTROL_LEN, Change, Kind, RECORD_LEN, Record};
 
 /// One record of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// An event of a call.
-    Event(Record),
-    /// What was in a marker buffer.
-    Batch(Reading),
+    Event(Event),
     /// A change in a process.
-    Control(Control),
+    Change(ProcessEvent),
+    /// The contents of a marker buffer.
+    Buffer(Reading),
+}
+
+/// A change in a process: when, and in which of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessEvent {
+    pub time: Nanos,
+    pub pid: Pid,
+    pub tid: Tid,
+    /// Events of the thread that were lost before it.
+    pub lost_before: u16,
+    pub change: Change,
 }
 
 /// Why bytes are no record.
@@ -25,76 +38,45 @@ pub enum DecodeError {
     Length(usize),
     #[error("no record of this length has kind {0}")]
     Kind(u8),
+    #[error("a record of kind {0} has reserved bits set")]
+    Reserved(u8),
 }
 
 /// Decodes one record.
-pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    if let Ok(bytes) = <&[u8; RECORD_LEN]>::try_from(bytes) {
-        let event = record(bytes);
-        return match Kind::from_wire(event.kind) {
-            Some(kind) if kind as u8 <= Kind::Point as u8 => Ok(Decoded::Event(event)),
-            _ => Err(DecodeError::Kind(event.kind)),
-        };
-    }
-    if bytes.len() > CONTROL_LEN && bytes.len() <= BUFFER_LEN {
-        return batch(bytes);
-    }
-    let bytes =
-        <&[u8; CONTROL_LEN]>::try_from(bytes).map_err(|_| DecodeError::Length(bytes.len()))?;
-    let control = control(bytes);
-    match Kind::from_wire(control.record.kind) {
-        Some(kind) if is_control(kind) => Ok(Decoded::Control(control)),
-        _ => Err(DecodeError::Kind(control.record.kind)),
-    }
-}
-
-const fn is_control(kind: Kind) -> bool {
-    kind as u8 >= Kind::Fork as u8
-}
-
-/// A record that took the place of a marker buffer's first bytes, and the rest of the buffer.
-fn batch(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    let head = bytes.first_chunk().ok_or(DecodeError::Length(bytes.len()))?;
-    let record = record(head);
-    if Kind::from_wire(record.kind) != Some(Kind::Batch) {
-        return Err(DecodeError::Kind(record.kind));
-    }
-    let buffer = BufferId { pid: Pid(record.pid), address: record.sp };
-    let (tid, time) = (Tid(record.tid), Nanos(record.ts_ns));
-    Ok(Decoded::Batch(Reading::shipped(buffer, tid, time, record.probe, bytes)))
-}
-
-fn record(bytes: &[u8; RECORD_LEN]) -> Record {
-    Record {
-        ts_ns: u64_at(bytes, 0),
-        sp: u64_at(bytes, 8),
-        pid: u32_at(bytes, 16),
-        tid: u32_at(bytes, 20),
-        probe: u32_at(bytes, 24),
-        kind: bytes[28],
-        reserved: bytes[29],
-        lost_before: u16::from_le_bytes([bytes[30], bytes[31]]),
-    }
-}
-
-fn control(bytes: &[u8; CONTROL_LEN]) -> Control {
-    let (mut head, mut comm) = ([0; RECORD_LEN], [0; 16]);
-    head.copy_from_slice(&bytes[..RECORD_LEN]);
-    comm.copy_from_slice(&bytes[RECORD_LEN..RECORD_LEN + 16]);
-    Control { record: record(&head), comm, arg0: u64_at(bytes, 48), arg1: u64_at(bytes, 56) }
-}
-
 #[inline]
-pub(crate) fn u64_at<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
+pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    match Event::from_wire(bytes) {
+        Some(event) => Ok(Decoded::Event(event)),
+        None => decode_rare(bytes),
+    }
 }
 
-fn u32_at<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word)
+/// Decodes what is not an event of a call.
+#[cold]
+fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    let Some((head, rest)) = bytes.split_first_chunk() else {
+        return Err(DecodeError::Length(bytes.len()));
+    };
+    let record = Record::from_bytes(head);
+    let reserved = DecodeError::Reserved(record.kind);
+    let decoded = match (Kind::from_wire(record.kind), bytes.len()) {
+        (Some(kind), RECORD_LEN) if kind.is_event() => return Err(reserved),
+        (Some(kind), CONTROL_LEN) if kind.is_change() => {
+            let slot = rest.first_chunk().ok_or(DecodeError::Length(bytes.len()))?;
+            let change = Change::from_bytes(kind, slot).ok_or(reserved)?;
+            let (time, lost_before) = (Nanos(record.ts_ns), record.lost_before);
+            let (pid, tid) = (Pid(record.pid), Tid(record.tid));
+            Decoded::Change(ProcessEvent { time, pid, tid, lost_before, change })
+        }
+        (Some(Kind::Batch), CONTROL_LEN..=BUFFER_LEN) => {
+            let buffer = BufferId { pid: Pid(record.pid), address: record.sp };
+            let (tid, time) = (Tid(record.tid), Nanos(record.ts_ns));
+            Decoded::Buffer(Reading::shipped(buffer, tid, time, record.probe, bytes))
+        }
+        (_, RECORD_LEN | CONTROL_LEN..=BUFFER_LEN) => return Err(DecodeError::Kind(record.kind)),
+        (_, length) => return Err(DecodeError::Length(length)),
+    };
+    if record.reserved != 0 { Err(reserved) } else { Ok(decoded) }
 }
 
 #[cfg(test)]
@@ -107,9 +89,9 @@ mod tests {
             *byte = kind;
         }
         let got = decode(&bytes).map(|decoded| match decoded {
-            Decoded::Event(record) => record.kind,
-            Decoded::Control(control) => control.record.kind,
-            Decoded::Batch(_) => Kind::Batch as u8,
+            Decoded::Event(event) => event.kind().map_or(0, |kind| kind as u8),
+            Decoded::Change(event) => event.change.kind() as u8,
+            Decoded::Buffer(_) => Kind::Batch as u8,
         });
         assert_eq!(got, expected, "kind {kind}, {len} bytes");
     }
@@ -126,6 +108,7 @@ mod tests {
         check(6, 32, Err(DecodeError::Kind(6)));
         check(8, 32, Err(DecodeError::Kind(8)));
         check(21, 64, Ok(21));
+        check(22, 64, Err(DecodeError::Kind(22)));
         check(9, 32, Err(DecodeError::Kind(9)));
         check(10, 32, Err(DecodeError::Kind(10)));
         check(10, 4096, Ok(10));
@@ -140,17 +123,39 @@ mod tests {
     }
 
     #[test]
+    fn reserved_bits_must_be_0() {
+        for (kind, len) in [(1, 32), (5, 32), (10, 256), (17, 64)] {
+            for bit in 0..8 {
+                let mut bytes = vec![0; len];
+                (bytes[28], bytes[29]) = (kind, 1 << bit);
+                assert_eq!(decode(&bytes), Err(DecodeError::Reserved(kind)));
+            }
+        }
+        // Above the 32 bits of a thread's id, and beside the flag.
+        for (kind, at) in [(16, 52), (17, 56)] {
+            let mut bytes = [0; 64];
+            (bytes[28], bytes[at]) = (kind, 2);
+            assert_eq!(decode(&bytes), Err(DecodeError::Reserved(kind)));
+        }
+    }
+
+    #[test]
     fn every_field_has_its_bytes() {
-        let bytes: [u8; 64] = std::array::from_fn(|i| if i == 28 { 19 } else { i as u8 });
-        let Ok(Decoded::Control(control)) = decode(&bytes) else { panic!("not a control record") };
-        assert_eq!(control.record.ts_ns, 0x0706_0504_0302_0100);
-        assert_eq!(control.record.sp, 0x0f0e_0d0c_0b0a_0908);
-        assert_eq!(control.record.pid, 0x1312_1110);
-        assert_eq!(control.record.tid, 0x1716_1514);
-        assert_eq!(control.record.probe, 0x1b1a_1918);
-        assert_eq!(control.record.lost_before, 0x1f1e);
-        assert_eq!(control.comm[0], 32);
-        assert_eq!(control.arg0, 0x3736_3534_3332_3130);
-        assert_eq!(control.arg1, 0x3f3e_3d3c_3b3a_3938);
+        let mut bytes: [u8; 64] = std::array::from_fn(|i| if i == 28 { 21 } else { i as u8 });
+        bytes[29] = 0;
+        bytes[40..48].fill(0);
+        let expected = ProcessEvent {
+            time: Nanos(0x0706_0504_0302_0100),
+            pid: Pid(0x1312_1110),
+            tid: Tid(0x1716_1514),
+            lost_before: 0x1f1e,
+            change: Change::Buffer {
+                runtime: 0x2322_2120,
+                inside: 0x2726_2524,
+                address: 0x3736_3534_3332_3130,
+                site: 0x3f3e_3d3c_3b3a_3938,
+            },
+        };
+        assert_eq!(decode(&bytes), Ok(Decoded::Change(expected)));
     }
 }

@@ -3,9 +3,11 @@
 //! Fields are taken out where they are needed. A record put together from its fields and then
 //! moved costs more than all else that is done to hold an event.
 
-use crate::ingest::decode::u64_at;
 use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{Kind, RECORD_LEN};
+
+/// Kinds of events of calls, with the reserved byte above them, which is 0.
+const KINDS: std::ops::RangeInclusive<u16> = Kind::Enter as u16..=Kind::Point as u16;
 
 const KIND_SHIFT: u32 = 32;
 const SITE_SHIFT: u32 = 40;
@@ -28,12 +30,10 @@ impl Event {
     #[inline]
     pub(crate) fn from_wire(bytes: &[u8]) -> Option<Self> {
         let bytes = <&[u8; RECORD_LEN]>::try_from(bytes).ok()?;
-        (Kind::Enter as u8..=Kind::Point as u8).contains(&bytes[28]).then(|| Self {
-            ts: u64_at(bytes, 0),
-            sp: u64_at(bytes, 8),
-            who: u64_at(bytes, 16),
-            what: u64_at(bytes, 24),
-        })
+        let (words, _) = bytes.as_chunks();
+        let &[ts, sp, who, what] = words else { return None };
+        let [ts, sp, who, what] = [ts, sp, who, what].map(u64::from_le_bytes);
+        KINDS.contains(&((what >> KIND_SHIFT) as u16)).then_some(Self { ts, sp, who, what })
     }
 
     /// An event of a scope: `place` is [`Self::place`] of it, `who` as in [`Self::who_is`].
@@ -132,14 +132,13 @@ impl From<ctrace_common::Record> for Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ingest::decode::{Decoded, decode};
 
     #[test]
     fn the_words_are_the_records_fields() {
         for kind in [Kind::Enter, Kind::Point] {
-            let bytes: [u8; RECORD_LEN] =
-                std::array::from_fn(|i| if i == 28 { kind as u8 } else { 0x80 + i as u8 });
-            let Ok(Decoded::Event(record)) = decode(&bytes) else { panic!("no event") };
+            let mut bytes: [u8; RECORD_LEN] = std::array::from_fn(|i| 0x80 + i as u8);
+            (bytes[28], bytes[29]) = (kind as u8, 0);
+            let record = ctrace_common::Record::from_bytes(&bytes);
             let Some(event) = Event::from_wire(&bytes) else { panic!("no event") };
             assert_eq!((event.ts(), event.sp()), (record.ts_ns, record.sp));
             assert_eq!((event.pid(), event.tid()), (Pid(record.pid), Tid(record.tid)));

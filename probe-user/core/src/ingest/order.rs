@@ -15,8 +15,8 @@
 
 mod ties;
 
+use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
-use ctrace_common::Control;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
@@ -32,7 +32,7 @@ const SHARED: u64 = 0xffff;
 /// released in an earlier call.
 pub(crate) trait Sink {
     fn events(&mut self, events: &[Event], late_before: u64);
-    fn control(&mut self, control: &Control, late_before: u64);
+    fn change(&mut self, event: &ProcessEvent, late_before: u64);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
 }
@@ -133,8 +133,8 @@ impl Owners {
 pub(crate) struct Order {
     rings: Vec<Ring>,
     /// By time and arrival.
-    controls: BTreeMap<(u64, u64), Control>,
-    next_control: u64,
+    changes: BTreeMap<(u64, u64), ProcessEvent>,
+    next_change: u64,
     released: u64,
     owners: Owners,
     /// With their rings.
@@ -147,8 +147,8 @@ impl Order {
         let owners = Owners { places: vec![0; PLACES], slice: 0, any_shared: false };
         let mut order = Self {
             rings: Vec::new(),
-            controls: BTreeMap::new(),
-            next_control: 0,
+            changes: BTreeMap::new(),
+            next_change: 0,
             released: 0,
             owners,
             aside: Vec::new(),
@@ -171,6 +171,16 @@ impl Order {
         self.rings[ring].push(event);
     }
 
+    /// Events of a ring, as they arrived.
+    pub(crate) fn push_events(&mut self, ring: usize, events: &[Event]) {
+        if ring >= self.rings.len() {
+            self.grow(ring + 1);
+        }
+        let ring = &mut self.rings[ring];
+        ring.queue.reserve(events.len());
+        events.iter().for_each(|&event| ring.push(event));
+    }
+
     /// Events in order of time.
     pub(crate) fn push_sorted(&mut self, ring: usize, events: &[Event]) {
         let [first, .., last] = events else {
@@ -186,9 +196,9 @@ impl Order {
         ring.queue.extend(events);
     }
 
-    pub(crate) fn push_control(&mut self, control: Control) {
-        self.controls.insert((control.record.ts_ns, self.next_control), control);
-        self.next_control += 1;
+    pub(crate) fn push_change(&mut self, event: ProcessEvent) {
+        self.changes.insert((event.time.0, self.next_change), event);
+        self.next_change += 1;
     }
 
     /// Hands every held event with `ts <= watermark` to `sink`: those of one thread in order of
@@ -198,15 +208,15 @@ impl Order {
         self.released = watermark.max(self.released);
         self.rings.iter_mut().for_each(Ring::sort);
         loop {
-            let control = self.controls.first_entry().filter(|c| c.key().0 <= self.released);
-            let change_at = control.as_ref().map_or(self.released, |control| control.key().0);
+            let change = self.changes.first_entry().filter(|c| c.key().0 <= self.released);
+            let change_at = change.as_ref().map_or(self.released, |change| change.key().0);
             let ends = self.rings.iter().filter_map(|ring| ring.queue.get(SLICE - 1));
             let to = ends.map(Event::ts).fold(change_at, u64::min);
-            let control = control.filter(|_| to == change_at).map(|control| control.remove());
+            let change = change.filter(|_| to == change_at).map(|change| change.remove());
             self.release_slice(to, late_before, sink);
             sink.caught_up();
-            match control {
-                Some(control) => sink.control(&control, late_before),
+            match change {
+                Some(change) => sink.change(&change, late_before),
                 None if to == self.released => break,
                 None => {}
             }
@@ -251,7 +261,8 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_common::{Kind, Record};
+    use crate::units::{Nanos, Pid, Tid};
+    use ctrace_common::{Change, Kind, Record};
 
     #[derive(Default)]
     struct Seen(Vec<(u32, u32, bool)>);
@@ -261,9 +272,9 @@ mod tests {
             let seen = events.iter().map(|e| (e.tid().0, e.func().0, e.ts() < late_before));
             self.0.extend(seen);
         }
-        fn control(&mut self, control: &Control, late_before: u64) {
-            let Record { tid, ts_ns, .. } = control.record;
-            self.0.push((tid, control.arg0 as u32, ts_ns < late_before));
+        fn change(&mut self, event: &ProcessEvent, late_before: u64) {
+            let Change::ProcessExit { status, .. } = event.change else { panic!("{event:?}") };
+            self.0.push((event.tid.0, status, event.time.0 < late_before));
         }
         fn caught_up(&mut self) {}
     }
@@ -338,8 +349,9 @@ mod tests {
             order.push_event(ring, event(ts));
         }
         for ts_ns in [5, 4, 11] {
-            let record = Record { ts_ns, kind: Kind::Fork as u8, ..Record::default() };
-            order.push_control(Control { record, arg0: 100 + ts_ns, ..Control::default() });
+            let change = Change::ProcessExit { comm: [0; 16], status: 100 + ts_ns as u32 };
+            let (time, pid, tid) = (Nanos(ts_ns), Pid(0), Tid(0));
+            order.push_change(ProcessEvent { time, pid, tid, lost_before: 0, change });
         }
         order.release(10, &mut seen);
         assert_eq!(seen.0.iter().map(|e| e.1).collect::<Vec<_>>(), [3, 104, 5, 105, 9, 6]);

@@ -3,12 +3,13 @@
 //! The same events may be seen twice: by a look at the part-filled buffer, and when it is flushed.
 //! Slots do not move within a batch, so those that were taken are remembered until the next one.
 
-use super::layout::{BUFFER_LEN, Header, SLOTS, Slot};
+use super::layout::{BUFFER_LEN, Header, Slot};
 use crate::units::Nanos;
+use ctrace_common::BUFFER_SLOTS;
 use std::ops::Range;
 
 /// A bit for each slot.
-type Slots = [u64; SLOTS.div_ceil(64)];
+type Slots = [u64; BUFFER_SLOTS.div_ceil(64)];
 
 /// What is known of one buffer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +30,7 @@ pub(super) const LEAST_NANOS_PER_BATCH: u64 = 500;
 /// Batches that may have come in no time.
 pub(super) const BATCHES_AT_ONCE: u64 = 64;
 /// All slots of a batch hold whole calls.
-pub(super) const MOST_EVENTS_PER_BATCH: u64 = 2 * SLOTS as u64;
+pub(super) const MOST_EVENTS_PER_BATCH: u64 = 2 * BUFFER_SLOTS as u64;
 
 /// What a reading is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

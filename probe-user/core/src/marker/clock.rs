@@ -4,8 +4,9 @@
 //! assumed: the session takes a sample after each reading of the buffers. Whatever was read lies
 //! between two samples, and between two samples the relation is a straight line.
 
-use super::layout::{Clock, TIME_BITS};
+use super::layout::Clock;
 use crate::units::Nanos;
+use ctrace_common::Mark;
 use std::collections::VecDeque;
 
 /// A reading of the TSC.
@@ -165,7 +166,7 @@ impl Times<'_> {
     /// By the writer's clock.
     #[inline]
     fn age(&self, low: u64) -> u64 {
-        self.latest.wrapping_sub(low) & ((1 << TIME_BITS) - 1)
+        self.latest.wrapping_sub(low) & ((1 << Mark::TIME_BITS) - 1)
     }
 
     #[cold]

@@ -1,25 +1,12 @@
 //! Bytes of a marker buffer to its header and its events.
 
-/// Bytes of a buffer.
-pub const BUFFER_LEN: usize = 4096;
-/// Bytes of its header.
-const HEADER_LEN: usize = 64;
-const SLOT_LEN: usize = 16;
-/// Slots of a buffer: an event in each, or both of a whole call.
-pub(super) const SLOTS: usize = (BUFFER_LEN - HEADER_LEN) / SLOT_LEN;
-const MAGIC: [u8; 8] = *b"ctraceb\x01";
+pub use ctrace_common::BUFFER_LEN;
+use ctrace_common::{
+    BUFFER_MAGIC, BUFFER_SLOTS, BufferHeader, CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN,
+    Mark, PASSED_SITE, PASSED_SITE_LEN,
+};
 
-/// The bits of the writer's clock that an event carries.
-pub(super) const TIME_BITS: u32 = 48;
-/// The bits of a stack pointer that an event tells: 4 to 36.
-const SP_BITS: u32 = 37;
-/// Those that a whole call tells: 4 to 19.
-const NEAR_SP_BITS: u32 = 20;
-const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
-const SITE_BITS: u32 = 47;
-const SITE_MASK: u64 = ((1 << SITE_BITS) - 1) & !31;
-const EXIT: u64 = 1;
-const WHOLE: u64 = 2;
+const TIME_MASK: u64 = (1 << Mark::TIME_BITS) - 1;
 
 /// The writer's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,48 +34,55 @@ pub struct Header {
     pub is_flushing: bool,
     /// A stack pointer of its thread.
     pub stack: u64,
+    /// Bits are set that mean nothing in this version of the format.
+    pub is_reserved_set: bool,
 }
 
 impl Header {
     /// `None`: these bytes are no buffer, or a fork has wiped it.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
-        if bytes[..8] != MAGIC {
+        let header = BufferHeader::from_bytes(bytes.first_chunk()?);
+        if header.magic != BUFFER_MAGIC {
             return None;
         }
-        let clock = match bytes[40] {
-            1 => Clock::Tsc,
-            2 => Clock::Monotonic,
+        let clock = match header.clock {
+            CLOCK_TSC => Clock::Tsc,
+            CLOCK_MONOTONIC => Clock::Monotonic,
             _ => return None,
         };
+        let BufferHeader { next, tid, position, batch, events, whole, stack, .. } = header;
         Some(Self {
-            next: word(bytes, 8),
-            tid: word(bytes, 16) as u32,
-            position: (word(bytes, 16) >> 32) as u32,
-            batch: word(bytes, 48),
-            events: word(bytes, 32),
+            next,
+            tid,
+            position,
+            batch,
+            events,
             clock,
-            whole: (word(bytes, 40) >> 16) as u16,
-            is_flushing: bytes[41] != 0,
-            stack: word(bytes, 56),
+            whole,
+            is_flushing: header.flushing != 0,
+            stack,
+            is_reserved_set: header.reserved != 0,
         })
     }
 
     /// Slots taken in this batch.
     pub fn taken(&self) -> usize {
         let bytes = (self.position as usize).clamp(HEADER_LEN, BUFFER_LEN) - HEADER_LEN;
-        bytes / SLOT_LEN
+        bytes / MARK_LEN
     }
 }
 
 /// Puts the mark of a buffer where it was: the programs use its place otherwise.
 pub(super) fn mark(bytes: &mut [u8; BUFFER_LEN]) {
-    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[..8].copy_from_slice(&BUFFER_MAGIC.to_le_bytes());
 }
 
-/// Where the flush site is in the process: the programs put it beside the clock.
-pub(super) fn carried_address(bytes: &[u8; BUFFER_LEN]) -> u64 {
-    word(bytes, 40) >> 16
+/// Where the flush site is in the process: the programs put it beside the clock. Takes it out.
+pub(super) fn take_passed_site(bytes: &mut [u8; BUFFER_LEN]) -> u64 {
+    let Some(header) = bytes.first_chunk_mut::<HEADER_LEN>() else { return 0 };
+    let site = BufferHeader::from_bytes(header).passed_site();
+    header[PASSED_SITE..PASSED_SITE + PASSED_SITE_LEN].fill(0);
+    site
 }
 
 /// One slot of a buffer, as it was written.
@@ -112,34 +106,38 @@ pub(super) enum Moment {
     Exit,
     /// Both, and how long it is from the one to the other.
     Whole(u64),
+    /// Nothing that this version of the format has.
+    Unknown,
 }
 
 impl Slot {
     /// Whether something is written at `index`. A slot without a time was torn.
     #[inline]
     pub(super) fn is_written(buffer: &[u8; BUFFER_LEN], index: usize) -> bool {
-        let [time, tag] = words(buffer, index);
-        time != 0 && tag != 0
+        let mark = mark_at(buffer, index);
+        mark.time != 0 && mark.tag != 0
     }
 
     /// Whether what is written at `index` is a whole call.
     #[inline]
     pub(super) fn is_whole_call(buffer: &[u8; BUFFER_LEN], index: usize) -> bool {
-        words(buffer, index)[1] & WHOLE != 0
+        mark_at(buffer, index).tag & Mark::WHOLE != 0
     }
 
     /// The slot at `index`, where something is written.
     #[inline]
     pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Self {
-        let [time, tag] = words(buffer, index);
-        let low = time >> TIME_BITS << 4;
-        let (moment, sp, sp_bits) = if tag & WHOLE != 0 {
-            (Moment::Whole(tag >> SITE_BITS), low, NEAR_SP_BITS)
-        } else {
-            let moment = if tag & EXIT != 0 { Moment::Exit } else { Moment::Enter };
-            (moment, low | tag >> SITE_BITS << NEAR_SP_BITS, SP_BITS)
+        let Mark { time, tag } = mark_at(buffer, index);
+        let near = time >> Mark::TIME_BITS << Mark::SP_LOW;
+        let rest = tag >> Mark::REST_SHIFT;
+        let far = near | rest << Mark::SP_NEAR;
+        let (moment, sp, sp_bits) = match tag & (Mark::EXIT | Mark::WHOLE | Mark::RESERVED) {
+            0 => (Moment::Enter, far, Mark::SP_HIGH),
+            Mark::EXIT => (Moment::Exit, far, Mark::SP_HIGH),
+            Mark::WHOLE => (Moment::Whole(rest), near, Mark::SP_NEAR),
+            _ => (Moment::Unknown, far, Mark::SP_HIGH),
         };
-        Self { time: time & TIME_MASK, sp, sp_bits, site: tag & SITE_MASK, moment }
+        Self { time: time & TIME_MASK, sp, sp_bits, site: tag & Mark::SITE, moment }
     }
 
     /// The slot of a whole call whose entry is known: its exit.
@@ -150,7 +148,7 @@ impl Slot {
                 moment: Moment::Exit,
                 ..self
             },
-            Moment::Enter | Moment::Exit => self,
+            Moment::Enter | Moment::Exit | Moment::Unknown => self,
         }
     }
 
@@ -165,8 +163,8 @@ impl Slot {
 
 /// What the slots tell of their times.
 pub(super) fn written_times(buffer: &[u8; BUFFER_LEN]) -> impl Iterator<Item = u64> {
-    let written = (0..SLOTS).filter(|index| Slot::is_written(buffer, *index));
-    written.map(|index| words(buffer, index)[0] & TIME_MASK)
+    let written = (0..BUFFER_SLOTS).filter(|index| Slot::is_written(buffer, *index));
+    written.map(|index| mark_at(buffer, index).time & TIME_MASK)
 }
 
 /// Whether every slot that was taken has been written.
@@ -175,17 +173,11 @@ pub(super) fn is_whole(buffer: &[u8; BUFFER_LEN]) -> bool {
     (0..taken).all(|index| Slot::is_written(buffer, index))
 }
 
-/// The two words of a slot; zeros beyond the last one.
+/// What is in a slot; zeros beyond the last one.
 #[inline]
-fn words(buffer: &[u8; BUFFER_LEN], index: usize) -> [u64; 2] {
-    let (slots, _) = buffer[HEADER_LEN..].as_chunks::<SLOT_LEN>();
-    let slot = u128::from_le_bytes(slots.get(index).copied().unwrap_or_default());
-    [slot as u64, (slot >> 64) as u64]
-}
-
-#[inline]
-fn word(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map_or(0, u64::from_le_bytes)
+fn mark_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Mark {
+    let (slots, _) = buffer[HEADER_LEN..].as_chunks::<MARK_LEN>();
+    slots.get(index).map(Mark::from_bytes).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -199,7 +191,7 @@ pub(super) mod tests {
         events: u64,
     ) -> Box<[u8; BUFFER_LEN]> {
         let mut bytes = Box::new([0; BUFFER_LEN]);
-        bytes[..8].copy_from_slice(&MAGIC);
+        mark(&mut bytes);
         bytes[16..20].copy_from_slice(&77_u32.to_le_bytes());
         bytes[20..24].copy_from_slice(&position.to_le_bytes());
         bytes[48..56].copy_from_slice(&batch.to_le_bytes());
@@ -215,7 +207,7 @@ pub(super) mod tests {
         index: usize,
         (time, sp, site, exit): (u64, u64, u64, bool),
     ) {
-        let at = HEADER_LEN + index * SLOT_LEN;
+        let at = HEADER_LEN + index * MARK_LEN;
         let first = time & 0xffff_ffff_ffff | sp >> 4 << 48;
         let second = site | u64::from(exit) | sp >> 20 << 47;
         buffer[at..at + 8].copy_from_slice(&first.to_le_bytes());
@@ -224,8 +216,8 @@ pub(super) mod tests {
 
     /// Makes a whole call of the entry at `index`, as a runtime would.
     pub(in super::super) fn complete(buffer: &mut [u8; BUFFER_LEN], index: usize, duration: u64) {
-        let second = words(buffer, index)[1] << 17 >> 17 | 2 | duration << 47;
-        let at = HEADER_LEN + index * SLOT_LEN + 8;
+        let second = mark_at(buffer, index).tag << 17 >> 17 | 2 | duration << 47;
+        let at = HEADER_LEN + index * MARK_LEN + 8;
         buffer[at..at + 8].copy_from_slice(&second.to_le_bytes());
     }
 
@@ -258,7 +250,22 @@ pub(super) mod tests {
         assert_eq!(slot.stack_pointer(sp + (1 << 35)), sp);
         assert_eq!(slot.stack_pointer(sp - (1 << 35)), sp);
         assert!(Slot::is_written(&bytes, 3) && !Slot::is_written(&bytes, 2));
-        assert!(!Slot::is_written(&bytes, SLOTS));
+        assert!(!Slot::is_written(&bytes, BUFFER_SLOTS));
+    }
+
+    #[test]
+    fn kinds_of_a_later_version_are_unknown() {
+        let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
+        for (tag, moment) in [(0, Moment::Enter), (1, Moment::Exit), (3, Moment::Unknown)] {
+            let mut bytes = buffer(64, 0, 0);
+            put(&mut bytes, 3, (time, sp, site | tag, false));
+            assert_eq!(Slot::read(&bytes, 3).moment, moment);
+            for bit in [4, 8, 16] {
+                put(&mut bytes, 3, (time, sp, site | tag | bit, false));
+                assert_eq!(Slot::read(&bytes, 3).moment, Moment::Unknown);
+                assert_eq!(Slot::read(&bytes, 3).site, site);
+            }
+        }
     }
 
     #[test]

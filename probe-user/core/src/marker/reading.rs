@@ -1,6 +1,6 @@
 //! A buffer's bytes on their way in.
 
-use super::layout::{BUFFER_LEN, carried_address, is_whole, mark};
+use super::layout::{BUFFER_LEN, is_whole, mark, take_passed_site};
 use super::objects::Passed;
 use crate::units::{Nanos, Pid, Tid};
 
@@ -42,7 +42,7 @@ impl Reading {
         let whole: Result<Box<[u8; BUFFER_LEN]>, _> = Box::<[u8]>::from(shipped).try_into();
         let mut bytes = whole.unwrap_or_else(|part: Box<[u8]>| padded(&part));
         mark(&mut bytes);
-        let address = carried_address(&bytes);
+        let address = take_passed_site(&mut bytes);
         let passed = (address != 0).then_some(Passed { runtime, address });
         Self { buffer, tid, time, bytes, passed, before: None }
     }

@@ -8,9 +8,10 @@ use super::losses::Losses;
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::Site;
+use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::units::{Nanos, Pid};
-use ctrace_common::{Control, Kind};
+use ctrace_common::{Change, Kind};
 use std::{collections::HashMap, sync::Arc};
 
 mod dropped;
@@ -19,14 +20,8 @@ mod dropped;
 #[derive(Debug)]
 enum Waiting {
     Read(Box<Reading>),
-    Changed(Control),
+    Changed(ProcessEvent),
     Mapped { pid: Pid, object: ObjectId, bias: u64 },
-}
-
-/// What of a runtime a thread has passed to register a buffer.
-fn registered(control: &Control) -> Passed {
-    let runtime = u32::from_le_bytes([0, 1, 2, 3].map(|at| control.comm[at]));
-    Passed { runtime, address: control.arg1 }
 }
 
 /// After the end of a process its threads may still be on their way out.
@@ -94,8 +89,8 @@ impl Markers {
         }
     }
 
-    pub(crate) fn process_changed(&mut self, control: &Control) {
-        self.waiting.push((Nanos(control.record.ts_ns), Waiting::Changed(*control)));
+    pub(crate) fn process_changed(&mut self, event: &ProcessEvent) {
+        self.waiting.push((event.time, Waiting::Changed(*event)));
     }
 
     /// Takes a reading. Its events come out with a sample that is taken after it.
@@ -129,7 +124,7 @@ impl Markers {
             }
             match waiting {
                 Waiting::Mapped { pid, object, bias } => self.map(pid, object, bias),
-                Waiting::Changed(control) => self.change(&control),
+                Waiting::Changed(event) => self.change(&event),
                 Waiting::Read(reading) => self.hold(reading),
             }
         }
@@ -193,39 +188,36 @@ impl Markers {
         match waiting {
             Waiting::Read(_) => false,
             Waiting::Mapped { pid, object, bias } => !self.is_mapped(*pid, *object, *bias),
-            Waiting::Changed(control) => match Kind::from_wire(control.record.kind) {
-                Some(Kind::Exec) => true,
-                Some(Kind::Buffer) => {
-                    let place = self.place(registered(control), |runtime| runtime.register);
-                    place.is_some_and(|(object, bias)| {
-                        !self.is_mapped(Pid(control.record.pid), object, bias)
-                    })
+            Waiting::Changed(event) => match event.change {
+                Change::Exec { .. } => true,
+                Change::Buffer { runtime, site, .. } => {
+                    let passed = Passed { runtime, address: site };
+                    let place = self.place(passed, |runtime| runtime.register);
+                    place.is_some_and(|(object, bias)| !self.is_mapped(event.pid, object, bias))
                 }
-                Some(Kind::Fork) => control.arg0 != u64::from(control.record.pid),
+                Change::Fork { child, .. } => child != event.pid.0,
                 _ => false,
             },
         }
     }
 
-    fn change(&mut self, control: &Control) {
-        let pid = Pid(control.record.pid);
-        match Kind::from_wire(control.record.kind) {
+    fn change(&mut self, event: &ProcessEvent) {
+        let pid = event.pid;
+        match event.change {
             // A child begins as a copy of its parent, but with empty buffers.
-            Some(Kind::Fork) if control.arg0 != u64::from(pid.0) => {
-                let child = Pid(control.arg0 as u32);
+            Change::Fork { child, .. } if child != pid.0 => {
+                let child = Pid(child);
                 self.begin_life(child);
                 if let Some(parent) = self.alive.get(&self.life(pid)) {
                     let child = (self.life(child), Alive::like(parent));
                     self.alive.extend([child]);
                 }
             }
-            Some(Kind::Exec) => self.begin_life(pid),
+            Change::Exec { .. } => self.begin_life(pid),
             // Its other threads may still ship what they have.
-            Some(Kind::ProcessExit) => {
-                self.over.push((Nanos(control.record.ts_ns), self.life(pid)));
-            }
-            Some(Kind::Buffer) => {
-                self.pass(pid, registered(control), |runtime| runtime.register);
+            Change::ProcessExit { .. } => self.over.push((event.time, self.life(pid))),
+            Change::Buffer { runtime, site, .. } => {
+                self.pass(pid, Passed { runtime, address: site }, |runtime| runtime.register);
             }
             _ => {}
         }
@@ -309,7 +301,7 @@ impl Markers {
             self.pass(life.0, passed, |runtime| runtime.flush);
         }
         let mut buffer = *self.buffer(life, address)?;
-        let header = Header::parse(&reading.bytes[..]);
+        let header = Header::parse(&reading.bytes[..]).filter(|header| !header.is_reserved_set);
         let verdict = header
             .map_or(Verdict::Malformed, |header| buffer.progress.turn_to(&header, reading.time));
         match (verdict, header) {
@@ -354,6 +346,11 @@ impl Markers {
         let mut last = (0, Site::Unknown);
         let mut malformed = 0;
         news.read(&reading.bytes, |slot| {
+            let kind = match slot.moment {
+                Moment::Unknown => return malformed += 1,
+                Moment::Exit => Kind::ScopeExit,
+                Moment::Enter | Moment::Whole(_) => Kind::ScopeEnter,
+            };
             if slot.site != last.0 {
                 last = (slot.site, sites.find(slot.site));
             }
@@ -364,10 +361,6 @@ impl Markers {
             };
             let sp = slot.stack_pointer(header.stack);
             let Some(ts) = times.at(slot.time) else { return malformed += 1 };
-            let kind = match slot.moment {
-                Moment::Exit => Kind::ScopeExit,
-                Moment::Enter | Moment::Whole(_) => Kind::ScopeEnter,
-            };
             events.push(Event::of_scope(kind, ts, sp, who, place));
             if let Moment::Whole(duration) = slot.moment
                 && let Some(ts) = times.at(slot.time.wrapping_add(duration))

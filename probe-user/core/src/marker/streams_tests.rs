@@ -3,12 +3,28 @@ use super::super::objects::MarkerPlace;
 use super::*;
 use crate::marker::Ticks;
 use crate::units::{FuncId, Tid};
-use ctrace_common::Record;
+use ctrace_common::{Comm, Record};
 use proptest::prelude::*;
 
 pub(super) const ID: BufferId = BufferId { pid: Pid(10), address: 0x7000_0000_1000 };
 pub(super) const STACK: u64 = 0x7fff_1234_5678;
 pub(super) const SECTION: u64 = 0x5555_5555_4000;
+
+const COMM: Comm = [0; 16];
+
+/// Tells of a change in a process.
+pub(super) fn change(markers: &mut Markers, time: u64, pid: u32, change: Change) {
+    let (time, pid, tid) = (Nanos(time), Pid(pid), Tid(pid));
+    markers.process_changed(&ProcessEvent { time, pid, tid, lost_before: 0, change });
+}
+
+pub(super) fn exec(markers: &mut Markers, time: u64) {
+    change(markers, time, 10, Change::Exec { comm: COMM, by: 10, held: false });
+}
+
+fn exit(markers: &mut Markers, time: u64, pid: u32) {
+    change(markers, time, pid, Change::ProcessExit { comm: COMM, status: 0 });
+}
 
 pub(super) fn sample(ticks: u64) -> ClockSample {
     ClockSample { ticks: Ticks(ticks), time: Nanos(ticks / 2) }
@@ -119,6 +135,28 @@ fn addresses_that_are_no_scope_are_counted() {
 }
 
 #[test]
+fn slots_of_an_unknown_kind_are_counted_and_left_out() {
+    let event = (2, STACK, SECTION, false);
+    // The reserved bits, and an exit that is a whole call. One of them is of no chosen scope.
+    for (bits, site) in [(4, SECTION), (8, SECTION + 32), (16, SECTION), (3, SECTION)] {
+        let mut markers = markers();
+        markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
+        assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");
+        assert_eq!(markers.take_malformed(), 1, "{bits:#b}");
+    }
+}
+
+#[test]
+fn a_header_with_reserved_bits_is_not_read() {
+    let mut markers = markers();
+    let mut reading = reading(0, 0, &[(1, STACK, SECTION, false)]);
+    reading.bytes[44] = 1;
+    markers.read(reading);
+    assert!(events(&mut markers, 100).is_empty());
+    assert_eq!(markers.take_malformed(), 1);
+}
+
+#[test]
 fn a_lost_batch_marks_the_next_event() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
@@ -144,8 +182,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
         lane(&mut markers, 20, 0x1000),
     );
     assert_eq!([a, b, c], [0, 1, 2]);
-    let record = Record { pid: 20, kind: Kind::ProcessExit as u8, ..Record::default() };
-    markers.process_changed(&Control { record, ..Control::default() });
+    exit(&mut markers, 0, 20);
     markers.sample(sample(10), Nanos(1_000_000_000), |_, _| panic!("nothing was read"));
     add_sites(&mut markers, 30, &[Some(FuncId(1))]);
     assert_eq!(lane(&mut markers, 30, 0x1000), 2);
@@ -193,8 +230,7 @@ fn an_exec_begins_another_life() {
     let at = |time, reading| Reading { time: Nanos(time), ..reading };
     // However they come in, they are put in order of time.
     markers.read(at(7, reading(0, 0, &[event])));
-    let record = Record { ts_ns: 5, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
-    markers.process_changed(&Control { record, ..Control::default() });
+    exec(&mut markers, 5);
     let object = object(&mut markers, &[Some(FuncId(5))]);
     markers.map_object(Pid(10), object, BIAS, Nanos(6));
     markers.read(at(4, reading(3, 700, &[event])));
@@ -227,8 +263,7 @@ fn a_child_has_its_parents_scopes_and_buffers_of_its_own() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
     markers.read(reading(0, 0, &[event, event]));
-    let record = Record { pid: 10, kind: Kind::Fork as u8, ..Record::default() };
-    markers.process_changed(&Control { record, arg0: 20, arg1: 20, ..Control::default() });
+    change(&mut markers, 0, 10, Change::Fork { comm: COMM, child: 20, child_tid: 20 });
     let buffer = BufferId { pid: Pid(20), ..ID };
     markers.read(Reading { buffer, ..reading(0, 0, &[event]) });
     let pids: Vec<u32> = events(&mut markers, 100).iter().map(|event| event.pid().0).collect();
@@ -241,8 +276,9 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
     let object = object(&mut markers, &[Some(FuncId(3))]);
     let number = markers.add_runtime(MarkerRuntime { object, flush: 0x100, register: 0x200 });
     let passed = |address| Passed { runtime: number, address };
-    let record = Record { pid: 10, kind: Kind::Buffer as u8, ..Record::default() };
-    markers.process_changed(&Control { record, arg1: BIAS + 0x200, ..Control::default() });
+    let site = BIAS + 0x200;
+    let registered = Change::Buffer { runtime: number, inside: 10, address: ID.address, site };
+    change(&mut markers, 0, 10, registered);
     let flushed = |pid, address| {
         let buffer = BufferId { pid: Pid(pid), ..ID };
         let event = (1, STACK, SECTION, false);
@@ -258,8 +294,7 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
 #[test]
 fn what_a_dying_thread_ships_after_the_end_of_its_process_counts() {
     let mut markers = markers();
-    let record = Record { ts_ns: 5, pid: 10, kind: Kind::ProcessExit as u8, ..Record::default() };
-    markers.process_changed(&Control { record, ..Control::default() });
+    exit(&mut markers, 5, 10);
     markers.sample(sample(20), Nanos(6), |_, _| panic!("nothing was read"));
     markers.read(Reading { time: Nanos(7), ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
     assert_eq!(events(&mut markers, 100).len(), 1);
@@ -308,8 +343,7 @@ fn what_waits_is_of_the_process_as_it_was_then() {
     let second = Nanos(1_000_000_000);
     let mut markers = markers();
     markers.read(flushed_at(0, second, 2 * 500_000_000));
-    let exec = Record { ts_ns: 2 * second.0, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
-    markers.process_changed(&Control { record: exec, ..Control::default() });
+    exec(&mut markers, 2 * second.0);
     // The scopes are those of the old program.
     assert_eq!(events(&mut markers, 2_000_000_000).len(), 1);
     assert_eq!(markers.take_malformed(), 0);

@@ -13,9 +13,6 @@ use ctrace_core::{
 };
 use std::{collections::HashSet, fs::File, os::unix::fs::FileExt as _};
 
-/// Bytes of a buffer's header.
-pub const HEADER_LEN: usize = 64;
-
 /// The memory of one process, as it is now: an exec gives it another.
 pub struct Memory {
     pid: Pid,

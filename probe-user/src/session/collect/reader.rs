@@ -13,9 +13,12 @@ use super::{
     timetable::{Intervals, Timetable},
 };
 use crate::bpf::{self, News, Rings};
-use ctrace_common::{CONTROL_LEN, Control, Kind};
+use ctrace_common::Change;
 use ctrace_core::{
-    ingest::decode::{Decoded, decode},
+    ingest::{
+        decode::{Decoded, ProcessEvent, decode},
+        event::Event,
+    },
     marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
     units::{Nanos, Pid, Tid},
 };
@@ -42,9 +45,15 @@ const BATCHES: (usize, usize) = (256, 2048);
 /// Of the memory that ctrace may use, the part that they may take.
 const BATCHES_SHARE: u64 = 1 << 4;
 
-/// Records of one or several rings, and how far the order is settled with them.
+/// What one or several rings held, decoded, and how far the order is settled with it.
 pub struct Batch {
-    bytes: Vec<u8>,
+    /// Of calls, in the order of arrival.
+    events: Vec<Event>,
+    /// Rings, each with how many of the next events came from it.
+    runs: Vec<(usize, usize)>,
+    pub changes: Vec<ProcessEvent>,
+    /// Records that made no sense.
+    pub malformed: u64,
     /// What marker buffers held: those that were shipped through a ring, and those looked into. A
     /// buffer is copied once on its way, from the ring into its reading.
     pub readings: Vec<Reading>,
@@ -62,23 +71,27 @@ pub struct Batch {
 
 impl Batch {
     fn new() -> Self {
-        let (bytes, readings, copies, unread) = Default::default();
-        Self { bytes, readings, copies, sample: None, settled: None, unread, answers: None }
-    }
-
-    fn push(&mut self, ring: usize, record: &[u8]) {
-        self.bytes.extend_from_slice(&(ring as u16).to_le_bytes());
-        self.bytes.extend_from_slice(&(record.len() as u16).to_le_bytes());
-        self.bytes.extend_from_slice(record);
-    }
-
-    /// Takes a record that is a marker buffer.
-    fn push_buffer(&mut self, record: &[u8]) -> bool {
-        match decode(record) {
-            Ok(Decoded::Batch(reading)) => self.push_reading(reading),
-            _ => return false,
+        let (events, runs, changes, readings, unread) = Default::default();
+        Self {
+            events,
+            runs,
+            changes,
+            malformed: 0,
+            readings,
+            copies: 0,
+            sample: None,
+            settled: None,
+            unread,
+            answers: None,
         }
-        true
+    }
+
+    fn push_event(&mut self, ring: usize, event: Event) {
+        match self.runs.last_mut() {
+            Some((last, count)) if *last == ring => *count += 1,
+            _ => self.runs.push((ring, 1)),
+        }
+        self.events.push(event);
     }
 
     fn push_reading(&mut self, reading: Reading) {
@@ -87,18 +100,17 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        self.bytes.len() + self.copies * BUFFER_LEN >= BATCH_BYTES
+        let events = size_of_val(&self.events[..]) + size_of_val(&self.changes[..]);
+        events + self.copies * BUFFER_LEN >= BATCH_BYTES
     }
 
-    /// Ring and bytes of each other record, in the order of arrival.
-    pub fn records(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        let mut rest = self.bytes.as_slice();
-        std::iter::from_fn(move || {
-            let (ring, tail) = rest.split_first_chunk::<2>()?;
-            let (length, tail) = tail.split_first_chunk::<2>()?;
-            let (record, tail) = tail.split_at_checked(u16::from_le_bytes(*length).into())?;
-            rest = tail;
-            Some((u16::from_le_bytes(*ring).into(), record))
+    /// Events of one ring after the other, in the order of arrival.
+    pub fn events(&self) -> impl Iterator<Item = (usize, &[Event])> {
+        let mut rest = self.events.as_slice();
+        self.runs.iter().map(move |&(ring, count)| {
+            let (run, behind) = rest.split_at(count);
+            rest = behind;
+            (ring, run)
         })
     }
 }
@@ -151,7 +163,7 @@ struct Source {
     looks_pause: Nanos,
     adopted: mpsc::Receiver<OwnedBuffer>,
     /// What happened to buffers, by when, and is not put in order yet.
-    changes: Vec<(Nanos, Change)>,
+    changes: Vec<(Nanos, BufferChange)>,
     /// When the last pass began that no record in the making held up.
     unblocked: Nanos,
 }
@@ -164,9 +176,9 @@ enum Pass {
     Last,
 }
 
-/// What a record says of buffers.
-enum Change {
-    Buffer(OwnedBuffer),
+/// What happens to buffers.
+enum BufferChange {
+    New(OwnedBuffer),
     ThreadGone(Pid, Tid),
     ProcessGone(Pid),
 }
@@ -238,9 +250,14 @@ impl Source {
         }
         let changes = &mut self.changes;
         let drained = self.rings.drain(|ring, record| {
-            if record.len() <= CONTROL_LEN || !batch.push_buffer(record) {
-                changes.extend(change(record));
-                batch.push(ring, record);
+            match decode(record) {
+                Ok(Decoded::Event(event)) => batch.push_event(ring, event),
+                Ok(Decoded::Buffer(reading)) => batch.push_reading(reading),
+                Ok(Decoded::Change(event)) => {
+                    changes.extend(change_of_buffers(&event).map(|change| (event.time, change)));
+                    batch.changes.push(event);
+                }
+                Err(_) => batch.malformed += 1,
             }
             send_if_full(&mut batch);
         });
@@ -257,14 +274,14 @@ impl Source {
 
     /// Changes come through several rings: those of before this pass are all there now.
     fn apply_changes(&mut self, begun: Nanos) {
-        let is_due = |change: &mut (Nanos, Change)| change.0 <= begun;
+        let is_due = |change: &mut (Nanos, BufferChange)| change.0 <= begun;
         let mut due: Vec<_> = self.changes.extract_if(.., is_due).collect();
         due.sort_by_key(|(time, _)| *time);
         for (time, change) in due {
             match change {
-                Change::Buffer(owned) => self.buffers.add(owned, time),
-                Change::ThreadGone(pid, tid) => self.buffers.forget_thread(pid, tid),
-                Change::ProcessGone(pid) => self.buffers.forget(pid),
+                BufferChange::New(owned) => self.buffers.add(owned, time),
+                BufferChange::ThreadGone(pid, tid) => self.buffers.forget_thread(pid, tid),
+                BufferChange::ProcessGone(pid) => self.buffers.forget(pid),
             }
         }
     }
@@ -294,26 +311,17 @@ fn pause_after(look: Nanos) -> Nanos {
     Nanos(look.0.saturating_mul(PAUSE_PER_LOOK)).clamp(LOOKS_PAUSE.0, LOOKS_PAUSE.1)
 }
 
-/// What a record says of buffers, and when.
-fn change(record: &[u8]) -> Option<(Nanos, Change)> {
-    if record.len() != CONTROL_LEN {
-        return None;
-    }
-    let Ok(Decoded::Control(Control { record, comm, arg0, .. })) = decode(record) else {
-        return None;
-    };
-    let (pid, tid) = (Pid(record.pid), Tid(record.tid));
-    let change = match Kind::from_wire(record.kind)? {
-        Kind::Buffer => Change::Buffer(OwnedBuffer {
-            id: BufferId { pid, address: arg0 },
-            tid,
-            inside: u32::from_le_bytes([4, 5, 6, 7].map(|at| comm[at])),
-        }),
-        Kind::ThreadExit => Change::ThreadGone(pid, tid),
-        Kind::Exec | Kind::ProcessExit => Change::ProcessGone(pid),
-        _ => return None,
-    };
-    Some((Nanos(record.ts_ns), change))
+/// What a change in a process means for the buffers of its threads.
+fn change_of_buffers(event: &ProcessEvent) -> Option<BufferChange> {
+    let ProcessEvent { pid, tid, .. } = *event;
+    Some(match event.change {
+        Change::Buffer { inside, address, .. } => {
+            BufferChange::New(OwnedBuffer { id: BufferId { pid, address }, tid, inside })
+        }
+        Change::ThreadExit { .. } => BufferChange::ThreadGone(pid, tid),
+        Change::Exec { .. } | Change::ProcessExit { .. } => BufferChange::ProcessGone(pid),
+        Change::Fork { .. } | Change::Rename { .. } => return None,
+    })
 }
 
 #[cfg(test)]
@@ -353,10 +361,15 @@ mod tests {
 
     #[test]
     fn a_batch_gives_back_what_was_put_in() {
+        let event = |ts_ns| Event::from(ctrace_common::Record { ts_ns, ..Default::default() });
         let mut batch = Batch::new();
-        batch.push(1, &[7; 32]);
-        batch.push(0, &[9; 64]);
-        let records: Vec<_> = batch.records().map(|(ring, r)| (ring, r.len(), r[0])).collect();
-        assert_eq!(records, [(1, 32, 7), (0, 64, 9)]);
+        for (ring, ts) in [(1, 7), (1, 9), (0, 8), (1, 5)] {
+            batch.push_event(ring, event(ts));
+        }
+        let events: Vec<_> = batch
+            .events()
+            .map(|(ring, run)| (ring, run.iter().map(Event::ts).collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(events, [(1, vec![7, 9]), (0, vec![8]), (1, vec![5])]);
     }
 }

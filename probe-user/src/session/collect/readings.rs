@@ -1,11 +1,9 @@
 //! Readings of many buffers that their threads write to meanwhile, by the protocol of
 //! `docs/marker-format.md`.
 
-use super::{
-    buffers::OwnedBuffer,
-    memory::{HEADER_LEN, Memory},
-};
+use super::{buffers::OwnedBuffer, memory::Memory};
 use crate::bpf::{self, Piece};
+use ctrace_common::HEADER_LEN;
 use ctrace_core::marker::{BUFFER_LEN, Header, Reading};
 
 /// A buffer, or the memory of its program, is not there any more.

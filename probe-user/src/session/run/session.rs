@@ -36,7 +36,6 @@ use crate::{
 use anyhow::Context;
 use budgeted::Budgeted;
 use clock::TargetClock;
-use ctrace_common::CONTROL_LEN;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
     report::{TargetExit, TargetReport},
@@ -224,12 +223,14 @@ impl Session {
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
     /// reports any more.
     pub fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
-        for (ring, record) in batch.records() {
-            if record.len() == CONTROL_LEN {
-                self.release_if_held(record);
-            }
-            self.parts.engine.push(ring, record);
+        for event in batch.changes.drain(..) {
+            self.release_if_held(&event);
+            self.parts.engine.push_change(event);
         }
+        for (ring, events) in batch.events() {
+            self.parts.engine.push_events(ring, events);
+        }
+        self.parts.engine.count_malformed(batch.malformed);
         batch.unread.drain(..).for_each(|(pid, why)| self.leave_unread(pid, why));
         batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
         if let Some((sample, through)) = batch.sample {

@@ -1,10 +1,9 @@
 use super::super::super::buffer::{BATCHES_AT_ONCE, MOST_EVENTS_PER_BATCH};
 use super::super::super::reading::Reading;
 use super::super::tests::{
-    BIAS, ID, SECTION, STACK, Written, events, forged, markers, object, reading,
+    BIAS, ID, SECTION, STACK, Written, events, exec, forged, markers, object, reading,
 };
 use crate::units::{FuncId, Nanos, Pid};
-use ctrace_common::{Control, Kind, Record};
 
 #[test]
 fn counts_that_cannot_be_are_no_losses() {
@@ -54,8 +53,7 @@ fn a_dropped_batch_told_of_before_the_exec_is_of_the_new_program() {
     // Counts are taken as they are found, an exec in its turn.
     markers.set_cut_off([(ID, 252)], Nanos::ZERO);
     assert_eq!(markers.lost(), 252);
-    let record = Record { ts_ns: 5, pid: 10, kind: Kind::Exec as u8, ..Record::default() };
-    markers.process_changed(&Control { record, ..Control::default() });
+    exec(&mut markers, 5);
     let object = object(&mut markers, &[Some(FuncId(5))]);
     markers.map_object(Pid(10), object, BIAS, Nanos(6));
     markers.read(Reading { time: Nanos(7), ..reading(2, 700, &[event]) });

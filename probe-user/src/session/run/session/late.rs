@@ -13,9 +13,9 @@ use crate::{
         process::{AtStart, Process},
     },
 };
-use ctrace_common::Kind;
+use ctrace_common::Change;
 use ctrace_core::{
-    ingest::decode::{Decoded, decode},
+    ingest::decode::ProcessEvent,
     units::{Nanos, Pid},
 };
 use std::{thread::sleep, time::Duration};
@@ -34,13 +34,10 @@ enum Arrival {
 
 impl Session {
     /// A process that was stopped at the start of a new program goes on once that has its probes.
-    pub(super) fn release_if_held(&mut self, record: &[u8]) {
-        let Ok(Decoded::Control(control)) = decode(record) else { return };
-        if Kind::from_wire(control.record.kind) != Some(Kind::Exec) {
-            return;
-        }
-        let (pid, time) = (Pid(control.record.pid), Nanos(control.record.ts_ns));
-        if control.arg1 == 1 && self.holding.found.take_if(|found| time < *found).is_some() {
+    pub(super) fn release_if_held(&mut self, event: &ProcessEvent) {
+        let Change::Exec { held, .. } = event.change else { return };
+        let ProcessEvent { pid, time, .. } = *event;
+        if held && self.holding.found.take_if(|found| time < *found).is_some() {
             return;
         }
         let is_held = || {
@@ -50,7 +47,7 @@ impl Session {
                 || time < self.holding.released
                 || Process::is_held_at_start(pid.0)
         };
-        if control.arg1 == 1 && is_held() {
+        if held && is_held() {
             self.release(pid, time);
         } else if self.parts.launched && pid == self.parts.pid && time < self.holding.until {
             // The first one of all has its probes by then.

@@ -1,0 +1,126 @@
+//! Changes in a process: the second slot of a control record, by kind.
+//!
+//! The programs make a [`Change`] and user space gets one: nobody else knows which word holds what.
+
+use crate::{Kind, RECORD_LEN, Slot, words::u64_at};
+
+/// The name of a thread as the kernel keeps it: padded with zeros, in no certain encoding.
+pub type Comm = [u8; 16];
+
+/// What has changed. The record before it tells when, and in which process and thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The thread has created another one, in the process `child`: a new thread of its own, or a new
+    /// process. `comm` is the name of both.
+    Fork { comm: Comm, child: u32, child_tid: u32 },
+    /// The process runs a new program, which `comm` is named after. `by`: the id that the calling thread
+    /// had before. `held`: it is stopped before its first instruction.
+    Exec { comm: Comm, by: u32, held: bool },
+    /// The thread is gone.
+    ThreadExit { comm: Comm },
+    /// The process's last thread is gone; `status` is the wait status.
+    ProcessExit { comm: Comm, status: u32 },
+    /// The thread has a new name.
+    Rename { comm: Comm },
+    /// The thread has a new marker buffer at `address`. `runtime`: the number from the cookie of the
+    /// register site; `site`: where that is; `inside`: the thread's id in its own pid namespace.
+    Buffer { runtime: u32, inside: u32, address: u64, site: u64 },
+}
+
+impl Change {
+    #[inline(always)]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Fork { .. } => Kind::Fork,
+            Self::Exec { .. } => Kind::Exec,
+            Self::ThreadExit { .. } => Kind::ThreadExit,
+            Self::ProcessExit { .. } => Kind::ProcessExit,
+            Self::Rename { .. } => Kind::Rename,
+            Self::Buffer { .. } => Kind::Buffer,
+        }
+    }
+
+    /// The second slot of its record.
+    #[inline(always)]
+    pub const fn to_slot(self) -> Slot {
+        let (comm, third, fourth) = match self {
+            Self::Fork { comm, child, child_tid } => (comm, child as u64, child_tid as u64),
+            Self::Exec { comm, by, held } => (comm, by as u64, held as u64),
+            Self::ThreadExit { comm } | Self::Rename { comm } => (comm, 0, 0),
+            Self::ProcessExit { comm, status } => (comm, status as u64, 0),
+            Self::Buffer { runtime, inside, address, site } => {
+                return [runtime as u64 | (inside as u64) << 32, 0, address, site];
+            }
+        };
+        let comm = u128::from_le_bytes(comm);
+        [comm as u64, (comm >> 64) as u64, third, fourth]
+    }
+
+    /// The change of this kind. `None`: the kind is not a change, or bits are set that mean nothing.
+    pub fn from_bytes(kind: Kind, bytes: &[u8; RECORD_LEN]) -> Option<Self> {
+        let [first, second, third, fourth] = [0, 8, 16, 24].map(|at| u64_at(bytes, at));
+        let comm = (u128::from(first) | u128::from(second) << 64).to_le_bytes();
+        let change = match kind {
+            Kind::Fork => Self::Fork { comm, child: third as u32, child_tid: fourth as u32 },
+            Kind::Exec => Self::Exec { comm, by: third as u32, held: fourth == 1 },
+            Kind::ThreadExit => Self::ThreadExit { comm },
+            Kind::ProcessExit => Self::ProcessExit { comm, status: third as u32 },
+            Kind::Rename => Self::Rename { comm },
+            Kind::Buffer => Self::Buffer {
+                runtime: first as u32,
+                inside: (first >> 32) as u32,
+                address: third,
+                site: fourth,
+            },
+            _ => return None,
+        };
+        // What is not part of it was to be 0.
+        (change.to_slot() == [first, second, third, fourth]).then_some(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMM: Comm = *b"a thread's name\0";
+
+    fn bytes(slot: Slot) -> [u8; RECORD_LEN] {
+        let mut bytes = [0; RECORD_LEN];
+        for (piece, word) in bytes.chunks_exact_mut(8).zip(slot) {
+            piece.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// A change, and how many bits of its slot mean nothing.
+    fn check(change: Change, reserved: u32) {
+        let slot = change.to_slot();
+        let read = |slot| Change::from_bytes(change.kind(), &bytes(slot));
+        assert_eq!(read(slot), Some(change));
+        let mut refused = 0;
+        for bit in 0..256 {
+            let mut other = slot;
+            other[bit / 64] ^= 1 << (bit % 64);
+            assert_ne!(read(other), Some(change), "bit {bit} is part of it");
+            refused += u32::from(read(other).is_none());
+        }
+        assert_eq!(refused, reserved, "{change:?}");
+    }
+
+    #[test]
+    fn every_bit_is_part_of_the_change_or_refused() {
+        check(Change::Fork { comm: COMM, child: 7, child_tid: 9 }, 64);
+        check(Change::Exec { comm: COMM, by: 8, held: true }, 32 + 63);
+        check(Change::ThreadExit { comm: COMM }, 128);
+        check(Change::ProcessExit { comm: COMM, status: 3 << 8 }, 96);
+        check(Change::Rename { comm: COMM }, 128);
+        check(Change::Buffer { runtime: 1, inside: 2, address: 3 << 12, site: 4 }, 64);
+    }
+
+    #[test]
+    fn calls_are_no_changes() {
+        assert_eq!(Change::from_bytes(Kind::Enter, &[0; RECORD_LEN]), None);
+        assert_eq!(Change::from_bytes(Kind::Batch, &[0; RECORD_LEN]), None);
+    }
+}
