@@ -7,7 +7,7 @@
 //! - [`ingest`] decodes records and puts every thread's events in order of time. Marker buffers
 //!   come in through [`marker`].
 //! - [`engine`] rebuilds the calls of each thread.
-//! - `stats` adds them up.
+//! - [`stats`] adds them up.
 //! - [`report`] is what all tables, exports and screens are made from.
 //! - [`recording`] keeps calls in a file and makes the same reports from it; [`formats`] writes
 //!   single calls for other tools; [`diff`] compares two reports.
@@ -24,5 +24,5 @@ pub mod ingest;
 pub mod marker;
 pub mod recording;
 pub mod report;
-mod stats;
+pub mod stats;
 pub mod units;

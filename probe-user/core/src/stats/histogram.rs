@@ -17,8 +17,8 @@ const COUNT_BITS: u32 = 48;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Histogram {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
     /// Ascending: a bucket's number, above `COUNT_BITS` bits of its count.
     used: Vec<u64>,
 }
@@ -80,6 +80,32 @@ impl Histogram {
         merged.extend(a.iter().chain(b));
         merged.shrink_to_fit();
         self.used = merged;
+    }
+
+    /// Without the durations of an earlier one, all of which are in this one, too.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let mut before = earlier.used.iter().peekable();
+        let used = self.used.iter().filter_map(|used| {
+            let bucket = used >> COUNT_BITS;
+            while before.next_if(|before| *before >> COUNT_BITS < bucket).is_some() {}
+            let less = before.next_if(|before| *before >> COUNT_BITS == bucket);
+            let left =
+                (used & COUNT_MASK).saturating_sub(less.map_or(0, |before| before & COUNT_MASK));
+            (left > 0).then_some(bucket << COUNT_BITS | left)
+        });
+        Self { used: used.collect() }
+    }
+
+    /// The least and the largest duration that its calls may have had.
+    pub(crate) fn bounds(&self) -> Option<(u64, u64)> {
+        let [first, last] = [self.used.first()?, self.used.last()?]
+            .map(|used| bounds_of((used >> COUNT_BITS) as usize));
+        Some((first.0, last.0.saturating_add(last.1 - 1)))
+    }
+
+    /// Durations within 0.1 %, ascending, and how many calls took so long.
+    pub fn durations(&self) -> impl Iterator<Item = (Nanos, u64)> {
+        self.buckets().map(|(bucket, count)| (Nanos(value_of(bucket)), count))
     }
 
     /// The buckets in use, with their counts, ascending.

@@ -9,5 +9,10 @@ pub(crate) mod merge;
 pub(crate) mod rank;
 pub(crate) mod selection;
 pub(crate) mod slices;
+mod summary;
 pub(crate) mod tally;
 pub(crate) mod unions;
+
+pub use histogram::Histogram;
+pub use summary::Summary;
+pub use tally::Tally;

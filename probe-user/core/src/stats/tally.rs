@@ -1,17 +1,20 @@
 //! The running sums of one path node: all that needs no memory of single calls.
 
 /// Sums over finished calls. Sums saturate, so that absurd times cannot wrap into plausible ones.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tally {
-    pub(crate) timed: u64,
-    pub(crate) untimed: u64,
-    pub(crate) timed_ns: u64,
-    pub(crate) untimed_ns: u64,
-    pub(crate) self_ns: u64,
-    pub(crate) min_ns: u64,
-    pub(crate) max_ns: u64,
-    /// Of the timed calls' durations.
-    squares: u128,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Calls of a known duration.
+    pub timed: u64,
+    pub untimed: u64,
+    pub timed_ns: u64,
+    /// As long as untimed calls were seen to last.
+    pub untimed_ns: u64,
+    pub self_ns: u64,
+    /// The shortest timed call; the largest number if there is none.
+    pub min_ns: u64,
+    pub max_ns: u64,
+    /// Sum of the squares of the timed calls' durations.
+    pub squares: u128,
 }
 
 impl Default for Tally {
@@ -54,8 +57,8 @@ impl Tally {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.timed += other.timed;
-        self.untimed += other.untimed;
+        self.timed = self.timed.saturating_add(other.timed);
+        self.untimed = self.untimed.saturating_add(other.untimed);
         self.timed_ns = self.timed_ns.saturating_add(other.timed_ns);
         self.untimed_ns = self.untimed_ns.saturating_add(other.untimed_ns);
         self.self_ns = self.self_ns.saturating_add(other.self_ns);
@@ -64,26 +67,54 @@ impl Tally {
         self.squares = self.squares.saturating_add(other.squares);
     }
 
-    pub(crate) fn total_ns(&self) -> u64 {
+    /// Without calls that are in this one, too. The extremes are still those of all.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let timed = self.timed.saturating_sub(earlier.timed);
+        let none = Self::default();
+        let extremes = if timed == 0 { &none } else { self };
+        Self {
+            timed,
+            untimed: self.untimed.saturating_sub(earlier.untimed),
+            timed_ns: self.timed_ns.saturating_sub(earlier.timed_ns),
+            untimed_ns: self.untimed_ns.saturating_sub(earlier.untimed_ns),
+            self_ns: self.self_ns.saturating_sub(earlier.self_ns),
+            min_ns: extremes.min_ns,
+            max_ns: extremes.max_ns,
+            squares: self.squares.saturating_sub(earlier.squares),
+        }
+    }
+
+    /// Every duration turns out to be within these bounds. Extremes beyond those of `earlier`, which
+    /// was taken away, are known exactly and stay.
+    pub(crate) fn narrow(&mut self, earlier: &Self, least: u64, most: u64) {
+        if self.min_ns >= earlier.min_ns {
+            self.min_ns = self.min_ns.max(least);
+        }
+        if self.max_ns <= earlier.max_ns {
+            self.max_ns = self.max_ns.min(most);
+        }
+    }
+
+    pub fn total_ns(&self) -> u64 {
         self.timed_ns.saturating_add(self.untimed_ns)
     }
 
-    pub(crate) fn min(&self) -> Option<u64> {
+    pub fn min(&self) -> Option<u64> {
         (self.timed > 0).then_some(self.min_ns)
     }
 
-    pub(crate) fn max(&self) -> Option<u64> {
+    pub fn max(&self) -> Option<u64> {
         (self.timed > 0).then_some(self.max_ns)
     }
 
-    pub(crate) fn mean(&self) -> Option<u64> {
+    pub fn mean(&self) -> Option<u64> {
         mean(self.timed_ns, self.timed)
     }
 
     /// Standard deviation of the population, and that over the mean.
     ///
     /// Deviations are taken from the whole part of the mean, in integers, so nothing cancels.
-    pub(crate) fn spread(&self) -> Option<(u64, Option<f64>)> {
+    pub fn spread(&self) -> Option<(u64, Option<f64>)> {
         let (floor, rest) = (self.timed_ns.checked_div(self.timed)?, self.timed_ns % self.timed);
         let [n, sum, m] = [self.timed, self.timed_ns, floor].map(u128::from);
         let squares = self.squares.saturating_add(n.saturating_mul(m * m));
