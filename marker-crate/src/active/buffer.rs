@@ -1,5 +1,8 @@
 //! A thread's buffer, byte for byte as docs/marker-format.md has it.
 //!
+//! This crate is built without `ctrace-common`, which holds the layout that ctrace reads. So it is
+//! repeated here, and the test below compares the two.
+//!
 //! The owner writes it from ordinary code and from signal handlers, others only look at `tid`,
 //! `next` and `stack`. So every field is an atomic, used relaxed: on x86 such an access is a plain
 //! `mov`, and the compiler neither splits nor merges it. Order between fields is kept with
@@ -143,5 +146,35 @@ impl Buffer {
                 options(nostack, preserves_flags),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::clock, *};
+    use core::mem::offset_of;
+    use ctrace_common::{BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BufferHeader, HEADER_LEN, Mark};
+
+    #[test]
+    fn the_layout_is_the_one_that_ctrace_reads() {
+        macro_rules! check {
+            ($($field:ident),*) => {
+                $(assert_eq!(
+                    offset_of!(Buffer, $field),
+                    offset_of!(BufferHeader, $field),
+                    stringify!($field)
+                );)*
+            };
+        }
+        check!(magic, next, tid, position, nested, events, clock, flushing, whole, reserved, batch);
+        check!(stack);
+        assert_eq!((SIZE, FIRST as usize, SLOTS), (BUFFER_LEN, HEADER_LEN, BUFFER_SLOTS));
+        assert_eq!(offset_of!(Event, word0), offset_of!(Mark, time));
+        assert_eq!(offset_of!(Event, word1), offset_of!(Mark, tag));
+        assert_eq!(size_of::<Event>(), size_of::<Mark>());
+        assert_eq!((MAGIC, WHOLE), (BUFFER_MAGIC, Mark::WHOLE));
+        assert_eq!(clock::MASK, (1 << Mark::TIME_BITS) - 1);
+        assert_eq!(clock::TSC, ctrace_common::CLOCK_TSC);
+        assert_eq!(clock::MONOTONIC, ctrace_common::CLOCK_MONOTONIC);
     }
 }

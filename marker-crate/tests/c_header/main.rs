@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod elf;
+mod layout;
 mod sections;
 
 use std::path::{Path, PathBuf};

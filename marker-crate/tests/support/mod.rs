@@ -6,6 +6,7 @@
 pub(crate) mod hook;
 pub(crate) mod image;
 
+use ctrace_common::{BUFFER_LEN, BUFFER_SLOTS, BufferHeader, HEADER_LEN, MARK_LEN, Mark};
 use std::sync::atomic::{AtomicI16, AtomicU64, Ordering::Relaxed};
 
 /// A buffer as it was at one moment.
@@ -14,61 +15,74 @@ use std::sync::atomic::{AtomicI16, AtomicU64, Ordering::Relaxed};
 pub(crate) struct Page(pub(crate) [u64; 512]);
 
 impl Page {
+    fn header(&self) -> BufferHeader {
+        let mut bytes = [0; HEADER_LEN];
+        for (piece, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+            piece.copy_from_slice(&word.to_le_bytes());
+        }
+        BufferHeader::from_bytes(&bytes)
+    }
     pub(crate) fn magic(&self) -> u64 {
-        self.0[0]
+        self.header().magic
     }
     pub(crate) fn next(&self) -> u64 {
-        self.0[1]
+        self.header().next
     }
     pub(crate) fn tid(&self) -> u32 {
-        self.0[2] as u32
+        self.header().tid
     }
     pub(crate) fn position(&self) -> u32 {
-        (self.0[2] >> 32) as u32
+        self.header().position
     }
     pub(crate) fn batch(&self) -> u64 {
-        self.0[6]
+        self.header().batch
     }
     pub(crate) fn events(&self) -> u64 {
-        self.0[4]
+        self.header().events
     }
     pub(crate) fn clock(&self) -> u8 {
-        self.0[5] as u8
+        self.header().clock
     }
     pub(crate) fn flushing(&self) -> bool {
-        self.0[5] >> 8 & 0xff != 0
+        self.header().flushing != 0
     }
     pub(crate) fn nested(&self) -> u64 {
-        self.0[3]
+        self.header().nested
     }
     /// Slots of this batch that hold a whole call.
     pub(crate) fn whole(&self) -> u64 {
-        self.0[5] >> 16 & 0xffff
+        self.header().whole.into()
     }
     /// Events of this batch, as the header counts them.
     pub(crate) fn taken(&self) -> u64 {
-        u64::from((self.position().clamp(64, 4096) - 64) / 16) + self.whole()
+        let taken = (self.position() as usize).clamp(HEADER_LEN, BUFFER_LEN) - HEADER_LEN;
+        (taken / MARK_LEN) as u64 + self.whole()
     }
     /// The event in a slot, or both of a whole call.
     pub(crate) fn slot(&self, index: usize) -> impl Iterator<Item = Event> + use<> {
-        let [word0, tag] = [self.0[8 + 2 * index], self.0[9 + 2 * index]];
-        let (time, low) = (word0 & ((1 << 48) - 1), word0 >> 48 << 4);
-        let is_whole = tag & 2 != 0;
+        let at = (HEADER_LEN + MARK_LEN * index) / 8;
+        let Mark { time: word0, tag } = Mark { time: self.0[at], tag: self.0[at + 1] };
+        let time = word0 & ((1 << Mark::TIME_BITS) - 1);
+        let low = word0 >> Mark::TIME_BITS << Mark::SP_LOW;
+        let rest = tag >> Mark::REST_SHIFT;
+        let is_whole = tag & Mark::WHOLE != 0;
         // Of a whole call: the nearest to the header's, which is below 2^47.
-        let near = self.0[7] as i64;
-        let whole = near + ((low as i64 - near) << 44 >> 44);
+        let near = self.header().stack as i64;
+        let beyond = u64::BITS - Mark::SP_NEAR;
+        let whole = near + ((low as i64 - near) << beyond >> beyond);
+        let sp = if is_whole { whole as u64 } else { low | rest << Mark::SP_NEAR };
         let event = Event {
             time,
-            exit: tag & 1 != 0,
-            site: tag & ((1 << 47) - 32),
-            reserved: tag >> 2 & 7,
-            sp: if is_whole { whole as u64 & ((1 << 37) - 1) } else { low | tag >> 47 << 20 },
+            exit: tag & Mark::EXIT != 0,
+            site: tag & Mark::SITE,
+            reserved: tag & Mark::RESERVED,
+            sp: sp & ((1 << Mark::SP_HIGH) - 1),
         };
-        let exit = Event { time: time + (tag >> 47), exit: true, ..event };
+        let exit = Event { time: time + rest, exit: true, ..event };
         (tag != 0).then_some(event).into_iter().chain(is_whole.then_some(exit))
     }
     pub(crate) fn slots(&self) -> impl Iterator<Item = Event> {
-        (0..252).flat_map(|index| self.slot(index))
+        (0..BUFFER_SLOTS).flat_map(|index| self.slot(index))
     }
 }
 
