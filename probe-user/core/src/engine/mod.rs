@@ -173,6 +173,14 @@ impl Engine {
     /// One record of a ring, for those who have its bytes and no reader.
     #[inline]
     pub fn push(&mut self, ring: usize, record: &[u8]) {
+        match Event::from_wire(record) {
+            Some(event) => self.order.push_event(ring, event),
+            None => self.push_rare(ring, record),
+        }
+    }
+
+    #[cold]
+    fn push_rare(&mut self, ring: usize, record: &[u8]) {
         match decode(record) {
             Ok(Decoded::Event(event)) => self.order.push_event(ring, event),
             Ok(Decoded::Change(event)) => self.push_change(event),

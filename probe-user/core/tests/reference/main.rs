@@ -134,6 +134,14 @@ proptest! {
                 (any::<[u8; 64]>(), 0u8..24, any::<bool>(), 0u8..6).prop_map(|(mut b, kind, long, small)| {
                     b[28] = kind;
                     b[8 + usize::from(small)..32].iter_mut().enumerate().for_each(|(i, b)| if i != 20 - usize::from(small) { *b &= 1 });
+                    // Reserved bytes are 0 in most of them, or few would be records.
+                    b[29] *= u8::from(small == 5);
+                    if small < 4 {
+                        let (third, fourth) = (b[48], b[56]);
+                        b[40..].fill(0);
+                        b[48] = third * u8::from(small > 0);
+                        b[56] = fourth & u8::from(small > 1);
+                    }
                     b[..if long { 64 } else { 32 }].to_vec()
                 }),
             ]), 0..300),
