@@ -41,7 +41,12 @@ fn limited(env: &Env, dir: &Path, limit: &str, arguments: &str) -> Finished {
 
 /// The last line of a failure.
 fn check_line(finished: &Finished, of: &str) {
-    let shown = format!("{of}: exit {}\n{}", finished.shell_code(), finished.stderr);
+    let (code, told) = (finished.shell_code(), &finished.stdout);
+    let shown = format!("{of}: exit {code}\n{}\n{told}", finished.stderr);
+    // That is the answer of `doctor`, which says above it what there is too little memory for.
+    if told.contains("ctrace cannot trace here") && told.contains("memory") {
+        return;
+    }
     assert_eq!(finished.shell_code(), OWN, "{shown}");
     assert!(finished.stderr.lines().last().is_some_and(|l| l.starts_with("ctrace:")), "{shown}");
     assert!(!finished.stderr.contains("a mistake in ctrace"), "{shown}");

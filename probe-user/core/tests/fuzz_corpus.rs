@@ -1,6 +1,8 @@
 //! The corpus of the fuzz targets in an ordinary build: each input as it is, and with single bytes
 //! changed. Fuzzing for real is `cargo xtask test --all`.
 
+#![allow(unreachable_pub, reason = "shared with the fuzz targets, which are a crate of their own")]
+
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "../fuzz/src/lib.rs"]

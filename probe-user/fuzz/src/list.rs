@@ -8,23 +8,10 @@ use ctrace_user::target::list::list_functions;
 use ctrace_user::target::object::Object;
 use ctrace_user::target::place::{Candidate, CodeMap, Policy, place};
 use ctrace_user::target::select::{Patterns, Selector};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 use std::time::Duration;
 
 const LIMITS: ObjectLimits = ObjectLimits { memory: 32 << 20, time: Duration::from_secs(1) };
-
-/// A folder of this process in memory, for a target that is called very often.
-pub fn shared_folder() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let shared = Path::new("/dev/shm");
-        let folder = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        let folder = folder.join(format!("ctrace-fuzz-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for the file");
-        folder
-    })
-}
 
 pub fn check(folder: &Path, bytes: &[u8]) {
     let path = folder.join("input");
@@ -39,7 +26,7 @@ pub fn check(folder: &Path, bytes: &[u8]) {
         list_functions(&objects, &selection, true);
     }
     let [object] = &objects;
-    CodeMap::data_switches_stacks(object.source());
+    let _ = CodeMap::data_switches_stacks(object.source());
     let Ok(mut map) = CodeMap::parse(object.source()) else { return };
     map.learn(object.functions().iter().map(|it| (it.address, it.size, it.raw())));
     for function in object.functions().iter().take(300) {

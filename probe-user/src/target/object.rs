@@ -110,7 +110,8 @@ impl Object {
     }
 
     /// Opens an object of a process, or of a program that is to be launched.
-    pub fn open_mapped(mapped: &MappedObject) -> Result<Self, ObjectError> {
+    #[cfg(test)]
+    pub(crate) fn open_mapped(mapped: &MappedObject) -> Result<Self, ObjectError> {
         Self::open_one_of(mapped, ObjectLimits::DEFAULT, &Budget::of_all(ObjectLimits::DEFAULT))
     }
 
@@ -152,7 +153,8 @@ impl Object {
         self.is_main
     }
 
-    pub fn set_main(&mut self, is_main: bool) {
+    #[cfg(test)]
+    pub(crate) fn set_main(&mut self, is_main: bool) {
         self.is_main = is_main;
     }
 
@@ -239,7 +241,8 @@ impl Object {
     }
 
     /// The function that starts at an address.
-    pub fn function_at(&self, address: u64) -> Option<&Function> {
+    #[cfg(test)]
+    pub(crate) fn function_at(&self, address: u64) -> Option<&Function> {
         let functions = self.functions();
         let found = functions.binary_search_by_key(&address, |function| function.address);
         found.ok().map(|at| &functions[at])

@@ -11,9 +11,6 @@ use std::collections::BTreeSet;
 
 pub use super::search::Selected;
 
-/// How many functions are taken at most unless the user raises it.
-pub const DEFAULT_LIMIT: usize = 10_000;
-
 /// Why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {

@@ -3,9 +3,9 @@
 
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo};
+use ctrace_core::ingest::decode::decode;
 use ctrace_core::units::Nanos;
 
-use ctrace_core::ingest::decode::decode;
 pub fn check(bytes: &[u8]) {
     let config = EngineConfig { spool_bytes: 4096, max_paths: 20, ..EngineConfig::default() };
     let mut engine = Engine::new(config);
