@@ -8,6 +8,7 @@ mod calls;
 mod distribution;
 mod extras;
 mod names;
+pub mod numbers;
 mod places;
 pub mod render;
 mod rendered;

@@ -94,11 +94,11 @@ impl FunctionReport {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::function::FunctionKind;
 
-    fn row(summary: Summary, stretch: Nanos) -> FunctionReport {
+    pub(crate) fn row(summary: Summary, stretch: Nanos) -> FunctionReport {
         let mut row = FunctionReport {
             name: "f".into(),
             aliases: Vec::new(),
