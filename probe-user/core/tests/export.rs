@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
 use ctrace_core::report::render::Table;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows::{self, Selection};
@@ -165,6 +166,38 @@ fn keys_are_in_the_documented_order() {
     ] {
         let quoted = format!("\"{key}\":");
         at += text[at..].find(&quoted).unwrap_or_else(|| panic!("{key} is not in its place"));
+    }
+}
+
+/// Each number of a function is in JSON under its key, as the schema describes it.
+#[test]
+fn every_number_is_in_json_and_in_the_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
+    let schema = parse(&std::fs::read_to_string(path).expect("the schema is in docs/"));
+    let properties = &schema["$defs"]["function"]["properties"];
+    let report = fixture::typical();
+    let told = parse(&json::to_line(&report));
+    let rows = told["functions"].as_array().expect("rows");
+    for Number { key, unit, help, of, .. } in NUMBERS {
+        let nested = ["fastest", "center", "slowest"].into_iter().find_map(|group| {
+            let rest = key.strip_prefix(group)?.strip_prefix('_')?;
+            Some((format!("/{group}/{rest}"), format!("/{group}/properties/{rest}")))
+        });
+        let (in_row, in_schema) = nested.unwrap_or((format!("/{key}"), format!("/{key}")));
+        let described = properties.pointer(&in_schema).unwrap_or_else(|| panic!("no {key}"));
+        let form = described["$ref"].as_str().and_then(|form| form.rsplit('/').next());
+        let forms = match unit {
+            Unit::Count => ["count", "count"],
+            Unit::Time => ["ns", "nsOrNull"],
+            Unit::Percent => ["percent", "numberOrNull"],
+            Unit::Ratio => ["numberOrNull", "numberOrNull"],
+        };
+        assert!(form.is_some_and(|form| forms.contains(&form)), "{key}: {form:?}");
+        assert!(described["description"].as_str().is_none_or(|text| text == *help), "{key}");
+        for (function, row) in report.functions.iter().zip(rows) {
+            let value = row.pointer(&in_row).unwrap_or_else(|| panic!("no {key} in JSON"));
+            assert_eq!(of(function).to_string().parse().ok(), value.as_f64(), "{key}");
+        }
     }
 }
 

@@ -2,9 +2,8 @@
 
 mod fixture;
 
+use ctrace_core::report::Report;
 use ctrace_core::report::render::json;
-use ctrace_core::report::{FunctionLatency, Report};
-use ctrace_core::units::Nanos;
 use serde_json::Value;
 
 /// Names in place of indices of functions, in order.
@@ -51,14 +50,4 @@ fn every_index_moves() {
     report.functions.reverse();
     report.move_functions(&(0..=last).map(|place| last - place).collect::<Vec<_>>());
     assert_eq!(named(&report), before);
-}
-
-#[test]
-fn latencies_move_too() {
-    let mut report = fixture::typical();
-    let last = report.functions.len() - 1;
-    report.latencies = Some(vec![FunctionLatency::of(last, &[Nanos(7)])]);
-    assert!(report.latency_of(last).is_some() && report.latency_of(0).is_none());
-    report.move_functions(&(0..=last).map(|place| last - place).collect::<Vec<_>>());
-    assert!(report.latency_of(0).is_some_and(|latency| latency.sum_ns == Nanos(7)));
 }

@@ -9,7 +9,7 @@ use super::{
     metrics::{catalog::Own, hub::Metrics},
     reports::{Header, Style, Writer},
     spans::Spans,
-    totals::Totals,
+    totals::Counts,
 };
 use crate::{session::keep::live::Snapshot, ui};
 use ctrace_core::{report::Extras, units::Nanos};
@@ -34,7 +34,7 @@ pub struct Hub {
 /// Of one target.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    pub totals: Totals,
+    pub totals: Counts,
     /// By session, what it saw.
     pub sessions: BTreeMap<SessionId, Seen>,
 }
@@ -107,7 +107,7 @@ impl Hub {
             known.totals.add(snapshot);
             let seen = known.sessions.entry(session).or_default();
             *seen = seen.after(snapshot);
-            known.totals.counts
+            known.totals
         };
         let Ok(Some(style)) = Style::of(&target.reports).map(Style::unless_none) else { return };
         let reports_lost = self.writer.lost();
@@ -122,7 +122,7 @@ impl Hub {
     pub(super) fn began(&self, target: &TargetName, session: SessionId) {
         let mut targets = self.lock();
         let known = targets.entry(target.clone()).or_default();
-        known.totals.counts.processes += 1;
+        known.totals.processes += 1;
         known.sessions.insert(session, Seen::default());
     }
 
@@ -150,7 +150,7 @@ impl Hub {
 
     /// For a report out of turn.
     pub fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
-        let totals = self.known(target).totals.counts;
+        let totals = self.known(target).totals;
         Header { target, session, totals, reports_lost: self.writer.lost() }
     }
 

@@ -107,7 +107,7 @@ impl Supervisor {
             "processes": processes.collect::<Vec<_>>(),
             "untraced": untraced.collect::<Vec<_>>(),
             "all_untraced": all_untraced,
-            "since_start": known.totals.counts,
+            "since_start": known.totals,
         })
     }
 

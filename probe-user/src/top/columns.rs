@@ -127,10 +127,6 @@ impl Column {
             Self::Cost => true,
             Self::P50 | Self::P90 | Self::P99 => figures.report.approximate,
             Self::Max => figures.from_histograms == FromHistograms::Extremes,
-            Self::Mean => {
-                let untimed = functions.get(place).is_some_and(|function| function.untimed > 0);
-                untimed && figures.from_histograms == FromHistograms::Extremes
-            }
             Self::Rate | Self::Calls | Self::Total => estimated,
             _ => false,
         }

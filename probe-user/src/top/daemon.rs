@@ -72,12 +72,23 @@ struct Facts {
     spent_ns: Vec<Nanos>,
     #[serde(default)]
     paths_open: Vec<u64>,
+    #[serde(default)]
+    timed_ns: Vec<u64>,
+    #[serde(default)]
+    timed_squares: Vec<String>,
 }
 
 impl From<OfDaemon> for Snapshot {
     fn from(OfDaemon { daemon, mut report }: OfDaemon) -> Self {
         for (path, open) in report.paths.iter_mut().zip(daemon.paths_open) {
             path.open = open;
+        }
+        let sums = daemon.timed_ns.into_iter().zip(&daemon.timed_squares);
+        for (function, (timed_ns, squares)) in report.functions.iter_mut().zip(sums) {
+            // What is no number is known as near as the report tells.
+            if let Ok(squares) = squares.parse() {
+                function.restore(timed_ns, squares);
+            }
         }
         Self { report, spent: daemon.spent_ns, cpu: daemon.cpu_ns }
     }

@@ -12,7 +12,7 @@ pub(super) enum FromHistograms {
     #[default]
     Nothing,
     Percentiles,
-    /// The least, the longest and how they spread, too.
+    /// The least and the longest, too.
     Extremes,
 }
 

@@ -1,8 +1,8 @@
 //! What happened between two looks at an interval of the daemon that goes on: what the later one has
 //! and the earlier one has not.
 //!
-//! Calls, times, unions, losses and costs are sums over time, and their differences are exact: all
-//! but unions where a call under way at the first look turns out to be too short to be counted, or to
+//! Calls, times, unions, losses and costs are sums over time, and their differences are exact, and so
+//! are means and deviations: all but unions where a call under way at the first look turns out to be too short to be counted, or to
 //! have lost its end. They are too small then by what that call had.
 //! Percentiles and extremes of the calls between come from the difference of the histograms, whose
 //! buckets are an eighth of an octave wide.
@@ -12,8 +12,7 @@ use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{
         CenterReport, Distribution, DurationReport, FunctionHistogram, FunctionReport,
-        HistogramsReport, LossReport, PathReport, Report, SampledReport, ThreadReport,
-        render::rows::percent,
+        HistogramsReport, PathReport, Report, SampledReport, ThreadReport, render::rows::percent,
     },
     units::{Nanos, Pid, Tid},
 };
@@ -40,7 +39,7 @@ pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
         tracked_percent: percent(tracked_ns, duration_ns),
         approximate: true,
         filtered_calls: new.filtered_calls.saturating_sub(old.filtered_calls),
-        loss: loss(&old.loss, &new.loss),
+        loss: new.loss.since(&old.loss),
         functions: before.functions(duration_ns),
         paths: before.paths(),
         paths_other_calls: new.paths_other_calls.saturating_sub(old.paths_other_calls),
@@ -50,7 +49,6 @@ pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
         target: new.target.clone(),
         slowest_calls: None,
         timeline: None,
-        latencies: None,
         ..*new
     };
     let spent = later.snapshot.spent.iter().enumerate().map(|(place, spent)| {
@@ -104,7 +102,7 @@ impl<'a> Before<'a> {
             let mut function = match old.map(|old| &self.old.functions[old]) {
                 Some(old) => FunctionReport {
                     sampled: sampled(old, new, [self.old.duration_ns, duration]),
-                    ..less(old, new, &self.timed[place])
+                    ..less(old, new, &self.timed[place], duration)
                 },
                 None => new.clone(),
             };
@@ -155,33 +153,45 @@ impl<'a> Before<'a> {
     }
 }
 
-/// Calls that were open are calls of the stretch, too.
-fn less(old: &FunctionReport, new: &FunctionReport, timed: &Distribution) -> FunctionReport {
-    let calls = new.calls.saturating_sub(old.calls.saturating_sub(old.open));
-    FunctionReport {
-        calls,
-        timed: new.timed.saturating_sub(old.timed),
-        untimed: new.untimed.saturating_sub(old.untimed),
-        headless: new.headless.saturating_sub(old.headless),
-        // At most: which threads they are is not known.
-        threads: if calls == 0 { 0 } else { new.threads },
-        total_ns: new.total_ns.since(old.total_ns),
-        self_ns: new.self_ns.since(old.self_ns),
-        active_ns: new.active_ns.since(old.active_ns),
-        active_exclusive_ns: new.active_exclusive_ns.since(old.active_exclusive_ns),
-        durations: durations(old, new, timed),
+/// `timed`: durations of the calls between, of a stretch so long.
+fn less(
+    old: &FunctionReport,
+    new: &FunctionReport,
+    timed: &Distribution,
+    duration: Nanos,
+) -> FunctionReport {
+    let mut row = FunctionReport {
         fastest: Default::default(),
         center: CenterReport::default(),
         slowest: Default::default(),
         ..new.clone()
+    };
+    row.render(new.summary().since(&old.summary()), duration);
+    if row.calls == 0 {
+        // Otherwise at most those of the interval: which threads they are is not known.
+        row.threads = 0;
     }
+    if old.timed > 0 {
+        row.durations = durations(&row, old, new, timed);
+        if old.summary.is_none() || new.summary.is_none() {
+            // A daemon of an earlier version tells rounded numbers only, whose difference may be far
+            // off. The mean of calls that are all timed comes from exact totals.
+            (row.durations.sd_ns, row.durations.cv) = (None, None);
+            if new.untimed > 0 {
+                row.durations.mean_ns = None;
+            }
+        }
+    }
+    row
 }
 
-fn durations(old: &FunctionReport, new: &FunctionReport, timed: &Distribution) -> DurationReport {
-    if old.timed == 0 {
-        return new.durations;
-    }
-    let calls = new.timed.saturating_sub(old.timed);
+/// Extremes and percentiles as the histogram tells them, beside what `row` knows from sums.
+fn durations(
+    row: &FunctionReport,
+    old: &FunctionReport,
+    new: &FunctionReport,
+    timed: &Distribution,
+) -> DurationReport {
     let (before, so_far) = (&old.durations, &new.durations);
     let within = |value: Nanos| {
         let (least, most) = (so_far.min_ns.unwrap_or_default(), so_far.max_ns);
@@ -189,7 +199,7 @@ fn durations(old: &FunctionReport, new: &FunctionReport, timed: &Distribution) -
     };
     let shortest = timed.middles().next().map(|(_, middle)| within(middle));
     let longest = timed.middles().next_back().map(|(_, middle)| within(middle));
-    if calls == 0 || shortest.is_none() {
+    if row.timed == 0 || shortest.is_none() {
         return DurationReport::default();
     }
     // The shortest and the longest one of the interval are known exactly.
@@ -199,35 +209,16 @@ fn durations(old: &FunctionReport, new: &FunctionReport, timed: &Distribution) -
         let value = timed.percentile(permille)?;
         Some(value.max(min_ns?).min(max_ns?))
     };
-    let (mean, sd) = moments(timed);
-    let mean = match new.untimed == old.untimed {
-        true => new.total_ns.since(old.total_ns).0 as f64 / calls as f64,
-        // Of some of the calls only a part is in the total.
-        false => mean,
-    };
     DurationReport {
         min_ns,
-        mean_ns: Some(Nanos(mean.round() as u64)),
         p50_ns: at(500),
         p90_ns: at(900),
         p95_ns: at(950),
         p99_ns: at(990),
         p999_ns: at(999),
         max_ns,
-        sd_ns: Some(Nanos(sd as u64)),
-        cv: (mean > 0.0).then(|| sd / mean),
+        ..row.durations
     }
-}
-
-/// Mean and standard deviation, as well as buckets know them.
-fn moments(timed: &Distribution) -> (f64, f64) {
-    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
-        timed.middles().map(|(count, middle)| count as f64 * of(middle.0 as f64)).sum()
-    };
-    let calls = sum(&|_| 1.0).max(1.0);
-    let mean = sum(&|duration| duration) / calls;
-    let variance = sum(&|duration| (duration - mean).powi(2)) / calls;
-    (mean, variance.sqrt())
 }
 
 /// Where it is armed for a part of the time: what the estimate for the interval has grown by, which
@@ -302,15 +293,4 @@ pub(super) fn threads(old: &Report, new: &Report) -> Vec<ThreadReport> {
         (calls > 0).then(|| ThreadReport { calls, first_ns, ..new.clone() })
     });
     threads.collect()
-}
-
-fn loss(old: &LossReport, new: &LossReport) -> LossReport {
-    LossReport {
-        events: new.events.saturating_sub(old.events),
-        late: new.late.saturating_sub(old.late),
-        calls_untimed: new.calls_untimed.saturating_sub(old.calls_untimed),
-        calls_headless: new.calls_headless.saturating_sub(old.calls_headless),
-        decode_errors: new.decode_errors.saturating_sub(old.decode_errors),
-        ..*new
-    }
 }

@@ -14,6 +14,7 @@ use ctrace_core::{
         PathReport, SampledReport, ThreadReport,
         render::rows::{is_never_called, percent},
     },
+    stats::Summary,
     units::{Nanos, Pid, Tid},
 };
 use std::collections::HashMap;
@@ -99,7 +100,7 @@ impl Sums {
                 *sum = FunctionReport { sampled: sum.sampled, ..emptied(new) };
             }
             sum.sampled = sampled(sum, new, duration, interval.report.duration_ns);
-            add_function(sum, new);
+            sum.add(new, duration);
             let cost = interval.spent.get(place).copied().unwrap_or_default();
             spent[id.0] = spent[id.0].saturating_add(cost);
         }
@@ -199,45 +200,17 @@ impl Sums {
 
 /// The function with no calls.
 fn emptied(function: &FunctionReport) -> FunctionReport {
-    FunctionReport {
-        calls: 0,
-        timed: 0,
-        untimed: 0,
-        open: 0,
-        headless: 0,
+    let mut row = FunctionReport {
         threads: 0,
-        total_ns: Nanos::ZERO,
-        self_ns: Nanos::ZERO,
-        active_ns: Nanos::ZERO,
-        active_exclusive_ns: Nanos::ZERO,
-        active_exclusive_percent: 0.0,
         durations: DurationReport::default(),
         fastest: Default::default(),
         center: Default::default(),
         slowest: Default::default(),
         sampled: None,
         ..function.clone()
-    }
-}
-
-fn add_function(sum: &mut FunctionReport, new: &FunctionReport) {
-    sum.durations = durations(sum, new);
-    // A call that was open at the end of an interval is a call of the next one, too.
-    sum.calls = sum.calls.saturating_sub(sum.open).saturating_add(new.calls);
-    sum.open = new.open;
-    sum.timed = sum.timed.saturating_add(new.timed);
-    sum.untimed = sum.untimed.saturating_add(new.untimed);
-    sum.headless = sum.headless.saturating_add(new.headless);
-    // Which threads they were is not known.
-    sum.threads = sum.threads.max(new.threads);
-    for (sum, new) in [
-        (&mut sum.total_ns, new.total_ns),
-        (&mut sum.self_ns, new.self_ns),
-        (&mut sum.active_ns, new.active_ns),
-        (&mut sum.active_exclusive_ns, new.active_exclusive_ns),
-    ] {
-        *sum = sum.saturating_add(new);
-    }
+    };
+    row.render(Summary::default(), Nanos::ZERO);
+    row
 }
 
 /// Where it was armed for a part of the time in either: the estimates add up, their errors as those
@@ -278,33 +251,4 @@ fn sampled(
         total_ns: both(a.total_ns, b.total_ns),
         active_ns: both(a.active_ns, b.active_ns),
     })
-}
-
-/// Of both together, but for percentiles.
-fn durations(sum: &FunctionReport, new: &FunctionReport) -> DurationReport {
-    let (a, b) = (&sum.durations, &new.durations);
-    if new.timed == 0 {
-        return *a;
-    }
-    let earliest = |x: Option<Nanos>, y: Option<Nanos>| x.into_iter().chain(y).min();
-    // Weights, means and squares of both.
-    let moments = [(sum.timed, a), (new.timed, b)].map(|(timed, of)| {
-        let mean = of.mean_ns.unwrap_or_default().0 as f64;
-        let sd = of.sd_ns.unwrap_or_default().0 as f64;
-        (timed as f64, mean, sd * sd + mean * mean)
-    });
-    let timed = moments[0].0 + moments[1].0;
-    let weighed = |part: fn(&(f64, f64, f64)) -> f64| {
-        moments.iter().map(|of| of.0 * part(of)).sum::<f64>() / timed
-    };
-    let (mean, square) = (weighed(|of| of.1), weighed(|of| of.2));
-    let sd = (square - mean * mean).max(0.0).sqrt();
-    DurationReport {
-        min_ns: earliest(a.min_ns, b.min_ns),
-        max_ns: a.max_ns.max(b.max_ns),
-        mean_ns: Some(Nanos(mean as u64)),
-        sd_ns: Some(Nanos(sd as u64)),
-        cv: (mean > 0.0).then(|| sd / mean),
-        ..*a
-    }
 }

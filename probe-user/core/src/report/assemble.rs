@@ -7,9 +7,10 @@ use crate::engine::ledger::FunctionCounts;
 use crate::engine::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
 use crate::report::{
-    CenterReport, DurationReport, FunctionHistogram, FunctionLatency, FunctionReport,
-    HistogramsReport, LossReport, PathReport, Report, SCHEMA, ThreadReport,
+    CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
+    PathReport, Report, SCHEMA, ThreadReport,
 };
+use crate::stats::Summary;
 use crate::stats::heat::Heat;
 use crate::stats::histogram::Histogram;
 use crate::stats::rank::{Center, PERMILLE};
@@ -64,15 +65,16 @@ const SUB_BITS: u32 = 3;
 impl Facts<'_> {
     pub(crate) fn report(mut self, meta: ReportMeta) -> Report {
         let histograms = meta.extras.histograms.then(|| self.histograms());
-        let latencies = meta.extras.latencies.then(|| self.latencies());
         let duration = self.end.since(self.start);
         let functions = (0..self.functions.len())
             .map(|index| {
                 let nodes = self.by_function.nodes_of(FuncId(index as u32));
-                let mut report = self.function(index, nodes);
-                self.add_ranks(&mut report, self.ranks.functions[index]);
                 let unions = self.unions.functions.get(index).copied().unwrap_or_default();
-                self.add_unions(&mut report, unions, duration);
+                let summary = self.summary(index, nodes, unions, meta.extras.latencies);
+                let mut report = self.function(index);
+                report.render(summary, duration);
+                self.add_ranks(&mut report, self.ranks.functions[index]);
+                add_center_unions(&mut report, unions, duration);
                 report
             })
             .collect::<Vec<_>>();
@@ -109,7 +111,6 @@ impl Facts<'_> {
             histograms,
             slowest_calls: None,
             timeline: None,
-            latencies,
         }
     }
 
@@ -126,16 +127,6 @@ impl Facts<'_> {
         HistogramsReport { slice_edges_ns, functions }
     }
 
-    fn latencies(&self) -> Vec<FunctionLatency> {
-        let functions = (0..self.functions.len()).filter_map(|function| {
-            let tally = sum(self.tallies, self.by_function.nodes_of(FuncId(function as u32)));
-            let histogram = || self.histogram(function);
-            let latency = || FunctionLatency::new(function, Nanos(tally.timed_ns), histogram());
-            (tally.timed > 0).then(latency)
-        });
-        functions.collect()
-    }
-
     fn histogram(&self, function: usize) -> Histogram {
         let of_nodes = self.histograms.unwrap_or_default();
         let mut histogram = Histogram::default();
@@ -144,11 +135,27 @@ impl Facts<'_> {
         histogram
     }
 
-    fn function(&self, index: usize, nodes: &[u32]) -> FunctionReport {
-        let (info, counts) = (&self.functions[index], self.counts[index]);
+    fn summary(
+        &self,
+        index: usize,
+        nodes: &[u32],
+        unions: FunctionUnions,
+        with_histogram: bool,
+    ) -> Summary {
         let tally = sum(self.tallies, nodes);
-        let open_calls: u64 = nodes.iter().map(|&node| self.open.calls[node as usize]).sum();
-        let spread = tally.spread();
+        Summary {
+            open: nodes.iter().map(|&node| self.open.calls[node as usize]).sum(),
+            headless: self.counts[index].headless,
+            active_ns: unions.active,
+            exclusive_ns: unions.exclusive,
+            histogram: (with_histogram && tally.timed > 0).then(|| self.histogram(index)),
+            tally,
+        }
+    }
+
+    /// Nothing is told of it yet.
+    fn function(&self, index: usize) -> FunctionReport {
+        let info = &self.functions[index];
         FunctionReport {
             name: info.name.clone(),
             aliases: info.aliases.clone(),
@@ -157,29 +164,23 @@ impl Facts<'_> {
             line: info.line,
             kind: info.kind,
             group: info.group.clone(),
-            calls: tally.timed + tally.untimed + open_calls,
-            timed: tally.timed,
-            untimed: tally.untimed,
-            open: open_calls,
-            headless: counts.headless,
-            threads: counts.threads + self.open.threads[index],
-            total_ns: Nanos(tally.total_ns()),
-            self_ns: Nanos(tally.self_ns),
+            calls: 0,
+            timed: 0,
+            untimed: 0,
+            open: 0,
+            headless: 0,
+            threads: self.counts[index].threads + self.open.threads[index],
+            total_ns: Nanos::ZERO,
+            self_ns: Nanos::ZERO,
             active_ns: Nanos::ZERO,
             active_exclusive_ns: Nanos::ZERO,
             active_exclusive_percent: 0.0,
-            durations: DurationReport {
-                min_ns: tally.min().map(Nanos),
-                mean_ns: tally.mean().map(Nanos),
-                max_ns: tally.max().map(Nanos),
-                sd_ns: spread.map(|(sd, _)| Nanos(sd)),
-                cv: spread.and_then(|(_, cv)| cv),
-                ..DurationReport::default()
-            },
+            durations: DurationReport::default(),
             fastest: Default::default(),
             center: CenterReport::default(),
             slowest: Default::default(),
             sampled: None,
+            summary: None,
         }
     }
 
@@ -190,18 +191,6 @@ impl Facts<'_> {
         report.fastest = ranked.fastest;
         report.center = ranked.center;
         report.slowest = ranked.slowest;
-    }
-
-    fn add_unions(&self, report: &mut FunctionReport, unions: FunctionUnions, duration: Nanos) {
-        report.active_ns = Nanos(unions.active);
-        report.active_exclusive_ns = Nanos(unions.exclusive);
-        report.active_exclusive_percent = percent(unions.exclusive, duration);
-        if report.center.max_ns.is_some() {
-            report.center.active_ns = Some(Nanos(unions.center_active));
-            report.center.active_exclusive_ns = Some(Nanos(unions.center_exclusive));
-            report.center.active_exclusive_percent =
-                Some(percent(unions.center_exclusive, duration));
-        }
     }
 
     /// All paths with calls on them or below, and the calls on paths beyond the bound.
@@ -251,6 +240,14 @@ impl Facts<'_> {
 /// Of some nodes together.
 pub(crate) fn sum(tallies: &[Tally], nodes: &[u32]) -> Tally {
     Tally::sum(nodes.iter().map(|&node| &tallies[node as usize]))
+}
+
+fn add_center_unions(report: &mut FunctionReport, unions: FunctionUnions, duration: Nanos) {
+    if report.center.max_ns.is_some() {
+        report.center.active_ns = Some(Nanos(unions.center_active));
+        report.center.active_exclusive_ns = Some(Nanos(unions.center_exclusive));
+        report.center.active_exclusive_percent = Some(percent(unions.center_exclusive, duration));
+    }
 }
 
 fn percent(part: u64, duration: Nanos) -> f64 {

@@ -7,19 +7,20 @@ pub(crate) mod assemble;
 mod calls;
 mod distribution;
 mod extras;
-mod latency;
 mod names;
+pub mod numbers;
 mod places;
 pub mod render;
+mod rendered;
 mod timeline;
 
 pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
-pub use latency::FunctionLatency;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 
 use crate::function::FunctionKind;
+use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -58,9 +59,6 @@ pub struct Report {
     pub slowest_calls: Option<Vec<CallReport>>,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub timeline: Option<TimelineReport>,
-    /// Of functions with timed calls, in their order; for those who add up reports, not for readers.
-    #[serde(skip)]
-    pub latencies: Option<Vec<FunctionLatency>>,
 }
 
 fn schema() -> &'static str {
@@ -134,6 +132,18 @@ impl LossReport {
             *mine = mine.saturating_add(*other);
         }
     }
+
+    /// Takes away an earlier stretch with which this one begins. Open calls are those at the end.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            events: self.events.saturating_sub(earlier.events),
+            late: self.late.saturating_sub(earlier.late),
+            calls_untimed: self.calls_untimed.saturating_sub(earlier.calls_untimed),
+            calls_headless: self.calls_headless.saturating_sub(earlier.calls_headless),
+            decode_errors: self.decode_errors.saturating_sub(earlier.decode_errors),
+            ..*self
+        }
+    }
 }
 
 /// Statistics of one function; terms as in docs/statistics.md.
@@ -166,6 +176,10 @@ pub struct FunctionReport {
     /// Where it was armed for a part of the time only, to keep within a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<SampledReport>,
+    /// What it is rendered from; nothing where it was read from JSON. Has a histogram where latencies
+    /// are asked for.
+    #[serde(skip)]
+    pub summary: Option<Summary>,
 }
 
 /// What a function did in all of the time, estimated from what was seen of it.

@@ -33,9 +33,7 @@ impl Report {
             lane.depths.iter_mut().flatten().chain(&mut lane.innermost).map(|c| &mut c.function)
         });
         let paths = self.paths.iter_mut().map(|path| &mut path.function);
-        let latencies = self.latencies.iter_mut().flatten().map(|latency| &mut latency.function);
-        let all = paths.chain(histograms.map(|h| &mut h.function)).chain(latencies);
-        let all = all.chain(calls).chain(cells);
+        let all = paths.chain(histograms.map(|h| &mut h.function)).chain(calls).chain(cells);
         all.for_each(|function| *function = places[*function]);
     }
 }

@@ -17,7 +17,8 @@ use actual::*;
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::function::FunctionInfo;
-use ctrace_core::report::Report;
+use ctrace_core::report::{Extras, Report};
+use ctrace_core::stats::Summary;
 use ctrace_core::units::{Nanos, Tid};
 use definitions::*;
 use program::*;
@@ -85,6 +86,31 @@ proptest! {
             prop_assert_eq!(report.tracked_ns.0, expected.tracked);
             prop_assert_eq!(paths(&report), expected.paths);
             prop_assert!(!report.approximate);
+        }
+    }
+
+    #[test]
+    fn summaries_of_any_split_add_up_to_the_whole(
+        steps in steps(false), mut cuts in prop::collection::vec(0u64..=100, 0..5),
+    ) {
+        let program = run(&steps);
+        let meta = || meta_with(Extras { latencies: true, ..Extras::default() });
+        let mut engine = start(EngineConfig::default());
+        feed(&mut engine, &program, 0, program.end);
+        let whole = engine.report(Nanos(program.end), meta());
+        let mut engine = start(EngineConfig::default());
+        let (mut sums, mut from) = (vec![Summary::default(); whole.functions.len()], 0);
+        cuts.sort_unstable();
+        for cut in cuts.iter().chain([&100]) {
+            let to = program.end * cut / 100;
+            feed(&mut engine, &program, from, to);
+            let report = engine.report_interval(Nanos(to), meta());
+            let rows = sums.iter_mut().zip(&report.functions);
+            rows.for_each(|(sum, function)| sum.add(&function.summary()));
+            from = to;
+        }
+        for (sum, function) in sums.iter().zip(&whole.functions) {
+            prop_assert_eq!(sum, &function.summary());
         }
     }
 

@@ -346,8 +346,8 @@ fn add(calls: &mut u64, truth: &mut Latency, did: &[Did]) {
         *calls += did.durations.len() as u64 + did.untimed;
         if !did.durations.is_empty() {
             let durations: Vec<Nanos> = did.durations.iter().copied().map(Nanos).collect();
-            let latency = ctrace_core::report::FunctionLatency::of(0, &durations);
-            truth.add(&Latency::new(&latency, &Edges::default()));
+            let calls = ctrace_core::stats::Summary::of(&durations);
+            truth.add(&Latency::new(&calls, &Edges::default()));
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
     function::FunctionInfo,
-    report::{FunctionLatency, SampledReport},
+    report::SampledReport,
+    stats::Summary,
     units::Nanos,
 };
 
@@ -35,15 +36,12 @@ pub(in crate::daemon) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snap
     });
     engine.begin(Nanos(from));
     let mut report = engine.report(Nanos(to), ReportMeta::default());
-    let mut latencies = Vec::new();
-    for (index, (did, row)) in functions.iter().zip(&mut report.functions).enumerate() {
+    for (did, row) in functions.iter().zip(&mut report.functions) {
         let durations: Vec<Nanos> = did.durations.iter().copied().map(Nanos).collect();
-        row.timed = durations.len() as u64;
-        row.untimed = did.untimed;
-        row.open = did.open;
-        row.calls = row.timed + row.untimed + row.open;
-        row.total_ns = Nanos(did.durations.iter().sum());
-        row.active_ns = Nanos(did.active);
+        let mut summary = Summary::of(&durations);
+        (summary.tally.untimed, summary.tally.self_ns) = (did.untimed, 0);
+        (summary.open, summary.active_ns, summary.exclusive_ns) = (did.open, did.active, 0);
+        row.render(summary, Nanos(to - from));
         row.sampled = did.armed.map(|armed| SampledReport {
             armed_ns: Nanos(armed),
             armed_percent: 100.0 * armed as f64 / (to - from) as f64,
@@ -53,12 +51,8 @@ pub(in crate::daemon) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snap
             total_ns: None,
             active_ns: None,
         });
-        if !durations.is_empty() {
-            latencies.push(FunctionLatency::of(index, &durations));
-        }
     }
     report.loss.calls_untimed = functions.iter().map(|did| did.untimed).sum();
-    report.latencies = Some(latencies);
     Snapshot {
         report,
         spent: functions.iter().map(|did| Nanos(did.spent)).collect(),

@@ -4,7 +4,7 @@
 //! the bucket beside it.
 
 use anyhow::ensure;
-use ctrace_core::{report::FunctionLatency, units::Nanos};
+use ctrace_core::{stats::Summary, units::Nanos};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// An octave has two to the power of this many exponential buckets, which are 4.4 % wide then.
@@ -53,10 +53,13 @@ pub struct Latency {
 }
 
 impl Latency {
-    pub fn new(calls: &FunctionLatency, edges: &Edges) -> Self {
-        let mut latency = Self { sum: calls.sum_ns, ..Self::default() };
+    /// Nothing where no durations were counted.
+    pub fn new(calls: &Summary, edges: &Edges) -> Self {
+        let counted = calls.histogram.as_ref().filter(|_| calls.tally.timed > 0);
+        let Some(histogram) = counted else { return Self::default() };
+        let mut latency = Self { sum: Nanos(calls.tally.timed_ns), ..Self::default() };
         latency.fixed.resize(edges.0.len() + 1, 0);
-        for (duration, count) in calls.durations() {
+        for (duration, count) in histogram.durations() {
             latency.fixed[edges.0.partition_point(|edge| *edge < duration)] += count;
             match duration {
                 Nanos::ZERO => latency.zero += count,
@@ -134,7 +137,7 @@ mod tests {
 
     fn latency(durations: &[u64], edges: &Edges) -> Latency {
         let durations: Vec<Nanos> = durations.iter().copied().map(Nanos).collect();
-        Latency::new(&FunctionLatency::of(0, &durations), edges)
+        Latency::new(&Summary::of(&durations), edges)
     }
 
     #[test]

@@ -80,14 +80,14 @@ impl Functions {
         let rows = seen.map(|(index, function)| {
             let spent = snapshot.spent.get(index).copied().unwrap_or(Nanos::ZERO);
             let observed = snapshot.report.duration_ns;
+            let summary = function.summary.as_ref();
             let row = FunctionRow { report: function, spent, observed };
-            let latency = snapshot.report.latency_of(index);
             Row {
                 place: self.place(function),
                 open: function.open,
                 is_sampled: function.sampled.is_some(),
                 sums: Amounts(OF_FUNCTION.each_ref().map(|sum| (sum.of)(&row))),
-                latency: latency.map_or_else(Latency::default, |l| Latency::new(l, edges)),
+                latency: summary.map_or_else(Latency::default, |calls| Latency::new(calls, edges)),
             }
         });
         rows.collect()

@@ -12,7 +12,7 @@ use crate::{
 use chrono::{DateTime, Local, SecondsFormat, TimeDelta};
 use ctrace_core::{
     report::{
-        Extras, Report,
+        Extras, FunctionReport, Report,
         render::{clean::clean, json},
     },
     units::Nanos,
@@ -67,6 +67,9 @@ struct Full<'a> {
     spent_ns: &'a [Nanos],
     /// Calls on each path that have not ended.
     paths_open: Vec<u64>,
+    /// Sums of each function's timed durations, and of their squares: the report has them rounded.
+    timed_ns: Vec<u64>,
+    timed_squares: Vec<String>,
 }
 
 impl Style {
@@ -146,13 +149,23 @@ fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot, full: bool) -> Line<'a>
             cost_ns: Nanos(snapshot.spent.iter().map(|spent| spent.0).sum()),
             since_start: header.totals,
             reports_lost: header.reports_lost,
-            full: full.then(|| Full {
-                cpu_ns: snapshot.cpu,
-                spent_ns: &snapshot.spent,
-                paths_open: snapshot.report.paths.iter().map(|path| path.open).collect(),
-            }),
+            full: full.then(|| full_of(snapshot)),
         },
         report: &snapshot.report,
+    }
+}
+
+fn full_of(snapshot: &Snapshot) -> Full<'_> {
+    let report = &snapshot.report;
+    let tallies = report.functions.iter().map(FunctionReport::tally);
+    let (timed_ns, timed_squares) =
+        tallies.map(|tally| (tally.timed_ns, tally.squares.to_string())).unzip();
+    Full {
+        cpu_ns: snapshot.cpu,
+        spent_ns: &snapshot.spent,
+        paths_open: report.paths.iter().map(|path| path.open).collect(),
+        timed_ns,
+        timed_squares,
     }
 }
 

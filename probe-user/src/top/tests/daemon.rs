@@ -49,8 +49,11 @@ fn answer(times: u64) -> String {
     let look = look(times);
     let mut of_daemon = serde_json::to_value(&look.report).expect("JSON");
     let open: Vec<u64> = look.report.paths.iter().map(|path| path.open).collect();
+    let tallies: Vec<_> = look.report.functions.iter().map(|f| f.tally()).collect();
     of_daemon["daemon"] = json!({ "schema": "x", "cost_ns": 5_000_000, "cpu_ns": look.cpu,
-        "spent_ns": look.spent, "paths_open": open });
+        "spent_ns": look.spent, "paths_open": open,
+        "timed_ns": tallies.iter().map(|tally| tally.timed_ns).collect::<Vec<_>>(),
+        "timed_squares": tallies.iter().map(|t| t.squares.to_string()).collect::<Vec<_>>() });
     json!({ "v": 1, "ok": true, "reports": [of_daemon] }).to_string()
 }
 

@@ -1,6 +1,9 @@
 //! Numbers since the start.
 
-use super::{SECOND, fixture, model, model_of, nth, press, screen, snapshot};
+use super::{
+    SECOND, fixture, model, model_of, nth, press, screen, snapshot,
+    stretches::{Session, call},
+};
 use crate::top::{data::Data, model::Model};
 use ctrace_core::{
     report::{Report, SampledReport},
@@ -32,6 +35,34 @@ fn sums_are_those_of_all_intervals() {
     let counts =
         |report: &Report| report.histogram_of(3).map(|of| of.durations.counts.iter().sum::<u64>());
     assert_eq!(counts(sum), counts(&one).map(|count| 2 * count));
+}
+
+/// 600 intervals that all differ tell the same as one interval over all of the time.
+#[test]
+fn many_intervals_are_as_exact_as_one() {
+    let (mut events, mut now, mut ends) = (Vec::new(), SECOND, Vec::new());
+    for interval in 0..600_u64 {
+        // About 950 to 1,050 ns, and a few far longer ones.
+        let typical = 950 + interval * 37 % 101;
+        for more in [0, 3, 4_000 * u64::from(interval % 97 == 5)] {
+            let (both, end) = call(now + 20, typical + more);
+            events.extend(both);
+            now = end;
+        }
+        now += 1_000;
+        ends.push(now);
+    }
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut divided = Session::new(&events, 256 << 20);
+    ends.iter().for_each(|end| model.add(vec![divided.end_interval(*end)], 0));
+    press(&mut model, KeyCode::Char('c'));
+    let whole = Session::new(&events, 256 << 20).end_interval(now).report;
+    let (sum, whole) =
+        (&model.figures().expect("numbers").report.functions[0], &whole.functions[0]);
+    assert_eq!((sum.calls, sum.timed, sum.total_ns), (1_800, 1_800, whole.total_ns));
+    let (sum, whole) = (&sum.durations, &whole.durations);
+    assert_eq!((sum.mean_ns, sum.sd_ns), (whole.mean_ns, whole.sd_ns));
+    assert_eq!((sum.min_ns, sum.max_ns, sum.cv), (whole.min_ns, whole.max_ns, whole.cv));
 }
 
 /// Of what was armed for a part of the time only, the estimates are shown and add up.

@@ -2,9 +2,12 @@
 //! its help derive.
 
 use super::Table;
+use crate::report::numbers::NUMBERS;
 use crate::report::{CallReport, FunctionReport, PathReport, ThreadReport};
 use crate::units::Nanos;
 use std::cmp::Ordering;
+use std::fmt;
+use std::sync::LazyLock;
 
 /// What a row is compared by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +28,18 @@ impl Key<'_> {
                 _ => b.is_some().cmp(&a.is_some()),
             },
             _ => Ordering::Equal,
+        }
+    }
+}
+
+/// As CSV has it: nothing for what is absent.
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Count(Some(n)) => n.fmt(f),
+            Self::Real(Some(n)) => n.fmt(f),
+            Self::Count(None) | Self::Real(None) => Ok(()),
         }
     }
 }
@@ -58,33 +73,29 @@ fn count<'a>(n: u64) -> Key<'a> {
 }
 
 /// Columns of functions; the first is the default.
-pub static FUNCTIONS: &[Column<FunctionReport>] = &[
-    column("ae", &["active_exclusive", "time_ae"], |f| time(f.active_exclusive_ns)),
-    column("a", &["active", "time_a"], |f| time(f.active_ns)),
-    column("total", &["acc", "time_acc"], |f| time(f.total_ns)),
-    column("self", &[], |f| time(f.self_ns)),
-    column("calls", &[], |f| count(f.calls)),
-    column("threads", &[], |f| count(f.threads)),
-    column("min", &[], |f| maybe(f.durations.min_ns)),
-    column("mean", &["avg"], |f| maybe(f.durations.mean_ns)),
-    column("p50", &["median", "med"], |f| maybe(f.durations.p50_ns)),
-    column("p90", &[], |f| maybe(f.durations.p90_ns)),
-    column("p95", &[], |f| maybe(f.durations.p95_ns)),
-    column("p99", &[], |f| maybe(f.durations.p99_ns)),
-    column("p999", &["p99.9"], |f| maybe(f.durations.p999_ns)),
-    column("max", &[], |f| maybe(f.durations.max_ns)),
-    column("sd", &[], |f| maybe(f.durations.sd_ns)),
-    column("cv", &[], |f| Key::Real(f.durations.cv)),
-    column("ae_center", &["center_ae"], |f| maybe(f.center.active_exclusive_ns)),
-    column("a_center", &["center_a"], |f| maybe(f.center.active_ns)),
-    column("timed", &[], |f| count(f.timed)),
-    column("untimed", &[], |f| count(f.untimed)),
-    column("open", &[], |f| count(f.open)),
-    column("headless", &[], |f| count(f.headless)),
-    column("name", &["function"], |f| Key::Text(&f.name)),
-    column("object", &[], |f| Key::Text(&f.object)),
-    column("file", &[], |f| Key::Text(f.file.as_deref().unwrap_or(&f.object))),
-];
+static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
+    let texts = [
+        column("name", &["function"], |f: &FunctionReport| Key::Text(&f.name)),
+        column("object", &[], |f| Key::Text(&f.object)),
+        column("file", &[], |f| Key::Text(f.file.as_deref().unwrap_or(&f.object))),
+    ];
+    let numbers = NUMBERS.iter().filter_map(|number| {
+        Some(Column { name: number.name?, aliases: number.aliases, key: number.of })
+    });
+    let mut columns: Vec<_> = numbers.chain(texts).collect();
+    let place = |name| ORDER.split(' ').position(|listed| listed == name).unwrap_or(usize::MAX);
+    columns.sort_by_key(|column| place(column.name));
+    columns
+});
+
+/// Columns of functions as people are told of them: those to sort by most first. Others follow.
+const ORDER: &str = "ae a total self calls threads min mean p50 p90 p95 p99 p999 max sd cv \
+                     ae_center a_center timed untimed open headless name object file";
+
+/// See [`FUNCTIONS`].
+pub fn functions() -> &'static [Column<FunctionReport>] {
+    &FUNCTIONS
+}
 
 /// Columns of call paths; the first is the default.
 pub static PATHS: &[Column<PathReport>] = &[
@@ -145,7 +156,7 @@ impl Table {
             columns.iter().map(|column| column.name).collect()
         }
         match self {
-            Self::Functions | Self::Histograms => names(FUNCTIONS),
+            Self::Functions | Self::Histograms => names(functions()),
             Self::Paths | Self::Counts => names(PATHS),
             Self::Threads => names(THREADS),
             Self::Calls => names(CALLS),
@@ -155,7 +166,7 @@ impl Table {
 
     fn has_column(self, name: &str) -> bool {
         match self {
-            Self::Functions | Self::Histograms => find(FUNCTIONS, name).is_some(),
+            Self::Functions | Self::Histograms => find(functions(), name).is_some(),
             Self::Paths | Self::Counts => find(PATHS, name).is_some(),
             Self::Threads => find(THREADS, name).is_some(),
             Self::Calls => find(CALLS, name).is_some(),

@@ -10,6 +10,7 @@ use super::columns::{self, UnknownColumn};
 use super::flat::{self, Bucket, OnPath, Slice};
 use super::rows::{self, Rows, Selection};
 use crate::function::FunctionKind;
+use crate::report::numbers::NUMBERS;
 use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport};
 use crate::units::Nanos;
 use std::borrow::{Borrow, Cow};
@@ -29,7 +30,7 @@ pub fn render(
     }
     Ok(match table {
         Table::Functions => {
-            write(&report.functions, &rows::functions(report, selection), FUNCTIONS)
+            write(&report.functions, &rows::functions(report, selection), &functions())
         }
         Table::Paths => {
             write_all(&flat::paths(report, &rows::paths(report, selection).indices), PATHS)
@@ -44,7 +45,7 @@ pub fn render(
     })
 }
 
-fn write<T>(list: &[T], rows: &Rows, fields: &[Field<T>]) -> String {
+fn write<T>(list: &[T], rows: &Rows, fields: &[(&str, impl Fn(&T) -> String)]) -> String {
     write_rows(rows.indices.iter().map(|&index| &list[index]), fields)
 }
 
@@ -129,8 +130,18 @@ fn kind(kind: FunctionKind) -> String {
     .to_owned()
 }
 
-/// The names are the keys of the JSON report, nested ones joined by `_`.
-static FUNCTIONS: &[Field<FunctionReport>] = &[
+/// What a function is known by, and its numbers.
+fn functions() -> Vec<(&'static str, Box<dyn Fn(&FunctionReport) -> String>)> {
+    let texts = NAMES.iter().map(|&(heading, text)| (heading, Box::new(text) as Box<_>));
+    let numbers = NUMBERS.iter().map(|number| {
+        let text = |f: &FunctionReport| (number.of)(f).to_string();
+        (number.key, Box::new(text) as Box<_>)
+    });
+    texts.chain(numbers).collect()
+}
+
+/// The headings are the keys of the JSON report.
+static NAMES: &[Field<FunctionReport>] = &[
     ("name", |f| text(&f.name).into_owned()),
     ("aliases", |f| joined(&f.aliases)),
     ("object", |f| text(&f.object).into_owned()),
@@ -138,38 +149,6 @@ static FUNCTIONS: &[Field<FunctionReport>] = &[
     ("line", |f| maybe(f.line)),
     ("kind", |f| kind(f.kind)),
     ("group", |f| maybe_text(f.group.as_deref())),
-    ("calls", |f| f.calls.to_string()),
-    ("timed", |f| f.timed.to_string()),
-    ("untimed", |f| f.untimed.to_string()),
-    ("open", |f| f.open.to_string()),
-    ("headless", |f| f.headless.to_string()),
-    ("threads", |f| f.threads.to_string()),
-    ("total_ns", |f| ns(f.total_ns)),
-    ("self_ns", |f| ns(f.self_ns)),
-    ("active_ns", |f| ns(f.active_ns)),
-    ("active_exclusive_ns", |f| ns(f.active_exclusive_ns)),
-    ("active_exclusive_percent", |f| f.active_exclusive_percent.to_string()),
-    ("min_ns", |f| maybe_ns(f.durations.min_ns)),
-    ("mean_ns", |f| maybe_ns(f.durations.mean_ns)),
-    ("p50_ns", |f| maybe_ns(f.durations.p50_ns)),
-    ("p90_ns", |f| maybe_ns(f.durations.p90_ns)),
-    ("p95_ns", |f| maybe_ns(f.durations.p95_ns)),
-    ("p99_ns", |f| maybe_ns(f.durations.p99_ns)),
-    ("p999_ns", |f| maybe_ns(f.durations.p999_ns)),
-    ("max_ns", |f| maybe_ns(f.durations.max_ns)),
-    ("sd_ns", |f| maybe_ns(f.durations.sd_ns)),
-    ("cv", |f| maybe(f.durations.cv)),
-    ("fastest_min_ns", |f| maybe_ns(f.fastest.min_ns)),
-    ("fastest_mean_ns", |f| maybe_ns(f.fastest.mean_ns)),
-    ("center_min_ns", |f| maybe_ns(f.center.min_ns)),
-    ("center_mean_ns", |f| maybe_ns(f.center.mean_ns)),
-    ("center_median_ns", |f| maybe_ns(f.center.median_ns)),
-    ("center_max_ns", |f| maybe_ns(f.center.max_ns)),
-    ("center_active_ns", |f| maybe_ns(f.center.active_ns)),
-    ("center_active_exclusive_ns", |f| maybe_ns(f.center.active_exclusive_ns)),
-    ("center_active_exclusive_percent", |f| maybe(f.center.active_exclusive_percent)),
-    ("slowest_mean_ns", |f| maybe_ns(f.slowest.mean_ns)),
-    ("slowest_max_ns", |f| maybe_ns(f.slowest.max_ns)),
 ];
 
 /// The path is folded as flame graph tools have it: root to leaf, separated by semicolons, markers

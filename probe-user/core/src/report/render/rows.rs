@@ -47,7 +47,7 @@ pub fn functions(report: &Report, selection: &Selection) -> Rows {
         !(hide_zero && is_never_called(f))
             && selection.min_percent.is_none_or(|min| f.active_exclusive_percent >= min)
     };
-    let indices = choose(list, columns::FUNCTIONS, selection, keep, |f| &f.name);
+    let indices = choose(list, columns::functions(), selection, keep, |f| &f.name);
     Rows {
         left_out: listed - indices.len(),
         indices,

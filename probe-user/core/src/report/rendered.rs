@@ -1,0 +1,160 @@
+//! The row of a function is rendered from its [`Summary`]; rows of several stretches are added and
+//! subtracted by theirs.
+
+use super::render::rows::percent;
+use super::{DurationReport, FunctionReport};
+use crate::stats::{Summary, Tally};
+use crate::units::Nanos;
+
+impl FunctionReport {
+    /// Tells a summary, of a stretch so long. Threads, percentiles, the center with its tails and
+    /// estimates do not come from sums, and stay.
+    pub fn render(&mut self, summary: Summary, stretch: Nanos) {
+        let tally = &summary.tally;
+        let spread = tally.spread();
+        self.calls = summary.calls();
+        self.timed = tally.timed;
+        self.untimed = tally.untimed;
+        self.open = summary.open;
+        self.headless = summary.headless;
+        self.total_ns = Nanos(tally.total_ns());
+        self.self_ns = Nanos(tally.self_ns);
+        self.active_ns = Nanos(summary.active_ns);
+        self.active_exclusive_ns = Nanos(summary.exclusive_ns);
+        self.active_exclusive_percent = percent(self.active_exclusive_ns, stretch);
+        self.durations = DurationReport {
+            min_ns: tally.min().map(Nanos),
+            mean_ns: tally.mean().map(Nanos),
+            max_ns: tally.max().map(Nanos),
+            sd_ns: spread.map(|(sd, _)| Nanos(sd)),
+            cv: spread.and_then(|(_, cv)| cv),
+            ..self.durations
+        };
+        self.summary = Some(summary);
+    }
+
+    /// Adds the row of the stretch that follows; `both` is how long the two are together.
+    pub fn add(&mut self, later: &Self, both: Nanos) {
+        let mut summary = self.summary();
+        summary.add(&later.summary());
+        // Which threads they were is not known.
+        self.threads = self.threads.max(later.threads);
+        self.render(summary, both);
+    }
+
+    /// What the row is rendered from. Of a row that was read from JSON it is as near as the rounded
+    /// mean and deviation tell.
+    pub fn summary(&self) -> Summary {
+        self.summary.clone().unwrap_or_else(|| Summary {
+            tally: self.recovered(),
+            open: self.open,
+            headless: self.headless,
+            active_ns: self.active_ns.0,
+            exclusive_ns: self.active_exclusive_ns.0,
+            histogram: None,
+        })
+    }
+
+    /// Gives a row that was read from JSON the sums that JSON rounds: of the durations of timed
+    /// calls, and of their squares.
+    pub fn restore(&mut self, timed_ns: u64, squares: u128) {
+        let mut summary = self.summary();
+        let untimed_ns = self.total_ns.0.saturating_sub(timed_ns);
+        summary.tally = Tally { timed_ns, untimed_ns, squares, ..summary.tally };
+        self.summary = Some(summary);
+    }
+
+    /// The sums of its calls, as [`Self::summary`] has them.
+    pub fn tally(&self) -> Tally {
+        self.summary.as_ref().map_or_else(|| self.recovered(), |summary| summary.tally)
+    }
+
+    fn recovered(&self) -> Tally {
+        let DurationReport { min_ns, mean_ns, max_ns, sd_ns, .. } = self.durations;
+        let [mean, sd, total] =
+            [mean_ns, sd_ns, Some(self.total_ns)].map(|ns| u128::from(ns.unwrap_or_default().0));
+        let calls = u128::from(self.timed);
+        let timed = match self.untimed {
+            0 => total,
+            _ => total.min(calls * mean),
+        };
+        let deviations = calls.saturating_mul(sd * sd);
+        let squares = (timed * timed).checked_div(calls).map(|of| of.saturating_add(deviations));
+        Tally {
+            timed: self.timed,
+            untimed: self.untimed,
+            timed_ns: timed as u64,
+            untimed_ns: (total - timed) as u64,
+            self_ns: self.self_ns.0,
+            min_ns: min_ns.map_or(u64::MAX, |ns| ns.0),
+            max_ns: max_ns.map_or(0, |ns| ns.0),
+            squares: squares.unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::function::FunctionKind;
+
+    pub(crate) fn row(summary: Summary, stretch: Nanos) -> FunctionReport {
+        let mut row = FunctionReport {
+            name: "f".into(),
+            aliases: Vec::new(),
+            object: "app".into(),
+            file: None,
+            line: None,
+            kind: FunctionKind::Function,
+            group: None,
+            calls: 0,
+            timed: 0,
+            untimed: 0,
+            open: 0,
+            headless: 0,
+            threads: 1,
+            total_ns: Nanos::ZERO,
+            self_ns: Nanos::ZERO,
+            active_ns: Nanos::ZERO,
+            active_exclusive_ns: Nanos::ZERO,
+            active_exclusive_percent: 0.0,
+            durations: DurationReport::default(),
+            fastest: Default::default(),
+            center: Default::default(),
+            slowest: Default::default(),
+            sampled: None,
+            summary: None,
+        };
+        row.render(summary, stretch);
+        row
+    }
+
+    #[test]
+    fn rows_add_up_by_their_sums() {
+        let mut sum = row(Summary::of(&[Nanos(10), Nanos(11)]), Nanos(100));
+        assert_eq!((sum.durations.mean_ns, sum.active_exclusive_percent), (Some(Nanos(11)), 21.0));
+        sum.add(&row(Summary::of(&[Nanos(9), Nanos(10)]), Nanos(100)), Nanos(200));
+        // The means of both are 11 and 10 when they are rounded, and 11 is the mean of these.
+        assert_eq!((sum.calls, sum.durations.mean_ns), (4, Some(Nanos(10))));
+        sum.add(&row(Summary::of(&[Nanos(1)]), Nanos(100)), Nanos(300));
+        let DurationReport { min_ns, mean_ns, max_ns, sd_ns, .. } = sum.durations;
+        assert_eq!([min_ns, mean_ns, max_ns, sd_ns], [1, 8, 11, 4].map(|ns| Some(Nanos(ns))));
+        assert!((sum.active_exclusive_percent - 41.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_row_from_json_tells_its_sums_again() {
+        let summary = Summary::of(&[700, 801, 901].map(Nanos));
+        let told = row(summary.clone(), Nanos(10_000));
+        let json = serde_json::to_string(&told).expect("JSON");
+        let mut read: FunctionReport = serde_json::from_str(&json).expect("a row");
+        assert!(read.summary.is_none());
+        let rounded = read.summary();
+        assert_eq!(rounded.tally.timed_ns, 2_402);
+        let again = row(rounded, Nanos(10_000)).durations;
+        assert_eq!((again.min_ns, again.max_ns), (told.durations.min_ns, told.durations.max_ns));
+        assert_eq!((again.mean_ns, again.sd_ns), (told.durations.mean_ns, told.durations.sd_ns));
+        read.restore(summary.tally.timed_ns, summary.tally.squares);
+        assert_eq!(read.summary(), Summary { histogram: None, ..summary });
+    }
+}
