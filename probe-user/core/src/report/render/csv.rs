@@ -130,8 +130,11 @@ fn kind(kind: FunctionKind) -> String {
     .to_owned()
 }
 
-/// What a function is known by, and its numbers.
-fn functions() -> Vec<(&'static str, Box<dyn Fn(&FunctionReport) -> String>)> {
+/// A heading, and the text below it for a function.
+type FunctionColumn = (&'static str, Box<dyn Fn(&FunctionReport) -> String>);
+
+/// The names of a function, and its numbers.
+fn functions() -> Vec<FunctionColumn> {
     let texts = NAMES.iter().map(|&(heading, text)| (heading, Box::new(text) as Box<_>));
     let numbers = NUMBERS.iter().map(|number| {
         let text = |f: &FunctionReport| (number.of)(f).to_string();
