@@ -30,9 +30,14 @@ pub(crate) fn for_tests() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--workspace", "--no-run"]);
     progress::must("build", &mut command)?;
+    holds_programs(&tested()?, &paths::tested())
+}
+
+/// Builds the ctrace that tests run, whatever is there to build it with.
+pub(crate) fn tested() -> Result<Done> {
     let mut command = paths::cargo();
     command.args(["build", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
-    holds_programs(&progress::must("build of ctrace", &mut command)?, &paths::tested())
+    progress::must("build of ctrace", &mut command)
 }
 
 /// Plain stable Rust must do, and the binary must say at once what it lacks.

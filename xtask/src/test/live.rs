@@ -2,7 +2,7 @@
 
 use super::{Options, cargo};
 use crate::summary::{Counts, Outcome};
-use crate::{paths, progress};
+use crate::{build, paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
@@ -39,6 +39,8 @@ fn test_names() -> Result<Vec<String>> {
 }
 
 fn run<'a>(stage: &str, chosen: impl IntoIterator<Item = &'a str>) -> Result<(Outcome, Counts)> {
+    // A part that is run alone must not test what was built before the last change.
+    build::tested()?;
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--package", "ctrace-tests", "--no-fail-fast"]);
     command.args(chosen).env("CTRACE_BIN", paths::tested());

@@ -77,9 +77,15 @@ const GROUPS: &[&[Stage]] = &[
         stage("format of the eBPF programs", Extent::Quick, lint::format_ebpf, "the same there"),
     ],
     &[stage(
+        "build without a BPF toolchain",
+        Extent::Gate,
+        |_| build::without_bpf().map(|()| PASSED),
+        "a build that needs more than stable Rust; a binary that does not say what it lacks",
+    )],
+    &[stage(
         "build",
         Extent::Quick,
-        |_| build::for_tests().map(|()| PASSED),
+        build_for_tests,
         "code that does not compile, and a binary without its eBPF programs",
     )],
     &[
@@ -145,12 +151,6 @@ const GROUPS: &[&[Stage]] = &[
         ),
     ],
     &[stage("fuzz", Extent::All, |_| fuzz::run(), "inputs that nobody thought of")],
-    &[stage(
-        "build without a BPF toolchain",
-        Extent::All,
-        |_| build::without_bpf().map(|()| PASSED),
-        "a build that needs more than stable Rust; a binary that does not say what it lacks",
-    )],
     &[stage(
         "release build",
         Extent::All,
@@ -226,6 +226,14 @@ fn setup(options: &Options) -> Result<(Outcome, Counts)> {
         Err(error) if !machine::is_root() => skipped(format!("{error:#}")),
         Err(error) => Err(error),
     }
+}
+
+/// Without a BPF toolchain the tests that trace skip themselves.
+fn build_for_tests(_: &Options) -> Result<(Outcome, Counts)> {
+    if machine::bpf_compiler().is_none() || machine::which("bpf-linker").is_none() {
+        return skipped("no BPF toolchain: `cargo xtask setup` installs one");
+    }
+    build::for_tests().map(|()| PASSED)
 }
 
 /// A stage in a virtual machine, which needs a binary that can trace.

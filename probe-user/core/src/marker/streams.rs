@@ -373,5 +373,7 @@ impl Markers {
 }
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 #[path = "streams_tests.rs"]
 mod tests;

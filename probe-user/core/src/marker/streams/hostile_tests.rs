@@ -1,0 +1,36 @@
+//! Targets that register and write as no runtime does: the work for them is bounded.
+
+use super::tests::{SECTION, STACK, events, forged, markers, object, reading, sample};
+use crate::marker::reading::Reading;
+use crate::units::{FuncId, Nanos, Pid};
+
+/// Each of these was a walk through all dropped batches, or through all that is held.
+#[test]
+fn forged_registrations_cost_little_each() {
+    const MANY: u64 = 300_000;
+    let mut markers = markers();
+    markers.set_cut_off((1..=8_000).map(|number| (forged(number), 1)), Nanos::ZERO);
+    let object = object(&mut markers, &[Some(FuncId(0)); 4]);
+    for number in 0..MANY {
+        markers.map_object(Pid(10), object, number << 12, Nanos::ZERO);
+    }
+    assert!(events(&mut markers, 100).is_empty());
+    assert_eq!(markers.lost(), 8_000);
+    // As many as there is room for were taken note of.
+    assert!(markers.take_malformed() > MANY - 5_000);
+}
+
+#[test]
+fn a_process_has_so_many_buffers_and_no_more() {
+    let mut markers = markers();
+    let event = (1, STACK, SECTION, false);
+    // Less than 1 MiB at a time is held.
+    for number in 0..70_000 {
+        markers.read(Reading { buffer: forged(number), ..reading(0, 0, &[event]) });
+        if number % 200 == 199 {
+            markers.sample(sample(100 + number), Nanos::MAX, |_, _| {});
+            markers.release(Nanos::MAX, |_, _| {});
+        }
+    }
+    assert_eq!(markers.take_malformed(), 70_000 - (1 << 16));
+}
