@@ -26,6 +26,7 @@ mod loss;
 mod maps;
 mod marker;
 mod news;
+mod operand;
 mod output;
 mod point;
 mod registers;

@@ -10,6 +10,8 @@ mod jump;
 mod loss;
 mod marker;
 mod news;
+mod operand;
+mod payload;
 mod record;
 mod ring;
 mod traced;
@@ -17,14 +19,16 @@ mod words;
 
 pub use change::{Change, Comm};
 pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
-pub use jump::{JumpTarget, NO_REGISTER};
-pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
+pub use jump::JumpTarget;
+pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED};
 pub use marker::{
     BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BUFFERS_PER_THREAD, BufferHeader, BufferKey,
     CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN, Mark, PASSED_SITE, PASSED_SITE_LEN,
     ThreadBuffer,
 };
 pub use news::{NEW_PROGRAM, RING_FILLS};
+pub use operand::{NO_REGISTER, Operand};
+pub use payload::{MAX_VALUES, PAYLOAD_SLOTS, SLOT_VALUES, ValueSources, payload_slots};
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,
@@ -33,7 +37,7 @@ pub use ring::{
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 3;
 
 /// CPUs with an entry of their own in the table of rings; a power of two. Those beyond share.
 pub const MAX_CPUS: usize = 1024;

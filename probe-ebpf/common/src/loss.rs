@@ -8,5 +8,7 @@ pub const LOST_UNATTRIBUTED: u32 = 1;
 /// Events of markers whose batch found no room, and no entry in `CUT_OFF` either. They are in none
 /// of the others.
 pub const LOST_MARKS: u32 = 2;
+/// Payloads that found no room in a ring. Their events are there.
+pub const LOST_PAYLOADS: u32 = 3;
 /// How many counters there are.
-pub const LOSS_COUNTERS: u32 = 3;
+pub const LOSS_COUNTERS: u32 = 4;

@@ -67,6 +67,8 @@ pub enum Kind {
     ScopeEnter = 6,
     /// A marker scope was left; `sp` is that of its entry. Likewise.
     ScopeExit = 7,
+    /// Values beside an event; see [`payload`](crate::payload_slots).
+    Payload = 8,
     /// Nothing: so many slots as `lost_before` says are left empty.
     Skip = 9,
     /// The contents of a marker buffer, in as many slots as `lost_before` says: the record takes
@@ -103,6 +105,7 @@ impl Kind {
             5 => Self::Point,
             6 => Self::ScopeEnter,
             7 => Self::ScopeExit,
+            8 => Self::Payload,
             9 => Self::Skip,
             10 => Self::Batch,
             16 => Self::Fork,

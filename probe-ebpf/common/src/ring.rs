@@ -35,14 +35,15 @@ pub const fn committed_kind(word: u64) -> u8 {
 pub const fn slots_of(word: u64) -> usize {
     const SKIP: u8 = Kind::Skip as u8;
     const BATCH: u8 = Kind::Batch as u8;
+    const PAYLOAD: u8 = Kind::Payload as u8;
     match committed_kind(word) {
-        SKIP | BATCH => (word >> COUNT_SHIFT) as usize,
+        SKIP | BATCH | PAYLOAD => (word >> COUNT_SHIFT) as usize,
         kind if kind < Kind::Fork as u8 => 1,
         _ => CONTROL_SLOTS,
     }
 }
 
-/// Where in the commit word of a `Skip` and a `Batch` the number of their slots is: in place of
+/// Where in the commit word of a `Skip`, a `Batch` and a `Payload` the number of their slots is: in place of
 /// `lost_before`.
 pub const COUNT_SHIFT: u32 = 48;
 

@@ -26,6 +26,24 @@ pub enum ExitSeen {
     Never,
 }
 
+/// The type of a value beside an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// An integer with a sign, extended to 64 bits.
+    Signed,
+    /// An integer without one.
+    Unsigned,
+}
+
+/// A value that is read at the entry of a function, or where a USDT probe is hit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueInfo {
+    /// `arg0` for the first argument where the program does not name it.
+    pub name: Arc<str>,
+    pub kind: ValueKind,
+}
+
 /// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
@@ -46,6 +64,9 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
+    /// The values that come with each hit, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueInfo>,
 }
 
 impl FunctionInfo {
@@ -62,6 +83,7 @@ impl FunctionInfo {
             exit: ExitSeen::ByReturnProbe,
             entry_is_loop_head: false,
             may_tail_jump: false,
+            values: Vec::new(),
         }
     }
 }

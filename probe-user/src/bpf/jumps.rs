@@ -39,18 +39,18 @@ impl Jumps {
 /// The bytes of a [`JumpTarget`], as `docs/wire-format.md` says.
 fn wire(jump: &JumpTarget) -> [u8; size_of::<JumpTarget>()] {
     let mut bytes = [0; size_of::<JumpTarget>()];
-    let words = jump.inside.as_flattened().iter().chain([&jump.displacement]);
-    for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+    let (inside, target) = bytes.split_at_mut(size_of_val(&jump.inside));
+    for (place, word) in inside.chunks_exact_mut(8).zip(jump.inside.as_flattened()) {
         place.copy_from_slice(&word.to_le_bytes());
     }
-    let rest = [jump.base, jump.index, jump.scale, jump.memory, jump.relative];
-    bytes[72..77].copy_from_slice(&rest);
+    target.copy_from_slice(&jump.target.to_bytes());
     bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::{super::sys::fake, *};
+    use ctrace_common::Operand;
     use std::fs::File;
 
     fn jumps() -> Jumps {
@@ -61,19 +61,23 @@ mod tests {
     fn the_bytes_are_those_of_the_structure() {
         let jump = JumpTarget {
             inside: [[-1, 2], [3, 4], [5, 6], [7, 8]],
-            displacement: 9,
-            base: 10,
-            index: 11,
-            scale: 12,
-            memory: 13,
-            relative: 14,
-            reserved: [0; 3],
+            target: Operand {
+                displacement: 9,
+                base: 10,
+                index: 11,
+                scale: 12,
+                memory: 13,
+                relative: 14,
+                size: 15,
+                signed: 16,
+                shift: 17,
+            },
         };
         let words: Vec<_> = wire(&jump)
             .chunks_exact(8)
             .map(|word| i64::from_le_bytes(word.try_into().unwrap()))
             .collect();
-        assert_eq!(words, [-1, 2, 3, 4, 5, 6, 7, 8, 9, 0x0000_000e_0d0c_0b0a]);
+        assert_eq!(words, [-1, 2, 3, 4, 5, 6, 7, 8, 9, 0x1110_0f0e_0d0c_0b0a]);
     }
 
     #[test]

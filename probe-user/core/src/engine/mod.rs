@@ -25,6 +25,7 @@ use crate::function::{FunctionInfo, FunctionKind};
 use crate::ingest::decode::{Decoded, ProcessEvent, decode};
 use crate::ingest::event::Event;
 use crate::ingest::order::Order;
+use crate::ingest::payload::Payload;
 use crate::marker::{ClockSample, Markers};
 use crate::recording::{Block, ObjectRecord, Recorder, Slow};
 use crate::report::{Extras, Report, TargetReport};
@@ -165,6 +166,9 @@ impl Engine {
         self.order.push_change(event);
     }
 
+    /// Values beside an event of the same thread, time and probe.
+    pub fn push_payload(&mut self, _payload: Payload) {}
+
     /// So many records made no sense.
     pub fn count_malformed(&mut self, records: u64) {
         self.tracker.period.decode_errors += records;
@@ -183,6 +187,7 @@ impl Engine {
     fn push_rare(&mut self, ring: usize, record: &[u8]) {
         match decode(record) {
             Ok(Decoded::Event(event)) => self.order.push_event(ring, event),
+            Ok(Decoded::Payload(payload)) => self.push_payload(payload),
             Ok(Decoded::Change(event)) => self.push_change(event),
             Ok(Decoded::Buffer(reading)) => self.markers.read(reading),
             Err(_) => self.count_malformed(1),

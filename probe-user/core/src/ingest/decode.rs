@@ -5,6 +5,7 @@
 //! judged later.
 
 use crate::ingest::event::Event;
+use crate::ingest::payload::Payload;
 use crate::marker::{BUFFER_LEN, BufferId, Reading};
 use crate::units::{Nanos, Pid, Tid};
 use ctrace_common::{CONTROL_LEN, Change, Kind, RECORD_LEN, Record};
@@ -14,6 +15,8 @@ use ctrace_common::{CONTROL_LEN, Change, Kind, RECORD_LEN, Record};
 pub enum Decoded {
     /// An event of a call.
     Event(Event),
+    /// Values beside an event.
+    Payload(Payload),
     /// A change in a process.
     Change(ProcessEvent),
     /// The contents of a marker buffer.
@@ -68,6 +71,10 @@ fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
             let (pid, tid) = (Pid(record.pid), Tid(record.tid));
             Decoded::Change(ProcessEvent { time, pid, tid, lost_before, change })
         }
+        (Some(Kind::Payload), CONTROL_LEN..=BUFFER_LEN) => {
+            let wrong = DecodeError::Length(bytes.len());
+            Decoded::Payload(Payload::from_wire(&record, rest).ok_or(wrong)?)
+        }
         (Some(Kind::Batch), CONTROL_LEN..=BUFFER_LEN) => {
             let buffer = BufferId { pid: Pid(record.pid), address: record.sp };
             let (tid, time) = (Tid(record.tid), Nanos(record.ts_ns));
@@ -90,6 +97,7 @@ mod tests {
         }
         let got = decode(&bytes).map(|decoded| match decoded {
             Decoded::Event(event) => event.kind().map_or(0, |kind| kind as u8),
+            Decoded::Payload(_) => Kind::Payload as u8,
             Decoded::Change(event) => event.change.kind() as u8,
             Decoded::Buffer(_) => Kind::Batch as u8,
         });

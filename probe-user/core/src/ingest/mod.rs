@@ -1,8 +1,9 @@
 //! From the bytes of a ring to events in the order of time.
 //!
 //! [`decode`] turns the bytes of a record into a type, [`event`] is a call's record as it is held,
-//! and `order` merges the rings of all processors.
+//! [`payload`] has the values beside one, and `order` merges the rings of all processors.
 
 pub mod decode;
 pub mod event;
 pub(crate) mod order;
+pub mod payload;

@@ -18,6 +18,7 @@ use ctrace_core::{
     ingest::{
         decode::{Decoded, ProcessEvent, decode},
         event::Event,
+        payload::Payload,
     },
     marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
     units::{Nanos, Pid, Tid},
@@ -52,6 +53,8 @@ pub struct Batch {
     /// Rings, each with how many of the next events came from it.
     runs: Vec<(usize, usize)>,
     pub changes: Vec<ProcessEvent>,
+    /// Values beside the events.
+    pub payloads: Vec<Payload>,
     /// Records that made no sense.
     pub malformed: u64,
     /// What marker buffers held: those that were shipped through a ring, and those looked into. A
@@ -71,11 +74,12 @@ pub struct Batch {
 
 impl Batch {
     fn new() -> Self {
-        let (events, runs, changes, readings, unread) = Default::default();
+        let (events, runs, changes, payloads, readings, unread) = Default::default();
         Self {
             events,
             runs,
             changes,
+            payloads,
             malformed: 0,
             readings,
             copies: 0,
@@ -101,7 +105,7 @@ impl Batch {
 
     fn is_full(&self) -> bool {
         let events = size_of_val(&self.events[..]) + size_of_val(&self.changes[..]);
-        events + self.copies * BUFFER_LEN >= BATCH_BYTES
+        events + size_of_val(&self.payloads[..]) + self.copies * BUFFER_LEN >= BATCH_BYTES
     }
 
     /// Events of one ring after the other, in the order of arrival.
@@ -252,6 +256,7 @@ impl Source {
         let drained = self.rings.drain(|ring, record| {
             match decode(record) {
                 Ok(Decoded::Event(event)) => batch.push_event(ring, event),
+                Ok(Decoded::Payload(payload)) => batch.payloads.push(payload),
                 Ok(Decoded::Buffer(reading)) => batch.push_reading(reading),
                 Ok(Decoded::Change(event)) => {
                     changes.extend(change_of_buffers(&event).map(|change| (event.time, change)));

@@ -382,6 +382,7 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
         },
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
+        values: Vec::new(),
     }
 }
 

@@ -230,6 +230,7 @@ impl Session {
         for (ring, events) in batch.events() {
             self.parts.engine.push_events(ring, events);
         }
+        batch.payloads.drain(..).for_each(|payload| self.parts.engine.push_payload(payload));
         self.parts.engine.count_malformed(batch.malformed);
         batch.unread.drain(..).for_each(|(pid, why)| self.leave_unread(pid, why));
         batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));

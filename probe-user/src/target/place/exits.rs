@@ -4,7 +4,7 @@ use super::super::plan::{ExitKind, ExitSite};
 use super::code::CodeMap;
 use super::cost::cost;
 use super::flow::{Flow, Way};
-use ctrace_common::{JumpTarget, NO_REGISTER};
+use ctrace_common::{JumpTarget, NO_REGISTER, Operand};
 use iced_x86::{Instruction, OpKind, Register};
 
 /// The probe sites for every way out, or why there cannot be any.
@@ -38,14 +38,20 @@ pub(super) fn exit_sites(
 }
 
 fn target(instruction: &Instruction, flow: &Flow) -> Result<JumpTarget, String> {
-    let at = instruction.ip();
-    let mut target =
-        JumpTarget { base: NO_REGISTER, index: NO_REGISTER, scale: 1, ..JumpTarget::default() };
-    let mut slots = target.inside.iter_mut();
+    let mut jump = JumpTarget { target: operand(instruction)?, ..JumpTarget::default() };
+    let mut slots = jump.inside.iter_mut();
     for range in flow.extent.ranges() {
         let slot = slots.next().ok_or("it is in too many pieces")?;
+        let at = instruction.ip();
         *slot = [relative(range.start, at), relative(range.end, at)];
     }
+    Ok(jump)
+}
+
+/// The register or memory that a jump goes through.
+fn operand(instruction: &Instruction) -> Result<Operand, String> {
+    let none = NO_REGISTER;
+    let mut target = Operand { base: none, index: none, scale: 1, size: 8, ..Operand::default() };
     if instruction.op0_kind() != OpKind::Memory {
         target.base = number(instruction.op0_register())?;
         return Ok(target);
@@ -56,7 +62,7 @@ fn target(instruction: &Instruction, flow: &Flow) -> Result<JumpTarget, String> 
     target.memory = 1;
     if instruction.is_ip_rel_memory_operand() {
         target.relative = 1;
-        target.displacement = relative(instruction.ip_rel_memory_address(), at);
+        target.displacement = relative(instruction.ip_rel_memory_address(), instruction.ip());
         return Ok(target);
     }
     target.displacement = instruction.memory_displacement64() as i64;

@@ -1,0 +1,46 @@
+//! Where a program finds a number when its probe is hit: a register, memory, or a constant.
+
+/// No register in this place of the operand.
+pub const NO_REGISTER: u8 = 0xff;
+
+/// An operand of x86-64 code.
+///
+/// Registers are numbered as in x86-64 encodings: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, rsi 6,
+/// rdi 7, r8–r15. The number is `displacement + base + index * scale`, plus the probe's own address
+/// where `relative` is set; where `memory` is set, it is what lies at that address.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operand {
+    /// A constant where there is no register. For a RIP-relative operand, relative to the probe.
+    pub displacement: i64,
+    /// The base register or [`NO_REGISTER`].
+    pub base: u8,
+    /// The index register or [`NO_REGISTER`].
+    pub index: u8,
+    /// 1, 2, 4 or 8.
+    pub scale: u8,
+    /// 1: the number lies in memory.
+    pub memory: u8,
+    /// 1: the address is relative to the probe (RIP-relative).
+    pub relative: u8,
+    /// Bytes of the number that count: 1, 2, 4 or 8. The others are cut off.
+    pub size: u8,
+    /// 1: a shorter number is extended with its sign.
+    pub signed: u8,
+    /// Bits to shift right before the cut: 8 for `%ah` and its kin, 0 elsewhere.
+    pub shift: u8,
+}
+
+impl Operand {
+    pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        let (displacement, rest) = bytes.split_at_mut(8);
+        displacement.copy_from_slice(&self.displacement.to_le_bytes());
+        let Self { displacement: _, base, index, scale, memory, relative, size, signed, shift } =
+            *self;
+        rest.copy_from_slice(&[base, index, scale, memory, relative, size, signed, shift]);
+        bytes
+    }
+}
+
+const _: () = assert!(size_of::<Operand>() == 16);

@@ -1,0 +1,53 @@
+//! Values beside an event, as they come through a ring.
+//!
+//! What they mean stands in the [`FunctionInfo`](crate::function::FunctionInfo) of their probe. They
+//! travel apart from events, so that an event stays four words.
+
+use crate::units::{FuncId, Nanos, Pid, Tid};
+use ctrace_common::{MAX_VALUES, PAYLOAD_SLOTS, Record, SLOT_LEN, payload_slots};
+
+/// The values that a program read at one event of a thread. The event has the same time and probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    pub time: Nanos,
+    pub pid: Pid,
+    pub tid: Tid,
+    pub function: FuncId,
+    /// A bit for each value that could not be read, the first value's lowest.
+    unread: u64,
+    /// As many as there are slots for: those beyond the function's values are 0.
+    words: [u64; MAX_VALUES],
+    slots: u8,
+}
+
+impl Payload {
+    /// The payload of a record and the slots behind it; nothing where its length is wrong.
+    pub(super) fn from_wire(record: &Record, rest: &[u8]) -> Option<Self> {
+        let slots = 1 + rest.len() / SLOT_LEN;
+        let fits = rest.len().is_multiple_of(SLOT_LEN)
+            && (2..=PAYLOAD_SLOTS).contains(&slots)
+            && usize::from(record.lost_before) == slots;
+        let mut words = [0; MAX_VALUES];
+        let (wire, _) = rest.as_chunks();
+        for (word, bytes) in words.iter_mut().zip(wire) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        fits.then_some(Self {
+            time: Nanos(record.ts_ns),
+            pid: Pid(record.pid),
+            tid: Tid(record.tid),
+            function: FuncId(record.probe),
+            unread: record.sp,
+            words,
+            slots: slots as u8,
+        })
+    }
+
+    /// The first `count` values, each as its 64 bits or nothing where it could not be read. Fewer
+    /// where the record had no room for as many.
+    pub fn values(&self, count: usize) -> impl Iterator<Item = Option<u64>> {
+        let has_room = (0..=MAX_VALUES).rev().find(|n| payload_slots(*n) <= self.slots.into());
+        let words = self.words.iter().take(count.min(has_room.unwrap_or(0)));
+        words.enumerate().map(|(place, word)| (self.unread >> place & 1 == 0).then_some(*word))
+    }
+}
