@@ -1,16 +1,17 @@
 //! `cargo xtask build`: target/release/ctrace, with the eBPF programs inside or not at all.
 
 use crate::progress::{self, Done};
-use crate::{machine, paths};
+use crate::{machine, paths, symbols};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Builds the release binary; fails when the eBPF object is not in it.
+/// Builds the release binary, its line tables beside it; fails when the eBPF object is not in it.
 pub(crate) fn release() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["build", "--release", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
-    holds_programs(&progress::must("release build", &mut command)?, &paths::ctrace())
+    holds_programs(&progress::must("release build", &mut command)?, &paths::ctrace())?;
+    symbols::split_off(&paths::ctrace())
 }
 
 fn holds_programs(build: &Done, binary: &Path) -> Result<()> {

@@ -13,6 +13,7 @@ mod progress;
 mod setup;
 mod skips;
 mod summary;
+mod symbols;
 mod test;
 mod vm;
 

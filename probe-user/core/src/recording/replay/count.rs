@@ -56,6 +56,7 @@ impl ThreadCount {
         self.far.iter().for_each(|function| each(FuncId(*function)));
     }
 
+    #[inline]
     fn add(&mut self, function: FuncId, start: u64, end: u64) {
         self.calls += 1;
         self.saw(start, end);

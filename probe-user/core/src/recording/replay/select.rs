@@ -152,6 +152,7 @@ impl<'a, R: ReadAt> Selected<'a, R> {
     }
 
     /// The calls that are open at the chunk's end and count, outermost first, with the query's nodes.
+    #[inline]
     fn open(&self, thread: &ThreadCalls) -> impl Iterator<Item = (CallKey, u32)> {
         let is_selected = self.lens.selects_thread(self.recording.thread(thread.thread));
         thread.open.iter().filter(move |_| is_selected).filter_map(move |open| {

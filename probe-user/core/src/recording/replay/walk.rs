@@ -87,6 +87,7 @@ struct Slot {
 }
 
 /// Whether a call counts, and where, once it is known whether a wanted one is inside.
+#[inline]
 pub(crate) fn counts_at(
     lens: &Lens<'_>,
     recorded: u32,
@@ -119,6 +120,7 @@ impl<'a> Walk<'a> {
 
     /// Shows every call that lies within the chunk, which begins at `from`, in no certain order, and
     /// gives the others.
+    #[inline]
     pub(crate) fn thread(
         &mut self,
         from: u64,
