@@ -48,6 +48,7 @@ pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
         histograms: Some(HistogramsReport { slice_edges_ns: None, functions: before.histograms() }),
         target: new.target.clone(),
         slowest_calls: None,
+        points: Default::default(),
         timeline: None,
         ..*new
     };

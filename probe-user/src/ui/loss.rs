@@ -35,6 +35,13 @@ pub fn warnings(report: &Report) -> Vec<String> {
             counted(loss.decode_errors, "record", "records"),
         ));
     }
+    if loss.payloads > 0 {
+        out.push(format!(
+            "warning: the values beside {} are missing. Their times and counts are complete. Try a \
+             larger --ring-size.",
+            counted(loss.payloads, "call", "calls"),
+        ));
+    }
     if report.approximate {
         out.push(
             "approximate: percentiles are within 0.1 %, and times of the center are not known. \
@@ -69,6 +76,9 @@ pub fn loss_line(loss: &LossReport) -> String {
             (_, 0) => counted(calls, "call", "calls"),
             _ => [counted(calls, "call", "calls"), counted(bytes, "byte", "bytes")].join(", "),
         };
+    }
+    if loss.payloads > 0 {
+        line += &format!("; {} lost", counted(loss.payloads, "payload", "payloads"));
     }
     line
 }

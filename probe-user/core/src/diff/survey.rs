@@ -60,6 +60,8 @@ impl<R> Read<'_, R> {
             calls_headless: counts.headless.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)),
             unreadable_calls: counts.unreadable,
             unreadable_bytes: self.recording.unreadable(),
+            // Comparisons have no values.
+            payloads: 0,
         }
     }
 }

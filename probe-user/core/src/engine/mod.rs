@@ -6,6 +6,7 @@ pub(crate) mod ledger;
 #[cfg(test)]
 mod loss_tests;
 pub(crate) mod paths;
+pub(crate) mod payloads;
 mod period;
 mod process;
 mod region;
@@ -167,7 +168,9 @@ impl Engine {
     }
 
     /// Values beside an event of the same thread, time and probe.
-    pub fn push_payload(&mut self, _payload: Payload) {}
+    pub fn push_payload(&mut self, payload: Payload) {
+        self.order.push_payload(payload);
+    }
 
     /// So many records made no sense.
     pub fn count_malformed(&mut self, records: u64) {
@@ -300,6 +303,11 @@ impl Engine {
     pub fn set_lost_events(&mut self, events: u64, marks: u64) {
         self.lost_events = events;
         self.lost_marks = marks;
+    }
+
+    /// The kernel's count since arming of payloads that were dropped.
+    pub fn set_lost_payloads(&mut self, payloads: u64) {
+        self.tracker.payloads.set_lost_in_rings(payloads);
     }
 
     /// Events of probes that were lost, as far as they are known.

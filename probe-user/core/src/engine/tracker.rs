@@ -1,6 +1,7 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
 use crate::engine::ledger::Ledger;
+use crate::engine::payloads::Payloads;
 use crate::engine::period::Period;
 use crate::engine::process::ProcessChange;
 use crate::engine::region::Regions;
@@ -11,6 +12,7 @@ use crate::function::FunctionInfo;
 use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
+use crate::ingest::payload::Payload;
 use crate::recording::Recorder;
 use crate::stats::histogram::HistogramCounter;
 use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
@@ -31,6 +33,7 @@ pub(crate) struct Tracker {
     /// For folds.
     pub(crate) counter: HistogramCounter,
     pub(crate) changes: Vec<ProcessChange>,
+    pub(crate) payloads: Payloads,
     /// When tracing was armed; earlier events are not of this trace.
     armed: u64,
     /// Forked processes send events, and tell when they end.
@@ -54,6 +57,7 @@ impl Tracker {
             period: Period::new(armed),
             counter: HistogramCounter::default(),
             changes: Vec::new(),
+            payloads: Payloads::default(),
             armed,
             follow,
             now: armed,
@@ -190,6 +194,17 @@ impl Sink for Tracker {
         self.record_when_due();
         if self.recorder.is_none() || self.ledger.kept.is_some() {
             self.bound_spool();
+        }
+    }
+
+    /// Only a recording has room for them.
+    fn payload(&mut self, payload: &Payload) {
+        if self.recorder.is_none() || payload.time.0 < self.armed {
+            return;
+        }
+        let thread = self.threads.get(payload.pid, payload.tid, &self.ledger);
+        if thread.stacks.selected {
+            self.payloads.hold(thread.stacks.account.thread(), *payload);
         }
     }
 

@@ -7,7 +7,9 @@ use super::{ExportError, Told};
 use crate::recording::ReadAt;
 use crate::report::render::csv::{quoted, text};
 
-const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path\n";
+const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path";
+/// Only where calls of the recording may have values.
+const VALUES: &str = ",values";
 
 const LAYOUT: Layout = Layout {
     thread: |thread| format!("{},{},{},", thread.pid, thread.tid, quoted(&text(&thread.name))),
@@ -20,8 +22,13 @@ const LAYOUT: Layout = Layout {
     path: |frames| {
         let function = quoted(&text(frames.last().copied().unwrap_or_default())).into_owned();
         let (depth, path) = (frames.len(), frames.join(";"));
-        format!(",{function},{depth},{}\n", quoted(&text(&path)))
+        format!(",{function},{depth},{}", quoted(&text(&path)))
     },
+    values: |values| {
+        let values = values.map(ToString::to_string).unwrap_or_default();
+        format!(",{}", quoted(&text(&values)))
+    },
+    end: b"\n",
 };
 
 pub(super) fn write<R: ReadAt>(
@@ -29,5 +36,7 @@ pub(super) fn write<R: ReadAt>(
     mut out: Out<'_>,
 ) -> Result<Told, ExportError> {
     out.text(HEADING);
+    out.text(if excerpt.recording.has_values() { VALUES } else { "" });
+    out.text("\n");
     lines::write(excerpt, &LAYOUT, out)
 }

@@ -20,8 +20,10 @@ const LAYOUT: Layout = Layout {
     },
     path: |frames| {
         let function = compact(frames.last().copied().unwrap_or_default());
-        format!(",\"function\":{function},\"path\":{}}}\n", compact(frames))
+        format!(",\"function\":{function},\"path\":{}", compact(frames))
     },
+    values: |values| values.map_or_else(String::new, |it| format!(",\"values\":{}", compact(it))),
+    end: b"}\n",
 };
 
 pub(super) fn write<R: ReadAt>(

@@ -9,11 +9,9 @@ use super::labels::{self, Labels};
 use super::out::Out;
 use super::{ExportError, Told};
 use crate::recording::{ReadAt, Recording};
+use crate::report::NamedValues;
 use crate::report::render::json::compact;
 use std::collections::HashSet;
-
-const UNTIMED: &[u8] = b",\"args\":{\"untimed\":true}";
-const OPEN: &[u8] = b",\"args\":{\"open\":true}";
 
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
@@ -39,11 +37,12 @@ pub(super) fn write<R: ReadAt>(
                 out.micros(row.duration);
                 let function = nodes[row.path as usize].func;
                 out.put(names.get(function.index()).map_or(b"", |name| name.as_bytes()));
-                match row.ended {
-                    Ended::Timed => {}
-                    Ended::Untimed => out.put(UNTIMED),
-                    Ended::Open => out.put(OPEN),
-                }
+                let remark = match row.ended {
+                    Ended::Timed => None,
+                    Ended::Untimed => Some("untimed"),
+                    Ended::Open => Some("open"),
+                };
+                arguments(remark, step.values(thread, row.start, function), &mut out);
                 out.put(b"}");
                 out.relieve()?;
             }
@@ -55,6 +54,24 @@ pub(super) fn write<R: ReadAt>(
     out.text("}\n");
     out.finish()?;
     Ok(told)
+}
+
+/// What viewers show of a call beside its times: how it ended, if not as usual, and its values.
+#[inline]
+fn arguments(remark: Option<&str>, values: Option<&NamedValues>, out: &mut Out<'_>) {
+    match (remark, values) {
+        (None, None) => {}
+        (Some(remark), None) => {
+            out.put(b",\"args\":{\"");
+            out.text(remark);
+            out.put(b"\":true}");
+        }
+        (None, Some(values)) => out.text(&format!(",\"args\":{}", compact(values))),
+        (Some(remark), Some(values)) => {
+            let values = compact(values);
+            out.text(&format!(",\"args\":{{\"{remark}\":true,{}", &values[1..]));
+        }
+    }
 }
 
 /// What has a name already.

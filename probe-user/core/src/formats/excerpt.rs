@@ -9,7 +9,9 @@ use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::replay::select::{Only, Selected};
 use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
-use crate::units::{Nanos, ThreadId};
+use crate::report::NamedValues;
+use crate::units::{FuncId, Nanos, ThreadId};
+use std::collections::HashMap;
 use std::slice::Iter;
 
 /// The part of a recording that a query chooses. Paths are the query's, as are the calls' in it.
@@ -77,11 +79,26 @@ impl Iterator for Rows<'_> {
 pub(super) struct Step<'a> {
     pub(super) chunk: &'a Chunk,
     times: &'a [u64],
+    values: &'a StepValues,
     /// For the last chunk: when the recording ended. Calls open then are open for good.
     pub(super) end: Option<u64>,
 }
 
+/// The values beside the calls of a chunk, by thread, time and function.
+type StepValues = HashMap<(ThreadId, u64, FuncId), NamedValues>;
+
 impl<'a> Step<'a> {
+    /// The values beside the call of a function that began then.
+    #[inline]
+    pub(super) fn values(
+        &self,
+        thread: ThreadId,
+        start: u64,
+        function: FuncId,
+    ) -> Option<&'a NamedValues> {
+        if self.values.is_empty() { None } else { self.values.get(&(thread, start, function)) }
+    }
+
     /// The threads with calls, and these.
     pub(super) fn rows(&self) -> impl Iterator<Item = (ThreadId, Rows<'a>)> + use<'a> {
         let (chunk, end, mut times) = (self.chunk, self.end, self.times);
@@ -146,6 +163,17 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         self.read(Selected::with_own(self.recording, &self.lens, &counted), each)
     }
 
+    /// The values beside a chunk's calls; what is lost of them is told.
+    fn values(&self, entry: &ChunkEntry, told: &mut Told) -> StepValues {
+        let payloads = self.recording.payloads(entry);
+        let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
+        told.lost.payloads = told.lost.payloads.saturating_add(lost);
+        let payloads = payloads.unwrap_or_default().each.into_iter();
+        payloads
+            .map(|of| ((of.thread, of.time.0, of.function), self.recording.named_values(&of)))
+            .collect()
+    }
+
     fn entries(&self) -> &'a [ChunkEntry] {
         self.lens.chunks(self.recording.chunks())
     }
@@ -169,7 +197,8 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
                                 chunk.threads().iter().map(|t| t.open.len() as u64).sum(),
                             );
                         }
-                        each(Step { chunk: &chunk, times: &times, end })?;
+                        let values = self.values(entry, &mut told);
+                        each(Step { chunk: &chunk, times: &times, values: &values, end })?;
                     }
                     Err(RecordError::Malformed(_)) => {
                         told.unreadable_calls = told.unreadable_calls.saturating_add(entry.calls);

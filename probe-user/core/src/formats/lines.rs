@@ -8,6 +8,7 @@ use super::out::Out;
 use super::per_path::PerPath;
 use super::{ExportError, Told};
 use crate::recording::ReadAt;
+use crate::report::NamedValues;
 
 /// What is around the numbers of a call, in the order of the line.
 pub(super) struct Layout {
@@ -15,8 +16,11 @@ pub(super) struct Layout {
     /// Between start and duration.
     pub(super) between: &'static [u8],
     pub(super) ended: fn(Ended) -> &'static [u8],
-    /// The function and its path, outermost first, and the end of the line.
+    /// The function and its path, outermost first.
     pub(super) path: fn(&[&str]) -> String,
+    /// The values beside a call; only asked for where calls of the recording may have any.
+    pub(super) values: fn(Option<&NamedValues>) -> String,
+    pub(super) end: &'static [u8],
 }
 
 pub(super) fn write<R: ReadAt>(
@@ -28,6 +32,7 @@ pub(super) fn write<R: ReadAt>(
     let mut paths = PerPath::new(excerpt.nodes().len(), |path| {
         (layout.path)(&labels.path(excerpt.nodes(), path)).into_bytes()
     });
+    let has_values = excerpt.recording.has_values();
     let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {
             let head = (layout.thread)(&labels::thread(excerpt.recording, thread));
@@ -38,6 +43,11 @@ pub(super) fn write<R: ReadAt>(
                 out.number(row.duration);
                 out.put((layout.ended)(row.ended));
                 out.put(paths.get(row.path));
+                if has_values {
+                    let function = excerpt.nodes()[row.path as usize].func;
+                    out.text(&(layout.values)(step.values(thread, row.start, function)));
+                }
+                out.put(layout.end);
                 out.relieve()?;
             }
         }

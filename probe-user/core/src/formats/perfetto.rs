@@ -3,20 +3,22 @@
 //!
 //! Each thread is a sequence of packets with defaults of its own: the track, and a clock whose times
 //! are distances from the packet before. Names are interned. Packets are compressed some thousands
-//! at a time. Times are CLOCK_MONOTONIC, with the wall clock beside it. The end of a call says when
-//! it is `untimed` or `open`; what is missing from the recording is told by an instant on a track
+//! at a time. Times are CLOCK_MONOTONIC, with the wall clock beside it. The end of a call has its
+//! values, and says when it is `untimed` or `open`; what is missing from the recording is told by an instant on a track
 //! called ctrace.
 
 use super::edges::{Edge, Edges, What};
-use super::excerpt::{Ended, Excerpt};
+use super::excerpt::{Ended, Excerpt, Step};
 use super::labels::{self, Labels};
 use super::out::Out;
 use super::protobuf::Message;
 use super::{ExportError, Told};
 use crate::engine::paths::Node;
 use crate::hash::{IntMap, pair};
-use crate::recording::{ReadAt, Recording};
-use crate::units::ThreadId;
+use crate::recording::{ReadAt, Recording, Value};
+use crate::report::NamedValues;
+use crate::report::render::clean::clean;
+use crate::units::{FuncId, ThreadId};
 use flate2::{Compression, write::ZlibEncoder};
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -71,13 +73,25 @@ pub(super) fn write<R: ReadAt>(
     let mut end = None;
     let told = excerpt.chunks(|step| {
         end = step.end;
-        edges.chunk(step.chunk, |thread, edges| trace.edges(thread, edges))
+        edges.chunk(step.chunk, |thread, edges| trace.edges(thread, edges, Some(&step)))
     })?;
-    edges.finish(end, |thread, edges| trace.edges(thread, edges))?;
+    edges.finish(end, |thread, edges| trace.edges(thread, edges, None))?;
     trace.tell(&told, excerpt.period().1.0);
     trace.compress()?;
     trace.out.finish()?;
     Ok(told)
+}
+
+/// A name and a value that viewers show with a call.
+fn annotation(name: &str, value: Option<Value>) -> Message {
+    let mut annotation = Message::default();
+    annotation.text(10, &clean(name));
+    match value {
+        Some(Value::Signed(value)) => annotation.number(4, value as u64),
+        Some(Value::Unsigned(value)) => annotation.number(3, value),
+        None => annotation.text(6, "?"),
+    };
+    annotation
 }
 
 /// A thread's sequence.
@@ -96,6 +110,8 @@ struct Trace<'a, 'o, R> {
     processes: HashSet<u32>,
     /// Functions that have their name in a thread's sequence.
     interned: IntMap<()>,
+    /// Where calls may have values: the open calls of each thread, outermost first.
+    begun: Option<HashMap<ThreadId, Vec<(u64, FuncId)>>>,
     packets: Vec<u8>,
     packet: Message,
     event: Message,
@@ -112,6 +128,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             sequences: HashMap::new(),
             processes: HashSet::new(),
             interned: IntMap::default(),
+            begun: recording.has_values().then(HashMap::new),
             packets: Vec::with_capacity(BATCH + (BATCH >> 2)),
             packet: Message::default(),
             event: Message::default(),
@@ -132,14 +149,20 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         self.end_packet();
     }
 
-    fn edges(&mut self, thread: ThreadId, edges: &[Edge]) -> Result<(), ExportError> {
+    fn edges(
+        &mut self,
+        thread: ThreadId,
+        edges: &[Edge],
+        step: Option<&Step<'_>>,
+    ) -> Result<(), ExportError> {
         let Some(first) = edges.first() else { return Ok(()) };
         let mut sequence = match self.sequences.get(&thread) {
             Some(sequence) => *sequence,
             None => self.begin_thread(thread, first.at),
         };
         for edge in edges {
-            self.edge(thread, &mut sequence, edge);
+            let values = self.values(thread, edge, step);
+            self.edge(thread, &mut sequence, edge, values);
             if self.packets.len() >= BATCH {
                 self.compress()?;
             }
@@ -148,8 +171,35 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         Ok(())
     }
 
+    /// The values of the call that ends at this edge.
     #[inline]
-    fn edge(&mut self, thread: ThreadId, sequence: &mut Sequence, edge: &Edge) {
+    fn values<'s>(
+        &mut self,
+        thread: ThreadId,
+        edge: &Edge,
+        step: Option<&Step<'s>>,
+    ) -> Option<&'s NamedValues> {
+        let begun = self.begun.as_mut()?.entry(thread).or_default();
+        match edge.what {
+            What::Begin { path } => {
+                begun.push((edge.at, self.nodes[path as usize].func));
+                None
+            }
+            What::End(_) => {
+                let (start, function) = begun.pop()?;
+                step?.values(thread, start, function)
+            }
+        }
+    }
+
+    #[inline]
+    fn edge(
+        &mut self,
+        thread: ThreadId,
+        sequence: &mut Sequence,
+        edge: &Edge,
+        values: Option<&NamedValues>,
+    ) {
         let (packet, event) = (&mut self.packet, &mut self.event);
         packet.number(field::TIMESTAMP, edge.at.saturating_sub(sequence.last));
         packet.number(field::SEQUENCE, sequence.id);
@@ -176,6 +226,9 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
                     let mut annotation = Message::default();
                     annotation.text(10, remark).number(2, 1);
                     event.message(field::EVENT_ANNOTATION, &annotation);
+                }
+                for (name, value) in values.iter().flat_map(|values| &values.0) {
+                    event.message(field::EVENT_ANNOTATION, &annotation(name, *value));
                 }
             }
         }

@@ -84,6 +84,7 @@ impl Told {
             (lost.calls_untimed, "calls untimed"),
             (lost.calls_open, "calls open"),
             (self.unreadable_calls, "calls unreadable"),
+            (lost.payloads, "payloads lost"),
         ];
         let missing = missing.iter().filter(|(count, _)| *count > 0);
         let mut text = format!("{} calls", self.calls);

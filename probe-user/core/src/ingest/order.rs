@@ -17,6 +17,7 @@ mod ties;
 
 use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
+use crate::ingest::payload::Payload;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
@@ -33,6 +34,8 @@ const SHARED: u64 = 0xffff;
 pub(crate) trait Sink {
     fn events(&mut self, events: &[Event], late_before: u64);
     fn change(&mut self, event: &ProcessEvent, late_before: u64);
+    /// Comes after the event that it is beside.
+    fn payload(&mut self, payload: &Payload);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
 }
@@ -135,6 +138,8 @@ pub(crate) struct Order {
     /// By time and arrival.
     changes: BTreeMap<(u64, u64), ProcessEvent>,
     next_change: u64,
+    /// Held payloads; sorted by time when they are released.
+    payloads: VecDeque<Payload>,
     released: u64,
     owners: Owners,
     /// With their rings.
@@ -149,6 +154,7 @@ impl Order {
             rings: Vec::new(),
             changes: BTreeMap::new(),
             next_change: 0,
+            payloads: VecDeque::new(),
             released: 0,
             owners,
             aside: Vec::new(),
@@ -201,12 +207,17 @@ impl Order {
         self.next_change += 1;
     }
 
+    pub(crate) fn push_payload(&mut self, payload: Payload) {
+        self.payloads.push_back(payload);
+    }
+
     /// Hands every held event with `ts <= watermark` to `sink`: those of one thread in order of
     /// time, ties in order of ring and arrival, if `ties` knows no better; process changes after all events up to them.
     pub(crate) fn release(&mut self, watermark: u64, sink: &mut impl Sink) {
         let late_before = self.released;
         self.released = watermark.max(self.released);
         self.rings.iter_mut().for_each(Ring::sort);
+        self.payloads.make_contiguous().sort_by_key(|payload| payload.time);
         loop {
             let change = self.changes.first_entry().filter(|c| c.key().0 <= self.released);
             let change_at = change.as_ref().map_or(self.released, |change| change.key().0);
@@ -214,6 +225,9 @@ impl Order {
             let to = ends.map(Event::ts).fold(change_at, u64::min);
             let change = change.filter(|_| to == change_at).map(|change| change.remove());
             self.release_slice(to, late_before, sink);
+            while self.payloads.front().is_some_and(|payload| payload.time.0 <= to) {
+                self.payloads.pop_front().iter().for_each(|payload| sink.payload(payload));
+            }
             sink.caught_up();
             match change {
                 Some(change) => sink.change(&change, late_before),
@@ -276,6 +290,7 @@ mod tests {
             let Change::ProcessExit { status, .. } = event.change else { panic!("{event:?}") };
             self.0.push((event.tid.0, status, event.time.0 < late_before));
         }
+        fn payload(&mut self, _: &Payload) {}
         fn caught_up(&mut self) {}
     }
 

@@ -39,11 +39,20 @@ pub enum BlockKind {
     End,
     /// Where the other blocks are.
     Index,
+    /// Values beside the calls of the chunk before it.
+    Payloads,
 }
 
 impl BlockKind {
-    const ALL: [Self; 6] =
-        [Self::Start, Self::Names, Self::Paths, Self::Calls, Self::End, Self::Index];
+    const ALL: [Self; 7] = [
+        Self::Start,
+        Self::Names,
+        Self::Paths,
+        Self::Calls,
+        Self::End,
+        Self::Index,
+        Self::Payloads,
+    ];
 
     pub(crate) fn to_wire(self) -> u16 {
         Self::ALL.iter().position(|&kind| kind == self).map_or(0, |place| place as u16 + 1)
@@ -77,6 +86,8 @@ pub struct Block {
     /// Of a chunk: which have something in it, and which have ended and will have nothing later.
     pub(crate) threads: Vec<ThreadId>,
     pub(crate) ended: Vec<ThreadId>,
+    /// Of a chunk: the contents of the block of payloads that follows it.
+    payloads: Option<Vec<u8>>,
 }
 
 impl Block {
@@ -91,11 +102,16 @@ impl Block {
     }
 
     pub(crate) fn new(kind: BlockKind, contents: Vec<u8>) -> Self {
-        let (threads, ended) = Default::default();
-        Self { kind, contents: Contents::Packed(contents), window: 0..0, calls: 0, threads, ended }
+        let (threads, ended, payloads) = Default::default();
+        let contents = Contents::Packed(contents);
+        Self { kind, contents, window: 0..0, calls: 0, threads, ended, payloads }
     }
 
-    pub(crate) fn of_calls(calls: Harvest, ended: Vec<ThreadId>) -> Self {
+    pub(crate) fn of_calls(
+        calls: Harvest,
+        ended: Vec<ThreadId>,
+        payloads: Option<Vec<u8>>,
+    ) -> Self {
         Self {
             kind: BlockKind::Calls,
             window: calls.window.clone(),
@@ -103,6 +119,7 @@ impl Block {
             threads: calls.threads().collect(),
             contents: Contents::Calls(calls),
             ended,
+            payloads,
         }
     }
 
@@ -113,7 +130,7 @@ impl Block {
 
     /// How many bytes it is packed.
     pub fn packed_len(&self) -> usize {
-        self.contents().len()
+        self.contents().len() + self.payloads.as_ref().map_or(0, Vec::len)
     }
 
     /// As they will be in the file before compression.
@@ -122,6 +139,11 @@ impl Block {
             Contents::Packed(bytes) => Cow::Borrowed(bytes),
             Contents::Calls(calls) => Cow::Owned(calls.encode()),
         }
+    }
+
+    /// The block of payloads that follows a chunk.
+    pub(crate) fn payloads(&self) -> Option<Self> {
+        Some(Self::new(BlockKind::Payloads, self.payloads.clone()?))
     }
 
     /// As it is in the file, but for what [`tell`] adds.
@@ -261,7 +283,8 @@ pub(crate) fn contents_at(
     offset: u64,
     header: &Header,
 ) -> Result<Vec<u8>, RecordError> {
-    if header.kind == Some(BlockKind::Calls) && header.stored.max(header.len) > MAX_CHUNK {
+    let is_of_chunk = matches!(header.kind, Some(BlockKind::Calls | BlockKind::Payloads));
+    if is_of_chunk && header.stored.max(header.len) > MAX_CHUNK {
         return Err(RecordError::Malformed("a chunk is larger than any should be"));
     }
     let mut stored = vec![0; header.stored as usize];

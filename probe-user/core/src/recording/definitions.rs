@@ -37,7 +37,7 @@ impl Definitions {
                 self.last_seen.extend(block.threads.iter().map(|thread| (*thread, end)));
                 self.ended.extend(&block.ended);
             }
-            BlockKind::Start | BlockKind::End | BlockKind::Index => {}
+            BlockKind::Start | BlockKind::End | BlockKind::Index | BlockKind::Payloads => {}
         }
     }
 

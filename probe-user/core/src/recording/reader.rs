@@ -5,15 +5,21 @@ use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
+use super::payloads::{Payload, Payloads};
 use super::room::{Calls, Room};
 use super::scan::{Found, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::engine::paths::Node;
 use crate::function::FunctionInfo;
+use crate::report::NamedValues;
 use crate::units::{FuncId, Nanos, ThreadId};
+use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
 use std::io;
+
+/// Bytes of the name of a value, at most.
+const MOST_VALUE_NAME: usize = 256;
 
 /// Where a recording is read from, at any place and from several threads.
 pub trait ReadAt: Sync {
@@ -156,7 +162,7 @@ impl<R: ReadAt> Recording<R> {
     }
 
     fn read_block(&mut self, entry: &Entry) -> Result<(), RecordError> {
-        if entry.kind == BlockKind::Index {
+        if matches!(entry.kind, BlockKind::Index | BlockKind::Payloads) {
             return Ok(());
         }
         if entry.kind == BlockKind::Calls && entry.window.end > 0 {
@@ -175,9 +181,9 @@ impl<R: ReadAt> Recording<R> {
         match entry.kind {
             BlockKind::Start => self.start = json(&contents)?,
             BlockKind::End => self.end = Some(json(&contents)?),
-            BlockKind::Names => self.add_names(json(&contents)?),
+            BlockKind::Names => self.add_names(json(&contents)?)?,
             BlockKind::Paths => self.add_paths(&contents)?,
-            BlockKind::Calls | BlockKind::Index => {}
+            BlockKind::Calls | BlockKind::Index | BlockKind::Payloads => {}
         }
         Ok(())
     }
@@ -213,10 +219,14 @@ impl<R: ReadAt> Recording<R> {
             .ok_or(RecordError::Malformed("a block is not where the index says"))
     }
 
-    fn add_names(&mut self, names: Names) {
+    fn add_names(&mut self, names: Names) -> Result<(), RecordError> {
+        if !names.functions.iter().all(has_sound_values) {
+            return Err(RecordError::Malformed("a function has more values than any should"));
+        }
         self.functions.extend(names.functions);
         self.objects.extend(names.objects);
         self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
+        Ok(())
     }
 
     fn add_paths(&mut self, mut contents: &[u8]) -> Result<(), RecordError> {
@@ -296,6 +306,36 @@ impl<R: ReadAt> Recording<R> {
             false => Err(RecordError::Malformed("a chunk is not what the index says")),
         }
     }
+
+    /// Whether calls may have values beside them.
+    pub fn has_values(&self) -> bool {
+        self.functions.iter().any(|function| !function.values.is_empty())
+    }
+
+    /// The values of a payload with their names.
+    pub fn named_values(&self, payload: &Payload) -> NamedValues {
+        let info = self.functions.get(payload.function.index());
+        let names = info.iter().flat_map(|info| &info.values).map(|value| value.name.clone());
+        NamedValues(names.zip(payload.values.iter().copied()).collect())
+    }
+
+    /// Reads the values beside a chunk's calls.
+    pub fn payloads(&self, entry: &ChunkEntry) -> Result<Payloads, RecordError> {
+        if !self.has_values() {
+            return Ok(Payloads::default());
+        }
+        let behind = self.header(entry.offset, BlockKind::Calls)?.end(entry.offset);
+        match block::header_at(&self.source, behind)? {
+            Some(header) if header.kind == Some(BlockKind::Payloads) => {
+                let contents = block::contents_at(&self.source, behind, &header)?;
+                Payloads::decode(&contents, header.stored, &self.functions)
+            }
+            Some(_) => Ok(Payloads::default()),
+            // ctrace was killed after the chunk.
+            None if behind >= self.source.len()? => Ok(Payloads::default()),
+            None => Err(RecordError::Malformed("what follows a chunk is damaged")),
+        }
+    }
 }
 
 impl<R> Recording<R> {
@@ -304,6 +344,12 @@ impl<R> Recording<R> {
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
+}
+
+/// Names of values are repeated with every call.
+fn has_sound_values(function: &FunctionInfo) -> bool {
+    let mut names = function.values.iter().map(|value| value.name.len());
+    function.values.len() <= MAX_VALUES && names.all(|length| length <= MOST_VALUE_NAME)
 }
 
 fn json<'a, T: serde::Deserialize<'a>>(contents: &'a [u8]) -> Result<T, RecordError> {

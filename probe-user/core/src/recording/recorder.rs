@@ -6,6 +6,7 @@ use super::block::{Block, BlockKind};
 use super::chunk::{ChunkLoss, OpenCall};
 use super::harvest::Harvest;
 use super::names::{Names, ObjectRecord, ThreadRecord};
+use super::payloads;
 use super::slow::{Slow, SlowWatch};
 use super::varint::put;
 use crate::engine::spool::Taken;
@@ -137,7 +138,10 @@ impl Tracker {
         }
         recorder.watch.look(&harvest, self.ledger.paths.nodes());
         (recorder.from, recorder.calls) = (to, self.ledger.calls);
-        recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended()));
+        let payloads = self.payloads.take_ended(to, self.threads.iter());
+        let lost = self.payloads.take_lost();
+        let payloads = payloads::encode(payloads, lost, to, &self.functions);
+        recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended(), payloads));
     }
 
     /// In order of their ids.

@@ -40,7 +40,8 @@ pub(crate) fn scan(source: &impl ReadAt) -> Result<Found, RecordError> {
         if at > offset {
             found.gaps.push(offset..at);
         }
-        if let Some(kind) = header.kind {
+        // Payloads are found behind their chunk.
+        if let Some(kind) = header.kind.filter(|kind| *kind != BlockKind::Payloads) {
             definitions += u64::from(kind.defines());
             found.index.0.push(Entry { kind, offset: at, window: 0..0, calls: 0 });
         }

@@ -7,24 +7,30 @@ use super::{ReadAt, RecordError};
 use crate::units::Nanos;
 use std::io::{self, Write};
 
-/// A block as it lies in a file.
+/// A block as it lies in a file; of a chunk, with its payloads behind it.
 pub struct Framed {
     entry: Entry,
     bytes: Vec<u8>,
+    payloads: Vec<u8>,
 }
 
 impl Framed {
     /// Reads the bytes of a chunk, which are not unpacked.
     pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
         let bytes = block::bytes_at(source, chunk.offset)?;
+        let behind = chunk.offset.saturating_add(bytes.len() as u64);
+        let payloads = match block::header_at(source, behind)?.and_then(|header| header.kind) {
+            Some(BlockKind::Payloads) => block::bytes_at(source, behind)?,
+            _ => Vec::new(),
+        };
         let window = chunk.from.0..chunk.to.0;
         let kind = BlockKind::Calls;
-        Ok(Self { entry: Entry { kind, offset: 0, window, calls: chunk.calls }, bytes })
+        Ok(Self { entry: Entry { kind, offset: 0, window, calls: chunk.calls }, bytes, payloads })
     }
 
     /// How many bytes of the file it takes.
     pub fn size(&self) -> u64 {
-        self.bytes.len() as u64
+        (self.bytes.len() + self.payloads.len()) as u64
     }
 }
 
@@ -67,7 +73,9 @@ impl<W: Write> Writer<W> {
     pub fn frame(&self, block: &Block) -> Framed {
         let window = block.window.clone();
         let entry = Entry { kind: block.kind, offset: 0, window, calls: block.calls };
-        Framed { entry, bytes: block.to_bytes(self.compress) }
+        let payloads = block.payloads().map(|payloads| payloads.to_bytes(self.compress));
+        let bytes = block.to_bytes(self.compress);
+        Framed { entry, bytes, payloads: payloads.unwrap_or_default() }
     }
 
     pub(crate) fn write_json(
@@ -80,12 +88,15 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds a block that is packed, such as one of another recording with the same ids.
-    pub fn add(&mut self, Framed { entry, mut bytes }: Framed) -> io::Result<()> {
-        block::tell(&mut bytes, self.definitions);
-        self.out.write_all(&bytes)?;
+    pub fn add(&mut self, Framed { entry, mut bytes, mut payloads }: Framed) -> io::Result<()> {
+        let size = (bytes.len() + payloads.len()) as u64;
+        for bytes in [&mut bytes, &mut payloads].into_iter().filter(|bytes| !bytes.is_empty()) {
+            block::tell(bytes, self.definitions);
+            self.out.write_all(bytes)?;
+        }
         self.definitions += u64::from(entry.kind.defines());
         self.index.0.push(Entry { offset: self.written, ..entry });
-        self.written += bytes.len() as u64;
+        self.written += size;
         Ok(())
     }
 

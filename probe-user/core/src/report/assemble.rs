@@ -8,7 +8,7 @@ use crate::engine::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
 use crate::report::{
     CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
-    PathReport, Report, SCHEMA, ThreadReport,
+    PathReport, PointsReport, Report, SCHEMA, ThreadReport,
 };
 use crate::stats::Summary;
 use crate::stats::heat::Heat;
@@ -110,6 +110,7 @@ impl Facts<'_> {
             notes,
             histograms,
             slowest_calls: None,
+            points: PointsReport::default(),
             timeline: None,
         }
     }

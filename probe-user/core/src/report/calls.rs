@@ -1,5 +1,6 @@
 //! Single calls: the slowest, and what was inside them.
 
+use super::values::{NamedValues, PointsReport};
 use crate::units::{Nanos, Pid, Tid};
 use serde::Serialize;
 use std::sync::Arc;
@@ -20,6 +21,12 @@ pub struct CallReport {
     pub start_ns: Nanos,
     pub duration_ns: Nanos,
     pub self_ns: Nanos,
+    /// What came with its entry.
+    #[serde(skip_serializing_if = "NamedValues::is_empty")]
+    pub values: NamedValues,
+    /// Calls inside it that have values.
+    #[serde(skip_serializing_if = "PointsReport::is_empty")]
+    pub points: PointsReport,
     /// Calls inside it, at any depth.
     pub inside_calls: u64,
     /// The same as a tree.

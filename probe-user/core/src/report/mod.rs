@@ -13,11 +13,13 @@ mod places;
 pub mod render;
 mod rendered;
 mod timeline;
+mod values;
 
 pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
+pub use values::{NamedValues, PointReport, PointsReport};
 
 use crate::function::FunctionKind;
 use crate::stats::Summary;
@@ -57,6 +59,9 @@ pub struct Report {
     pub histograms: Option<HistogramsReport>,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub slowest_calls: Option<Vec<CallReport>>,
+    /// The first calls that have values beside them.
+    #[serde(skip_serializing_if = "PointsReport::is_empty", skip_deserializing)]
+    pub points: PointsReport,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub timeline: Option<TimelineReport>,
 }
@@ -102,6 +107,9 @@ pub struct LossReport {
     /// Bytes of a recording that cannot be read, of which no index tells.
     #[serde(skip_serializing_if = "is_none")]
     pub unreadable_bytes: u64,
+    /// Values beside calls that are lost or cannot be read; the calls are there.
+    #[serde(skip_serializing_if = "is_none")]
+    pub payloads: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
@@ -118,7 +126,7 @@ impl LossReport {
     /// Adds what is missing from another stretch of tracing.
     pub fn add(&mut self, other: &Self) {
         let Self { events, late, calls_untimed, calls_open, calls_headless, .. } = other;
-        let Self { decode_errors, unreadable_calls, unreadable_bytes, .. } = other;
+        let Self { decode_errors, unreadable_calls, unreadable_bytes, payloads, .. } = other;
         for (mine, other) in [
             (&mut self.events, events),
             (&mut self.late, late),
@@ -128,6 +136,7 @@ impl LossReport {
             (&mut self.decode_errors, decode_errors),
             (&mut self.unreadable_calls, unreadable_calls),
             (&mut self.unreadable_bytes, unreadable_bytes),
+            (&mut self.payloads, payloads),
         ] {
             *mine = mine.saturating_add(*other);
         }

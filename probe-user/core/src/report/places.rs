@@ -26,14 +26,17 @@ impl Report {
         let calls = self.slowest_calls.iter_mut().flatten();
         let calls = calls.flat_map(|call| {
             let inside = call.inside.iter_mut().map(|row| &mut row.function);
-            inside.chain(&mut call.functions).chain([&mut call.function])
+            let points = call.points.first.iter_mut().map(|point| &mut point.function);
+            inside.chain(points).chain(&mut call.functions).chain([&mut call.function])
         });
         let lanes = self.timeline.iter_mut().flat_map(|timeline| &mut timeline.lanes);
         let cells = lanes.flat_map(|lane| {
             lane.depths.iter_mut().flatten().chain(&mut lane.innermost).map(|c| &mut c.function)
         });
         let paths = self.paths.iter_mut().map(|path| &mut path.function);
-        let all = paths.chain(histograms.map(|h| &mut h.function)).chain(calls).chain(cells);
+        let points = self.points.first.iter_mut().map(|point| &mut point.function);
+        let all = paths.chain(histograms.map(|h| &mut h.function)).chain(calls).chain(points);
+        let all = all.chain(cells);
         all.for_each(|function| *function = places[*function]);
     }
 }

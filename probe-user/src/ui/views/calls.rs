@@ -5,11 +5,11 @@ use super::super::grid::{self, Column, Group};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, counted, time};
 use super::super::{names, path, text};
-use super::Context;
+use super::{Context, points};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{CallReport, InsideReport};
-use ctrace_core::units::Nanos;
+use ctrace_core::units::{Nanos, Tid};
 
 /// Calls shown when `--top` does not say.
 pub(super) const TOP: usize = 10;
@@ -21,12 +21,17 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let calls = report.slowest_calls.as_deref().unwrap_or_default();
     let rows = rows::calls(report, context.selection);
     let mut out = text::title("Slowest calls");
-    if calls.is_empty() {
+    if calls.is_empty() && report.points.is_empty() {
         out += "No call has a known duration.\n";
     }
     let shown: Vec<&CallReport> = rows.indices.iter().map(|&index| &calls[index]).collect();
     for (place, call) in shown.iter().enumerate() {
         out += &of_call(context, place, call, outside(&shown, call));
+    }
+    if !report.points.is_empty() {
+        out += if calls.is_empty() { "" } else { "\n" };
+        out += &text::title("First calls with values");
+        out += &points::draw(context, &report.points, report.start_ns, true);
     }
     out
 }
@@ -58,8 +63,11 @@ fn of_call(
     let mut out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::Name.mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
-    facts.extend(thread(call));
+    facts.extend(thread(call.tid, call.thread.as_deref()));
     facts.push(format!("self {}", time(call.self_ns, Digits::Full)));
+    if !call.values.is_empty() {
+        facts.push(call.values.to_string());
+    }
     if let Some(outer) = outside {
         facts.push(format!("inside {outer}."));
     }
@@ -73,12 +81,15 @@ fn of_call(
     if !call.inside.is_empty() {
         out += &inside(context, call);
     }
+    if !call.points.is_empty() {
+        out += &points::draw(context, &call.points, call.start_ns, false);
+    }
     out
 }
 
-fn thread(call: &CallReport) -> Option<String> {
-    let tid = call.tid?.0;
-    Some(match call.thread.as_deref() {
+pub(super) fn thread(tid: Option<Tid>, name: Option<&str>) -> Option<String> {
+    let tid = tid?.0;
+    Some(match name {
         None | Some("") => format!("thread {tid}"),
         Some(name) => format!("thread {} ({tid})", clean(name)),
     })

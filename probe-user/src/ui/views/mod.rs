@@ -7,6 +7,7 @@ mod detail;
 pub(crate) mod hist;
 mod needs;
 mod paths;
+mod points;
 mod summary;
 mod threads;
 mod timeline;

@@ -40,6 +40,8 @@ pub(crate) fn reports<R: ReadAt>(
             start_ns: Nanos(found.call.start),
             duration_ns: Nanos(found.call.duration),
             self_ns: Nanos(own),
+            values: Default::default(),
+            points: Default::default(),
             inside_calls: rows.iter().map(|(row, _)| row.sum.calls).sum(),
             inside: rows
                 .into_iter()

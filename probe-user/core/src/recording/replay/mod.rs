@@ -31,7 +31,8 @@
 //! 3. `centers` adds up unions, now that it is known which calls belong to a center.
 //!
 //! What a view asks for besides ([`Extras`](crate::report::Extras)) takes a pass more each: `heat`,
-//! `timeline`, and `slowest`, after which `inside` goes over the chunks that those calls span.
+//! `timeline`, and `slowest`, after which `inside` goes over the chunks that those calls span, and
+//! `values` over those that have payloads.
 #![warn(missing_docs)]
 
 mod calls;
@@ -49,6 +50,7 @@ mod spans;
 mod threads;
 mod timeline;
 mod trees;
+pub(crate) mod values;
 mod walk;
 
 pub use report::{meta_of, report, report_with};

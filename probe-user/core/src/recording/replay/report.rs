@@ -10,11 +10,12 @@ use super::lens::Lens;
 use super::ranks::ranks;
 use super::slowest::slowest;
 use super::timeline::timeline;
+use super::values::{self, lost_payloads, values};
 use crate::engine::ReportMeta;
 use crate::engine::by_function::ByFunction;
 use crate::recording::{ReadAt, Recording};
 use crate::report::assemble::{Facts, Open};
-use crate::report::{Extras, LossReport, Report, ThreadReport};
+use crate::report::{Extras, LossReport, PointsReport, Report, ThreadReport};
 use crate::stats::slices::Slices;
 use crate::stats::unions::{OpenCall, ThreadCalls, Window, unions};
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -57,8 +58,18 @@ pub fn report_with<R: ReadAt>(
     let slowest_calls = extras.slowest_calls.map(|top| {
         let found = slowest(recording, &lens, chunks, &counted, top);
         let inside = inside(recording, &lens, chunks, &counted, &found);
-        calls::reports(recording, &lens, &found, &inside)
+        let mut calls = calls::reports(recording, &lens, &found, &inside);
+        if !recording.has_values() {
+            return (calls, PointsReport::default());
+        }
+        let values = values(recording, &lens, chunks, &counted, &found, top);
+        let (of_calls, points) = values::reports(recording, values);
+        for (call, (values, points)) in calls.iter_mut().zip(of_calls) {
+            (call.values, call.points) = (values, points);
+        }
+        (calls, points)
     });
+    let (slowest_calls, points) = slowest_calls.unzip();
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras
         .timeline_lanes
@@ -89,11 +100,12 @@ pub fn report_with<R: ReadAt>(
             decode_errors: loss.decode_errors,
             unreadable_calls: counted.counts.unreadable,
             unreadable_bytes: recording.unreadable(),
+            payloads: lost_payloads(recording, &lens, chunks),
             ..LossReport::default()
         },
     }
     .report(meta);
-    Report { slowest_calls, timeline, ..report }
+    Report { slowest_calls, points: points.unwrap_or_default(), timeline, ..report }
 }
 
 /// The stretch of time that is looked at.

@@ -1,0 +1,175 @@
+//! Values beside calls: of the slowest calls, of those inside them, and of the first ones. They are
+//! found by thread, time and function, which payload and call have in common.
+
+use super::count::Counted;
+use super::lens::Lens;
+use super::select::{Selected, each_part};
+use super::slowest::Found;
+use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::report::{NamedValues, PointReport, PointsReport};
+use crate::units::{FuncId, ThreadId};
+use std::collections::BTreeMap;
+
+/// Calls with values inside one slow call that are told.
+const INSIDE: usize = 100;
+
+/// The first payloads in order of time, as many as are wanted, and how many there were.
+#[derive(Debug)]
+struct First {
+    wanted: usize,
+    each: Vec<Payload>,
+    seen: u64,
+}
+
+impl First {
+    fn new(wanted: usize) -> Self {
+        Self { wanted, each: Vec::new(), seen: 0 }
+    }
+
+    fn add(&mut self, payload: &Payload) {
+        self.seen += 1;
+        self.each.push(payload.clone());
+        if self.each.len() >= 2 * self.wanted.max(64) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.each.sort_by_key(|payload| (payload.time, payload.thread));
+        self.each.truncate(self.wanted);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.seen += other.seen;
+        self.each.extend(other.each);
+        self.cut();
+    }
+}
+
+/// What is known of the values beside calls.
+#[derive(Debug)]
+pub(crate) struct Values {
+    /// Of each of the slowest calls: its own, and what is inside it.
+    own: Vec<Option<Payload>>,
+    inside: Vec<First>,
+    first: First,
+}
+
+impl Values {
+    fn new(found: &[Found], top: usize) -> Self {
+        Self {
+            own: vec![None; found.len()],
+            inside: found.iter().map(|_| First::new(INSIDE)).collect(),
+            first: First::new(top),
+        }
+    }
+
+    fn add(&mut self, payload: &Payload, found: &[Found], functions: &[FuncId]) {
+        self.first.add(payload);
+        for (place, slow) in found.iter().enumerate() {
+            let time = payload.time.0;
+            if slow.thread != payload.thread || !(slow.call.start..=slow.call.end()).contains(&time)
+            {
+                continue;
+            }
+            match time == slow.call.start && functions[place] == payload.function {
+                true => self.own[place] = Some(payload.clone()),
+                false => self.inside[place].add(payload),
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (own, other) in self.own.iter_mut().zip(other.own) {
+            *own = own.take().or(other);
+        }
+        self.inside.iter_mut().zip(other.inside).for_each(|(inside, other)| inside.merge(other));
+        self.first.merge(other.first);
+    }
+}
+
+/// The values beside the calls that count.
+pub(crate) fn values<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &Counted,
+    found: &[Found],
+    top: usize,
+) -> Values {
+    let nodes = lens.paths.nodes();
+    let functions: Vec<_> = found.iter().map(|found| nodes[found.node as usize].func).collect();
+    let parts = each_part(chunks, |entries| {
+        let mut values = Values::new(found, top);
+        let mut selected = Selected::new(recording, lens, counted);
+        for entry in entries {
+            let payloads = recording.payloads(entry).unwrap_or_default().each;
+            if payloads.is_empty() {
+                continue;
+            }
+            let mut by_call: BTreeMap<(ThreadId, u64, FuncId), Payload> = BTreeMap::new();
+            for payload in payloads {
+                by_call.insert((payload.thread, payload.time.0, payload.function), payload);
+            }
+            let Some(chunk) = selected.read(entry) else { continue };
+            for thread in chunk.threads() {
+                selected.calls(&chunk, thread, |call, node| {
+                    let key = (thread.thread, call.start, nodes[node as usize].func);
+                    if let Some(payload) = by_call.remove(&key) {
+                        values.add(&payload, found, &functions);
+                    }
+                });
+            }
+        }
+        values
+    });
+    let mut all = Values::new(found, top);
+    parts.into_iter().for_each(|part| all.merge(part));
+    all.first.cut();
+    all.inside.iter_mut().for_each(First::cut);
+    all
+}
+
+/// How many payloads are missing: lost, or in blocks that cannot be read, each of which counts once.
+pub(crate) fn lost_payloads<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+) -> u64 {
+    if !recording.has_values() {
+        return 0;
+    }
+    let of_window = chunks.iter().filter(|chunk| lens.is_in_window(chunk.to.0));
+    let lost = of_window.map(|entry| recording.payloads(entry).map_or(1, |payloads| payloads.lost));
+    lost.fold(0, u64::saturating_add)
+}
+
+/// As a report has them: of the slowest calls, in their order, and the first of all.
+pub(crate) fn reports<R: ReadAt>(
+    recording: &Recording<R>,
+    values: Values,
+) -> (Vec<(NamedValues, PointsReport)>, PointsReport) {
+    let Values { own, inside, first } = values;
+    let of_calls = own.iter().zip(inside).map(|(own, inside)| {
+        let own = own.as_ref().map(|payload| recording.named_values(payload));
+        (own.unwrap_or_default(), points(recording, inside))
+    });
+    (of_calls.collect(), points(recording, first))
+}
+
+fn points<R: ReadAt>(recording: &Recording<R>, first: First) -> PointsReport {
+    let more = first.seen - first.each.len() as u64;
+    let first = first.each.iter().map(|payload| {
+        let thread = recording.thread(payload.thread);
+        PointReport {
+            function: payload.function.index(),
+            name: recording.functions()[payload.function.index()].name.clone(),
+            pid: thread.map(|thread| thread.pid),
+            tid: thread.map(|thread| thread.tid),
+            thread: thread.map(|thread| thread.name.clone()),
+            start_ns: payload.time,
+            values: recording.named_values(payload),
+        }
+    });
+    PointsReport { first: first.collect(), more }
+}
