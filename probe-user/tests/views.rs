@@ -4,8 +4,10 @@
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
 
+use ctrace_core::recording::Value;
 use ctrace_core::report::render::clean::is_harmful;
-use ctrace_core::report::{Extras, Report};
+use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
+use ctrace_core::units::{Nanos, Pid, Tid};
 use ctrace_user::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
@@ -41,7 +43,7 @@ fn sound(report: &Report, options: &ViewOptions, style: &Style) -> String {
     assert_eq!(plain.lines().last(), Some(loss_line(&report.loss).as_str()));
     assert!(plain.ends_with('\n'));
     let loss = &report.loss;
-    let damaged = loss.events > 0 || loss.late > 0 || loss.decode_errors > 0;
+    let damaged = loss.events > 0 || loss.late > 0 || loss.decode_errors > 0 || loss.payloads > 0;
     assert_eq!(plain.starts_with("warning: "), damaged);
     plain
         .lines()
@@ -101,6 +103,39 @@ fn every_report_in_every_view_at_any_width() {
             }
         }
     }
+}
+
+/// Calls with values: the slowest, those inside it, and others; of one, a name would drive the terminal.
+fn with_values() -> Report {
+    let mut report = fixture::typical();
+    let values = |signed: i64, unread: bool| {
+        let second = (!unread).then_some(Value::Unsigned(u64::MAX - 1));
+        let name = if unread { "arg1\x1b[2J" } else { "arg1" };
+        NamedValues(vec![("arg0".into(), Some(Value::Signed(signed))), (name.into(), second)])
+    };
+    let point = |function: usize, at: u64, tid, unread| PointReport {
+        function,
+        name: report.functions[function].name.clone(),
+        pid: Some(Pid(4711)),
+        tid: Some(Tid(tid)),
+        thread: Some(if tid == 4711 { "server".into() } else { "worker-0".into() }),
+        start_ns: Nanos(report.start_ns.0 + at),
+        values: values(-(at as i64), unread),
+    };
+    let inside = point(4, 203_000_500, 4714, true);
+    let first = vec![point(2, 1_500, 4711, false), inside.clone()];
+    report.points = PointsReport { first, more: 998 };
+    let call = &mut report.slowest_calls.as_mut().expect("a typical report has them")[0];
+    (call.values, call.points) = (values(42, false), PointsReport { first: vec![inside], more: 0 });
+    report.loss.payloads = 3;
+    report
+}
+
+#[test]
+fn values_beside_calls() {
+    let options = ViewOptions { top: Some(1), ..view("calls") };
+    check("values_80", &with_values(), &options, &NARROW);
+    check("values_file", &with_values(), &options, &FILE);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn of_call(
     let mut out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::Name.mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
-    facts.extend(thread(call.tid, call.thread.as_deref()));
+    facts.extend(thread(call.tid, call.thread.as_deref()).map(|of| format!("thread {of}")));
     facts.push(format!("self {}", time(call.self_ns, Digits::Full)));
     if !call.values.is_empty() {
         facts.push(call.values.to_string());
@@ -87,11 +87,12 @@ fn of_call(
     out
 }
 
+/// A thread's name and id.
 pub(super) fn thread(tid: Option<Tid>, name: Option<&str>) -> Option<String> {
     let tid = tid?.0;
     Some(match name {
-        None | Some("") => format!("thread {tid}"),
-        Some(name) => format!("thread {} ({tid})", clean(name)),
+        None | Some("") => tid.to_string(),
+        Some(name) => format!("{} ({tid})", clean(name)),
     })
 }
 

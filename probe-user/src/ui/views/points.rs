@@ -10,8 +10,8 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{PointReport, PointsReport};
 use ctrace_core::units::Nanos;
 
-/// The values get what is left of the width, and no less than this.
-const LEAST: usize = 24;
+/// Columns that names and values have at least.
+const LEAST: usize = 20;
 
 /// Draws the points with their times since `start`; `with_threads`, where they are of several.
 pub(super) fn draw(
@@ -22,20 +22,24 @@ pub(super) fn draw(
 ) -> String {
     let rows = &points.first;
     let at = |point: &PointReport| format!("+{}", time(point.start_ns.since(start), Digits::Full));
-    let name = |point: &PointReport| clean(&context.report.name_of(point.function)).into_owned();
     let mut columns = vec![Column::right("at", rows.iter().map(at))];
     if with_threads {
         let of = rows.iter().map(|row| thread(row.tid, row.thread.as_deref()).unwrap_or_default());
         columns.push(Column::left("thread", of));
     }
-    columns.push(Column::left("function", rows.iter().map(name)));
     let facts = Group::untitled(columns);
-    let room = context.style.width.map_or(usize::MAX, |width| {
-        width.saturating_sub(grid::total_width(&[&facts]) + 2).max(LEAST)
+    // Names and values share what is left of the width, with two columns between groups.
+    let left = context.style.width.map_or(usize::MAX, |width| {
+        width.saturating_sub(grid::total_width(&[&facts]) + 4).max(2 * LEAST)
     });
+    let name = |point: &PointReport| {
+        names::shorten(&clean(&context.report.name_of(point.function)), left / 2)
+    };
+    let function = Group::untitled(vec![Column::left("function", rows.iter().map(name))]);
+    let room = left - left.min(grid::total_width(&[&function]));
     let values = rows.iter().map(|row| names::shorten(&row.values.to_string(), room));
     let values = Group::untitled(vec![Column::left("values", values)]);
-    let mut out = grid::draw(&[&facts, &values]);
+    let mut out = grid::draw(&[&facts, &function, &values]);
     if points.more > 0 {
         let more = counted(points.more, "more call", "more calls");
         out +=
