@@ -10,3 +10,4 @@ mod processes;
 mod refusals;
 mod rings;
 mod support;
+mod values;

@@ -107,6 +107,7 @@ pub struct Engine {
     rings: usize,
     lost_events: u64,
     lost_marks: u64,
+    lost_payloads: u64,
 }
 
 impl Engine {
@@ -127,6 +128,7 @@ impl Engine {
             rings: config.rings,
             lost_events: 0,
             lost_marks: 0,
+            lost_payloads: 0,
         }
     }
 
@@ -300,6 +302,11 @@ impl Engine {
     pub fn set_lost_events(&mut self, events: u64, marks: u64) {
         self.lost_events = events;
         self.lost_marks = marks;
+    }
+
+    /// The kernel's count since arming: payloads that were dropped, whose events are there.
+    pub fn set_lost_payloads(&mut self, payloads: u64) {
+        self.lost_payloads = payloads;
     }
 
     /// Events of probes that were lost, as far as they are known.

@@ -176,6 +176,10 @@ impl Planner {
         self.selector.asks_for_markers()
     }
 
+    pub fn asks_for_usdt(&self) -> bool {
+        self.selector.asks_for_usdt()
+    }
+
     /// Nothing seen so far would make a return probe kill the target, or the user wants them.
     pub fn allows_return_probes(&self) -> bool {
         !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)

@@ -6,7 +6,7 @@ use crate::{
     session::plan::{ObjectPlan, Planned, Sites},
     target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
 };
-use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_JUMP};
+use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
 use ctrace_core::{
     engine::Engine,
     units::{FuncId, Pid},
@@ -138,9 +138,9 @@ fn entry_site(placement: &Placement, id: FuncId) -> Site {
 
 fn exit_site(kernel: &Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {
     let (kind, condition, jump) = match exit.kind {
-        ExitKind::Ret => (Kind::ExitRet, NO_CONDITION, NO_JUMP),
-        ExitKind::Jump => (Kind::ExitJump, NO_CONDITION, NO_JUMP),
-        ExitKind::ConditionalJump(condition) => (Kind::ExitJump, condition, NO_JUMP),
+        ExitKind::Ret => (Kind::ExitRet, NO_CONDITION, NO_INDEX),
+        ExitKind::Jump => (Kind::ExitJump, NO_CONDITION, NO_INDEX),
+        ExitKind::ConditionalJump(condition) => (Kind::ExitJump, condition, NO_INDEX),
         ExitKind::IndirectJump(target) => {
             (Kind::ExitJump, NO_CONDITION, kernel.add_jumps(&[target])?)
         }
