@@ -26,8 +26,8 @@ static void saw(struct probe *probe, int argument, uint64_t value) {
     probe->sum[argument] += value;
 }
 
-static struct probe registers = {"registers"}, signs = {"signs"}, memory = {"memory"}, bad = {"bad"},
-                    places = {"places"}, floating = {"floating"};
+static struct probe registers = {.name = "registers"}, signs = {.name = "signs"}, memory = {.name = "memory"},
+                    bad = {.name = "bad"}, places = {.name = "places"}, floating = {.name = "floating"};
 
 /* Parts of a register, and constants. */
 FN void hit_registers(uint64_t i) {
