@@ -13,7 +13,7 @@ use aya_ebpf::{
     EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::{Cookie, NO_CONDITION, NO_JUMP};
+use ctrace_common::{Cookie, NO_CONDITION, NO_INDEX};
 
 #[uprobe]
 pub fn exit_site(ctx: ProbeContext) -> u32 {
@@ -26,8 +26,8 @@ pub fn exit_site(ctx: ProbeContext) -> u32 {
     {
         return 0;
     }
-    if cookie.jump() != NO_JUMP {
-        match jump::leaves(cookie.jump(), &registers) {
+    if cookie.index() != NO_INDEX {
+        match jump::leaves(cookie.index(), &registers) {
             Some(true) => {}
             Some(false) => return 0,
             None => {

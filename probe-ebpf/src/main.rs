@@ -2,7 +2,7 @@
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
 //! - `exit`: the ways out of a function, where no return probe may be used;
-//! - `point`: USDT notes;
+//! - `point`: USDT notes, with the values beside them (`payload`);
 //! - `marker`: the buffers of markers;
 //! - `control`: forks, execs, exits and renames of the traced processes;
 //! - `start`: programs that start, whoever they are.
@@ -28,6 +28,7 @@ mod marker;
 mod news;
 mod operand;
 mod output;
+mod payload;
 mod point;
 mod registers;
 mod ring;

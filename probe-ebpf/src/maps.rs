@@ -6,7 +6,7 @@ use aya_ebpf::{
     btf_maps::{Array, HashMap, PerCpuArray, RingBuf},
     macros::btf_map,
 };
-use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page, ThreadBuffer};
+use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page, ThreadBuffer, ValueSources};
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
 #[btf_map]
@@ -46,3 +46,7 @@ pub static CUT_OFF: HashMap<BufferKey, u64, 16384> = HashMap::new();
 /// Indirect jumps, by the index in the cookie.
 #[btf_map]
 pub static JUMPS: Array<JumpTarget, 16384> = Array::new();
+
+/// What points with values read, by the index in the cookie. User space sizes it.
+#[btf_map]
+pub static VALUES: Array<ValueSources, 1> = Array::new();

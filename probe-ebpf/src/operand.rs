@@ -1,7 +1,8 @@
 //! The numbers that a probe finds in registers and memory.
 
 use crate::registers::Registers;
-use aya_ebpf::helpers::bpf_probe_read_user;
+use aya_ebpf::helpers::{self, generated::bpf_probe_read_user};
+use core::ffi::c_void;
 use ctrace_common::{NO_REGISTER, Operand};
 
 /// All 64 bits of an operand; `None` where its memory cannot be read.
@@ -24,5 +25,54 @@ pub fn address(operand: &Operand, registers: &Registers<'_>) -> Option<u64> {
         return Some(address);
     }
     // SAFETY: the helper checks the address itself and fails on a bad one.
-    unsafe { bpf_probe_read_user(address as *const u64) }.ok()
+    unsafe { helpers::bpf_probe_read_user(address as *const u64) }.ok()
 }
+
+/// Evaluates many operands. With a branch for each of their traits the verifier would follow all
+/// combinations, so nearly all of it is arithmetic.
+pub struct Operands {
+    /// On the stack, because the verifier allows no variable offset into the context.
+    general: [u64; 16],
+    ip: u64,
+}
+
+impl Operands {
+    #[inline(always)]
+    pub fn of(registers: &Registers<'_>) -> Self {
+        Self { general: registers.general(), ip: registers.ip() }
+    }
+
+    /// The number of an operand, cut to its size, and 0. If it cannot be read: 0, and 1.
+    #[inline(always)]
+    pub fn value(&self, operand: &Operand) -> (u64, u64) {
+        // From 1 to 8 whatever is there: the verifier must see that the number has room for it.
+        let size = (operand.size.wrapping_sub(1) as u32 & 7) + 1;
+        let mut number = (operand.displacement as u64)
+            .wrapping_add(self.register(operand.base))
+            .wrapping_add(self.register(operand.index).wrapping_mul(operand.scale as u64))
+            .wrapping_add(self.ip.wrapping_mul(operand.relative as u64));
+        let mut unread = 0;
+        if operand.memory != 0 {
+            let address = number as *const c_void;
+            number = 0;
+            // SAFETY: at most 8 bytes. The helper checks the address itself, and leaves 0 where it is
+            // a bad one.
+            let error = unsafe { bpf_probe_read_user((&raw mut number).cast(), size, address) };
+            unread = error as u64 >> 63;
+        }
+        let cut = 64 - 8 * size;
+        let number = number >> (operand.shift & 63) << cut >> cut;
+        // Extends the sign: 0 where there is none changes nothing.
+        let sign = (operand.signed as u64) << (63 - cut);
+        ((number ^ sign).wrapping_sub(sign), unread)
+    }
+
+    #[inline(always)]
+    fn register(&self, number: u8) -> u64 {
+        let absent = (number as i8 >> 7) as u64;
+        self.general[(number & 15) as usize] & !absent
+    }
+}
+
+// What `register` takes for no register.
+const _: () = assert!((NO_REGISTER as i8) < 0);

@@ -41,9 +41,9 @@ pub fn now() -> u64 {
 }
 
 /// Delivers one event. `ts_ns` is `None` to take the time as late as can be: for entries, so that
-/// our own work does not count as the function's.
+/// our own work does not count as the function's. Says which time it has; `None` if it is lost.
 #[inline(always)]
-pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
+pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) -> Option<u64> {
     if let Some(room) = reserve(1) {
         let lost_before = loss::take(task.tid);
         let ts_ns = match ts_ns {
@@ -60,9 +60,10 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) {
             reserved: 0,
             lost_before,
         });
-        return;
+        return Some(ts_ns);
     }
     loss::note(task.tid);
+    None
 }
 
 /// Delivers a change in a process.

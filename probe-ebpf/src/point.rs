@@ -1,7 +1,8 @@
-//! Places without duration: USDT notes.
+//! Places without duration: USDT notes, and the values beside their events.
 
 use crate::{
     output::{event, traced_task},
+    payload,
     registers::Registers,
 };
 use aya_ebpf::{
@@ -15,6 +16,21 @@ pub fn point(ctx: ProbeContext) -> u32 {
         // SAFETY: the helper takes the program's own context.
         let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
         event(task, Kind::Point as u8, Registers::of(&ctx).sp(), cookie.probe(), None);
+    }
+    0
+}
+
+/// A program of its own, so that points without values pay nothing for those that have some.
+#[uprobe]
+pub fn point_with_values(ctx: ProbeContext) -> u32 {
+    if let Some(task) = traced_task() {
+        // SAFETY: the helper takes the program's own context.
+        let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
+        let registers = Registers::of(&ctx);
+        let time = event(task, Kind::Point as u8, registers.sp(), cookie.probe(), None);
+        if let Some(ts_ns) = time {
+            payload::deliver(task, ts_ns, cookie, &registers);
+        }
     }
     0
 }

@@ -88,6 +88,15 @@ impl Room {
         self.commit(record);
     }
 
+    /// A record and so many of the slots of values behind it.
+    #[inline(always)]
+    pub fn commit_values(self, record: Record, values: &[Slot], slots: usize) {
+        for (nth, slot) in (0..slots).zip(values) {
+            self.write(1 + nth as u64, *slot);
+        }
+        self.commit(record);
+    }
+
     /// A record and what is in a buffer of the current process behind its first 32 bytes, in
     /// `slots` aligned slots. `site` goes beside the buffer's clock.
     #[inline(always)]

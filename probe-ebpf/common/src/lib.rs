@@ -18,7 +18,7 @@ mod traced;
 mod words;
 
 pub use change::{Change, Comm};
-pub use cookie::{Cookie, NO_CONDITION, NO_JUMP};
+pub use cookie::{Cookie, NO_CONDITION, NO_INDEX};
 pub use jump::JumpTarget;
 pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED};
 pub use marker::{

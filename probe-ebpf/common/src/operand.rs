@@ -23,7 +23,8 @@ pub struct Operand {
     pub memory: u8,
     /// 1: the address is relative to the probe (RIP-relative).
     pub relative: u8,
-    /// Bytes of the number that count: 1, 2, 4 or 8. The others are cut off.
+    /// Bytes of the number that count: 1, 2, 4 or 8. The others are cut off. The
+    /// target of a jump always has 8.
     pub size: u8,
     /// 1: a shorter number is extended with its sign.
     pub signed: u8,
@@ -32,6 +33,19 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// What can never be read: the end of the kernel's half of all addresses.
+    pub const NOWHERE: Self = Self {
+        displacement: -1,
+        base: NO_REGISTER,
+        index: NO_REGISTER,
+        scale: 1,
+        memory: 1,
+        relative: 0,
+        size: 1,
+        signed: 0,
+        shift: 0,
+    };
+
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
         let (displacement, rest) = bytes.split_at_mut(8);

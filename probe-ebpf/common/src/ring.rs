@@ -43,8 +43,8 @@ pub const fn slots_of(word: u64) -> usize {
     }
 }
 
-/// Where in the commit word of a `Skip`, a `Batch` and a `Payload` the number of their slots is: in place of
-/// `lost_before`.
+/// Where in the commit word of a `Skip`, a `Batch` and a `Payload` the number of their slots is: in
+/// place of `lost_before`.
 pub const COUNT_SHIFT: u32 = 48;
 
 /// Slots that a marker buffer may fill, by how much is in it: each begins at a multiple of its

@@ -107,8 +107,8 @@ pub enum BpfError {
     #[error("ctrace is ending")]
     Leaving,
 
-    #[error("too many indirect jumps ({needed}, at most {limit}); select fewer functions")]
-    TooManyJumps { needed: usize, limit: usize },
+    #[error("too many {what} ({needed}, at most {limit}); select fewer functions")]
+    TooMany { what: &'static str, needed: usize, limit: usize },
 
     #[error("too many processes are traced at once (at most {limit})")]
     TooManyProcesses { limit: u32 },

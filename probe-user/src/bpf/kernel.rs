@@ -8,16 +8,16 @@ use super::{
     features,
     guard::GuardDeath,
     heartbeat::Heartbeat,
-    jumps::Jumps,
     keeper::Keeper,
     layout::Layout,
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     loader::{Settings, load_maps, map_fds, take_map},
     object,
     programs::Programs,
+    table::Table,
 };
 use aya::maps::Map;
-use ctrace_common::{JumpTarget, PAGE_LEN, TRACED, TRACED_LAUNCHED};
+use ctrace_common::{JumpTarget, PAGE_LEN, TRACED, TRACED_LAUNCHED, ValueSources};
 use ctrace_core::{
     marker::BufferId,
     units::{Pid, Tid},
@@ -37,6 +37,8 @@ pub struct Config {
     pub follow: bool,
     /// Whether there will be marker buffers.
     pub markers: bool,
+    /// Whether there will be points with values.
+    pub values: bool,
     /// Whether [`News`] come when a ring fills, for a reader that sleeps long.
     pub wakes: bool,
 }
@@ -48,7 +50,8 @@ pub struct Kernel {
     keeper: Keeper,
     heartbeat: Heartbeat,
     control: Control,
-    jumps: Mutex<Jumps>,
+    jumps: Mutex<Table<JumpTarget>>,
+    values: Mutex<Table<ValueSources>>,
     buffers: Buffers,
     rings: Mutex<Option<Arc<OwnedFd>>>,
     layout: Layout,
@@ -79,7 +82,8 @@ impl Kernel {
         let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
-        let jumps = Jumps::new(take_map(&mut ebpf, "JUMPS")?);
+        let jumps = Table::new(take_map(&mut ebpf, "JUMPS")?);
+        let values = Table::new(take_map(&mut ebpf, "VALUES")?);
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
@@ -91,6 +95,7 @@ impl Kernel {
             heartbeat,
             control,
             jumps: Mutex::new(jumps),
+            values: Mutex::new(values),
             buffers,
             rings: Mutex::new(Some(rings)),
             layout,
@@ -121,6 +126,11 @@ impl Kernel {
     /// Adds indirect jumps for exit sites; says the first one's index, the others follow.
     pub fn add_jumps(&self, jumps: &[JumpTarget]) -> Result<u16, BpfError> {
         self.jumps.lock().unwrap_or_else(PoisonError::into_inner).add(jumps)
+    }
+
+    /// Adds what points with values read; says the first one's index, the others follow.
+    pub fn add_values(&self, values: &[ValueSources]) -> Result<u16, BpfError> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).add(values)
     }
 
     /// The marker buffers that a thread had before its probes were in place. `inside` is its id in

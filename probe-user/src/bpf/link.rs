@@ -48,6 +48,8 @@ pub enum Role {
     ExitSite,
     /// A place without duration.
     Point,
+    /// The same with values beside its events; its cookie tells which.
+    PointWithValues,
     /// Where a marker runtime hands over a full buffer.
     Flush,
     /// Where a marker runtime announces a buffer.
@@ -223,6 +225,7 @@ const fn programs_of(role: Role) -> &'static [Program] {
         Role::Entry => &[Program::Entry],
         Role::ExitSite => &[Program::ExitSite],
         Role::Point => &[Program::Point],
+        Role::PointWithValues => &[Program::PointWithValues],
         Role::Flush => &[Program::Flush],
         Role::Register => &[Program::Register],
         Role::Switch => &[Program::Nothing],

@@ -5,7 +5,7 @@
 
 use super::{
     BpfError, Config, btf::Offsets, control::PROCESSES_LIMIT, kernel::map_fd, layout::Layout,
-    object,
+    object, table::VALUES_LIMIT,
 };
 use aya::EbpfLoader;
 use std::{
@@ -48,6 +48,7 @@ pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> 
         // Nobody else's process is in the set while children are not followed.
         .map_max_entries("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 })
         .map_max_entries("NEWS", *news_bytes)
+        .map_max_entries("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 })
         .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
         .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
         .override_global("RING_PAGES", kept(&[layout.slot_pages()]), true)

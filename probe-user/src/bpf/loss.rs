@@ -1,7 +1,7 @@
 //! How many events did not make it into a ring.
 
 use super::{BpfError, sys};
-use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_UNATTRIBUTED};
+use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
@@ -16,6 +16,8 @@ pub struct Lost {
     pub unattributed: u64,
     /// Events of markers whose batch found no room; in none of the others.
     pub marks: u64,
+    /// Payloads that found no room; their events are there.
+    pub payloads: u64,
 }
 
 /// Reads the totals; one system call each.
@@ -35,6 +37,7 @@ impl LostCounter {
             events: self.sum(LOST_EVENTS)?,
             unattributed: self.sum(LOST_UNATTRIBUTED)?,
             marks: self.sum(LOST_MARKS)?,
+            payloads: self.sum(LOST_PAYLOADS)?,
         })
     }
 
@@ -66,12 +69,16 @@ mod tests {
             // SAFETY: the caller's key and its three values.
             unsafe {
                 for cpu in 0..3 {
-                    values.add(cpu).write(if *key == LOST_EVENTS { 10 + cpu as u64 } else { 1 });
+                    let of_cpu = if *key == LOST_EVENTS { 10 + cpu as u64 } else { *key as u64 };
+                    values.add(cpu).write(of_cpu);
                 }
             }
             Ok(0)
         });
-        assert_eq!(counter().read().unwrap(), Lost { events: 33, unattributed: 3, marks: 3 });
+        assert_eq!(
+            counter().read().unwrap(),
+            Lost { events: 33, unattributed: 3, marks: 6, payloads: 9 }
+        );
     }
 
     #[test]

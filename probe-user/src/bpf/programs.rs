@@ -26,6 +26,7 @@ pub(super) enum Program {
     Return,
     ExitSite,
     Point,
+    PointWithValues,
     Flush,
     Register,
     Nothing,
@@ -39,12 +40,13 @@ pub(super) enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Session,
         Self::Entry,
         Self::Return,
         Self::ExitSite,
         Self::Point,
+        Self::PointWithValues,
         Self::Flush,
         Self::Register,
         Self::Nothing,
@@ -65,6 +67,7 @@ impl Program {
             Self::Return => "ret",
             Self::ExitSite => "exit_site",
             Self::Point => "point",
+            Self::PointWithValues => "point_with_values",
             Self::Flush => "flush",
             Self::Register => "register",
             Self::Nothing => "nothing",

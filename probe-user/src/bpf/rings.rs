@@ -10,7 +10,7 @@ use super::{
     sys::{self, Mapping},
 };
 use ctrace_common::{
-    COMMIT_WORD, CONTROL_LEN, Kind, PAGE_LEN, READER_WORD, SLOT_LEN, WRITER_WORD, committed_kind,
+    COMMIT_WORD, Kind, PAGE_LEN, PAYLOAD_SLOTS, READER_WORD, SLOT_LEN, WRITER_WORD, committed_kind,
     slots_of,
 };
 use std::{
@@ -112,12 +112,14 @@ impl Ring {
                 Some(Kind::Skip) => {}
                 Some(Kind::Batch) => each(self.slots(self.position, slots)),
                 _ if slots == 1 => each(self.slots(self.position, 1)),
+                // A control record or a payload: the next of its slots may be the ring's first.
                 _ => {
-                    let mut control = [0; CONTROL_LEN];
-                    let (record, rest) = control.split_at_mut(SLOT_LEN);
-                    record.copy_from_slice(self.slots(self.position, 1));
-                    rest.copy_from_slice(self.slots(self.position + 1, 1));
-                    each(&control);
+                    let mut record = [[0; SLOT_LEN]; PAYLOAD_SLOTS];
+                    let record = &mut record[..slots.min(PAYLOAD_SLOTS)];
+                    for (slot, position) in record.iter_mut().zip(self.position..) {
+                        slot.copy_from_slice(self.slots(position, 1));
+                    }
+                    each(record.as_flattened());
                 }
             }
             for position in self.position..self.position + slots as u64 {

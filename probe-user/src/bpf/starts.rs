@@ -28,8 +28,13 @@ pub struct Starts {
 impl Starts {
     pub fn watch() -> Result<Self, BpfError> {
         let cpus = Cpus::read()?;
-        let config =
-            Config { ring_bytes: PAGE_LEN as u32, follow: true, markers: false, wakes: false };
+        let config = Config {
+            ring_bytes: PAGE_LEN as u32,
+            follow: true,
+            markers: false,
+            values: false,
+            wakes: false,
+        };
         let layout = Layout::new(1, config.ring_bytes)?;
         let mut ebpf = load_maps(&Settings {
             config: &config,

@@ -37,6 +37,8 @@ pub mod standstill;
 pub mod symbols;
 mod tables;
 pub mod usdt;
+pub mod usdt_arguments;
+mod variables;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

@@ -14,6 +14,8 @@ use super::regular::open_regular;
 use super::source::Source;
 use super::symbols::{Function, Symbols};
 use super::usdt::{self, UsdtNotes, UsdtProbe};
+use super::variables;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
@@ -275,6 +277,12 @@ impl Object {
     /// Its USDT probes, the sites of one name together.
     pub fn usdt_probes(&self) -> &[UsdtProbe] {
         &self.usdt_notes().probes
+    }
+
+    /// The addresses of these variables, as far as the symbol tables tell them.
+    pub fn variables(&self, names: &BTreeSet<&str>) -> HashMap<String, u64> {
+        let _look = self.source.budget().look();
+        variables::addresses(&self.source, names)
     }
 
     /// USDT notes that could not be read.

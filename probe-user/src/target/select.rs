@@ -146,6 +146,10 @@ impl Selector {
         !self.markers.is_empty()
     }
 
+    pub fn asks_for_usdt(&self) -> bool {
+        !self.usdt.is_empty()
+    }
+
     /// What is left to look for in libraries that come after `selection` was made from this: a
     /// pattern without an object is done once the program itself has matched it, but for markers,
     /// which are looked for everywhere.

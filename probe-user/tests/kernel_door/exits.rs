@@ -1,7 +1,7 @@
 //! Probes on ways out: whether a jump is taken, and where it leads.
 
 use crate::support::{BINARY, Session, Target, site};
-use ctrace_common::{Cookie, JumpTarget, Kind, NO_CONDITION, NO_JUMP, NO_REGISTER};
+use ctrace_common::{Cookie, JumpTarget, Kind, NO_CONDITION, NO_INDEX, NO_REGISTER, Operand};
 use ctrace_user::bpf::{LinkChoice, Role};
 
 #[test]
@@ -16,7 +16,7 @@ fn all_conditions_are_evaluated() {
             .zip(0..)
             .map(|(name, condition)| {
                 let kind = Kind::ExitJump as u8;
-                let cookie = Cookie::exit(condition, kind, condition as u8, NO_JUMP);
+                let cookie = Cookie::exit(condition, kind, condition as u8, NO_INDEX);
                 site(&format!("site_{name}"), cookie)
             })
             .collect();
@@ -51,33 +51,28 @@ fn all_conditions_are_evaluated() {
 fn indirect_jumps_are_told_apart_by_their_targets() {
     let Some(mut session) = Session::start(false) else { return };
     let address = |symbol: &str| BINARY.address(symbol).cast_signed();
-    let jump = |start: &str, site: &str, end: &str| JumpTarget {
+    let jump = |start: &str, site: &str, end: &str, target| JumpTarget {
         inside: [
             [0, 0],
             [address(start) - address(site), address(end) - address(site)],
             [0, 0],
             [0, 0],
         ],
-        base: NO_REGISTER,
-        index: NO_REGISTER,
-        scale: 1,
-        ..JumpTarget::default()
+        target,
+    };
+    let (base, index) = (NO_REGISTER, NO_REGISTER);
+    let none = Operand { base, index, scale: 1, size: 8, ..Operand::default() };
+    let by_table = Operand { base: 0, index: 7, scale: 8, memory: 1, ..none };
+    let by_pointer = Operand {
+        memory: 1,
+        relative: 1,
+        displacement: address("pointer") - address("by_pointer"),
+        ..none
     };
     let jumps = [
-        JumpTarget { base: 7, ..jump("by_register", "by_register", "end_register") },
-        JumpTarget {
-            base: 0,
-            index: 7,
-            scale: 8,
-            memory: 1,
-            ..jump("by_table", "site_table", "end_table")
-        },
-        JumpTarget {
-            memory: 1,
-            relative: 1,
-            displacement: address("pointer") - address("by_pointer"),
-            ..jump("by_pointer", "by_pointer", "end_pointer")
-        },
+        jump("by_register", "by_register", "end_register", Operand { base: 7, ..none }),
+        jump("by_table", "site_table", "end_table", by_table),
+        jump("by_pointer", "by_pointer", "end_pointer", by_pointer),
     ];
     assert_eq!(session.kernel.add_jumps(&[JumpTarget::default(); 5]).unwrap(), 0);
     let first = session.kernel.add_jumps(&jumps).unwrap();

@@ -10,3 +10,5 @@ mod processes;
 mod refusals;
 mod rings;
 mod support;
+mod usdt;
+mod values;

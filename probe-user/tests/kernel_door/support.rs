@@ -6,7 +6,13 @@ mod install;
 pub(crate) use install::install;
 
 use ctrace_common::{CONTROL_LEN, Change, Comm, Cookie, Kind, RECORD_LEN, Record};
-use ctrace_core::units::Pid;
+use ctrace_core::{
+    ingest::{
+        decode::{Decoded, decode},
+        payload::Payload,
+    },
+    units::Pid,
+};
 use ctrace_user::bpf::{
     Attachment, BpfError, Config, Kernel, LinkChoice, Lost, LostCounter, Rings, Role, Site,
 };
@@ -50,7 +56,8 @@ pub(crate) static BINARY: LazyLock<Binary> = LazyLock::new(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_door");
         let status = Command::new("gcc")
             .args(["-O1", "-g", "-pthread", "-o"])
-            .args([&path, &source.join("target.c"), &source.join("jumps.S")])
+            .args([&path, &source.join("target.c")])
+            .args([source.join("jumps.S"), source.join("values.S")])
             .status()
             .expect("gcc is installed");
         assert!(status.success());
@@ -200,6 +207,7 @@ pub(crate) struct Session {
     rings: Rings,
     lost: LostCounter,
     pub(crate) events: Vec<Event>,
+    pub(crate) payloads: Vec<Payload>,
 }
 
 impl Session {
@@ -209,10 +217,16 @@ impl Session {
     }
 
     pub(crate) fn with_rings(ring_bytes: u32, follow: bool) -> Option<Self> {
-        match Kernel::load(&Config { ring_bytes, follow, wakes: false, markers: false }) {
+        match Kernel::load(&Config {
+            ring_bytes,
+            follow,
+            wakes: false,
+            markers: false,
+            values: true,
+        }) {
             Ok(kernel) => {
                 let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());
-                Some(Self { kernel, rings, lost, events: Vec::new() })
+                Some(Self { kernel, rings, lost, events: Vec::new(), payloads: Vec::new() })
             }
             Err(error @ (BpfError::NoProgram { .. } | BpfError::Permission { .. })) => {
                 eprintln!("skipped: {error}");
@@ -239,8 +253,11 @@ impl Session {
     }
 
     pub(crate) fn drain(&mut self) {
-        let events = &mut self.events;
-        self.rings.drain(|_, bytes| events.push(Event::decode(bytes)));
+        let Self { events, payloads, .. } = self;
+        self.rings.drain(|_, bytes| match decode(bytes) {
+            Ok(Decoded::Payload(payload)) => payloads.push(payload),
+            _ => events.push(Event::decode(bytes)),
+        });
     }
 
     pub(crate) fn lost(&self) -> Lost {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,18 @@ static void indirect(void) {
     printf("%ld\n", out);
 }
 
+extern void with_values(const long *table, long index, const char *edge);
+
+/* `edge` is the last byte that can be read. */
+static void values(long n) {
+    static const long table[] = {0x7172737475767778, -2, 0x0102030405060708};
+    long page = sysconf(_SC_PAGESIZE);
+    char *pages = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(pages, 0xc3, page);
+    mprotect(pages + page, page, PROT_NONE);
+    for (long i = 0; i < n; i++) with_values(table, i % 3, pages + page - 1);
+}
+
 int main(int argc, char **argv) {
     long n = argc > 2 ? atol(argv[2]) : 0;
     const char *what = argv[1];
@@ -96,6 +109,8 @@ int main(int argc, char **argv) {
         conditions();
     } else if (!strcmp(what, "indirect")) {
         indirect();
+    } else if (!strcmp(what, "values")) {
+        values(n);
     } else if (!strcmp(what, "forever")) {
         for (long i = 0;; i++)
             if (f(i) != i + 2) return 2;

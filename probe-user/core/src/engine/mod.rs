@@ -305,7 +305,7 @@ impl Engine {
         self.lost_marks = marks;
     }
 
-    /// The kernel's count since arming of payloads that were dropped.
+    /// The kernel's count since arming: payloads that were dropped, whose events are there.
     pub fn set_lost_payloads(&mut self, payloads: u64) {
         self.tracker.payloads.set_lost_in_rings(payloads);
     }

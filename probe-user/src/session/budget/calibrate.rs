@@ -52,6 +52,7 @@ pub fn measure() -> anyhow::Result<Calibration> {
         ring_bytes: RING_BYTES,
         follow: false,
         markers: false,
+        values: false,
         wakes: false,
     })?;
     let own = Pid(std::process::id());

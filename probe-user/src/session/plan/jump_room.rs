@@ -1,16 +1,14 @@
 //! Room in the kernel's table of indirect jumps. Functions that find none are traced without their
 //! ends, so that a large selection is not refused for them.
 
+use super::room::Room;
 use crate::{
     bpf::JUMPS_LIMIT,
     target::plan::{ExitKind, ExitPlacement, Placement},
 };
 
 /// What is left of the table for the plans to come.
-pub struct JumpRoom {
-    left: usize,
-    limit: usize,
-}
+pub struct JumpRoom(Room);
 
 impl Default for JumpRoom {
     fn default() -> Self {
@@ -20,7 +18,7 @@ impl Default for JumpRoom {
 
 impl JumpRoom {
     fn of(limit: usize) -> Self {
-        Self { left: limit, limit }
+        Self(Room::of(limit))
     }
 
     /// Takes room for the ways out of a function; `false` if there is too little, and its end will
@@ -28,19 +26,14 @@ impl JumpRoom {
     pub fn fit(&mut self, placement: &mut Placement) -> bool {
         let ExitPlacement::Sites(sites) = &placement.exit else { return true };
         let jumps = sites.iter().filter(|s| matches!(s.kind, ExitKind::IndirectJump(_))).count();
-        match self.left.checked_sub(jumps) {
-            Some(left) => {
-                self.left = left;
-                true
-            }
-            None => {
-                placement.exit = ExitPlacement::Unseen(format!(
-                    "the selected functions have more than {} indirect jumps; select fewer",
-                    self.limit
-                ));
-                false
-            }
+        let fits = self.0.take(jumps);
+        if !fits {
+            placement.exit = ExitPlacement::Unseen(format!(
+                "the selected functions have more than {} indirect jumps; select fewer",
+                self.0.limit()
+            ));
         }
+        fits
     }
 
     /// For the reader of a report, when so many functions found no room.
@@ -48,7 +41,7 @@ impl JumpRoom {
         format!(
             "the durations of {functions} functions are unknown: together the selected functions \
              have more than {} indirect jumps; select fewer",
-            self.limit
+            self.0.limit()
         )
     }
 }

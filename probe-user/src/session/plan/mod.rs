@@ -3,19 +3,27 @@
 pub mod jump_room;
 pub mod markers;
 mod nothing_chosen;
+mod points;
+mod room;
+pub mod values;
 
-use self::{jump_room::JumpRoom, markers::MarkerPlan, nothing_chosen::what_could_be_traced};
+use self::{
+    jump_room::JumpRoom,
+    markers::MarkerPlan,
+    nothing_chosen::what_could_be_traced,
+    values::{Point, ValuePlanner, Variables},
+};
 use crate::target::{
     budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
     not_found::flawed_markers,
     object::Object,
-    place::{Candidate, CodeMap, Policy, Refusal, Returns, place, usdt_site},
+    place::{Candidate, CodeMap, Policy, Refusal, Returns, place},
     plan::{ExitPlacement, Placement},
     select::{SelectError, Selection, Selector},
     symbols::Function,
-    usdt::{UsdtProbe, UsdtSite},
+    usdt::UsdtProbe,
 };
 use anyhow::{Context, bail};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
@@ -81,7 +89,7 @@ impl Planned {
 
 pub enum Sites {
     Function(Placement),
-    Usdt(Vec<UsdtSite>),
+    Usdt(Vec<Point>),
     Marker(Vec<MarkerSite>),
 }
 
@@ -110,11 +118,9 @@ pub struct Planner {
     unwinder: bool,
     switches_stacks: bool,
     jumps: JumpRoom,
+    values: ValuePlanner,
     objects: ObjectLimits,
 }
-
-/// No instruction is longer.
-const LONGEST_INSTRUCTION: usize = 15;
 
 impl Planner {
     pub fn new(selector: Selector, limit: usize, returns: Returns) -> Self {
@@ -127,6 +133,7 @@ impl Planner {
             unwinder: false,
             switches_stacks: false,
             jumps: JumpRoom::default(),
+            values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
         }
     }
@@ -174,6 +181,10 @@ impl Planner {
 
     pub fn asks_for_markers(&self) -> bool {
         self.selector.asks_for_markers()
+    }
+
+    pub fn asks_for_usdt(&self) -> bool {
+        self.selector.asks_for_usdt()
     }
 
     /// Nothing seen so far would make a return probe kill the target, or the user wants them.
@@ -230,8 +241,10 @@ impl Planner {
                 self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
                 unseen += self.make_room(&mut planned);
             }
-            for selected in probes {
-                place_probe(object, &object.usdt_probes()[selected.index], &mut planned, &mut plan);
+            let probes: Vec<&UsdtProbe> = probes.map(|s| &object.usdt_probes()[s.index]).collect();
+            let variables = Variables::of(object, probes.iter().copied());
+            for probe in probes {
+                self.place_probe(object, probe, &variables, &mut planned, &mut plan);
             }
             let scopes = selection.markers.iter().filter(|s| s.object == index);
             let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
@@ -262,6 +275,7 @@ impl Planner {
         if unseen > 0 {
             plan.notes.push(self.jumps.note(unseen));
         }
+        plan.notes.extend(self.values.take_note());
         // In the report as well: what is not there was not looked for.
         plan.notes.extend(objects.iter().flat_map(Object::left_out));
         Ok(plan)
@@ -388,40 +402,4 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The places of a USDT probe that carry one.
-fn place_probe(object: &Object, probe: &UsdtProbe, planned: &mut Vec<Planned>, plan: &mut Plan) {
-    let mut refusal = None;
-    let mut sites = probe.sites.clone();
-    sites.retain(|site| {
-        let code = object.source().peek(site.file_offset, LONGEST_INSTRUCTION);
-        usdt_site(&code).map_err(|why| refusal = Some(why)).is_ok()
-    });
-    let left_out = probe.sites.len() - sites.len();
-    match refusal {
-        Some(why) if sites.is_empty() => {
-            let (name, object) = (Arc::clone(&probe.name), Arc::clone(object.name()));
-            return plan.refused.push(Refused { name, object, why });
-        }
-        Some(why) => plan.notes.push(format!(
-            "{left_out} of {} places of {} are not traced: {why}",
-            probe.sites.len(),
-            probe.full_name()
-        )),
-        None => {}
-    }
-    planned.push(usdt(object, probe, sites));
-}
-
-fn usdt(object: &Object, probe: &UsdtProbe, sites: Vec<UsdtSite>) -> Planned {
-    Planned {
-        info: FunctionInfo {
-            kind: FunctionKind::Usdt,
-            group: Some(Arc::clone(&probe.provider)),
-            exit: ExitSeen::Never,
-            ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
-        },
-        sites: Sites::Usdt(sites),
-    }
 }

@@ -3,10 +3,10 @@
 
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
-    session::plan::{ObjectPlan, Planned, Sites},
+    session::plan::{ObjectPlan, Planned, Sites, values::Point},
     target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
 };
-use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_JUMP};
+use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
 use ctrace_core::{
     engine::Engine,
     units::{FuncId, Pid},
@@ -29,6 +29,7 @@ pub struct ByRole {
     functions: Vec<Site>,
     entries: Vec<Site>,
     points: Vec<Site>,
+    points_with_values: Vec<Site>,
 }
 
 /// The engine gets to know the functions of an object; their ids, in the plan's order.
@@ -49,6 +50,7 @@ impl ByRole {
             functions: Vec::new(),
             entries: Vec::new(),
             points: Vec::new(),
+            points_with_values: Vec::new(),
         };
         for (id, planned) in functions {
             add_sites(kernel, &mut sites, id, planned)?;
@@ -67,6 +69,7 @@ impl ByRole {
             (Role::ExitSite, &self.exits),
             (Role::Entry, &self.entries),
             (Role::Point, &self.points),
+            (Role::PointWithValues, &self.points_with_values),
             // The return probes come last: should the guard be killed, the kernel closes the last link
             // first, and waits there until no return probe is being taken any more.
             (Role::Function, &self.functions),
@@ -108,11 +111,19 @@ fn add_sites(
     planned: &Planned,
 ) -> Result<(), BpfError> {
     match &planned.sites {
-        Sites::Usdt(probes) => sites.points.extend(probes.iter().map(|site| Site {
-            offset: site.file_offset,
-            ref_ctr_offset: site.semaphore.unwrap_or(0),
-            cookie: Cookie::plain(id.0),
-        })),
+        Sites::Usdt(points) => {
+            for Point { site, values } in points {
+                let (list, cookie) = match values {
+                    None => (&mut sites.points, Cookie::plain(id.0)),
+                    Some(values) => {
+                        let index = kernel.add_values(std::slice::from_ref(values))?;
+                        (&mut sites.points_with_values, Cookie::with_values(id.0, index))
+                    }
+                };
+                let ref_ctr_offset = site.semaphore.unwrap_or(0);
+                list.push(Site { offset: site.file_offset, ref_ctr_offset, cookie });
+            }
+        }
         // Their runtimes are probed, not they themselves.
         Sites::Marker(_) => {}
         Sites::Function(placement) => {
@@ -138,9 +149,9 @@ fn entry_site(placement: &Placement, id: FuncId) -> Site {
 
 fn exit_site(kernel: &Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {
     let (kind, condition, jump) = match exit.kind {
-        ExitKind::Ret => (Kind::ExitRet, NO_CONDITION, NO_JUMP),
-        ExitKind::Jump => (Kind::ExitJump, NO_CONDITION, NO_JUMP),
-        ExitKind::ConditionalJump(condition) => (Kind::ExitJump, condition, NO_JUMP),
+        ExitKind::Ret => (Kind::ExitRet, NO_CONDITION, NO_INDEX),
+        ExitKind::Jump => (Kind::ExitJump, NO_CONDITION, NO_INDEX),
+        ExitKind::ConditionalJump(condition) => (Kind::ExitJump, condition, NO_INDEX),
         ExitKind::IndirectJump(target) => {
             (Kind::ExitJump, NO_CONDITION, kernel.add_jumps(&[target])?)
         }

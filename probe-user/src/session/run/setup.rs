@@ -134,6 +134,7 @@ impl<'a> Setup<'a> {
             ring_bytes,
             follow: probes.follow,
             markers,
+            values: self.planner.asks_for_usdt(),
             wakes: self.pace.wakes,
         })?;
         match origin {

@@ -172,6 +172,7 @@ impl Session {
     fn count_losses_with(&mut self, cut_off: usize) -> anyhow::Result<()> {
         let lost = self.parts.kernel.lost().read()?;
         self.parts.engine.set_lost_events(lost.events, lost.marks);
+        self.parts.engine.set_lost_payloads(lost.payloads);
         if !self.markers.is_empty() {
             let dropped = self.parts.kernel.take_cut_off(cut_off)?;
             self.parts.engine.markers().set_cut_off(dropped, bpf::now());

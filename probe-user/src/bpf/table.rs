@@ -1,0 +1,157 @@
+//! Tables that a program looks into by the index in its site's cookie: what a cookie has no room for.
+
+use super::{BpfError, sys};
+use ctrace_common::{JumpTarget, NO_INDEX, ValueSources};
+use std::{
+    marker::PhantomData,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
+
+/// What a table holds.
+pub(super) trait Element {
+    /// In the plural, for people.
+    const WHAT: &'static str;
+    /// As many as the map holds.
+    const LIMIT: usize;
+
+    /// As `docs/wire-format.md` says.
+    fn to_bytes(&self) -> impl AsRef<[u8]>;
+}
+
+/// As many as the map in the eBPF programs holds.
+pub const JUMPS_LIMIT: usize = 16384;
+/// As many as the map gets where USDT probes are asked for.
+pub const VALUES_LIMIT: usize = 8192;
+
+const _: () = assert!(JUMPS_LIMIT <= NO_INDEX as usize && VALUES_LIMIT <= NO_INDEX as usize);
+
+impl Element for JumpTarget {
+    const WHAT: &'static str = "indirect jumps";
+    const LIMIT: usize = JUMPS_LIMIT;
+
+    fn to_bytes(&self) -> impl AsRef<[u8]> {
+        let mut bytes = [0; size_of::<Self>()];
+        let (inside, target) = bytes.split_at_mut(size_of_val(&self.inside));
+        for (place, word) in inside.chunks_exact_mut(8).zip(self.inside.as_flattened()) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        target.copy_from_slice(&self.target.to_bytes());
+        bytes
+    }
+}
+
+impl Element for ValueSources {
+    const WHAT: &'static str = "USDT sites with values";
+    const LIMIT: usize = VALUES_LIMIT;
+
+    fn to_bytes(&self) -> impl AsRef<[u8]> {
+        let mut bytes = [0; size_of::<Self>()];
+        let (count, sources) = bytes.split_at_mut(size_of_val(&self.count) + size_of::<u32>());
+        count[..4].copy_from_slice(&self.count.to_le_bytes());
+        for (place, source) in sources.chunks_exact_mut(16).zip(&self.sources) {
+            place.copy_from_slice(&source.to_bytes());
+        }
+        bytes
+    }
+}
+
+/// A table and how much of it is taken. Nothing is ever given back: links name its elements.
+pub(super) struct Table<E> {
+    map: Arc<OwnedFd>,
+    used: usize,
+    elements: PhantomData<E>,
+}
+
+impl<E: Element> Table<E> {
+    pub(super) fn new(map: Arc<OwnedFd>) -> Self {
+        Self { map, used: 0, elements: PhantomData }
+    }
+
+    /// Adds `elements` in a row; says the index of the first.
+    pub(super) fn add(&mut self, elements: &[E]) -> Result<u16, BpfError> {
+        let first = self.used;
+        let needed = first + elements.len();
+        if needed > E::LIMIT {
+            return Err(BpfError::TooMany { what: E::WHAT, needed, limit: E::LIMIT });
+        }
+        for (index, element) in (first..).zip(elements) {
+            sys::map_update(self.map.as_fd(), index as u32, element.to_bytes().as_ref())
+                .map_err(|source| BpfError::Map { what: E::WHAT, source })?;
+        }
+        self.used = needed;
+        Ok(first as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::sys::fake, *};
+    use ctrace_common::Operand;
+    use std::fs::File;
+
+    fn jumps() -> Table<JumpTarget> {
+        Table::new(Arc::new(File::open("/dev/null").unwrap().into()))
+    }
+
+    const OPERAND: Operand = Operand {
+        displacement: 9,
+        base: 10,
+        index: 11,
+        scale: 12,
+        memory: 13,
+        relative: 14,
+        size: 15,
+        signed: 16,
+        shift: 17,
+    };
+    const OPERAND_WORDS: [i64; 2] = [9, 0x1110_0f0e_0d0c_0b0a];
+
+    fn words(element: &impl Element) -> Vec<i64> {
+        let bytes = element.to_bytes();
+        let (words, rest) = bytes.as_ref().as_chunks();
+        assert!(rest.is_empty());
+        words.iter().map(|word| i64::from_le_bytes(*word)).collect()
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_structures() {
+        let jump = JumpTarget { inside: [[-1, 2], [3, 4], [5, 6], [7, 8]], target: OPERAND };
+        assert_eq!(words(&jump), [&[-1, 2, 3, 4, 5, 6, 7, 8][..], &OPERAND_WORDS].concat());
+        let mut values = ValueSources { count: 2, ..ValueSources::default() };
+        values.sources[1] = OPERAND;
+        let mut expected = vec![0; size_of::<ValueSources>() / 8];
+        expected[0] = 2;
+        expected[3..5].copy_from_slice(&OPERAND_WORDS);
+        assert_eq!(words(&values), expected);
+    }
+
+    #[test]
+    fn indices_go_on() {
+        let _fake = fake::Fake::new(|_| Ok(0));
+        let mut jumps = jumps();
+        assert_eq!(jumps.add(&[JumpTarget::default(); 3]).unwrap(), 0);
+        assert_eq!(jumps.add(&[JumpTarget::default(); 2]).unwrap(), 3);
+        assert_eq!(jumps.add(&[]).unwrap(), 5);
+    }
+
+    #[test]
+    fn a_full_table_takes_none_of_them() {
+        let _fake = fake::Fake::new(|_| Ok(0));
+        let mut jumps = jumps();
+        let too_many = vec![JumpTarget::default(); JUMPS_LIMIT + 1];
+        let error = jumps.add(&too_many).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "too many indirect jumps (16385, at most 16384); select fewer functions"
+        );
+        assert_eq!(jumps.add(&[JumpTarget::default()]).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_refusal_is_told() {
+        let _fake = fake::Fake::failing(libc::E2BIG);
+        let error = jumps().add(&[JumpTarget::default()]).unwrap_err();
+        assert!(matches!(error, BpfError::Map { what: "indirect jumps", .. }), "{error}");
+    }
+}

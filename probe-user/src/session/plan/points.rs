@@ -1,0 +1,52 @@
+//! USDT probes in a plan: which of their places carry a probe, and what is read there.
+
+use super::{Plan, Planned, Planner, Refused, Sites, values::Variables};
+use crate::target::{object::Object, place::usdt_site, usdt::UsdtProbe};
+use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use std::sync::Arc;
+
+/// No instruction is longer.
+const LONGEST_INSTRUCTION: usize = 15;
+
+impl Planner {
+    /// The places of a USDT probe that carry one, and what is read there.
+    pub(super) fn place_probe(
+        &mut self,
+        object: &Object,
+        probe: &UsdtProbe,
+        variables: &Variables,
+        planned: &mut Vec<Planned>,
+        plan: &mut Plan,
+    ) {
+        let mut refusal = None;
+        let mut sites = probe.sites.clone();
+        sites.retain(|site| {
+            let code = object.source().peek(site.file_offset, LONGEST_INSTRUCTION);
+            usdt_site(&code).map_err(|why| refusal = Some(why)).is_ok()
+        });
+        let left_out = probe.sites.len() - sites.len();
+        match refusal {
+            Some(why) if sites.is_empty() => {
+                let (name, object) = (Arc::clone(&probe.name), Arc::clone(object.name()));
+                return plan.refused.push(Refused { name, object, why });
+            }
+            Some(why) => plan.notes.push(format!(
+                "{left_out} of {} places of {} are not traced: {why}",
+                probe.sites.len(),
+                probe.full_name()
+            )),
+            None => {}
+        }
+        let (values, points) = self.values.plan(probe, sites, variables, &mut plan.notes);
+        planned.push(Planned {
+            info: FunctionInfo {
+                kind: FunctionKind::Usdt,
+                group: Some(Arc::clone(&probe.provider)),
+                exit: ExitSeen::Never,
+                values,
+                ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
+            },
+            sites: Sites::Usdt(points),
+        });
+    }
+}

@@ -1,0 +1,25 @@
+//! Room in one of the kernel's tables. What finds none is traced without it, so that a large selection
+//! is not refused for that.
+
+/// What is left of a table for the plans to come.
+pub(super) struct Room {
+    left: usize,
+    limit: usize,
+}
+
+impl Room {
+    pub(super) fn of(limit: usize) -> Self {
+        Self { left: limit, limit }
+    }
+
+    /// Takes so many elements; `false`, and nothing is taken, where there are too few.
+    pub(super) fn take(&mut self, elements: usize) -> bool {
+        let left = self.left.checked_sub(elements);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+}

@@ -1,0 +1,256 @@
+//! The values beside the events of USDT probes: what is read at each of their places.
+//!
+//! A probe has one list of values, whatever its places are like: a value for each argument that can be
+//! read at one of them at least. Where a place has another number of arguments, or one that cannot be
+//! read, that value is missing from its events.
+
+use super::room::Room;
+use crate::{
+    bpf::VALUES_LIMIT,
+    target::{
+        object::Object,
+        usdt::{UsdtProbe, UsdtSite},
+        usdt_arguments::{Argument, Unread, parse},
+    },
+};
+use ctrace_common::{Operand, ValueSources};
+use ctrace_core::function::{ValueInfo, ValueKind};
+use std::collections::{BTreeSet, HashMap};
+
+/// Of an argument, in a note.
+const SHOWN: usize = 40;
+
+/// A place of a USDT probe.
+pub struct Point {
+    pub site: UsdtSite,
+    pub values: Option<ValueSources>,
+}
+
+/// The values of one probe.
+#[derive(Debug, Default, PartialEq)]
+struct Values {
+    infos: Vec<ValueInfo>,
+    /// For each place, unless there are no values at all.
+    sources: Vec<ValueSources>,
+    /// What is not read, and why.
+    unread: Option<String>,
+}
+
+/// Finds out what is read, for the plans of a target.
+pub struct ValuePlanner {
+    room: Room,
+    /// So many probes found none.
+    without_room: usize,
+}
+
+impl Default for ValuePlanner {
+    fn default() -> Self {
+        Self { room: Room::of(VALUES_LIMIT), without_room: 0 }
+    }
+}
+
+impl ValuePlanner {
+    /// The values of a probe at those of its places that are traced. `notes` gets a line if some are
+    /// not read.
+    pub fn plan(
+        &mut self,
+        probe: &UsdtProbe,
+        sites: Vec<UsdtSite>,
+        variables: &Variables,
+        notes: &mut Vec<String>,
+    ) -> (Vec<ValueInfo>, Vec<Point>) {
+        let found = Values::of(&sites, variables);
+        notes.extend(found.unread.map(|unread| format!("{}: {unread}", probe.full_name())));
+        let fits = self.room.take(found.sources.len());
+        self.without_room += usize::from(!fits);
+        let infos = if fits { found.infos } else { Vec::new() };
+        let mut sources = found.sources.into_iter().filter(|_| fits);
+        let points = sites.into_iter().map(|site| Point { site, values: sources.next() });
+        (infos, points.collect())
+    }
+
+    /// For the reader of a report, when probes found no room since the last time.
+    pub fn take_note(&mut self) -> Option<String> {
+        let probes = std::mem::take(&mut self.without_room);
+        (probes > 0).then(|| {
+            format!(
+                "the values of {probes} USDT probes are not read: together the selected probes have \
+                 more than {} places with values; select fewer",
+                self.room.limit()
+            )
+        })
+    }
+}
+
+/// The variables of an object that its notes name.
+#[derive(Default)]
+pub struct Variables(HashMap<String, u64>);
+
+impl Variables {
+    /// Those that the chosen probes need.
+    pub fn of<'a>(object: &Object, probes: impl Iterator<Item = &'a UsdtProbe>) -> Self {
+        let arguments = probes.flat_map(|probe| &probe.sites).flat_map(|it| parse(&it.arguments));
+        let sources = arguments.filter_map(|argument| argument.source.ok());
+        let names: BTreeSet<&str> = sources.filter_map(|source| source.symbol).collect();
+        Self(if names.is_empty() { HashMap::new() } else { object.variables(&names) })
+    }
+
+    fn operand(&self, site: &UsdtSite, argument: &Argument<'_>) -> Result<Operand, Unread> {
+        argument.source?.operand(site.address, |name| self.0.get(name).copied())
+    }
+}
+
+impl Values {
+    fn of(sites: &[UsdtSite], variables: &Variables) -> Self {
+        let parsed: Vec<Vec<Argument<'_>>> =
+            sites.iter().map(|site| parse(&site.arguments)).collect();
+        let arguments = parsed.iter().map(Vec::len).max().unwrap_or(0);
+        let mut values = Self::default();
+        let mut unread = Vec::new();
+        for place in 0..arguments {
+            let operands: Vec<Result<Operand, Unread>> = sites
+                .iter()
+                .zip(&parsed)
+                .map(|(site, arguments)| {
+                    let argument = arguments.get(place).ok_or(Unread::Missing)?;
+                    variables.operand(site, argument)
+                })
+                .collect();
+            let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
+            unread.extend(what_is_unread(place, text, &operands));
+            values.add(place, &operands);
+        }
+        if !unread.is_empty() {
+            values.unread = Some(unread.join("; "));
+        }
+        values
+    }
+
+    /// An argument, if it is read anywhere.
+    fn add(&mut self, place: usize, operands: &[Result<Operand, Unread>]) {
+        let mut readable = operands.iter().flatten().peekable();
+        if readable.peek().is_none() {
+            return;
+        }
+        // Where places differ, a negative number of one of them must not become a huge one.
+        let is_signed = readable.any(|operand| operand.signed != 0);
+        let kind = if is_signed { ValueKind::Signed } else { ValueKind::Unsigned };
+        self.infos.push(ValueInfo { name: format!("arg{place}").into(), kind });
+        self.sources.resize(operands.len(), ValueSources::default());
+        for (sources, operand) in self.sources.iter_mut().zip(operands) {
+            sources.sources[sources.count as usize] = operand.unwrap_or(Operand::NOWHERE);
+            sources.count += 1;
+        }
+    }
+}
+
+/// Whether an argument is not read, and where; with its text as its first place has it.
+fn what_is_unread(
+    place: usize,
+    text: &str,
+    operands: &[Result<Operand, Unread>],
+) -> Option<String> {
+    let reasons: Vec<&Unread> = operands.iter().filter_map(|it| it.as_ref().err()).collect();
+    let why = reasons.first()?;
+    let (unread, all) = (reasons.len(), operands.len());
+    if unread < all {
+        return Some(format!("arg{place} is not read at {unread} of {all} places: {why}"));
+    }
+    let shown = text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end]);
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    Some(format!("arg{place} ({shown}{more}) is not read: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn site(address: u64, arguments: &str) -> UsdtSite {
+        UsdtSite { address, file_offset: address, semaphore: None, arguments: arguments.into() }
+    }
+
+    fn values(arguments: &[&str]) -> Values {
+        let sites: Vec<_> = (0..).zip(arguments).map(|(at, text)| site(16 * at, text)).collect();
+        let variables = Variables(HashMap::from([("known".to_owned(), 0x100)]));
+        Values::of(&sites, &variables)
+    }
+
+    fn names(values: &Values) -> Vec<(&str, ValueKind)> {
+        values.infos.iter().map(|info| (&*info.name, info.kind)).collect()
+    }
+
+    use ValueKind::{Signed, Unsigned};
+
+    #[test]
+    fn what_cannot_be_read_leaves_its_number_behind() {
+        let found = values(&["-4@%edi 8f@%xmm0 8@%rax"]);
+        assert_eq!(names(&found), [("arg0", Signed), ("arg2", Unsigned)]);
+        let [sources] = found.sources[..] else { panic!("one place") };
+        assert_eq!(sources.count, 2);
+        assert_eq!(sources.sources.map(|it| it.base)[..2], [7, 0]);
+        let unread = "arg1 (8f@%xmm0) is not read: it is a floating-point number";
+        assert_eq!(found.unread.as_deref(), Some(unread));
+    }
+
+    #[test]
+    fn places_of_one_name_share_a_list() {
+        let found = values(&["4@%edi 8@%rax", "-4@$-3", "4@%esi 8@absent(%rip)"]);
+        assert_eq!(names(&found), [("arg0", Signed), ("arg1", Unsigned)]);
+        assert!(found.sources.iter().all(|sources| sources.count == 2));
+        let seconds: Vec<_> = found.sources.iter().map(|it| it.sources[1]).collect();
+        assert_eq!(seconds[0].base, 0);
+        assert_eq!(seconds[1..], [Operand::NOWHERE; 2]);
+        assert_eq!(
+            found.unread.as_deref(),
+            Some("arg1 is not read at 2 of 3 places: the note of this place has no such argument")
+        );
+    }
+
+    #[test]
+    fn variables_are_as_far_away_as_they_are_from_their_place() {
+        let found = values(&["", "8@known+1(%rip)"]);
+        assert_eq!(found.sources[0].sources[0], Operand::NOWHERE);
+        let Operand { displacement, relative, .. } = found.sources[1].sources[0];
+        assert_eq!((displacement, relative), (0x100 + 1 - 16, 1));
+    }
+
+    #[test]
+    fn nothing_to_read_is_no_values() {
+        assert_eq!(values(&["", ""]), Values::default());
+        let found = values(&["8@%xmm0"]);
+        assert!(found.infos.is_empty() && found.sources.is_empty() && found.unread.is_some());
+    }
+
+    #[test]
+    fn a_long_argument_is_cut_in_the_note() {
+        let found = values(&[&format!("8@é{}", "x".repeat(90))]);
+        let unread = found.unread.unwrap();
+        assert!(unread.starts_with("arg0 (8@éxxx") && unread.len() < 120, "{unread}");
+        assert!(unread.contains("…) is not read: it is in no form"), "{unread}");
+    }
+
+    #[test]
+    fn a_full_table_costs_a_probe_its_values_only() {
+        let probe = |name: &str, sites: usize| UsdtProbe {
+            provider: "app".into(),
+            name: Arc::from(name),
+            sites: (0..sites as u64).map(|at| site(at, "8@%rax")).collect(),
+        };
+        let mut planner = ValuePlanner { room: Room::of(5), ..ValuePlanner::default() };
+        let mut notes = Vec::new();
+        let mut with_values = |sites| {
+            let probe = probe("probe", sites);
+            let (infos, points) =
+                planner.plan(&probe, probe.sites.clone(), &Variables::default(), &mut notes);
+            assert_eq!(points.len(), sites);
+            assert!(points.iter().all(|point| point.values.is_some() != infos.is_empty()));
+            !infos.is_empty()
+        };
+        assert_eq!([3, 3, 2, 1].map(&mut with_values), [true, false, true, false]);
+        assert!(notes.is_empty());
+        let note = planner.take_note().unwrap();
+        assert!(note.starts_with("the values of 2 USDT probes are not read"), "{note}");
+        assert_eq!(planner.take_note(), None);
+    }
+}
