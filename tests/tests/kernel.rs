@@ -58,6 +58,7 @@ kernel_tests! {
     a_fork_over_long_nops
     other_stacks
     opened_library
+    arguments_of_usdt_probes
     usdt_probes
     an_instruction_the_kernel_refuses
     library_opened_after_attach

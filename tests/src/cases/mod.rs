@@ -8,6 +8,7 @@ mod clock;
 mod held;
 mod markers;
 mod objects;
+mod payloads;
 mod processes;
 mod recordings;
 mod unwinding;
@@ -87,6 +88,7 @@ pub const CASES: &[Case] = &[
     case("cold_parts", On::Nothing, objects::cold_parts),
     case("opened_library", On::Links, objects::opened_library),
     case("usdt_probes", On::Links, objects::usdt_probes),
+    case("arguments_of_usdt_probes", On::Links, payloads::arguments_of_usdt_probes),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
         "an_instruction_the_kernel_refuses",
@@ -172,6 +174,7 @@ pub fn builds() -> Vec<Build> {
         "dl.c",
         "libplug.c",
         "usdt.c",
+        "usdt_values.c",
         "crash.c",
         "spin.c",
         "locked.c",

@@ -20,7 +20,10 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let calls = report.slowest_calls.as_deref().unwrap_or_default();
     let rows = rows::calls(report, context.selection);
-    let mut out = text::title("Slowest calls");
+    let mut out = String::new();
+    if !calls.is_empty() || report.points.is_empty() {
+        out += &text::title("Slowest calls");
+    }
     if calls.is_empty() && report.points.is_empty() {
         out += "No call has a known duration.\n";
     }

@@ -1,0 +1,66 @@
+//! Values beside calls: the arguments of a program's USDT probes, which it adds up itself.
+
+use crate::env::Env;
+use crate::process::run;
+use crate::recorded::Recorded;
+use crate::targets::program;
+use crate::trace::LIMIT;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// By `PROVIDER:NAME:ARG`: how often it was read, and the sum of what was read, modulo 2^64.
+type Sums = BTreeMap<String, (u64, u64)>;
+
+/// Each argument of each hit is in the recording, with the program's value or marked as unread.
+pub(super) fn arguments_of_usdt_probes(env: &Env) -> Result<()> {
+    let rounds = env.scaled(2_000);
+    let mut recorded = Recorded::new(env, [])?.args(["-u", "values:*"]);
+    let target = env.targets.get(&program("usdt_values.c"))?;
+    let finished = recorded.program(&target, &[&rounds])?;
+    ensure!(finished.shell_code() == 0, "record: {}", finished.stderr);
+    recorded.report(&["--view", "calls"])?.check_lossless()?;
+    let mut export = Command::new(&env.ctrace);
+    export.arg("export").arg(&recorded.file).args(["--format", "jsonl", "-o", "-"]);
+    let exported = run(&mut export, LIMIT)?;
+    ensure!(exported.shell_code() == 0, "export: {}", exported.stderr);
+    let (told, seen) = (told(&finished.stdout), seen(&exported.stdout)?);
+    ensure!(told.len() > 20, "the target printed {}", finished.stdout);
+    for (name, truth) in &told {
+        let seen = seen.get(name).copied().unwrap_or_default();
+        ensure!(seen == *truth, "{name}: read and sum are {seen:?}, not {truth:?}");
+    }
+    let unknown = seen.keys().find(|name| !told.contains_key(*name));
+    ensure!(unknown.is_none(), "{unknown:?} has values that the program does not tell of");
+    Ok(())
+}
+
+/// What the program says.
+fn told(stdout: &str) -> Sums {
+    let lines = stdout.lines().filter_map(|line| line.strip_prefix("value "));
+    let sums = lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.to_owned();
+        let [read, sum] = [words.next()?, words.next()?].map(|word| word.parse::<i64>().ok());
+        Some((name, (read? as u64, sum? as u64)))
+    });
+    sums.filter(|(_, (read, _))| *read > 0).collect()
+}
+
+/// What the lines of an export say.
+fn seen(exported: &str) -> Result<Sums> {
+    let mut sums = Sums::new();
+    for line in exported.lines() {
+        let call: Value = serde_json::from_str(line).context("a line of the export")?;
+        let function = call["function"].as_str().context("a call without a function")?;
+        for (name, value) in call["values"].as_object().into_iter().flatten() {
+            let Some(value) = value.as_u64().or(value.as_i64().map(|value| value as u64)) else {
+                continue;
+            };
+            let (read, sum) = sums.entry(format!("{function}:{name}")).or_default();
+            (*read, *sum) = (*read + 1, sum.wrapping_add(value));
+        }
+    }
+    Ok(sums)
+}
