@@ -29,6 +29,11 @@ impl FakeRing {
     /// Writes `words` into the slots at `position`, and the kind where it belongs.
     fn commit(&mut self, position: u64, kind: u8, words: &[u64]) {
         assert_eq!(words.len(), 4 * slots_of(u64::from(kind) << 32));
+        self.write(position, kind, words);
+    }
+
+    /// The same for a record that says its own length.
+    fn write(&mut self, position: u64, kind: u8, words: &[u64]) {
         for (index, word) in words.iter().enumerate() {
             let at = (position as usize * 4 + index) % (BYTES / 8);
             self.memory[PAGE_LEN / 8 + at] = *word;
@@ -101,6 +106,35 @@ fn a_marker_buffer_fills_many_slots() {
     assert_eq!(ring.drain(|record| lengths.push(record.len())), (3, false));
     assert_eq!(lengths, [32, 256, 32]);
     assert!(fake.memory[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
+}
+
+#[test]
+fn payloads_of_every_length_lie_around_the_end() {
+    const WORD: u64 = 0x0102_0304_0506_0708;
+    for slots in 2..=PAYLOAD_SLOTS {
+        for before in 1..=slots as u64 {
+            let mut fake = FakeRing::new();
+            let (mut ring, _fake) = fake.ring();
+            for _ in before..SLOTS as u64 {
+                fake.put(ENTER, 1);
+            }
+            drain(&mut ring);
+            // Values may look like commit words.
+            let mut words = vec![WORD; 4 * slots];
+            words[COMMIT_WORD] = (slots as u64) << COUNT_SHIFT;
+            let position = fake.reserve(slots);
+            fake.write(position, Kind::Payload as u8, &words);
+            fake.put(ENTER, 2);
+            let mut records = Vec::new();
+            assert_eq!(ring.drain(|record| records.push(record.to_vec())), (2, false));
+            words[COMMIT_WORD] |= (Kind::Payload as u64) << 32;
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(records[0], bytes, "{slots} slots, {before} before the end");
+            assert_eq!(records[1].len(), SLOT_LEN);
+            assert!(fake.memory[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
+            forget(ring);
+        }
+    }
 }
 
 #[test]

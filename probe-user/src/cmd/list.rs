@@ -157,6 +157,9 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
         },
         how: match row.kind {
             FunctionKind::Marker if detailed => Some(marker_text(&row.marker_sites)),
+            FunctionKind::Usdt if detailed && !row.arguments.is_empty() => {
+                Some(format!("arguments: {}", row.arguments))
+            }
             _ => placement.as_ref().map(explain),
         },
     };
@@ -233,6 +236,29 @@ mod tests {
         fixtures::{MARKERS, compile},
         select::{Patterns, Selector},
     };
+
+    #[test]
+    fn shows_the_arguments_of_usdt_probes() {
+        let source = r#"
+            int main(void) {
+                __asm__ volatile("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
+                    ".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
+                    "993: .8byte 990b, 0, 0\n.asciz \"app\"\n.asciz \"step\"\n"
+                    ".asciz \"8@%rax 4@$5\"\n994: .balign 4\n.popsection");
+                return 0;
+            }
+        "#;
+        let built = compile("gcc", "c", source);
+        let objects = [built.object()];
+        let all = ["*".to_owned()];
+        let asked = Patterns { usdt: &all, ..Patterns::default() };
+        let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
+        let decided: Vec<Decided> =
+            list_functions(&objects, &selection, true).into_iter().map(|row| (row, None)).collect();
+        let how = |detailed| lines(&decided, detailed).next().unwrap().how;
+        assert_eq!(how(true).as_deref(), Some("arguments: 8@%rax 4@$5"));
+        assert_eq!(how(false), None);
+    }
 
     #[test]
     fn shows_marker_scopes() {

@@ -31,6 +31,8 @@ pub struct Row {
     pub index: usize,
     /// Which of a USDT probe's sites.
     pub site: usize,
+    /// Of a USDT site: where they are, as its note says it.
+    pub arguments: Box<str>,
     /// Those of a marker scope.
     pub marker_sites: Vec<MarkerSite>,
 }
@@ -57,6 +59,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             object_index: selected.object,
             index: selected.index,
             site: 0,
+            arguments: Box::default(),
             marker_sites: Vec::new(),
         });
     }
@@ -80,6 +83,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 object_index: selected.object,
                 index: selected.index,
                 site: number,
+                arguments: site.arguments.clone(),
                 marker_sites: Vec::new(),
             });
         }
@@ -107,6 +111,7 @@ fn marker(objects: &[Object], selected: &Selected) -> Option<Row> {
         object_index: selected.object,
         index: selected.index,
         site: 0,
+        arguments: Box::default(),
         marker_sites: scope.sites.clone(),
     })
 }

@@ -39,7 +39,7 @@ pub fn write<Lines: Iterator<Item = Line>>(
             FunctionKind::Usdt => "usdt",
             FunctionKind::Marker => "marker",
         };
-        let how = line.how.as_deref().unwrap_or_default();
+        let how = clean(line.how.as_deref().unwrap_or_default());
         let text = format!(
             "{kind:<8}  {:<name$}  {:<object$}  {:<place$}  {how}",
             clean(&line.name),
