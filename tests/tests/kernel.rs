@@ -59,6 +59,7 @@ kernel_tests! {
     other_stacks
     opened_library
     usdt_probes
+    usdt_values
     an_instruction_the_kernel_refuses
     library_opened_after_attach
     exec_after_a_stop_for_slowness

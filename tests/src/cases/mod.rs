@@ -87,6 +87,7 @@ pub const CASES: &[Case] = &[
     case("cold_parts", On::Nothing, objects::cold_parts),
     case("opened_library", On::Links, objects::opened_library),
     case("usdt_probes", On::Links, objects::usdt_probes),
+    case("usdt_values", On::Links, objects::usdt_values),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
         "an_instruction_the_kernel_refuses",
@@ -172,6 +173,7 @@ pub fn builds() -> Vec<Build> {
         "dl.c",
         "libplug.c",
         "usdt.c",
+        "usdt_values.c",
         "crash.c",
         "spin.c",
         "locked.c",
