@@ -28,8 +28,8 @@ pub fn address(operand: &Operand, registers: &Registers<'_>) -> Option<u64> {
     unsafe { helpers::bpf_probe_read_user(address as *const u64) }.ok()
 }
 
-/// Evaluates many operands. With a branch for each of their traits the verifier would follow all
-/// combinations, so nearly all of it is arithmetic.
+/// Evaluates many operands. With the branches of [`address`], which are cheaper for a single one, the
+/// verifier would follow all combinations. So nearly all of it is arithmetic.
 pub struct Operands {
     /// On the stack, because the verifier allows no variable offset into the context.
     general: [u64; 16],

@@ -13,12 +13,13 @@ pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>
     let count = (site.count as usize).min(MAX_VALUES);
     let operands = Operands::of(registers);
     let mut values = [0; MAX_VALUES];
-    // One by one: the compiler would call a loop over bytes, which the verifier follows at length.
+    // Word by word: the compiler would call a loop over bytes, which the verifier follows at length.
     for value in &mut values {
-        // SAFETY: it is a reference.
+        // SAFETY: the pointer comes from a reference.
         unsafe { (&raw mut *value).write_volatile(0) };
     }
-    // Always 0. The verifier does not know that: older ones would follow all numbers that it knows.
+    // This is always 0, but the verifier does not know that. Of a known number, older kernels would
+    // follow every value that the loop can give it.
     let mut unread = site.reserved as u64;
     for (place, source) in (0..count).zip(&site.sources) {
         let (value, is_unread) = operands.value(source);

@@ -8,7 +8,7 @@ mod corpus;
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
 
-use fuzz_targets::{list, names};
+use fuzz_targets::{arguments, list, names};
 use std::path::Path;
 
 /// Checks the inputs of a target and changed copies of them.
@@ -26,4 +26,9 @@ fn any_file_can_be_listed() {
 #[test]
 fn any_name_can_be_shown() {
     check_all("names", |bytes| names::check(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn any_note_has_arguments_that_can_be_followed_or_none() {
+    check_all("arguments", |bytes| arguments::check(&String::from_utf8_lossy(bytes)));
 }

@@ -83,6 +83,7 @@ kernel_tests! {
     exceptions
     panics
     cold_parts
+    usdt_values
     a_recording_is_a_trace
     exit_code_is_the_targets
     death_by_signal

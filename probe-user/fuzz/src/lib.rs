@@ -3,5 +3,6 @@
 //! The fuzz targets call these functions with bytes that libFuzzer makes up. A test of `ctrace`
 //! calls them with the corpus, so that an ordinary build checks every input that ever failed.
 
+pub mod arguments;
 pub mod list;
 pub mod names;

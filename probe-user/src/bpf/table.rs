@@ -24,8 +24,6 @@ pub const JUMPS_LIMIT: usize = 16384;
 /// As many as the map gets where USDT probes are asked for.
 pub const VALUES_LIMIT: usize = 8192;
 
-const _: () = assert!(JUMPS_LIMIT <= NO_INDEX as usize && VALUES_LIMIT <= NO_INDEX as usize);
-
 impl Element for JumpTarget {
     const WHAT: &'static str = "indirect jumps";
     const LIMIT: usize = JUMPS_LIMIT;
@@ -65,6 +63,7 @@ pub(super) struct Table<E> {
 
 impl<E: Element> Table<E> {
     pub(super) fn new(map: Arc<OwnedFd>) -> Self {
+        const { assert!(E::LIMIT <= NO_INDEX as usize, "each has an index") };
         Self { map, used: 0, elements: PhantomData }
     }
 

@@ -89,6 +89,7 @@ pub const CASES: &[Case] = &[
     case("opened_library", On::Links, objects::opened_library),
     case("usdt_probes", On::Links, objects::usdt_probes),
     case("arguments_of_usdt_probes", On::Links, payloads::arguments_of_usdt_probes),
+    case("usdt_values", On::Nothing, objects::usdt_values),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
         "an_instruction_the_kernel_refuses",

@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::probes::wait_until_armed;
 use crate::process::Running;
 use crate::targets::program;
-use crate::trace::Trace;
+use crate::trace::{Trace, Traced};
 use crate::truth::Truth;
 use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
@@ -62,9 +62,33 @@ pub(super) fn usdt_probes(env: &Env) -> Result<()> {
         .program(&env.targets.get(&program("usdt.c"))?, ["500"])
         .finish()?
         .expect_code(0)?;
+    check_hits(&traced, 2)?;
+    ensure!(
+        traced.finished.stdout.contains("guarded 500"),
+        "the semaphore was not up all the time: {}",
+        traced.finished.stdout
+    );
+    Ok(())
+}
+
+/// Probes with values count as others do, and what of them is not read is told.
+pub(super) fn usdt_values(env: &Env) -> Result<()> {
+    let traced = Trace::run(env)?
+        .args(["-u", "values:*"])
+        .program(&env.targets.get(&program("usdt_values.c"))?, ["700"])
+        .finish()?
+        .expect_code(0)?;
+    check_hits(&traced, 6)?;
+    let report = traced.report()?;
+    report.expect_note(&["values:floating", "arg0 (8f@%xmm", "floating-point number"])?;
+    report.expect_note(&["values:places", "arg1 is not read at 1 of 2 places"])
+}
+
+/// Every USDT probe was hit as often as the target says.
+fn check_hits(traced: &Traced, probes: usize) -> Result<()> {
     let report = traced.report()?;
     let truth = Truth::parse(&traced.finished.stdout);
-    ensure!(truth.usdt.len() == 2, "the target printed {}", traced.finished.stdout);
+    ensure!(truth.usdt.len() == probes, "the target printed {}", traced.finished.stdout);
     for (name, calls) in &truth.usdt {
         let (_, short) = name.split_once(':').context("PROVIDER:NAME")?;
         let seen: u64 = report
@@ -74,11 +98,6 @@ pub(super) fn usdt_probes(env: &Env) -> Result<()> {
             .sum();
         ensure!(seen == *calls, "{name}: {seen} hits reported, {calls} made");
     }
-    ensure!(
-        traced.finished.stdout.contains("guarded 500"),
-        "the semaphore was not up all the time: {}",
-        traced.finished.stdout
-    );
     Ok(())
 }
 
