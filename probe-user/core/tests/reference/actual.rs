@@ -15,7 +15,7 @@ pub(crate) fn rows(report: &Report) -> Vec<Row> {
         let mut row = vec![f.calls, f.timed, f.untimed, f.open, f.headless, f.threads];
         row.extend([f.total_ns, f.self_ns, f.active_ns, f.active_exclusive_ns].map(|n| n.0));
         row.extend([d.min_ns, d.mean_ns, d.max_ns, d.sd_ns].map(value));
-        row.extend([d.p50_ns, d.p90_ns, d.p95_ns, d.p99_ns, d.p999_ns].map(value));
+        row.extend([d.p50_ns, d.p75_ns, d.p90_ns, d.p95_ns, d.p99_ns, d.p999_ns].map(value));
         row
     };
     report.functions.iter().map(row).collect()

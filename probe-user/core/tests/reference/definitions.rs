@@ -108,7 +108,7 @@ pub(crate) fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
             durations.last().copied().unwrap_or(0),
             or_zero(sd),
         ];
-        row.extend([500, 900, 950, 990, 999].map(|permille| rank(&durations, permille)));
+        row.extend([500, 750, 900, 950, 990, 999].map(|permille| rank(&durations, permille)));
         expected.functions.push(row);
         let k = (n * cut / 100.0).floor() as usize;
         let (low, rest) = timed.split_at(k);

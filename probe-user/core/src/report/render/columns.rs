@@ -89,8 +89,8 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
 });
 
 /// Columns of functions as people are told of them: those to sort by most first. Others follow.
-const ORDER: &str = "ae a total self calls threads min mean p50 p90 p95 p99 p999 max sd cv \
-                     ae_center a_center timed untimed open headless name object file";
+const ORDER: &str = "ae a total self calls threads min mean p50 p75 p90 p95 p99 p999 max sd cv \
+                     ae_center a_center timed untimed open headless calls_per_second name object file";
 
 /// See [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {
