@@ -14,12 +14,15 @@ mod places;
 pub mod render;
 mod rendered;
 mod row;
+mod stretches;
 mod timeline;
+mod totals;
 
 pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
+pub use totals::Totals;
 
 use crate::function::FunctionKind;
 use crate::stats::Summary;

@@ -32,7 +32,8 @@ pub struct Number {
     /// Other spellings of the name, as other tools have them.
     pub aliases: &'static [&'static str],
     pub unit: Unit,
-    /// Of two stretches of time together it is the sum of both.
+    /// Of two stretches of time together it is the sum of both. Only a call that is under way between
+    /// them is among the `calls` of both, and `open` in the first.
     pub additive: bool,
     /// One sentence.
     pub help: &'static str,
@@ -70,7 +71,8 @@ impl Number {
 
     /// In JSON, in its object.
     pub fn json_key(&self) -> &'static str {
-        let nested = self.parent.and_then(|parent| self.key.strip_prefix(parent)?.strip_prefix('_'));
+        let nested =
+            self.parent.and_then(|parent| self.key.strip_prefix(parent)?.strip_prefix('_'));
         nested.unwrap_or(self.key)
     }
 }

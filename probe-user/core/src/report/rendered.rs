@@ -80,6 +80,11 @@ impl FunctionReport {
     pub fn add(&mut self, later: &Self, both: Nanos) {
         let mut summary = self.summary();
         summary.add(&later.summary());
+        if self.sampled.is_some() || later.sampled.is_some() {
+            let mut sampled = self.sampled_over(both.since(later.stretch_ns));
+            sampled.add(&later.sampled_over(later.stretch_ns), both);
+            self.sampled = Some(sampled);
+        }
         // Which threads they were is not known.
         self.threads = self.threads.max(later.threads);
         self.render(summary, both);

@@ -134,8 +134,8 @@ mod tests {
     use crate::engine::by_function::ByFunction;
     use crate::engine::paths::{Paths, ROOT};
     use crate::engine::spool::LogId;
-    use crate::stats::grouped::Grouped;
     use crate::report::percentiles::PERMILLE;
+    use crate::stats::grouped::Grouped;
     use crate::stats::rank::{Durations, Wanted, nearest_rank};
     use crate::units::{FuncId, Nanos};
     use proptest::prelude::*;

@@ -124,8 +124,8 @@ impl Style {
             from.format(form),
             to.format(form),
             report.duration_ns.0 as f64 / 1e9,
-            units::count(header.totals.calls),
-            units::count(header.totals.lost),
+            units::count(header.totals.sums.calls),
+            units::count(header.totals.sums.lost),
             ui::render_table(report, &views, &ui::Style::default())?,
         ))
     }

@@ -18,6 +18,23 @@ pub enum Key<'a> {
 }
 
 impl Key<'_> {
+    /// A whole number, if there is one.
+    pub fn whole(&self) -> Option<u64> {
+        match *self {
+            Self::Count(n) => n,
+            Self::Text(_) | Self::Real(_) => None,
+        }
+    }
+
+    /// A number, if there is one.
+    pub fn real(&self) -> Option<f64> {
+        match *self {
+            Self::Text(_) => None,
+            Self::Count(n) => n.map(|n| n as f64),
+            Self::Real(n) => n,
+        }
+    }
+
     /// Order in a table: text from A to Z, numbers from large to small, what is absent last.
     pub fn in_table(&self, other: &Self) -> Ordering {
         match (self, other) {
