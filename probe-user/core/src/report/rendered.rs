@@ -167,10 +167,16 @@ pub(crate) mod tests {
     #[test]
     fn a_row_from_json_tells_its_sums_again() {
         let summary = Summary::of(&[700, 801, 901].map(Nanos));
-        let told = row(summary.clone(), Nanos(10_000));
+        let mut told = row(summary.clone(), Nanos(10_000));
+        told.durations.set_percentiles(|permille| Some(Nanos(permille)));
         let json = serde_json::to_string(&told).expect("JSON");
         let mut read: FunctionReport = serde_json::from_str(&json).expect("a row");
         assert!(read.summary.is_none());
+        // As of a version that did not tell it yet.
+        let older: FunctionReport =
+            serde_json::from_str(&json.replace("p75_ns", "unknown")).expect("a row");
+        assert_eq!((older.durations.p75_ns, older.durations.max_ns), (None, Some(Nanos(901))));
+        assert_eq!(read.durations.p75_ns, Some(Nanos(750)));
         let rounded = read.summary();
         assert_eq!(rounded.tally.timed_ns, 2_402);
         let again = row(rounded, Nanos(10_000)).durations;

@@ -120,3 +120,81 @@ impl SampledReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::rendered::tests::row;
+    use crate::stats::Summary;
+    use crate::units::{Pid, Tid};
+
+    #[test]
+    fn since_undoes_add() {
+        let path = |[calls, open, total, own]: [u64; 4]| PathReport {
+            path: vec!["f".into()],
+            parent: None,
+            function: 0,
+            calls,
+            open,
+            total_ns: Nanos(total),
+            self_ns: Nanos(own),
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            max_ns: None,
+            histogram: None,
+        };
+        let (earlier, later) = (path([5, 2, 70, 30]), path([4, 1, 9, 8]));
+        let mut both = earlier.clone();
+        both.add(&later);
+        assert_eq!(
+            (both.calls, both.open, both.total_ns, both.self_ns),
+            (7, 1, Nanos(79), Nanos(38))
+        );
+        let left = both.since(&earlier);
+        assert_eq!(
+            (left.calls, left.open, left.total_ns, left.self_ns),
+            (4, 1, Nanos(9), Nanos(8))
+        );
+
+        let thread = |calls, first, last| ThreadReport {
+            pid: Pid(7),
+            tid: Tid(8),
+            name: "worker".into(),
+            calls,
+            first_ns: Nanos(first),
+            last_ns: Nanos(last),
+        };
+        let (earlier, later) = (thread(3, 10, 20), thread(4, 25, 30));
+        let mut both = earlier.clone();
+        both.add(&later);
+        assert_eq!((both.calls, both.first_ns, both.last_ns), (7, Nanos(10), Nanos(30)));
+        assert_eq!(both.since(&earlier).map(|left| left.calls), Some(4));
+        assert!(both.since(&both).is_none());
+    }
+
+    /// The first stretch is armed throughout, the second for a fifth of the time.
+    #[test]
+    fn estimates_of_a_row_add_up_and_are_taken_apart() {
+        let first = row(Summary::of(&[3, 4].map(Nanos)), Nanos(1_000));
+        let mut second = row(Summary::of(&[6].map(Nanos)), Nanos(500));
+        let estimate = SampledReport {
+            armed_ns: Nanos(100),
+            armed_percent: 20.0,
+            windows: 2,
+            calls: Some(5),
+            calls_error: Some(1),
+            total_ns: Some(Nanos(30)),
+            active_ns: None,
+        };
+        second.sampled = Some(estimate);
+        let mut both = first.clone();
+        both.add(&second, Nanos(1_500));
+        let sum = both.sampled.expect("an estimate");
+        assert_eq!((sum.armed_ns, sum.windows, sum.calls), (Nanos(1_100), 2, Some(7)));
+        assert_eq!((sum.total_ns, sum.active_ns), (Some(Nanos(37)), None));
+        let left = sum.since(&first.sampled_over(Nanos(1_000)), &second);
+        assert_eq!((left.armed_ns, left.armed_percent), (Nanos(100), 20.0));
+        assert_eq!((left.calls, left.total_ns, left.active_ns), (Some(5), Some(Nanos(30)), None));
+    }
+}
