@@ -161,6 +161,8 @@ fn keys_are_in_the_documented_order() {
         "fastest",
         "center",
         "slowest",
+        "p75_ns",
+        "calls_per_second",
         "paths",
         "threads",
     ] {
@@ -178,19 +180,20 @@ fn every_number_is_in_json_and_in_the_schema() {
     let report = fixture::typical();
     let told = parse(&json::to_line(&report));
     let rows = told["functions"].as_array().expect("rows");
-    for Number { key, unit, help, of, .. } in NUMBERS {
-        let nested = ["fastest", "center", "slowest"].into_iter().find_map(|group| {
-            let rest = key.strip_prefix(group)?.strip_prefix('_')?;
-            Some((format!("/{group}/{rest}"), format!("/{group}/properties/{rest}")))
-        });
-        let (in_row, in_schema) = nested.unwrap_or((format!("/{key}"), format!("/{key}")));
+    for number in NUMBERS {
+        let Number { key, parent, unit, help, of, .. } = number;
+        let own = number.json_key();
+        let (in_row, in_schema) = match parent {
+            Some(parent) => (format!("/{parent}/{own}"), format!("/{parent}/properties/{own}")),
+            None => (format!("/{own}"), format!("/{own}")),
+        };
         let described = properties.pointer(&in_schema).unwrap_or_else(|| panic!("no {key}"));
         let form = described["$ref"].as_str().and_then(|form| form.rsplit('/').next());
         let forms = match unit {
             Unit::Count => ["count", "count"],
             Unit::Time => ["ns", "nsOrNull"],
             Unit::Percent => ["percent", "numberOrNull"],
-            Unit::Ratio => ["numberOrNull", "numberOrNull"],
+            Unit::Ratio | Unit::Rate => ["numberOrNull", "numberOrNull"],
         };
         assert!(form.is_some_and(|form| forms.contains(&form)), "{key}: {form:?}");
         assert!(described["description"].as_str().is_none_or(|text| text == *help), "{key}");

@@ -12,8 +12,11 @@ use super::{
     totals::Counts,
 };
 use crate::{session::keep::live::Snapshot, ui};
-use ctrace_core::{report::Extras, units::Nanos};
-use serde::Serialize;
+use ctrace_core::{
+    report::{Extras, Totals},
+    units::Nanos,
+};
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -43,22 +46,28 @@ pub struct Known {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub last: Interval,
-    pub since_start: Sums,
+    pub since_start: Told,
     cpu: Option<Nanos>,
 }
 
-/// Of the intervals of a session that are over.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Sums {
-    pub calls: u64,
-    pub lost: u64,
+/// Of the intervals of a session that are over: what is told of their sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told(pub Totals);
+
+impl Serialize for Told {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut told = serializer.serialize_struct("Told", 2)?;
+        told.serialize_field("calls", &self.0.calls)?;
+        told.serialize_field("lost", &self.0.lost)?;
+        told.end()
+    }
 }
 
 /// Of the last of them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Interval {
     #[serde(flatten)]
-    pub sums: Sums,
+    pub sums: Told,
     /// What the probes cost, of the processor time of the process, in percent; what a budget is held
     /// against.
     pub cost_percent: Option<f64>,
@@ -172,17 +181,12 @@ impl Hub {
 
 impl Seen {
     fn after(&self, snapshot: &Snapshot) -> Self {
-        let report = &snapshot.report;
-        let spent: u64 = snapshot.spent.iter().map(|spent| spent.0).sum();
+        let spent = snapshot.cost().0;
         let cpu = snapshot.cpu.zip(self.cpu).map(|(now, before)| now.since(before).0);
-        let calls = report.functions.iter().map(|f| f.calls - f.open).sum();
-        let sums = Sums { calls, lost: report.loss.events };
+        let sums = Totals::of(&snapshot.report);
         let cost_percent = cpu.filter(|cpu| *cpu > 0).map(|cpu| 100.0 * spent as f64 / cpu as f64);
-        let before = self.since_start;
-        Self {
-            last: Interval { sums, cost_percent },
-            since_start: Sums { calls: before.calls + calls, lost: before.lost + sums.lost },
-            cpu: snapshot.cpu,
-        }
+        let mut since_start = self.since_start;
+        since_start.0.add(&sums);
+        Self { last: Interval { sums: Told(sums), cost_percent }, since_start, cpu: snapshot.cpu }
     }
 }

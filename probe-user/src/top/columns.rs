@@ -1,7 +1,8 @@
 //! The columns of the table of functions: what each shows, and which of them a narrow window keeps.
 
 use super::figures::{Figures, FromHistograms};
-use crate::ui::units::{ABSENT, Digits, count, percent, time};
+use crate::ui::units::{ABSENT, Digits, count, percent, rate, ratio, time};
+use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,7 @@ pub(super) enum Column {
     Calls,
     Exclusive,
     P50,
+    P75,
     P90,
     P99,
     Max,
@@ -22,12 +24,13 @@ pub(super) enum Column {
 
 impl Column {
     /// From left to right, the name first.
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Name,
         Self::Rate,
         Self::Calls,
         Self::Exclusive,
         Self::P50,
+        Self::P75,
         Self::P90,
         Self::P99,
         Self::Max,
@@ -37,7 +40,7 @@ impl Column {
         Self::Cost,
     ];
 
-    /// The numbers, what one needs most first.
+    /// The numbers that are shown without being asked for, what one needs most first.
     pub(super) const BY_NEED: [Self; 11] = [
         Self::Rate,
         Self::Exclusive,
@@ -52,70 +55,56 @@ impl Column {
         Self::Calls,
     ];
 
+    /// The number of a function that it shows, unless it is none of the report.
+    fn number(self) -> Option<&'static Number> {
+        Some(match self {
+            Self::Name | Self::Cost => return None,
+            Self::Rate => const { number("calls_per_second") },
+            Self::Calls => const { number("calls") },
+            Self::Exclusive => const { number("active_exclusive_percent") },
+            Self::P50 => const { number("p50_ns") },
+            Self::P75 => const { number("p75_ns") },
+            Self::P90 => const { number("p90_ns") },
+            Self::P99 => const { number("p99_ns") },
+            Self::Max => const { number("max_ns") },
+            Self::Mean => const { number("mean_ns") },
+            Self::Own => const { number("self_ns") },
+            Self::Total => const { number("total_ns") },
+        })
+    }
+
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Name => "function",
             Self::Rate => "calls/s",
-            Self::Calls => "calls",
             Self::Exclusive => "ae %",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::Max => "max",
-            Self::Mean => "mean",
-            Self::Own => "self",
-            Self::Total => "total",
             Self::Cost => "cost %",
+            other => other.number().and_then(|number| number.name).unwrap_or_default(),
         }
     }
 
-    /// What one sentence of help says.
-    pub(super) fn help(self) -> &'static str {
-        match self {
-            Self::Name => "the function; a marker with its group, a USDT probe with its provider",
-            Self::Rate => "calls that ended, for each second",
-            Self::Calls => "calls, those that have not ended included",
-            Self::Exclusive => "share of the time in which it was innermost on any thread",
-            Self::P50 => "half of the calls took no longer",
-            Self::P90 => "nine tenths took no longer",
-            Self::P99 => "all but one in a hundred took no longer",
-            Self::Max => "the longest call",
-            Self::Mean => "the mean duration",
-            Self::Own => "time in it, less that in the traced functions it calls",
-            Self::Total => "time in it, summed over calls and threads",
-            Self::Cost => "what its probes cost, of the target's processor time; an estimate",
-        }
+    /// What one sentence of help says, as the rest of a line.
+    pub(super) fn help(self) -> String {
+        let sentence = match self {
+            Self::Name => "The function; a marker with its group, a USDT probe with its provider.",
+            Self::Cost => "What its probes cost, of the target's processor time; an estimate.",
+            other => other.number().map_or("", |number| number.help),
+        };
+        let sentence = sentence.trim_end_matches('.');
+        let (first, rest) = sentence.split_at(sentence.len().min(1));
+        first.to_lowercase() + rest
     }
 
     /// The number of a function by its place, if there is one. Times are in nanoseconds.
     pub(super) fn value(self, figures: &Figures, place: usize) -> Option<f64> {
         let function = figures.report.functions.get(place)?;
-        let durations = &function.durations;
-        let time = |ns: Option<Nanos>| ns.map(|ns| ns.0 as f64);
         // What it did in all of the time, where it was armed for a part of it.
-        let estimate = function.sampled.as_ref();
-        match self {
-            Self::Name => None,
-            Self::Rate => {
-                let seen = function.calls.saturating_sub(function.open);
-                let ended = estimate.map_or(Some(seen), |estimate| estimate.calls)?;
-                Some(ended as f64 / figures.seconds())
-            }
-            Self::Calls => {
-                let calls = estimate.map_or(Some(function.calls), |estimate| estimate.calls)?;
-                Some(calls as f64)
-            }
-            Self::Exclusive => Some(function.active_exclusive_percent),
-            Self::P50 => time(durations.p50_ns),
-            Self::P90 => time(durations.p90_ns),
-            Self::P99 => time(durations.p99_ns),
-            Self::Max => time(durations.max_ns),
-            Self::Mean => time(durations.mean_ns),
-            Self::Own => time(Some(function.self_ns)),
-            Self::Total => {
-                time(estimate.map_or(Some(function.total_ns), |estimate| estimate.total_ns))
-            }
-            Self::Cost => figures.percent_of_cpu(*figures.spent.get(place)?),
+        match (self, &function.sampled) {
+            (Self::Rate, Some(estimate)) => Some(estimate.calls? as f64 / figures.seconds()),
+            (Self::Calls, Some(estimate)) => Some(estimate.calls? as f64),
+            (Self::Total, Some(estimate)) => Some(estimate.total_ns?.0 as f64),
+            (Self::Cost, _) => figures.percent_of_cpu(*figures.spent.get(place)?),
+            _ => (self.number()?.of)(function).real(),
         }
     }
 
@@ -125,43 +114,48 @@ impl Column {
         let estimated = functions.get(place).is_some_and(|function| function.sampled.is_some());
         match self {
             Self::Cost => true,
-            Self::P50 | Self::P90 | Self::P99 => figures.report.approximate,
+            Self::P50 | Self::P75 | Self::P90 | Self::P99 => figures.report.approximate,
             Self::Max => figures.from_histograms == FromHistograms::Extremes,
             Self::Rate | Self::Calls | Self::Total => estimated,
             _ => false,
         }
     }
 
+    fn unit(self) -> Option<Unit> {
+        match self {
+            Self::Cost => Some(Unit::Percent),
+            other => other.number().map(|number| number.unit),
+        }
+    }
+
     /// The number as text.
     pub(super) fn text(self, value: Option<f64>, about: bool) -> String {
-        let Some(value) = value else { return ABSENT.to_owned() };
-        let text = match self {
-            Self::Name => String::new(),
-            Self::Rate => rate(value),
-            Self::Calls => count(value as u64),
-            Self::Exclusive | Self::Cost => percent(value),
-            _ => time(Nanos(value as u64), Digits::Short),
+        let Some((value, unit)) = value.zip(self.unit()) else { return ABSENT.to_owned() };
+        let text = match unit {
+            Unit::Rate => rate(value),
+            Unit::Count => count(value as u64),
+            Unit::Percent => percent(value),
+            Unit::Ratio => ratio(Some(value)),
+            Unit::Time => time(Nanos(value as u64), Digits::Short),
         };
         if about { format!("~{text}") } else { text }
     }
 
     /// Whether it grows with the length of the stretch, so that stretches are compared by second.
     pub(super) fn is_sum(self) -> bool {
-        matches!(self, Self::Calls | Self::Own | Self::Total)
+        self.number().is_some_and(|number| number.additive)
     }
 
     /// A share, which is compared in points.
     pub(super) fn is_percent(self) -> bool {
-        matches!(self, Self::Exclusive | Self::Cost)
+        self.unit() == Some(Unit::Percent)
     }
 
     /// As `--sort` and CSV know it.
     pub(super) fn sort_name(self) -> &'static str {
         match self {
             Self::Name => "name",
-            Self::Rate | Self::Calls => "calls",
-            Self::Exclusive | Self::Cost => "ae",
-            other => other.heading(),
+            other => other.number().and_then(|number| number.name).unwrap_or("ae"),
         }
     }
 }
@@ -197,38 +191,9 @@ pub(super) fn trend_room(width: usize) -> usize {
     }
 }
 
-/// So many a second, in at most six columns.
-fn rate(value: f64) -> String {
-    match value {
-        _ if value == 0.0 => "0".to_owned(),
-        _ if value < 10.0 => format!("{value:.2}"),
-        _ if value < 9_999.5 => count(value.round() as u64),
-        _ if value < 99_950.0 => format!("{:.1} k", value / 1e3),
-        _ if value < 999_500.0 => format!("{:.0} k", value / 1e3),
-        _ if value < 99_950_000.0 => format!("{:.2} M", value / 1e6),
-        _ => format!("{:.0} M", value / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_are_short() {
-        let cases = [
-            (0.0, "0"),
-            (0.25, "0.25"),
-            (1_234.4, "1,234"),
-            (9_999.6, "10.0 k"),
-            (123_456.0, "123 k"),
-            (1_234_567.0, "1.23 M"),
-            (123_456_789.0, "123 M"),
-        ];
-        for (value, text) in cases {
-            assert_eq!(rate(value), text);
-        }
-    }
 
     #[test]
     fn the_column_sorted_by_is_shown() {
@@ -241,9 +206,18 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_its_need() {
-        let needs = |column: &Column| Column::BY_NEED.contains(column);
-        assert!(Column::ALL[1..].iter().all(needs));
-        assert_eq!(Column::BY_NEED.len() + 1, Column::ALL.len());
+    fn only_p75_has_to_be_asked_for() {
+        let is_hidden = |column: &&Column| !Column::BY_NEED.contains(column);
+        let hidden: Vec<_> = Column::ALL[1..].iter().filter(is_hidden).collect();
+        assert_eq!(hidden, [&Column::P75]);
+        assert!(shown(60, Column::P75).contains(&Column::P75));
+    }
+
+    #[test]
+    fn every_column_has_a_heading_and_a_meaning() {
+        for column in Column::ALL {
+            assert!(!column.heading().is_empty() && !column.help().is_empty(), "{column:?}");
+        }
+        assert_eq!(Column::P99.help(), "all but one in a hundred took no longer");
     }
 }

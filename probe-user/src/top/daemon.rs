@@ -90,6 +90,8 @@ impl From<OfDaemon> for Snapshot {
                 function.restore(timed_ns, squares);
             }
         }
+        let stretch = report.duration_ns;
+        report.functions.iter_mut().for_each(|function| function.set_stretch(stretch));
         Self { report, spent: daemon.spent_ns, cpu: daemon.cpu_ns }
     }
 }

@@ -66,11 +66,11 @@ impl Data {
     }
 
     fn take_in(&mut self, snapshot: Snapshot) -> Figures {
+        let cost = snapshot.cost();
         let Snapshot { report, spent, cpu } = snapshot;
         let used = cpu.zip(self.cpu).map(|(now, before)| now.since(before));
         self.cpu = cpu;
         self.lost.add(&report.loss);
-        let cost = spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost));
         let ids = self.catalogue.ids_of(&report);
         let from_histograms = self.from_histograms;
         let figures = Figures { report, ids, spent, cost, cpu: used, from_histograms };

@@ -2,7 +2,7 @@
 //! the filter and in the order of the screen.
 
 use super::{
-    columns::Column,
+    columns::{Column, shown},
     compare::Change,
     figures::{Figures, FromHistograms, WITHIN_PERCENT},
     model::{Model, View},
@@ -103,9 +103,9 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
 fn table(model: &Model, figures: &Figures) -> String {
     let rows = model.rows();
     let report = &figures.report;
-    let mut columns: Vec<grid::Column> = Column::ALL[1..]
-        .iter()
-        .map(|&column| {
+    let mut columns: Vec<grid::Column> = shown(usize::MAX, model.sort.column)
+        .into_iter()
+        .map(|column| {
             let cells = rows.iter().map(|&place| cell(model, figures, column, place));
             grid::Column::right(column.heading(), cells)
         })

@@ -12,7 +12,7 @@ use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{
         CenterReport, Distribution, DurationReport, FunctionHistogram, FunctionReport,
-        HistogramsReport, PathReport, Report, SampledReport, ThreadReport, render::rows::percent,
+        HistogramsReport, PathReport, Report, ThreadReport, render::rows::percent,
     },
     units::{Nanos, Pid, Tid},
 };
@@ -66,7 +66,7 @@ pub(super) fn since_start(look: &Look) -> Snapshot {
     snapshot.report.approximate = true;
     snapshot.report.notes.extend(FromHistograms::Extremes.note());
     let paths = &mut snapshot.report.paths;
-    paths.iter_mut().for_each(|path| *path = sums_of(path));
+    paths.iter_mut().for_each(|path| *path = path.sums());
     snapshot
 }
 
@@ -101,14 +101,15 @@ impl<'a> Before<'a> {
         let functions = self.new.functions.iter().zip(&self.places).enumerate();
         let functions = functions.map(|(place, (new, old))| {
             let mut function = match old.map(|old| &self.old.functions[old]) {
-                Some(old) => FunctionReport {
-                    sampled: sampled(old, new, [self.old.duration_ns, duration]),
-                    ..less(old, new, &self.timed[place], duration)
-                },
+                Some(old) => {
+                    let row = less(old, new, &self.timed[place], duration);
+                    let earlier = old.sampled_over(self.old.duration_ns);
+                    let sampled = new.sampled.map(|sampled| sampled.since(&earlier, &row));
+                    FunctionReport { sampled, ..row }
+                }
                 None => new.clone(),
             };
-            let exclusive = function.active_exclusive_ns;
-            function.active_exclusive_percent = percent(exclusive, duration);
+            function.set_stretch(duration);
             function
         });
         functions.collect()
@@ -144,8 +145,8 @@ impl<'a> Before<'a> {
             let found = key.and_then(|key| old.get(&key).copied());
             before.push(found);
             paths.push(match found.map(|found| &self.old.paths[found]) {
-                Some(old) => path(old, new),
-                None => sums_of(new),
+                Some(old) => new.since(old),
+                None => new.sums(),
             });
         }
         let called = paths.iter().map(|path| path.calls > 0).collect();
@@ -206,74 +207,12 @@ fn durations(
     // The shortest and the longest one of the interval are known exactly.
     let min_ns = if so_far.min_ns < before.min_ns { so_far.min_ns } else { shortest };
     let max_ns = if so_far.max_ns > before.max_ns { so_far.max_ns } else { longest };
-    let at = |permille| {
+    let mut durations = DurationReport { min_ns, max_ns, ..row.durations };
+    durations.set_percentiles(|permille| {
         let value = timed.percentile(permille)?;
         Some(value.max(min_ns?).min(max_ns?))
-    };
-    DurationReport {
-        min_ns,
-        p50_ns: at(500),
-        p90_ns: at(900),
-        p95_ns: at(950),
-        p99_ns: at(990),
-        p999_ns: at(999),
-        max_ns,
-        ..row.durations
-    }
-}
-
-/// Where it is armed for a part of the time: what the estimate for the interval has grown by, which
-/// is at least what was seen. Nothing is known of a stretch in which it was not armed. `times`: how
-/// long the interval was at first, and how long the stretch is.
-fn sampled(old: &FunctionReport, new: &FunctionReport, times: [Nanos; 2]) -> Option<SampledReport> {
-    let later = new.sampled?;
-    let earlier = old.sampled.unwrap_or(SampledReport {
-        armed_ns: times[0],
-        armed_percent: 100.0,
-        windows: 0,
-        calls: Some(old.calls),
-        calls_error: Some(0),
-        total_ns: Some(old.total_ns),
-        active_ns: Some(old.active_ns),
     });
-    let armed_ns = later.armed_ns.since(earlier.armed_ns);
-    let windows = later.windows.saturating_sub(earlier.windows);
-    let is_known = armed_ns > Nanos::ZERO;
-    let grown = |earlier: Option<Nanos>, later: Option<Nanos>, seen: Nanos| {
-        Some(later?.since(earlier?).max(seen)).filter(|_| is_known)
-    };
-    let seen = new.calls.saturating_sub(old.calls.saturating_sub(old.open));
-    let calls = later.calls.zip(earlier.calls).filter(|_| is_known);
-    let calls = calls.map(|(later, earlier)| later.saturating_sub(earlier).max(seen));
-    // The fewer windows, the less is known: over all stretches it comes to the error of the whole.
-    let calls_error = calls.filter(|_| windows > 0).and_then(|calls| {
-        let relative = later.calls_error? as f64 / later.calls?.max(1) as f64;
-        Some((calls as f64 * relative * (later.windows as f64 / windows as f64).sqrt()) as u64)
-    });
-    Some(SampledReport {
-        armed_ns,
-        armed_percent: percent(armed_ns, times[1]),
-        windows,
-        calls,
-        calls_error,
-        total_ns: grown(earlier.total_ns, later.total_ns, new.total_ns.since(old.total_ns)),
-        active_ns: grown(earlier.active_ns, later.active_ns, new.active_ns.since(old.active_ns)),
-    })
-}
-
-/// Calls that were open are calls of the stretch, too.
-fn path(old: &PathReport, new: &PathReport) -> PathReport {
-    PathReport {
-        calls: new.calls.saturating_sub(old.calls.saturating_sub(old.open)),
-        total_ns: new.total_ns.since(old.total_ns),
-        self_ns: new.self_ns.since(old.self_ns),
-        ..sums_of(new)
-    }
-}
-
-/// Without what cannot be told of most stretches, so that it is not told of some.
-fn sums_of(path: &PathReport) -> PathReport {
-    PathReport { p50_ns: None, p90_ns: None, p99_ns: None, max_ns: None, ..path.clone() }
+    durations
 }
 
 /// Those that did something.
@@ -289,9 +228,7 @@ pub(super) fn threads(old: &Report, new: &Report) -> Vec<ThreadReport> {
     let threads = new.threads.iter().filter_map(|new| {
         let old = before.get(&key(new)).or_else(|| in_a_call.get(&(new.pid, new.tid)));
         let Some(old) = old else { return Some(new.clone()) };
-        let calls = new.calls.saturating_sub(old.calls);
-        let first_ns = old.last_ns.max(new.first_ns);
-        (calls > 0).then(|| ThreadReport { calls, first_ns, ..new.clone() })
+        new.since(old)
     });
     threads.collect()
 }

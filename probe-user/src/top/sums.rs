@@ -11,7 +11,7 @@ use super::{
 use ctrace_core::{
     report::{
         DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
-        PathReport, SampledReport, ThreadReport,
+        PathReport, ThreadReport,
         render::rows::{is_never_called, percent},
     },
     stats::Summary,
@@ -99,13 +99,12 @@ impl Sums {
             if is_never_called(sum) {
                 *sum = FunctionReport { sampled: sum.sampled, ..emptied(new) };
             }
-            sum.sampled = sampled(sum, new, duration, interval.report.duration_ns);
             sum.add(new, duration);
             let cost = interval.spent.get(place).copied().unwrap_or_default();
             spent[id.0] = spent[id.0].saturating_add(cost);
         }
         for function in &mut report.functions {
-            function.active_exclusive_percent = percent(function.active_exclusive_ns, duration);
+            function.set_stretch(duration);
         }
     }
 
@@ -129,22 +128,18 @@ impl Sums {
             let durations = &mut all[place].durations;
             durations.add(&histogram.durations);
             let of = &mut report.functions[function].durations;
-            let at = |permille| {
+            let DurationReport { min_ns, max_ns, .. } = *of;
+            of.set_percentiles(|permille| {
                 let value = durations.percentile(permille)?;
-                Some(value.clamp(of.min_ns?, of.max_ns?))
-            };
-            (of.p50_ns, of.p90_ns, of.p95_ns) = (at(500), at(900), at(950));
-            (of.p99_ns, of.p999_ns) = (at(990), at(999));
+                Some(value.clamp(min_ns?, max_ns?))
+            });
         }
     }
 
     fn add_paths(&mut self, interval: &Figures) {
         let report = &mut self.figures.report;
         // Open calls are those of the last interval.
-        for path in &mut report.paths {
-            path.calls = path.calls.saturating_sub(path.open);
-            path.open = 0;
-        }
+        report.paths.iter_mut().for_each(PathReport::close);
         let mut places = Vec::with_capacity(interval.report.paths.len());
         for new in &interval.report.paths {
             let parent = new.parent.and_then(|parent| places.get(parent).copied());
@@ -157,23 +152,14 @@ impl Sums {
                     open: 0,
                     total_ns: Nanos::ZERO,
                     self_ns: Nanos::ZERO,
-                    max_ns: None,
                     histogram: None,
-                    // Of one interval they say nothing about the whole.
-                    p50_ns: None,
-                    p90_ns: None,
-                    p99_ns: None,
-                    ..new.clone()
+                    // Percentiles of one interval say nothing about the whole.
+                    ..new.sums()
                 });
                 report.paths.len() - 1
             });
             places.push(place);
-            let sum = &mut report.paths[place];
-            sum.calls = sum.calls.saturating_add(new.calls);
-            sum.open = new.open;
-            sum.total_ns = sum.total_ns.saturating_add(new.total_ns);
-            sum.self_ns = sum.self_ns.saturating_add(new.self_ns);
-            sum.max_ns = sum.max_ns.max(new.max_ns);
+            report.paths[place].add(new);
         }
     }
 
@@ -184,10 +170,7 @@ impl Sums {
                 rows.push(ThreadReport { calls: 0, ..new.clone() });
                 rows.len() - 1
             });
-            let sum = &mut rows[place];
-            sum.calls = sum.calls.saturating_add(new.calls);
-            sum.last_ns = sum.last_ns.max(new.last_ns);
-            sum.name = new.name.clone();
+            rows[place].add(new);
         }
         if rows.len() > MOST_THREADS {
             rows.sort_by_key(|thread| std::cmp::Reverse(thread.last_ns));
@@ -211,44 +194,4 @@ fn emptied(function: &FunctionReport) -> FunctionReport {
     };
     row.render(Summary::default(), Nanos::ZERO);
     row
-}
-
-/// Where it was armed for a part of the time in either: the estimates add up, their errors as those
-/// of independent ones do. `whole` is the time of both, `last` that of the new interval.
-fn sampled(
-    sum: &FunctionReport,
-    new: &FunctionReport,
-    whole: Nanos,
-    last: Nanos,
-) -> Option<SampledReport> {
-    if sum.sampled.is_none() && new.sampled.is_none() {
-        return None;
-    }
-    let before = whole.since(last);
-    let all = |of: &FunctionReport, time: Nanos| {
-        of.sampled.unwrap_or(SampledReport {
-            armed_ns: time,
-            armed_percent: 100.0,
-            windows: 0,
-            calls: Some(of.calls),
-            calls_error: Some(0),
-            total_ns: Some(of.total_ns),
-            active_ns: Some(of.active_ns),
-        })
-    };
-    let (a, b) = (all(sum, before), all(new, last));
-    let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a?.saturating_add(b?));
-    let armed_ns = a.armed_ns.saturating_add(b.armed_ns);
-    Some(SampledReport {
-        armed_ns,
-        armed_percent: percent(armed_ns, whole),
-        windows: a.windows.saturating_add(b.windows),
-        calls: a.calls.zip(b.calls).map(|(a, b)| a.saturating_add(b)),
-        calls_error: a
-            .calls_error
-            .zip(b.calls_error)
-            .map(|(a, b)| (a as f64).hypot(b as f64) as u64),
-        total_ns: both(a.total_ns, b.total_ns),
-        active_ns: both(a.active_ns, b.active_ns),
-    })
 }

@@ -14,6 +14,7 @@ use ctrace_core::diff::{
     Change, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection, SideReport, Verdict,
     choose,
 };
+use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::Nanos;
 
@@ -236,12 +237,11 @@ fn interval(change: &Change) -> String {
 
 fn value(metric: Metric, value: Option<f64>, digits: Digits) -> String {
     let Some(value) = value else { return ABSENT.to_owned() };
-    match metric {
-        Metric::Calls => format!("{}/s", count(value.round() as u64)),
-        Metric::Total | Metric::Own | Metric::Exclusive => percent(value / 1e7),
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::Mean => {
-            time(Nanos(value.round() as u64), digits)
-        }
+    match (metric.unit(), metric.is_rate()) {
+        // Nanoseconds each second are a share.
+        (Unit::Time, true) => percent(value / 1e7),
+        (Unit::Time, false) => time(Nanos(value.round() as u64), digits),
+        _ => format!("{}/s", count(value.round() as u64)),
     }
 }
 

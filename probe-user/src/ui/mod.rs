@@ -15,6 +15,7 @@ pub mod log;
 mod loss;
 pub(crate) mod names;
 pub(crate) mod notes;
+pub(crate) mod number;
 mod options;
 mod path;
 pub(crate) mod plot;

@@ -139,6 +139,19 @@ pub fn ratio(value: Option<f64>) -> String {
     }
 }
 
+/// So many a second, in at most six columns.
+pub fn rate(value: f64) -> String {
+    match value {
+        _ if value == 0.0 => "0".to_owned(),
+        _ if value < 10.0 => format!("{value:.2}"),
+        _ if value < 9_999.5 => count(value.round() as u64),
+        _ if value < 99_950.0 => format!("{:.1} k", value / 1e3),
+        _ if value < 999_500.0 => format!("{:.0} k", value / 1e3),
+        _ if value < 99_950_000.0 => format!("{:.2} M", value / 1e6),
+        _ => format!("{:.0} M", value / 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +218,22 @@ mod tests {
         assert_eq!(ratio(Some(2.68174)), "2.68");
         assert_eq!(ratio(Some(f64::MAX)), "1.8e308");
         assert_eq!(ratio(None), ABSENT);
+    }
+
+    #[test]
+    fn rates_are_short() {
+        let cases = [
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (1_234.4, "1,234"),
+            (9_999.6, "10.0 k"),
+            (123_456.0, "123 k"),
+            (1_234_567.0, "1.23 M"),
+            (123_456_789.0, "123 M"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(rate(value), text);
+        }
     }
 
     proptest::proptest! {

@@ -1,11 +1,12 @@
 //! The numbers that are compared: one list, from which options, columns and JSON keys derive.
 
-use serde::Serialize;
+use crate::report::numbers::{Number, Unit, number};
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::str::FromStr;
 
 /// A number of a function or a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
     Calls,
     P50,
@@ -13,9 +14,7 @@ pub enum Metric {
     P99,
     Mean,
     Total,
-    #[serde(rename = "self")]
     Own,
-    #[serde(rename = "ae")]
     Exclusive,
 }
 
@@ -31,32 +30,37 @@ impl Metric {
         Self::Exclusive,
     ];
 
-    /// As options and columns have it.
-    pub fn name(self) -> &'static str {
+    /// What it is of: a function's number, or as much of it for each second of trace.
+    fn number(self) -> &'static Number {
         match self {
-            Self::Calls => "calls",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::Mean => "mean",
-            Self::Total => "total",
-            Self::Own => "self",
-            Self::Exclusive => "ae",
+            Self::Calls => const { number("calls") },
+            Self::P50 => const { number("p50_ns") },
+            Self::P90 => const { number("p90_ns") },
+            Self::P99 => const { number("p99_ns") },
+            Self::Mean => const { number("mean_ns") },
+            Self::Total => const { number("total_ns") },
+            Self::Own => const { number("self_ns") },
+            Self::Exclusive => const { number("active_exclusive_ns") },
         }
     }
 
+    /// As options and columns have it.
+    pub fn name(self) -> &'static str {
+        let number = self.number();
+        number.name.unwrap_or(number.key)
+    }
+
     /// The key in JSON, which tells the unit.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Calls => "calls_per_second",
-            Self::P50 => "p50_ns",
-            Self::P90 => "p90_ns",
-            Self::P99 => "p99_ns",
-            Self::Mean => "mean_ns",
-            Self::Total => "total_ns_per_second",
-            Self::Own => "self_ns_per_second",
-            Self::Exclusive => "active_exclusive_ns_per_second",
+    pub fn key(self) -> Cow<'static, str> {
+        let key = self.number().key;
+        match self.is_rate() {
+            true => format!("{key}_per_second").into(),
+            false => key.into(),
         }
+    }
+
+    pub fn unit(self) -> Unit {
+        self.number().unit
     }
 
     /// One line of help.
@@ -79,7 +83,7 @@ impl Metric {
 
     /// An amount per second of trace; the others are of durations.
     pub fn is_rate(self) -> bool {
-        !matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::Mean)
+        self.number().additive
     }
 
     /// The part of the calls that are as short or shorter.
@@ -90,6 +94,12 @@ impl Metric {
             Self::P99 => Some(0.99),
             _ => None,
         }
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

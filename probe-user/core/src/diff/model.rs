@@ -128,7 +128,7 @@ impl Serialize for Changes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(Metric::ALL.len()))?;
         for metric in Metric::ALL {
-            map.serialize_entry(metric.key(), self.of(metric))?;
+            map.serialize_entry(&metric.key(), self.of(metric))?;
         }
         map.end()
     }

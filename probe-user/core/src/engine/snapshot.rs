@@ -4,12 +4,13 @@ use crate::engine::ReportMeta;
 use crate::engine::by_function::ByFunction;
 use crate::engine::ledger::Ledger;
 use crate::engine::tracker::Tracker;
-use crate::report::assemble::{Facts, Open, Percentiles, Ranks, sum};
+use crate::report::assemble::{Facts, Open, Ranks, sum};
+use crate::report::percentiles::Percentiles;
 use crate::report::{Extras, LossReport, Report};
 use crate::stats::grouped::Grouped;
 use crate::stats::heat::Heat;
 use crate::stats::histogram::{Histogram, HistogramCounter};
-use crate::stats::rank::{Center, Durations, Keep, PERMILLE, Wanted, nearest_rank};
+use crate::stats::rank::{Center, Durations, Keep, Wanted, nearest_rank};
 use crate::stats::selection::Selection;
 use crate::stats::slices::Slices;
 use crate::stats::tally::Tally;
@@ -163,7 +164,7 @@ fn path_nodes(nodes: &[u32]) -> impl Iterator<Item = &[u32]> {
 
 /// From a histogram, kept within what is known exactly.
 fn percentiles(histogram: &Histogram, tally: &Tally) -> Percentiles {
-    PERMILLE.map(|permille| {
+    Percentiles::new(|permille| {
         let value = histogram.at(nearest_rank(tally.timed, permille))?;
         Some(Nanos(value.clamp(tally.min()?, tally.max()?)))
     })

@@ -6,19 +6,18 @@ use crate::engine::by_function::ByFunction;
 use crate::engine::ledger::FunctionCounts;
 use crate::engine::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
+use crate::report::percentiles::Percentiles;
 use crate::report::{
-    CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
-    PathReport, PointsReport, Report, SCHEMA, ThreadReport,
+    FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
+    Report, SCHEMA, ThreadReport,
 };
 use crate::stats::Summary;
 use crate::stats::heat::Heat;
 use crate::stats::histogram::Histogram;
-use crate::stats::rank::{Center, PERMILLE};
+use crate::stats::rank::Center;
 use crate::stats::tally::Tally;
 use crate::stats::unions::{FunctionUnions, Unions};
 use crate::units::{FuncId, Nanos};
-
-pub(crate) type Percentiles = [Option<Nanos>; PERMILLE.len()];
 
 /// Ranks of all functions and path nodes.
 pub(crate) struct Ranks {
@@ -71,7 +70,8 @@ impl Facts<'_> {
                 let nodes = self.by_function.nodes_of(FuncId(index as u32));
                 let unions = self.unions.functions.get(index).copied().unwrap_or_default();
                 let summary = self.summary(index, nodes, unions, meta.extras.latencies);
-                let mut report = self.function(index);
+                let mut report = FunctionReport::new(&self.functions[index]);
+                report.threads = self.counts[index].threads + self.open.threads[index];
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);
@@ -154,41 +154,8 @@ impl Facts<'_> {
         }
     }
 
-    /// Nothing is told of it yet.
-    fn function(&self, index: usize) -> FunctionReport {
-        let info = &self.functions[index];
-        FunctionReport {
-            name: info.name.clone(),
-            aliases: info.aliases.clone(),
-            object: info.object.clone(),
-            file: info.file.clone(),
-            line: info.line,
-            kind: info.kind,
-            group: info.group.clone(),
-            calls: 0,
-            timed: 0,
-            untimed: 0,
-            open: 0,
-            headless: 0,
-            threads: self.counts[index].threads + self.open.threads[index],
-            total_ns: Nanos::ZERO,
-            self_ns: Nanos::ZERO,
-            active_ns: Nanos::ZERO,
-            active_exclusive_ns: Nanos::ZERO,
-            active_exclusive_percent: 0.0,
-            durations: DurationReport::default(),
-            fastest: Default::default(),
-            center: CenterReport::default(),
-            slowest: Default::default(),
-            sampled: None,
-            summary: None,
-        }
-    }
-
     fn add_ranks(&self, report: &mut FunctionReport, (percentiles, ranked): (Percentiles, Center)) {
-        let [p50_ns, p90_ns, p95_ns, p99_ns, p999_ns] = percentiles;
-        report.durations =
-            DurationReport { p50_ns, p90_ns, p95_ns, p99_ns, p999_ns, ..report.durations };
+        report.durations.set_percentiles(|permille| percentiles.at(permille));
         report.fastest = ranked.fastest;
         report.center = ranked.center;
         report.slowest = ranked.slowest;
@@ -217,7 +184,7 @@ impl Facts<'_> {
             let function = nodes[node].func.index();
             let mut path = parent.map_or_else(Vec::new, |parent| paths[parent].path.clone());
             path.push(self.functions[function].name.clone());
-            let (tally, [p50_ns, p90_ns, _, p99_ns, _]) = (&self.tallies[node], percentiles[node]);
+            let (tally, percentiles) = (&self.tallies[node], percentiles[node]);
             places[node] = Some(paths.len());
             paths.push(PathReport {
                 path,
@@ -227,9 +194,9 @@ impl Facts<'_> {
                 open: self.open.calls[node],
                 total_ns: Nanos(tally.total_ns()),
                 self_ns: Nanos(tally.self_ns),
-                p50_ns,
-                p90_ns,
-                p99_ns,
+                p50_ns: percentiles.at(500),
+                p90_ns: percentiles.at(900),
+                p99_ns: percentiles.at(990),
                 max_ns: tally.max().map(Nanos),
                 histogram: histograms.map(|histograms| histograms[node].distribution(0)),
             });

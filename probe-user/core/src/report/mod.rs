@@ -9,16 +9,21 @@ mod distribution;
 mod extras;
 mod names;
 pub mod numbers;
+pub(crate) mod percentiles;
 mod places;
 pub mod render;
 mod rendered;
+mod row;
+mod stretches;
 mod timeline;
+mod totals;
 mod values;
 
 pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
+pub use totals::Totals;
 pub use values::{NamedValues, PointReport, PointsReport};
 
 use crate::function::FunctionKind;
@@ -155,8 +160,8 @@ impl LossReport {
     }
 }
 
-/// Statistics of one function; terms as in docs/statistics.md.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Statistics of one function; terms as in docs/statistics.md. [`numbers`] names each of them.
+#[derive(Clone, Debug, Deserialize)]
 pub struct FunctionReport {
     pub name: Arc<str>,
     pub aliases: Vec<Arc<str>>,
@@ -183,8 +188,11 @@ pub struct FunctionReport {
     pub center: CenterReport,
     pub slowest: SlowTailReport,
     /// Where it was armed for a part of the time only, to keep within a budget.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub sampled: Option<SampledReport>,
+    /// How long the report's stretch is. A row that was read from JSON does not know.
+    #[serde(skip)]
+    pub stretch_ns: Nanos,
     /// What it is rendered from; nothing where it was read from JSON. Has a histogram where latencies
     /// are asked for.
     #[serde(skip)]
@@ -207,11 +215,12 @@ pub struct SampledReport {
 }
 
 /// Distribution of the timed calls; all null when there are none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct DurationReport {
     pub min_ns: Option<Nanos>,
     pub mean_ns: Option<Nanos>,
     pub p50_ns: Option<Nanos>,
+    pub p75_ns: Option<Nanos>,
     pub p90_ns: Option<Nanos>,
     pub p95_ns: Option<Nanos>,
     pub p99_ns: Option<Nanos>,
@@ -222,21 +231,21 @@ pub struct DurationReport {
 }
 
 /// The fastest calls, left out of the center.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TailReport {
     pub min_ns: Option<Nanos>,
     pub mean_ns: Option<Nanos>,
 }
 
 /// The slowest calls, left out of the center.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct SlowTailReport {
     pub mean_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
 }
 
 /// The calls between the two tails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct CenterReport {
     pub min_ns: Option<Nanos>,
     pub mean_ns: Option<Nanos>,

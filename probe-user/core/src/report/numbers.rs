@@ -1,7 +1,8 @@
 //! The numbers of a function, each once: its names, its unit, its meaning and where a row has it.
 //!
-//! Columns to sort by and CSV derive from this list, and tests hold the schema of JSON against it. A
-//! new number is one entry, at the end, so that columns stay where readers of CSV know them.
+//! JSON, CSV and the columns to sort by are this list. Tables, the screen of `top`, comparisons and
+//! metrics choose from it by key, and a test holds the schema of JSON against it. A new number is one
+//! entry, at the end, so that columns stay where readers of CSV know them.
 
 use super::FunctionReport;
 use super::render::columns::Key;
@@ -15,6 +16,8 @@ pub enum Unit {
     Time,
     Percent,
     Ratio,
+    /// So many each second.
+    Rate,
 }
 
 /// See the module.
@@ -22,13 +25,17 @@ pub enum Unit {
 pub struct Number {
     /// The heading in CSV, and the key in JSON, where a nested one has its parent's name before it.
     pub key: &'static str,
+    /// The object of JSON in which it is, if it is not in that of the function.
+    pub parent: Option<&'static str>,
     /// As `--sort` has it; nothing where no one can sort by it.
     pub name: Option<&'static str>,
     /// Other spellings of the name, as other tools have them.
     pub aliases: &'static [&'static str],
     pub unit: Unit,
-    /// Of two stretches of time together it is the sum of both.
+    /// Of two stretches of time together it is the sum of both. Only a call that is under way between
+    /// them is among the `calls` of both, and `open` in the first.
     pub additive: bool,
+    /// One sentence.
     pub help: &'static str,
     pub of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
 }
@@ -41,7 +48,7 @@ impl Number {
         help: &'static str,
         of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
     ) -> Self {
-        Self { key, name: None, aliases: &[], unit, additive: false, help, of }
+        Self { key, parent: None, name: None, aliases: &[], unit, additive: false, help, of }
     }
 
     /// An additive number.
@@ -57,6 +64,38 @@ impl Number {
     const fn sorted(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
         Self { name: Some(name), aliases, ..self }
     }
+
+    const fn within(self, parent: &'static str) -> Self {
+        Self { parent: Some(parent), ..self }
+    }
+
+    /// In JSON, in its object.
+    pub fn json_key(&self) -> &'static str {
+        let nested =
+            self.parent.and_then(|parent| self.key.strip_prefix(parent)?.strip_prefix('_'));
+        nested.unwrap_or(self.key)
+    }
+}
+
+/// The number with this key. That there is none shows when ctrace is built, if a constant is made of
+/// it.
+pub const fn number(key: &str) -> &'static Number {
+    let mut at = 0;
+    while at < NUMBERS.len() {
+        if is_same(NUMBERS[at].key.as_bytes(), key.as_bytes()) {
+            return &NUMBERS[at];
+        }
+        at += 1;
+    }
+    panic!("no number has this key")
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 fn count<'a>(n: u64) -> Key<'a> {
@@ -71,11 +110,17 @@ fn maybe<'a>(ns: Option<Nanos>) -> Key<'a> {
     Key::Count(ns.map(|ns| ns.0))
 }
 
-use Unit::{Count, Percent, Ratio, Time};
+/// So many, each second of the row's stretch.
+fn rate<'a>(row: &FunctionReport, n: u64) -> Key<'a> {
+    let seconds = row.stretch_ns.0 as f64 / 1e9;
+    Key::Real((seconds > 0.0).then(|| n as f64 / seconds))
+}
 
-/// All of them, in the order of JSON.
+use Unit::{Count, Percent, Rate, Ratio, Time};
+
+/// All of them, in the order of JSON and CSV.
 #[rustfmt::skip]
-pub static NUMBERS: &[Number] = &[
+pub const NUMBERS: &[Number] = &[
     Number::sum("calls", Count, "Times it was entered: timed + untimed + open.", |f| count(f.calls)).sorted("calls", &[]),
     Number::sum("timed", Count, "Calls whose end was seen.", |f| count(f.timed)).sorted("timed", &[]),
     Number::sum("untimed", Count, "Calls known to be over whose end was not seen.", |f| count(f.untimed)).sorted("untimed", &[]),
@@ -86,28 +131,30 @@ pub static NUMBERS: &[Number] = &[
     Number::sum("self_ns", Time, "Durations less those of the direct traced callees.", |f| time(f.self_ns)).sorted("self", &[]),
     Number::sum("active_ns", Time, "Time in which it is on the stack of any thread.", |f| time(f.active_ns)).sorted("a", &["active", "time_a"]),
     Number::sum("active_exclusive_ns", Time, "Time in which it is the innermost traced function of any thread.", |f| time(f.active_exclusive_ns)).sorted("ae", &["active_exclusive", "time_ae"]),
-    Number::new("active_exclusive_percent", Percent, "Active-exclusive time in percent of the duration.", |f| Key::Real(Some(f.active_exclusive_percent))),
-    Number::new("min_ns", Time, "The shortest timed call.", |f| maybe(f.durations.min_ns)).sorted("min", &[]),
-    Number::new("mean_ns", Time, "Mean duration of the timed calls.", |f| maybe(f.durations.mean_ns)).sorted("mean", &["avg"]),
-    Number::new("p50_ns", Time, "Half of the timed calls took no longer.", |f| maybe(f.durations.p50_ns)).sorted("p50", &["median", "med"]),
-    Number::new("p90_ns", Time, "90 % of the timed calls took no longer.", |f| maybe(f.durations.p90_ns)).sorted("p90", &[]),
-    Number::new("p95_ns", Time, "95 % of the timed calls took no longer.", |f| maybe(f.durations.p95_ns)).sorted("p95", &[]),
-    Number::new("p99_ns", Time, "99 % of the timed calls took no longer.", |f| maybe(f.durations.p99_ns)).sorted("p99", &[]),
-    Number::new("p999_ns", Time, "99.9 % of the timed calls took no longer.", |f| maybe(f.durations.p999_ns)).sorted("p999", &["p99.9"]),
-    Number::new("max_ns", Time, "The longest timed call.", |f| maybe(f.durations.max_ns)).sorted("max", &[]),
+    Number::new("active_exclusive_percent", Percent, "Share of the time in which it was innermost on any thread.", |f| Key::Real(Some(f.active_exclusive_percent))),
+    Number::new("min_ns", Time, "The shortest call.", |f| maybe(f.durations.min_ns)).sorted("min", &[]),
+    Number::new("mean_ns", Time, "The mean duration.", |f| maybe(f.durations.mean_ns)).sorted("mean", &["avg"]),
+    Number::new("p50_ns", Time, "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).sorted("p50", &["median", "med"]),
+    Number::new("p90_ns", Time, "Nine tenths took no longer.", |f| maybe(f.durations.p90_ns)).sorted("p90", &[]),
+    Number::new("p95_ns", Time, "All but one in twenty took no longer.", |f| maybe(f.durations.p95_ns)).sorted("p95", &[]),
+    Number::new("p99_ns", Time, "All but one in a hundred took no longer.", |f| maybe(f.durations.p99_ns)).sorted("p99", &[]),
+    Number::new("p999_ns", Time, "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).sorted("p999", &["p99.9"]),
+    Number::new("max_ns", Time, "The longest call.", |f| maybe(f.durations.max_ns)).sorted("max", &[]),
     Number::new("sd_ns", Time, "Standard deviation of the durations.", |f| maybe(f.durations.sd_ns)).sorted("sd", &[]),
     Number::new("cv", Ratio, "Standard deviation divided by the mean.", |f| Key::Real(f.durations.cv)).sorted("cv", &[]),
-    Number::new("fastest_min_ns", Time, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)),
-    Number::new("fastest_mean_ns", Time, "Mean duration of the fastest calls.", |f| maybe(f.fastest.mean_ns)),
-    Number::new("center_min_ns", Time, "The shortest call of the center.", |f| maybe(f.center.min_ns)),
-    Number::new("center_mean_ns", Time, "Mean duration of the center.", |f| maybe(f.center.mean_ns)),
-    Number::new("center_median_ns", Time, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)),
-    Number::new("center_max_ns", Time, "The longest call of the center.", |f| maybe(f.center.max_ns)),
-    Number::new("center_active_ns", Time, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).sorted("a_center", &["center_a"]),
-    Number::new("center_active_exclusive_ns", Time, "Active-exclusive time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).sorted("ae_center", &["center_ae"]),
-    Number::new("center_active_exclusive_percent", Percent, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)),
-    Number::new("slowest_mean_ns", Time, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)),
-    Number::new("slowest_max_ns", Time, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)),
+    Number::new("fastest_min_ns", Time, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)).within("fastest"),
+    Number::new("fastest_mean_ns", Time, "Mean duration of the fastest calls.", |f| maybe(f.fastest.mean_ns)).within("fastest"),
+    Number::new("center_min_ns", Time, "The shortest call of the center.", |f| maybe(f.center.min_ns)).within("center"),
+    Number::new("center_mean_ns", Time, "Mean duration of the center.", |f| maybe(f.center.mean_ns)).within("center"),
+    Number::new("center_median_ns", Time, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)).within("center"),
+    Number::new("center_max_ns", Time, "The longest call of the center.", |f| maybe(f.center.max_ns)).within("center"),
+    Number::new("center_active_ns", Time, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).sorted("a_center", &["center_a"]).within("center"),
+    Number::new("center_active_exclusive_ns", Time, "Active-exclusive time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).sorted("ae_center", &["center_ae"]).within("center"),
+    Number::new("center_active_exclusive_percent", Percent, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).within("center"),
+    Number::new("slowest_mean_ns", Time, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).within("slowest"),
+    Number::new("slowest_max_ns", Time, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).within("slowest"),
+    Number::new("p75_ns", Time, "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)).sorted("p75", &[]),
+    Number::new("calls_per_second", Rate, "Calls that ended, for each second.", |f| rate(f, f.ended())).sorted("calls_per_second", &[]),
 ];
 
 #[cfg(test)]

@@ -2,11 +2,43 @@
 //! subtracted by theirs.
 
 use super::render::rows::percent;
-use super::{DurationReport, FunctionReport};
+use super::{CenterReport, DurationReport, FunctionReport, SlowTailReport, TailReport};
+use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};
 use crate::units::Nanos;
 
 impl FunctionReport {
+    /// Of a function of which nothing is told yet.
+    pub fn new(info: &FunctionInfo) -> Self {
+        Self {
+            name: info.name.clone(),
+            aliases: info.aliases.clone(),
+            object: info.object.clone(),
+            file: info.file.clone(),
+            line: info.line,
+            kind: info.kind,
+            group: info.group.clone(),
+            calls: 0,
+            timed: 0,
+            untimed: 0,
+            open: 0,
+            headless: 0,
+            threads: 0,
+            total_ns: Nanos::ZERO,
+            self_ns: Nanos::ZERO,
+            active_ns: Nanos::ZERO,
+            active_exclusive_ns: Nanos::ZERO,
+            active_exclusive_percent: 0.0,
+            durations: DurationReport::default(),
+            fastest: TailReport::default(),
+            center: CenterReport::default(),
+            slowest: SlowTailReport::default(),
+            sampled: None,
+            stretch_ns: Nanos::ZERO,
+            summary: None,
+        }
+    }
+
     /// Tells a summary, of a stretch so long. Threads, percentiles, the center with its tails and
     /// estimates do not come from sums, and stay.
     pub fn render(&mut self, summary: Summary, stretch: Nanos) {
@@ -21,7 +53,6 @@ impl FunctionReport {
         self.self_ns = Nanos(tally.self_ns);
         self.active_ns = Nanos(summary.active_ns);
         self.active_exclusive_ns = Nanos(summary.exclusive_ns);
-        self.active_exclusive_percent = percent(self.active_exclusive_ns, stretch);
         self.durations = DurationReport {
             min_ns: tally.min().map(Nanos),
             mean_ns: tally.mean().map(Nanos),
@@ -31,12 +62,29 @@ impl FunctionReport {
             ..self.durations
         };
         self.summary = Some(summary);
+        self.set_stretch(stretch);
+    }
+
+    /// The report's stretch turns out to be so long, and shares of it are told anew.
+    pub fn set_stretch(&mut self, stretch: Nanos) {
+        self.stretch_ns = stretch;
+        self.active_exclusive_percent = percent(self.active_exclusive_ns, stretch);
+    }
+
+    /// Calls that ended, with or without a known duration.
+    pub fn ended(&self) -> u64 {
+        self.calls.saturating_sub(self.open)
     }
 
     /// Adds the row of the stretch that follows; `both` is how long the two are together.
     pub fn add(&mut self, later: &Self, both: Nanos) {
         let mut summary = self.summary();
         summary.add(&later.summary());
+        if self.sampled.is_some() || later.sampled.is_some() {
+            let mut sampled = self.sampled_over(both.since(later.stretch_ns));
+            sampled.add(&later.sampled_over(later.stretch_ns), both);
+            self.sampled = Some(sampled);
+        }
         // Which threads they were is not known.
         self.threads = self.threads.max(later.threads);
         self.render(summary, both);
@@ -96,35 +144,9 @@ impl FunctionReport {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::function::FunctionKind;
 
     pub(crate) fn row(summary: Summary, stretch: Nanos) -> FunctionReport {
-        let mut row = FunctionReport {
-            name: "f".into(),
-            aliases: Vec::new(),
-            object: "app".into(),
-            file: None,
-            line: None,
-            kind: FunctionKind::Function,
-            group: None,
-            calls: 0,
-            timed: 0,
-            untimed: 0,
-            open: 0,
-            headless: 0,
-            threads: 1,
-            total_ns: Nanos::ZERO,
-            self_ns: Nanos::ZERO,
-            active_ns: Nanos::ZERO,
-            active_exclusive_ns: Nanos::ZERO,
-            active_exclusive_percent: 0.0,
-            durations: DurationReport::default(),
-            fastest: Default::default(),
-            center: Default::default(),
-            slowest: Default::default(),
-            sampled: None,
-            summary: None,
-        };
+        let mut row = FunctionReport::new(&FunctionInfo::new("f", "app"));
         row.render(summary, stretch);
         row
     }
@@ -145,10 +167,16 @@ pub(crate) mod tests {
     #[test]
     fn a_row_from_json_tells_its_sums_again() {
         let summary = Summary::of(&[700, 801, 901].map(Nanos));
-        let told = row(summary.clone(), Nanos(10_000));
+        let mut told = row(summary.clone(), Nanos(10_000));
+        told.durations.set_percentiles(|permille| Some(Nanos(permille)));
         let json = serde_json::to_string(&told).expect("JSON");
         let mut read: FunctionReport = serde_json::from_str(&json).expect("a row");
         assert!(read.summary.is_none());
+        // As of a version that did not tell it yet.
+        let older: FunctionReport =
+            serde_json::from_str(&json.replace("p75_ns", "unknown")).expect("a row");
+        assert_eq!((older.durations.p75_ns, older.durations.max_ns), (None, Some(Nanos(901))));
+        assert_eq!(read.durations.p75_ns, Some(Nanos(750)));
         let rounded = read.summary();
         assert_eq!(rounded.tally.timed_ns, 2_402);
         let again = row(rounded, Nanos(10_000)).durations;

@@ -5,14 +5,12 @@
 //! are few and lie in a sorted list of their own, at the end of the order.
 
 use crate::engine::spool::LONG;
+use crate::report::percentiles::{PERMILLE, Percentiles};
 use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::stats::grouped::Group;
 use crate::stats::tally::mean;
 use crate::units::Nanos;
 use std::ops::Range;
-
-/// Percentiles as fractions of 1,000: p50, p90, p95, p99, p99.9.
-pub(crate) const PERMILLE: [u64; 5] = [500, 900, 950, 990, 999];
 
 /// The nearest rank: the least rank such that at least `permille` of the calls are at or below it.
 pub(crate) fn nearest_rank(count: u64, permille: u64) -> u64 {
@@ -155,13 +153,8 @@ impl<'a> Durations<'a> {
         Self { short, long, gaps, count }
     }
 
-    /// The durations at [`PERMILLE`], and the center with `percent` cut off at each end. `sum`: of
-    /// all durations.
-    pub(crate) fn rank(
-        &mut self,
-        percent: f64,
-        sum: u64,
-    ) -> ([Option<Nanos>; PERMILLE.len()], Center) {
+    /// The percentiles, and the center with `percent` cut off at each end. `sum`: of all durations.
+    pub(crate) fn rank(&mut self, percent: f64, sum: u64) -> (Percentiles, Center) {
         if self.count == 0 {
             return Default::default();
         }
@@ -169,17 +162,20 @@ impl<'a> Durations<'a> {
         self.select(&wanted.singles());
         let center =
             if wanted.middle.is_empty() { Center::default() } else { self.center(&wanted, sum) };
-        (wanted.percentiles.map(|rank| Some(Nanos(self.at(rank)))), center)
+        (self.percentiles_at(wanted.percentiles), center)
     }
 
-    /// The durations at [`PERMILLE`].
-    pub(crate) fn percentiles(&mut self) -> [Option<Nanos>; PERMILLE.len()] {
+    pub(crate) fn percentiles(&mut self) -> Percentiles {
         if self.count == 0 {
             return Default::default();
         }
         let ranks = Wanted::percentiles(self.count as u64);
         self.select(&ranks);
-        ranks.map(|rank| Some(Nanos(self.at(rank))))
+        self.percentiles_at(ranks)
+    }
+
+    fn percentiles_at(&self, ranks: [usize; PERMILLE.len()]) -> Percentiles {
+        Percentiles(ranks.map(|rank| Some(Nanos(self.at(rank)))))
     }
 
     fn select(&mut self, ranks: &[usize]) {
@@ -330,7 +326,7 @@ mod tests {
             let mut short = here.clone().map(|d| u32::try_from(d).unwrap_or(LONG)).collect::<Vec<_>>();
             let group = Group { short: &mut short, long: here.filter(is_long).collect() };
             let (percentiles, got) = Durations::new(group, gaps).rank(percent, sorted.iter().sum());
-            for (permille, got) in PERMILLE.into_iter().zip(percentiles) {
+            for (permille, got) in PERMILLE.into_iter().zip(percentiles.0) {
                 let rank = nearest_rank(sorted.len() as u64, permille) as usize;
                 prop_assert_eq!(got, Some(Nanos(sorted[rank])));
             }

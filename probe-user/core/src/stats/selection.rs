@@ -134,8 +134,9 @@ mod tests {
     use crate::engine::by_function::ByFunction;
     use crate::engine::paths::{Paths, ROOT};
     use crate::engine::spool::LogId;
+    use crate::report::percentiles::PERMILLE;
     use crate::stats::grouped::Grouped;
-    use crate::stats::rank::{Durations, PERMILLE, Wanted, nearest_rank};
+    use crate::stats::rank::{Durations, Wanted, nearest_rank};
     use crate::units::{FuncId, Nanos};
     use proptest::prelude::*;
 
@@ -188,7 +189,7 @@ mod tests {
                 let gaps = selection.gaps(nodes);
                 let (percentiles, center) = Durations::new(grouped.group(nodes), gaps).rank(percent, 0);
                 let rank = |permille| nearest_rank(sorted.len() as u64, permille) as usize;
-                prop_assert_eq!(percentiles, PERMILLE.map(|p| Some(Nanos(sorted[rank(p)]))));
+                prop_assert_eq!(percentiles.0, PERMILLE.map(|p| Some(Nanos(sorted[rank(p)]))));
                 let cut = crate::stats::rank::cut(sorted.len() as u64, percent) as usize;
                 let (min, max) = (sorted[cut], sorted[sorted.len() - 1 - cut]);
                 prop_assert_eq!(center.center.min_ns, Some(Nanos(min)));

@@ -2,44 +2,31 @@
 
 use crate::definitions::Row;
 use ctrace_core::report::Report;
-use ctrace_core::units::Nanos;
+use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
 use std::collections::BTreeMap;
 
-pub(crate) fn value(nanos: Option<Nanos>) -> u64 {
-    nanos.map_or(0, |nanos| nanos.0)
+/// The whole numbers of each function that `choose` chooses.
+fn told(report: &Report, choose: impl Fn(&Number) -> bool) -> Vec<Row> {
+    let is_whole = |number: &&Number| matches!(number.unit, Unit::Count | Unit::Time);
+    let chosen: Vec<&Number> = NUMBERS.iter().filter(is_whole).filter(|n| choose(n)).collect();
+    let row = |function| {
+        let told = chosen.iter().map(|n| (n.key, (n.of)(function).whole().unwrap_or(0)));
+        told.collect()
+    };
+    report.functions.iter().map(row).collect()
 }
 
 pub(crate) fn rows(report: &Report) -> Vec<Row> {
-    let row = |f: &ctrace_core::report::FunctionReport| {
-        let d = &f.durations;
-        let mut row = vec![f.calls, f.timed, f.untimed, f.open, f.headless, f.threads];
-        row.extend([f.total_ns, f.self_ns, f.active_ns, f.active_exclusive_ns].map(|n| n.0));
-        row.extend([d.min_ns, d.mean_ns, d.max_ns, d.sd_ns].map(value));
-        row.extend([d.p50_ns, d.p90_ns, d.p95_ns, d.p99_ns, d.p999_ns].map(value));
-        row
-    };
-    report.functions.iter().map(row).collect()
+    told(report, |number| number.parent.is_none())
 }
 
 pub(crate) fn centers(report: &Report) -> Vec<Row> {
-    let row = |f: &ctrace_core::report::FunctionReport| {
-        let (a, c, z) = (&f.fastest, &f.center, &f.slowest);
-        [
-            a.min_ns,
-            a.mean_ns,
-            c.min_ns,
-            c.mean_ns,
-            c.median_ns,
-            c.max_ns,
-            c.active_ns,
-            c.active_exclusive_ns,
-            z.mean_ns,
-            z.max_ns,
-        ]
-        .map(value)
-        .to_vec()
-    };
-    report.functions.iter().map(row).collect()
+    told(report, |number| number.parent.is_some())
+}
+
+/// Numbers of which those of all intervals together are those of the whole.
+pub(crate) fn additive(report: &Report) -> Vec<Row> {
+    told(report, |number| number.additive)
 }
 
 pub(crate) fn paths(report: &Report) -> BTreeMap<String, [u64; 3]> {

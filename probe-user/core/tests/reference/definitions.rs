@@ -16,8 +16,17 @@ pub(crate) fn length(mut intervals: Intervals) -> u64 {
     sum
 }
 
-/// One function's numbers, in the order of `actual`.
-pub(crate) type Row = Vec<u64>;
+pub(crate) const PERCENTILES: [(&str, usize); 6] = [
+    ("p50_ns", 500),
+    ("p75_ns", 750),
+    ("p90_ns", 900),
+    ("p95_ns", 950),
+    ("p99_ns", 990),
+    ("p999_ns", 999),
+];
+
+/// A function's numbers by their keys in reports.
+pub(crate) type Row = BTreeMap<&'static str, u64>;
 
 pub(crate) struct Expected {
     pub(crate) functions: Vec<Row>,
@@ -92,23 +101,28 @@ pub(crate) fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
         let mean = sum as f64 / n;
         let sd = (durations.iter().map(|&d| (d as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
         let or_zero = |value: f64| if value.is_nan() { 0 } else { value.round() as u64 };
-        let mut row = vec![
-            mine().count() as u64,
-            timed.len() as u64,
-            ended().filter(|(_, c)| !c.timed).count() as u64,
-            mine().filter(|(_, c)| is_open(c)).count() as u64,
-            0,
-            threads.len() as u64,
-            ended().map(|(_, c)| c.end - c.start).sum(),
-            ended().map(|(index, _)| own[index]).sum(),
-            length(mine().map(|(_, c)| clip(c)).collect()),
-            length(mine().flat_map(|(index, _)| segments(index)).collect()),
-            durations.first().copied().unwrap_or(0),
-            or_zero(mean),
-            durations.last().copied().unwrap_or(0),
-            or_zero(sd),
-        ];
-        row.extend([500, 900, 950, 990, 999].map(|permille| rank(&durations, permille)));
+        let mut row = Row::from([
+            ("calls", mine().count() as u64),
+            ("timed", timed.len() as u64),
+            ("untimed", ended().filter(|(_, c)| !c.timed).count() as u64),
+            ("open", mine().filter(|(_, c)| is_open(c)).count() as u64),
+            ("headless", 0),
+            ("threads", threads.len() as u64),
+            ("total_ns", ended().map(|(_, c)| c.end - c.start).sum()),
+            ("self_ns", ended().map(|(index, _)| own[index]).sum()),
+            ("active_ns", length(mine().map(|(_, c)| clip(c)).collect())),
+            (
+                "active_exclusive_ns",
+                length(mine().flat_map(|(index, _)| segments(index)).collect()),
+            ),
+            ("min_ns", durations.first().copied().unwrap_or(0)),
+            ("mean_ns", or_zero(mean)),
+            ("max_ns", durations.last().copied().unwrap_or(0)),
+            ("sd_ns", or_zero(sd)),
+        ]);
+        for (key, permille) in PERCENTILES {
+            row.insert(key, rank(&durations, permille));
+        }
         expected.functions.push(row);
         let k = (n * cut / 100.0).floor() as usize;
         let (low, rest) = timed.split_at(k);
@@ -117,18 +131,21 @@ pub(crate) fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
             calls.iter().map(|(_, c)| c.end - c.start).collect()
         };
         let mean = |d: Vec<u64>| or_zero(d.iter().sum::<u64>() as f64 / d.len() as f64);
-        expected.centers.push(vec![
-            lengths(low).first().copied().unwrap_or(0),
-            mean(lengths(low)),
-            lengths(middle).first().copied().unwrap_or(0),
-            mean(lengths(middle)),
-            rank(&lengths(middle), 500),
-            lengths(middle).last().copied().unwrap_or(0),
-            length(middle.iter().map(|(_, c)| clip(c)).collect()),
-            length(middle.iter().flat_map(|(index, _)| segments(*index)).collect()),
-            mean(lengths(high)),
-            lengths(high).last().copied().unwrap_or(0),
-        ]);
+        expected.centers.push(Row::from([
+            ("fastest_min_ns", lengths(low).first().copied().unwrap_or(0)),
+            ("fastest_mean_ns", mean(lengths(low))),
+            ("center_min_ns", lengths(middle).first().copied().unwrap_or(0)),
+            ("center_mean_ns", mean(lengths(middle))),
+            ("center_median_ns", rank(&lengths(middle), 500)),
+            ("center_max_ns", lengths(middle).last().copied().unwrap_or(0)),
+            ("center_active_ns", length(middle.iter().map(|(_, c)| clip(c)).collect())),
+            (
+                "center_active_exclusive_ns",
+                length(middle.iter().flat_map(|(index, _)| segments(*index)).collect()),
+            ),
+            ("slowest_mean_ns", mean(lengths(high))),
+            ("slowest_max_ns", lengths(high).last().copied().unwrap_or(0)),
+        ]));
     }
     expected
 }

@@ -5,7 +5,10 @@
 use super::metric::{Kind, Metric};
 use crate::session::keep::live::Snapshot;
 use ctrace_core::{
-    report::{FunctionReport, LossReport},
+    report::{
+        FunctionReport, LossReport,
+        numbers::{Number, number},
+    },
     units::Nanos,
 };
 
@@ -22,7 +25,27 @@ pub struct FunctionRow<'a> {
     pub observed: Nanos,
 }
 
-pub type OfFunction = Sum<fn(&FunctionRow<'_>) -> u64>;
+/// What a snapshot adds to a counter of functions.
+#[derive(Clone, Copy)]
+pub enum OfFunction {
+    /// These numbers of the report, each of which adds up over time.
+    Numbers(&'static [&'static Number]),
+    /// What the report alone does not tell.
+    Else(fn(&FunctionRow<'_>) -> u64),
+}
+
+impl Sum<OfFunction> {
+    pub fn value(&self, row: &FunctionRow<'_>) -> u64 {
+        match self.of {
+            OfFunction::Numbers(numbers) => {
+                let values = numbers.iter().filter_map(|number| (number.of)(row.report).whole());
+                values.fold(0, u64::saturating_add)
+            }
+            OfFunction::Else(of) => of(row),
+        }
+    }
+}
+
 pub type OfLoss = fn(&LossReport) -> u64;
 pub type OfTarget = Sum<fn(&Snapshot) -> u64>;
 
@@ -31,14 +54,14 @@ const TARGET: &[&str] = &["target"];
 
 pub const FUNCTION_SUMS: usize = 9;
 
-pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
+pub static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
     Sum {
         metric: Metric::counter(
             "ctrace_function_calls_total",
             FUNCTION,
             "Calls that have ended, with or without a known duration.",
         ),
-        of: |row| row.report.timed + row.report.untimed,
+        of: OfFunction::Numbers(&[number("timed"), number("untimed")]),
     },
     Sum {
         metric: Metric::counter(
@@ -46,7 +69,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Calls that have ended at an unknown time: left by longjmp, an exception, a lost event.",
         ),
-        of: |row| row.report.untimed,
+        of: OfFunction::Numbers(&[number("untimed")]),
     },
     Sum {
         metric: Metric::counter(
@@ -54,7 +77,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Exits whose entry was not seen; they are no calls.",
         ),
-        of: |row| row.report.headless,
+        of: OfFunction::Numbers(&[number("headless")]),
     },
     Sum {
         metric: Metric::counter(
@@ -62,7 +85,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Sum of the durations of calls.",
         ),
-        of: |row| row.report.total_ns.0,
+        of: OfFunction::Numbers(&[number("total_ns")]),
     },
     Sum {
         metric: Metric::counter(
@@ -70,7 +93,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "The same without the durations of direct traced callees.",
         ),
-        of: |row| row.report.self_ns.0,
+        of: OfFunction::Numbers(&[number("self_ns")]),
     },
     Sum {
         metric: Metric::counter(
@@ -78,7 +101,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Time in which the function was on a stack of any thread, each process for itself.",
         ),
-        of: |row| row.report.active_ns.0,
+        of: OfFunction::Numbers(&[number("active_ns")]),
     },
     Sum {
         metric: Metric::counter(
@@ -86,7 +109,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Time in which it was the innermost traced function of any thread, each process for itself.",
         ),
-        of: |row| row.report.active_exclusive_ns.0,
+        of: OfFunction::Numbers(&[number("active_exclusive_ns")]),
     },
     Sum {
         metric: Metric::counter(
@@ -94,7 +117,7 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Estimated time that the function's probes cost the target.",
         ),
-        of: |row| row.spent.0,
+        of: OfFunction::Else(|row| row.spent.0),
     },
     Sum {
         metric: Metric::counter(
@@ -102,7 +125,9 @@ pub static OF_FUNCTION: [OfFunction; FUNCTION_SUMS] = [
             FUNCTION,
             "Time in which the function's probes were away, to keep within the budget, each process for itself.",
         ),
-        of: |row| row.report.sampled.map_or(0, |sampled| row.observed.since(sampled.armed_ns).0),
+        of: OfFunction::Else(|row| {
+            row.report.sampled.map_or(0, |sampled| row.observed.since(sampled.armed_ns).0)
+        }),
     },
 ];
 
@@ -141,7 +166,7 @@ pub static OF_TARGET: [OfTarget; TARGET_SUMS] = [
             TARGET,
             "Estimated time that all probes cost the target.",
         ),
-        of: |snapshot| snapshot.spent.iter().fold(0, |sum, spent| sum.saturating_add(spent.0)),
+        of: |snapshot| snapshot.cost().0,
     },
     Sum {
         metric: Metric::counter(
@@ -333,6 +358,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctrace_core::report::numbers::Unit;
 
     #[test]
     fn names_follow_the_conventions() {
@@ -344,6 +370,19 @@ mod tests {
         }
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    /// Times are told in seconds, which the name of a metric says.
+    #[test]
+    fn numbers_add_up_and_have_the_unit_of_their_metric() {
+        for Sum { metric, of } in &OF_FUNCTION {
+            let OfFunction::Numbers(numbers) = of else { continue };
+            for number in *numbers {
+                assert!(number.additive, "{} of {}", number.key, metric.name);
+                let is_time = number.unit == Unit::Time;
+                assert_eq!(metric.unit() == "s", is_time, "{} of {}", number.key, metric.name);
+            }
+        }
     }
 
     #[test]

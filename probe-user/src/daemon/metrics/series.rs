@@ -86,7 +86,7 @@ impl Functions {
                 place: self.place(function),
                 open: function.open,
                 is_sampled: function.sampled.is_some(),
-                sums: Amounts(OF_FUNCTION.each_ref().map(|sum| (sum.of)(&row))),
+                sums: Amounts(OF_FUNCTION.each_ref().map(|sum| sum.value(&row))),
                 latency: summary.map_or_else(Latency::default, |calls| Latency::new(calls, edges)),
             }
         });

@@ -124,8 +124,8 @@ impl Style {
             from.format(form),
             to.format(form),
             report.duration_ns.0 as f64 / 1e9,
-            units::count(header.totals.calls),
-            units::count(header.totals.lost),
+            units::count(header.totals.sums.calls),
+            units::count(header.totals.sums.lost),
             ui::render_table(report, &views, &ui::Style::default())?,
         ))
     }
@@ -146,7 +146,7 @@ fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot, full: bool) -> Line<'a>
             session: header.session.0,
             from: time(from),
             to: time(to),
-            cost_ns: Nanos(snapshot.spent.iter().map(|spent| spent.0).sum()),
+            cost_ns: snapshot.cost(),
             since_start: header.totals,
             reports_lost: header.reports_lost,
             full: full.then(|| full_of(snapshot)),

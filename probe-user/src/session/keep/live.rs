@@ -30,6 +30,13 @@ pub struct Snapshot {
     pub cpu: Option<Nanos>,
 }
 
+impl Snapshot {
+    /// What all probes cost together.
+    pub fn cost(&self) -> Nanos {
+        self.spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost))
+    }
+}
+
 /// What can be asked of a session that runs.
 pub enum Command {
     /// End as if the time were up.

@@ -9,12 +9,16 @@ use crate::{
         model::Model,
     },
     ui::{
-        names,
-        units::{Digits, count, maybe_time, percent, ratio, time},
+        names, number,
+        units::{Digits, count, percent, time},
     },
 };
 use ctrace_core::{
-    report::{FunctionReport, PathReport, render::clean::clean},
+    report::{
+        FunctionReport, PathReport,
+        numbers::{Number, number},
+        render::clean::clean,
+    },
     units::Nanos,
 };
 use ratatui::text::Line;
@@ -49,13 +53,14 @@ fn calls(figures: &Figures, function: &FunctionReport, place: usize) -> String {
         .text(Column::Rate.value(figures, place), Column::Rate.is_about(figures, place));
     // Which ones they are is not told by a daemon.
     let of_looks = figures.from_histograms == FromHistograms::Extremes;
+    let exact = |name, number| part(name, "", number, function);
     joined([
-        format!("calls {}", count(function.calls)),
+        exact("calls", const { number("calls") }),
         format!("{rate}/s"),
-        format!("open {}", count(function.open)),
-        format!("untimed {}", count(function.untimed)),
-        format!("headless {}", count(function.headless)),
-        format!("threads {}{}", about(of_looks), count(function.threads)),
+        exact("open", const { number("open") }),
+        exact("untimed", const { number("untimed") }),
+        exact("headless", const { number("headless") }),
+        part("threads", about(of_looks), const { number("threads") }, function),
     ])
 }
 
@@ -63,39 +68,42 @@ fn about(is_about: bool) -> &'static str {
     if is_about { "~" } else { "" }
 }
 
+/// A number with its name, and what is before it.
+fn part(name: &str, before: &str, number: &Number, function: &FunctionReport) -> String {
+    format!("{name} {before}{}", number::text(number, function, Digits::Short))
+}
+
 fn durations(figures: &Figures, function: &FunctionReport) -> String {
-    let of = &function.durations;
-    let approximate = figures.report.approximate;
+    let exact = |name, number| part(name, "", number, function);
+    let percentile = |name, number| part(name, about(figures.report.approximate), number, function);
     let of_looks = figures.from_histograms == FromHistograms::Extremes;
-    let part =
-        |name, is_about, ns| format!("{name} {}{}", about(is_about), maybe_time(ns, Digits::Short));
-    let near = |name, ns| part(name, approximate, ns);
+    let extreme = |name, number| part(name, about(of_looks), number, function);
     joined([
-        part("min", of_looks, of.min_ns),
-        near("p50", of.p50_ns),
-        near("p90", of.p90_ns),
-        near("p95", of.p95_ns),
-        near("p99", of.p99_ns),
-        near("p99.9", of.p999_ns),
-        part("max", of_looks, of.max_ns),
-        part("mean", false, of.mean_ns),
-        part("sd", false, of.sd_ns),
-        format!("cv {}", ratio(of.cv)),
+        extreme("min", const { number("min_ns") }),
+        percentile("p50", const { number("p50_ns") }),
+        percentile("p90", const { number("p90_ns") }),
+        percentile("p95", const { number("p95_ns") }),
+        percentile("p99", const { number("p99_ns") }),
+        percentile("p99.9", const { number("p999_ns") }),
+        extreme("max", const { number("max_ns") }),
+        exact("mean", const { number("mean_ns") }),
+        exact("sd", const { number("sd_ns") }),
+        exact("cv", const { number("cv") }),
     ])
 }
 
 fn times(figures: &Figures, function: &FunctionReport, place: usize) -> String {
-    let short = |ns| time(ns, Digits::Short);
+    let exact = |name, number| part(name, "", number, function);
     let cost = figures.spent.get(place).copied().unwrap_or_default();
     let share = figures.percent_of_cpu(cost);
     let share =
         share.map_or_else(String::new, |share| format!(" ({} of the CPU time)", percent(share)));
     joined([
-        format!("total {}", short(function.total_ns)),
-        format!("self {}", short(function.self_ns)),
-        format!("a {}", short(function.active_ns)),
-        format!("ae {}", short(function.active_exclusive_ns)),
-        format!("probes ~{}{share}", short(cost)),
+        exact("total", const { number("total_ns") }),
+        exact("self", const { number("self_ns") }),
+        exact("a", const { number("active_ns") }),
+        exact("ae", const { number("active_exclusive_ns") }),
+        format!("probes ~{}{share}", time(cost, Digits::Short)),
     ])
 }
 

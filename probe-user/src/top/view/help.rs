@@ -11,11 +11,14 @@ const TREND: &str = "how the column sorted by went in the last intervals, each a
 
 pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     let mut lines = paragraph("Keys", width);
-    lines.extend(list(BINDINGS.iter().map(|binding| (binding.shown, binding.help)), width));
+    lines.extend(list(
+        BINDINGS.iter().map(|binding| (binding.shown, binding.help.to_owned())),
+        width,
+    ));
     lines.push(Line::default());
     lines.extend(paragraph("Columns", width));
     lines.extend(list(Column::ALL.iter().map(|column| (column.heading(), column.help())), width));
-    lines.extend(list([("trend", TREND)].into_iter(), width));
+    lines.extend(list([("trend", TREND.to_owned())].into_iter(), width));
     lines.push(Line::default());
     lines.extend(paragraph(
         "~ marks what is not exact: what probes cost, and percentiles of long stretches of time. \
@@ -26,12 +29,9 @@ pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn list(
-    rows: impl Iterator<Item = (&'static str, &'static str)>,
-    width: usize,
-) -> Vec<Line<'static>> {
+fn list(rows: impl Iterator<Item = (&'static str, String)>, width: usize) -> Vec<Line<'static>> {
     const ROOM: usize = 10;
-    let row = |(what, help): (&str, &str)| {
+    let row = |(what, help): (&str, String)| {
         let fill = " ".repeat(ROOM.saturating_sub(names::width(what)));
         format!("{what}{fill} {help}")
     };

@@ -66,7 +66,7 @@ pub(super) fn histogram(
         // Below two headings; a gap between calls takes rows as well.
         Some(histogram) => {
             let rows = height.saturating_sub(2).max(4);
-            text += &hist::bars(&style(width), &histogram.durations, &function.durations, rows);
+            text += &hist::bars(&style(width), &histogram.durations, function, rows);
         }
         None => text += "No call with a known duration ended in this time.\n",
     }

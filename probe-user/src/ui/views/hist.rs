@@ -2,14 +2,14 @@
 //! logarithmic scale with the percentiles beside it, and a map of octaves over time.
 
 use super::super::names::{self, label};
+use super::super::number::Heading;
 use super::super::style::{Style, Tone};
 use super::super::units::{ABSENT, Digits, count, counted, maybe_time, time};
 use super::super::{plot, text};
 use super::Context;
+use ctrace_core::report::numbers::{Number, number};
 use ctrace_core::report::render::rows::{self, Selection};
-use ctrace_core::report::{
-    Distribution, DurationReport, FunctionHistogram, FunctionReport, HeatRow,
-};
+use ctrace_core::report::{Distribution, FunctionHistogram, FunctionReport, HeatRow};
 use ctrace_core::units::Nanos;
 
 /// Functions shown when `--top` does not say.
@@ -55,7 +55,7 @@ fn of_function(
     histogram: &FunctionHistogram,
 ) -> String {
     let mut out = heading(context, function);
-    out += &bars(context.style, &histogram.durations, &function.durations, ROWS);
+    out += &bars(context.style, &histogram.durations, function, ROWS);
     if !histogram.over_time.is_empty() {
         out.push('\n');
         out += &heat(context, &histogram.over_time);
@@ -64,20 +64,18 @@ fn of_function(
 }
 
 /// The percentiles whose rows are marked.
-fn percentiles(durations: &DurationReport) -> [(&'static str, Option<Nanos>); 4] {
-    [
-        ("p50", durations.p50_ns),
-        ("p90", durations.p90_ns),
-        ("p99", durations.p99_ns),
-        ("p99.9", durations.p999_ns),
-    ]
-}
+static PERCENTILES: [Heading; 4] = [
+    ("p50", number("p50_ns")),
+    ("p90", number("p90_ns")),
+    ("p99", number("p99_ns")),
+    ("p99.9", number("p999_ns")),
+];
 
 /// In at most so many rows, unless there are more octaves, below a row of headings.
 pub(crate) fn bars(
     style: &Style,
     durations: &Distribution,
-    of: &DurationReport,
+    of: &FunctionReport,
     most: usize,
 ) -> String {
     let fits = |bits: &u32| durations.coarser(*bits).counts.len() <= most;
@@ -125,10 +123,11 @@ pub(crate) fn bars(
 }
 
 /// The percentiles that lie between two edges.
-fn marks(from: Nanos, to: Nanos, durations: &DurationReport) -> String {
+fn marks(from: Nanos, to: Nanos, of: &FunctionReport) -> String {
     let within = |value: Nanos| from <= value && (value < to || to == Nanos::MAX);
-    let here = percentiles(durations).into_iter().filter(|(_, at)| at.is_some_and(within));
-    let here: Vec<(&str, Option<Nanos>)> = here.collect();
+    let at = |number: &Number| (number.of)(of).whole().map(Nanos);
+    let all = PERCENTILES.iter().map(|(name, number)| (*name, at(number)));
+    let here: Vec<(&str, Option<Nanos>)> = all.filter(|(_, at)| at.is_some_and(within)).collect();
     let Some((_, first)) = here.first() else { return String::new() };
     let names: Vec<&str> = here.iter().map(|(name, _)| *name).collect();
     let last = here.last().map_or(*first, |(_, last)| *last);

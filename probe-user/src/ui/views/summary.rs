@@ -1,11 +1,13 @@
 //! Where the time goes, in CTRACK's shape: a head table and one row per function.
 
 use super::super::grid::{self, Cell, Column, Group};
+use super::super::number::column;
 use super::super::style::Tone;
-use super::super::units::{Digits, count, maybe_percent, maybe_time, percent, time};
+use super::super::units::Digits;
 use super::super::{head, names, stack, text};
 use super::{Context, center_range};
 use ctrace_core::report::FunctionReport;
+use ctrace_core::report::numbers::{Number, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 
@@ -74,30 +76,19 @@ fn columns(context: &Context<'_>, list: &[&FunctionReport], layout: &Layout) -> 
         }
     }
     let (low, high) = center_range(context.report);
-    let share = |value: Option<f64>| {
-        Cell::toned(maybe_percent(value), value.map_or(Tone::Dim, Tone::of_percent))
-    };
-    numbers.extend([
-        Column::right("calls", list.iter().map(|f| count(f.calls))),
-        Column::right(
-            &format!("ae[{low}-{high}]%"),
-            list.iter().map(|f| share(f.center.active_exclusive_percent)),
-        ),
-        Column::right(
-            "ae[0-100]%",
-            list.iter().map(|f| {
-                let value = f.active_exclusive_percent;
-                Cell::toned(percent(value), Tone::of_percent(value))
-            }),
-        ),
-        Column::right("time ae", list.iter().map(|f| time(f.active_exclusive_ns, layout.digits))),
-        Column::right("time a", list.iter().map(|f| time(f.active_ns, layout.digits))),
-    ]);
-    if layout.percentiles {
-        let time = |ns| maybe_time(ns, layout.digits);
-        numbers.push(Column::right("p50", list.iter().map(|f| time(f.durations.p50_ns))));
-        numbers.push(Column::right("p99", list.iter().map(|f| time(f.durations.p99_ns))));
-    }
+    let center = format!("ae[{low}-{high}]%");
+    let headings: [(&str, &Number); 5] = [
+        ("calls", const { number("calls") }),
+        (&center, const { number("center_active_exclusive_percent") }),
+        ("ae[0-100]%", const { number("active_exclusive_percent") }),
+        ("time ae", const { number("active_exclusive_ns") }),
+        ("time a", const { number("active_ns") }),
+    ];
+    let percentiles: [(&str, &Number); 2] =
+        [("p50", const { number("p50_ns") }), ("p99", const { number("p99_ns") })];
+    let percentiles = percentiles.into_iter().filter(|_| layout.percentiles);
+    let headings = headings.into_iter().chain(percentiles);
+    numbers.extend(headings.map(|(heading, of)| column(heading, of, list, layout.digits)));
     groups.push(Group::untitled(numbers));
     groups
 }

@@ -7,7 +7,8 @@ use super::select::{Selected, each_part};
 use crate::engine::by_function::ByFunction;
 use crate::hash::IntMap;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
-use crate::report::assemble::{Percentiles, Ranks, sum};
+use crate::report::assemble::{Ranks, sum};
+use crate::report::percentiles::Percentiles;
 use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::stats::histogram::{Histogram, bounds_of, bucket_of};
 use crate::stats::rank::{Center, Keep, Wanted};
@@ -252,7 +253,7 @@ fn percentiles(order: &Order, timed: u64, gathered: &[Vec<(u64, u64)>]) -> Perce
     let mut percentiles = Percentiles::default();
     if timed > 0 {
         let ranks = Wanted::percentiles(timed);
-        for (at, rank) in percentiles.iter_mut().zip(ranks) {
+        for (at, rank) in percentiles.0.iter_mut().zip(ranks) {
             *at = order.at(rank as u64, gathered).map(|at| Nanos(at.duration));
         }
     }

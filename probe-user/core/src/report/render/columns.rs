@@ -18,6 +18,23 @@ pub enum Key<'a> {
 }
 
 impl Key<'_> {
+    /// A whole number, if there is one.
+    pub fn whole(&self) -> Option<u64> {
+        match *self {
+            Self::Count(n) => n,
+            Self::Text(_) | Self::Real(_) => None,
+        }
+    }
+
+    /// A number, if there is one.
+    pub fn real(&self) -> Option<f64> {
+        match *self {
+            Self::Text(_) => None,
+            Self::Count(n) => n.map(|n| n as f64),
+            Self::Real(n) => n,
+        }
+    }
+
     /// Order in a table: text from A to Z, numbers from large to small, what is absent last.
     pub fn in_table(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -89,8 +106,8 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
 });
 
 /// Columns of functions as people are told of them: those to sort by most first. Others follow.
-const ORDER: &str = "ae a total self calls threads min mean p50 p90 p95 p99 p999 max sd cv \
-                     ae_center a_center timed untimed open headless name object file";
+const ORDER: &str = "ae a total self calls threads min mean p50 p75 p90 p95 p99 p999 max sd cv \
+                     ae_center a_center timed untimed open headless calls_per_second name object file";
 
 /// See [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {

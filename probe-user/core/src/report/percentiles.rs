@@ -1,0 +1,54 @@
+//! The percentiles that are told of a function: one list, by which they are found and by which a row
+//! has them.
+
+use super::DurationReport;
+use crate::units::Nanos;
+
+/// The place of a percentile in a row.
+type Place = fn(&mut DurationReport) -> &mut Option<Nanos>;
+
+/// As parts of 1,000, ascending, and where a row has each.
+const ALL: [(u64, Place); 6] = [
+    (500, |of| &mut of.p50_ns),
+    (750, |of| &mut of.p75_ns),
+    (900, |of| &mut of.p90_ns),
+    (950, |of| &mut of.p95_ns),
+    (990, |of| &mut of.p99_ns),
+    (999, |of| &mut of.p999_ns),
+];
+
+/// The parts alone.
+pub(crate) const PERMILLE: [u64; ALL.len()] = {
+    let mut parts = [0; ALL.len()];
+    let mut at = 0;
+    while at < ALL.len() {
+        parts[at] = ALL[at].0;
+        at += 1;
+    }
+    parts
+};
+
+/// The durations at [`PERMILLE`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Percentiles(pub(crate) [Option<Nanos>; PERMILLE.len()]);
+
+impl Percentiles {
+    /// `at` gives the duration that so many parts of 1,000 do not exceed.
+    pub(crate) fn new(at: impl FnMut(u64) -> Option<Nanos>) -> Self {
+        Self(PERMILLE.map(at))
+    }
+
+    /// The one at this part of 1,000, if it is told.
+    pub(crate) fn at(&self, permille: u64) -> Option<Nanos> {
+        self.0[PERMILLE.iter().position(|part| *part == permille)?]
+    }
+}
+
+impl DurationReport {
+    /// `at` gives the duration that so many parts of 1,000 do not exceed.
+    pub fn set_percentiles(&mut self, mut at: impl FnMut(u64) -> Option<Nanos>) {
+        for (permille, place) in ALL {
+            *place(self) = at(permille);
+        }
+    }
+}

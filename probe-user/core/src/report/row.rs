@@ -1,0 +1,55 @@
+//! The row of a function in JSON: its names, then each number of the registry under its key.
+
+use super::FunctionReport;
+use super::numbers::{NUMBERS, Number};
+use super::render::columns::Key;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+impl Serialize for FunctionReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("aliases", &self.aliases)?;
+        map.serialize_entry("object", &self.object)?;
+        map.serialize_entry("file", &self.file)?;
+        map.serialize_entry("line", &self.line)?;
+        map.serialize_entry("kind", &self.kind)?;
+        map.serialize_entry("group", &self.group)?;
+        for numbers in NUMBERS.chunk_by(|a, b| a.parent == b.parent) {
+            match numbers[0].parent {
+                None => write(numbers, self, &mut map)?,
+                Some(parent) => map.serialize_entry(parent, &Nested { numbers, row: self })?,
+            }
+        }
+        if let Some(sampled) = &self.sampled {
+            map.serialize_entry("sampled", sampled)?;
+        }
+        map.end()
+    }
+}
+
+/// Numbers in an object of their own.
+struct Nested<'a> {
+    numbers: &'a [Number],
+    row: &'a FunctionReport,
+}
+
+impl Serialize for Nested<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.numbers.len()))?;
+        write(self.numbers, self.row, &mut map)?;
+        map.end()
+    }
+}
+
+fn write<M: SerializeMap>(
+    numbers: &[Number],
+    row: &FunctionReport,
+    map: &mut M,
+) -> Result<(), M::Error> {
+    numbers.iter().try_for_each(|number| match (number.of)(row) {
+        Key::Text(text) => map.serialize_entry(number.json_key(), text),
+        Key::Count(n) => map.serialize_entry(number.json_key(), &n),
+        Key::Real(n) => map.serialize_entry(number.json_key(), &n),
+    })
+}

@@ -1,0 +1,200 @@
+//! Rows of stretches that follow each other, added and subtracted: of paths and threads, and
+//! estimates. Those of functions are in [`super::rendered`].
+
+use super::render::rows::percent;
+use super::{FunctionReport, PathReport, SampledReport, ThreadReport};
+use crate::units::Nanos;
+
+impl PathReport {
+    /// Without what cannot be told of several stretches.
+    #[must_use]
+    pub fn sums(&self) -> Self {
+        Self { p50_ns: None, p90_ns: None, p99_ns: None, max_ns: None, ..self.clone() }
+    }
+
+    /// Adds the stretch that follows. A call that is open at the end of this one is a call of that one.
+    pub fn add(&mut self, later: &Self) {
+        self.close();
+        self.calls = self.calls.saturating_add(later.calls);
+        self.open = later.open;
+        self.total_ns = self.total_ns.saturating_add(later.total_ns);
+        self.self_ns = self.self_ns.saturating_add(later.self_ns);
+        self.max_ns = self.max_ns.max(later.max_ns);
+    }
+
+    /// Calls that are open are left to the stretch that follows.
+    pub fn close(&mut self) {
+        self.calls = self.calls.saturating_sub(self.open);
+        self.open = 0;
+    }
+
+    /// Takes away an earlier stretch with which this one begins. Calls that were open at its end are
+    /// calls of what is left, too.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(earlier.calls.saturating_sub(earlier.open)),
+            total_ns: self.total_ns.since(earlier.total_ns),
+            self_ns: self.self_ns.since(earlier.self_ns),
+            ..self.sums()
+        }
+    }
+}
+
+impl ThreadReport {
+    /// Adds the stretch that follows.
+    pub fn add(&mut self, later: &Self) {
+        self.calls = self.calls.saturating_add(later.calls);
+        self.last_ns = self.last_ns.max(later.last_ns);
+        self.name = later.name.clone();
+    }
+
+    /// Takes away an earlier stretch with which this one begins; nothing if no calls are left.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        let calls = self.calls.saturating_sub(earlier.calls);
+        let first_ns = earlier.last_ns.max(self.first_ns);
+        (calls > 0).then(|| Self { calls, first_ns, ..self.clone() })
+    }
+}
+
+impl FunctionReport {
+    /// What it did in all of the time. Where it was armed throughout, what was seen is all there was.
+    pub fn sampled_over(&self, stretch: Nanos) -> SampledReport {
+        self.sampled.unwrap_or(SampledReport {
+            armed_ns: stretch,
+            armed_percent: 100.0,
+            windows: 0,
+            calls: Some(self.calls),
+            calls_error: Some(0),
+            total_ns: Some(self.total_ns),
+            active_ns: Some(self.active_ns),
+        })
+    }
+}
+
+impl SampledReport {
+    /// Adds the stretch that follows; `both` is how long the two are together. Estimates add up, their
+    /// errors as those of independent ones do.
+    pub fn add(&mut self, later: &Self, both: Nanos) {
+        let sum = |a: Option<Nanos>, b: Option<Nanos>| Some(a?.saturating_add(b?));
+        let armed_ns = self.armed_ns.saturating_add(later.armed_ns);
+        *self = Self {
+            armed_ns,
+            armed_percent: percent(armed_ns, both),
+            windows: self.windows.saturating_add(later.windows),
+            calls: self.calls.zip(later.calls).map(|(a, b)| a.saturating_add(b)),
+            calls_error: self
+                .calls_error
+                .zip(later.calls_error)
+                .map(|(a, b)| (a as f64).hypot(b as f64) as u64),
+            total_ns: sum(self.total_ns, later.total_ns),
+            active_ns: sum(self.active_ns, later.active_ns),
+        };
+    }
+
+    /// Takes away an earlier stretch with which this one begins. `seen` is the row of what is left:
+    /// that much it did at least. Nothing is known of a stretch in which it was not armed.
+    #[must_use]
+    pub fn since(&self, earlier: &Self, seen: &FunctionReport) -> Self {
+        let armed_ns = self.armed_ns.since(earlier.armed_ns);
+        let windows = self.windows.saturating_sub(earlier.windows);
+        let is_known = armed_ns > Nanos::ZERO;
+        let grown = |earlier: Option<Nanos>, later: Option<Nanos>, seen: Nanos| {
+            Some(later?.since(earlier?).max(seen)).filter(|_| is_known)
+        };
+        let calls = self.calls.zip(earlier.calls).filter(|_| is_known);
+        let calls = calls.map(|(later, earlier)| later.saturating_sub(earlier).max(seen.calls));
+        // The fewer windows, the less is known: over all stretches it comes to the error of the whole.
+        let calls_error = calls.filter(|_| windows > 0).and_then(|calls| {
+            let relative = self.calls_error? as f64 / self.calls?.max(1) as f64;
+            Some((calls as f64 * relative * (self.windows as f64 / windows as f64).sqrt()) as u64)
+        });
+        Self {
+            armed_ns,
+            armed_percent: percent(armed_ns, seen.stretch_ns),
+            windows,
+            calls,
+            calls_error,
+            total_ns: grown(earlier.total_ns, self.total_ns, seen.total_ns),
+            active_ns: grown(earlier.active_ns, self.active_ns, seen.active_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::rendered::tests::row;
+    use crate::stats::Summary;
+    use crate::units::{Pid, Tid};
+
+    #[test]
+    fn since_undoes_add() {
+        let path = |[calls, open, total, own]: [u64; 4]| PathReport {
+            path: vec!["f".into()],
+            parent: None,
+            function: 0,
+            calls,
+            open,
+            total_ns: Nanos(total),
+            self_ns: Nanos(own),
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            max_ns: None,
+            histogram: None,
+        };
+        let (earlier, later) = (path([5, 2, 70, 30]), path([4, 1, 9, 8]));
+        let mut both = earlier.clone();
+        both.add(&later);
+        assert_eq!(
+            (both.calls, both.open, both.total_ns, both.self_ns),
+            (7, 1, Nanos(79), Nanos(38))
+        );
+        let left = both.since(&earlier);
+        assert_eq!(
+            (left.calls, left.open, left.total_ns, left.self_ns),
+            (4, 1, Nanos(9), Nanos(8))
+        );
+
+        let thread = |calls, first, last| ThreadReport {
+            pid: Pid(7),
+            tid: Tid(8),
+            name: "worker".into(),
+            calls,
+            first_ns: Nanos(first),
+            last_ns: Nanos(last),
+        };
+        let (earlier, later) = (thread(3, 10, 20), thread(4, 25, 30));
+        let mut both = earlier.clone();
+        both.add(&later);
+        assert_eq!((both.calls, both.first_ns, both.last_ns), (7, Nanos(10), Nanos(30)));
+        assert_eq!(both.since(&earlier).map(|left| left.calls), Some(4));
+        assert!(both.since(&both).is_none());
+    }
+
+    /// The first stretch is armed throughout, the second for a fifth of the time.
+    #[test]
+    fn estimates_of_a_row_add_up_and_are_taken_apart() {
+        let first = row(Summary::of(&[3, 4].map(Nanos)), Nanos(1_000));
+        let mut second = row(Summary::of(&[6].map(Nanos)), Nanos(500));
+        let estimate = SampledReport {
+            armed_ns: Nanos(100),
+            armed_percent: 20.0,
+            windows: 2,
+            calls: Some(5),
+            calls_error: Some(1),
+            total_ns: Some(Nanos(30)),
+            active_ns: None,
+        };
+        second.sampled = Some(estimate);
+        let mut both = first.clone();
+        both.add(&second, Nanos(1_500));
+        let sum = both.sampled.expect("an estimate");
+        assert_eq!((sum.armed_ns, sum.windows, sum.calls), (Nanos(1_100), 2, Some(7)));
+        assert_eq!((sum.total_ns, sum.active_ns), (Some(Nanos(37)), None));
+        let left = sum.since(&first.sampled_over(Nanos(1_000)), &second);
+        assert_eq!((left.armed_ns, left.armed_percent), (Nanos(100), 20.0));
+        assert_eq!((left.calls, left.total_ns, left.active_ns), (Some(5), Some(Nanos(30)), None));
+    }
+}

@@ -1,0 +1,37 @@
+//! What the functions of a report did together, over any number of reports.
+
+use super::Report;
+use crate::units::Nanos;
+use serde::Serialize;
+
+/// Sums of reports that follow each other, or that are of several processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Time that reports cover.
+    pub covered_ns: Nanos,
+    /// Calls that ended: one that is open at the end of a report is counted where it ends.
+    pub calls: u64,
+    pub total_ns: u64,
+    /// Events that were lost.
+    pub lost: u64,
+}
+
+impl Totals {
+    pub fn of(report: &Report) -> Self {
+        let functions = report.functions.iter();
+        let none =
+            Self { covered_ns: report.duration_ns, lost: report.loss.events, ..Self::default() };
+        functions.fold(none, |sum, function| Self {
+            calls: sum.calls.saturating_add(function.ended()),
+            total_ns: sum.total_ns.saturating_add(function.total_ns.0),
+            ..sum
+        })
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.covered_ns = self.covered_ns.saturating_add(other.covered_ns);
+        self.calls = self.calls.saturating_add(other.calls);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.lost = self.lost.saturating_add(other.lost);
+    }
+}
