@@ -18,9 +18,9 @@ use std::path::PathBuf;
 
 pub struct Key<T> {
     pub name: Text,
-    /// As it would be in the file.
+    /// The default as it would be in the file.
     pub default: Text,
-    /// Another value, where the default does not show the form.
+    /// Another value, if the default does not show the form.
     pub example: Option<Text>,
     pub help: Text,
     pub set: Set<T>,
@@ -48,7 +48,7 @@ fn patterns(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     value.texts()?.iter().map(|text| Pattern::parse(text)).collect()
 }
 
-/// Of whole paths.
+/// Parses patterns of whole paths.
 fn paths(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
     match value.texts()?.iter().find(never) {
@@ -66,7 +66,7 @@ fn path(value: Value<'_>) -> Result<PathBuf, String> {
     })
 }
 
-/// A number of which 0 means nothing.
+/// Parses a number, with `None` for 0.
 fn unless_zero(value: Value<'_>) -> Result<Option<u32>, String> {
     value.count().map(|number| Some(number).filter(|number| *number > 0))
 }
@@ -75,7 +75,7 @@ pub(super) fn at_least_one(value: Value<'_>) -> Result<u32, String> {
     unless_zero(value)?.ok_or_else(|| "at least 1".to_owned())
 }
 
-/// A group, or none.
+/// Parses a group, or none.
 pub(super) fn group(text: &str) -> Result<Option<u32>, String> {
     if text.is_empty() { Ok(None) } else { accounts::group(text).map(Some) }
 }
@@ -334,7 +334,7 @@ pub const TARGET: [Key<Target>; 43] = [
     }),
 ];
 
-/// Names appear in commands, file names and labels.
+/// Checks a name, which appears in commands, file names and labels.
 fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match text {
