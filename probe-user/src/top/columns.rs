@@ -83,7 +83,7 @@ impl Column {
             Self::Mean => "the mean duration",
             Self::Own => "time in it, less that in the traced functions it calls",
             Self::Total => "time in it, summed over calls and threads",
-            Self::Cost => "what its probes cost, of the target's processor time; an estimate",
+            Self::Cost => "what its probes cost, of the target's CPU time; an estimate",
         }
     }
 

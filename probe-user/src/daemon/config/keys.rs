@@ -208,7 +208,7 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "max_object_time",
         r#""10s""#,
-        "The processor time that looking into one program or library may take.",
+        "The CPU time that looking into one program or library may take.",
         |c, v| Ok(c.what.most.object.time = v.parsed(values::seconds)?),
     ),
     target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
@@ -261,7 +261,7 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "budget",
         r#""off""#,
-        "How much of the target's own processor time the probes may cost.",
+        "How much of the target's own CPU time the probes may cost.",
         |c, v| Ok(c.what.probes.budget = v.unless_off(values::budget)?),
     )
     .example(r#""1%""#),
