@@ -28,7 +28,7 @@ pub enum LaunchError {
     NotExecutable { path: PathBuf, reason: String },
     #[error("{} is neither an ELF program nor a script that starts with #!", path.display())]
     NoProgram { path: PathBuf },
-    #[error("{}: more than {LONGEST_CHAIN} interpreters stand behind each other", path.display())]
+    #[error("{}: a chain of more than {LONGEST_CHAIN} interpreters", path.display())]
     TooDeep { path: PathBuf },
     #[error(transparent)]
     Object(#[from] ObjectError),

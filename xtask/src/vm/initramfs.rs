@@ -109,7 +109,7 @@ fn cases_program() -> Result<PathBuf> {
     Ok(paths::target().join("debug/cases"))
 }
 
-/// A copy without debug information, where `strip` can make one.
+/// Copies a file without debug information, if `strip` can.
 pub(super) fn stripped(file: &Path, name: &str) -> Result<PathBuf> {
     std::fs::create_dir_all(dir())?;
     let copy = dir().join(format!("{name}.stripped"));
@@ -118,7 +118,7 @@ pub(super) fn stripped(file: &Path, name: &str) -> Result<PathBuf> {
     Ok(if strip.status().is_ok_and(|status| status.success()) { copy } else { file.into() })
 }
 
-/// The shared libraries a program loads, its loader included; none for a static one.
+/// Returns the shared libraries of a program, with its loader; none for a static one.
 fn libraries_of(file: &Path) -> Vec<PathBuf> {
     let listed = output_of("ldd", &[&file.to_string_lossy()]).unwrap_or_default();
     parse_ldd(&listed)

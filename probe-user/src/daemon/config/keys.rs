@@ -85,26 +85,26 @@ pub const DAEMON: [Key<Daemon>; 7] = [
     daemon(
         "socket",
         r#""/run/ctrace/ctrace.sock""#,
-        "Where `ctrace ctl` finds the daemon.",
+        "The socket through which `ctrace ctl` reaches the daemon.",
         |c, v| Ok(c.socket = path(v)?),
     ),
     daemon(
         "group",
         r#""""#,
-        "A group, by name or number, whose members may use the socket; root always may.",
+        "A group, by name or number, whose members may use the socket besides root.",
         |c, v| Ok(c.group = v.parsed(group)?),
     )
     .example(r#""ctrace""#),
     daemon(
         "max_processes",
         "64",
-        "Trace at most so many processes at a time, of all targets.",
+        "The limit of processes traced at a time, for all targets together.",
         |c, v| Ok(c.max_processes = at_least_one(v)?),
     ),
     daemon(
         "rescan",
         r#""60s""#,
-        "How often to look through all processes, in case the kernel's word of a new one was lost.",
+        "The time between looks through all processes, in case the kernel's report of a new one was lost.",
         |c, v| Ok(c.rescan = v.parsed(values::seconds)?),
     ),
     daemon(
@@ -116,13 +116,13 @@ pub const DAEMON: [Key<Daemon>; 7] = [
     daemon(
         "recordings_keep",
         "20",
-        "Of the recordings of a target, remove the oldest beyond so many.",
+        "Remove the oldest recordings of a target beyond this number.",
         |c, v| Ok(c.recordings.files = at_least_one(v)?),
     ),
     daemon(
         "recordings_keep_bytes",
         r#""1GiB""#,
-        "Of the recordings of a target, remove the oldest beyond this size of all.",
+        "Remove the oldest recordings of a target beyond this total size.",
         |c, v| Ok(c.recordings.bytes = v.parsed(values::size)?),
     ),
 ];
@@ -164,7 +164,7 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "container",
         "[]",
-        "Processes in the container whose id or name begins so, as the control group tells it.",
+        "Processes in the container whose id or name, in the control group's path, begins so.",
         |c, v| Ok(c.matching.container = v.texts()?),
     )
     .example(r#""4f1c0a""#),
@@ -202,13 +202,13 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "max_object_memory",
         r#""512MiB""#,
-        "The memory that looking into one program or library may take, its debug file included.",
+        "Memory limit for reading one program or library, including its debug file.",
         |c, v| Ok(c.what.most.object.memory = v.parsed(values::size)?),
     ),
     target(
         "max_object_time",
         r#""10s""#,
-        "The CPU time that looking into one program or library may take.",
+        "CPU time limit for reading one program or library.",
         |c, v| Ok(c.what.most.object.time = v.parsed(values::seconds)?),
     ),
     target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
@@ -255,13 +255,13 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "max_slowdown",
         r#""warn""#,
-        "What to do about a slowed process: warn (beyond 50 %), off, or let go beyond a percent.",
+        "Reaction to a slowed process: warn (beyond 50 %), off, or let go beyond a percentage.",
         |c, v| Ok(c.what.probes.max_slowdown = v.parsed(values::slowdown)?),
     ),
     target(
         "budget",
         r#""off""#,
-        "How much of the target's own CPU time the probes may cost.",
+        "Limit of the probes' cost, as a percentage of the target's own CPU time.",
         |c, v| Ok(c.what.probes.budget = v.unless_off(values::budget)?),
     )
     .example(r#""1%""#),
