@@ -229,8 +229,8 @@ pub struct ReportArgs {
 /// Convert a recording for other tools
 #[derive(Debug, Args)]
 #[command(
-    after_help = "stderr, and the file if its format allows it, tell what is missing from the \
-    recording.\n\nExamples:\n  \
+    after_help = "Messages on stderr, and in the file if its format has a place for them, tell what \
+    is missing from the recording.\n\nExamples:\n  \
     ctrace export run.ctrace --format perfetto -o run.pftrace    open it at ui.perfetto.dev\n  \
     ctrace export run.ctrace --format flamegraph -o run.svg      open it in a browser\n  \
     ctrace export new.ctrace --format flamegraph --diff old.ctrace -o diff.svg\n  \

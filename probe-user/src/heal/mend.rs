@@ -118,8 +118,8 @@ fn touch(
 }
 
 /// Returns the order for touching places one by one: those with semaphores first, as they keep a
-/// probe of the program switched on, then the others from a random start. Time may not suffice for
-/// all, and the first ones may be in use for good.
+/// probe of the program switched on, then the others from `start` on, which differs from try to try.
+/// Time may not suffice for all, and the first ones may be in use for good.
 fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec<Place> {
     let places = offsets.iter().map(|offset| Place {
         offset: *offset,
