@@ -1,7 +1,7 @@
-//! What a scope costs on this machine: `cargo run --release --example cost`.
+//! Measures the cost of a scope on this machine: `cargo run --release --example cost`.
 //!
-//! Raises the scope's semaphore itself, where ctrace would have the kernel do it, so that the flush
-//! site is three nops: what a tracer adds, once in 252 calls, is not in these numbers.
+//! It raises the scope's semaphore itself, so the flush site is three nops. The numbers lack a
+//! tracer's cost at the flush site, once in 252 calls.
 
 #![allow(unsafe_code, reason = "raises semaphores, reads the time-stamp counter")]
 
@@ -36,7 +36,7 @@ fn two_rdtsc(x: u64) -> u64 {
     black_box(x) + 1
 }
 
-/// Nanoseconds for two rdtsc and nothing else.
+/// Returns nanoseconds for two rdtsc and nothing else.
 fn bare_rdtsc() -> f64 {
     let start = Instant::now();
     let mut sum = 0_u64;
@@ -50,7 +50,7 @@ fn bare_rdtsc() -> f64 {
     start.elapsed().as_nanos() as f64 / CALLS as f64
 }
 
-/// Nanoseconds a call, in one round.
+/// Returns nanoseconds per call in one round.
 fn round(function: fn(u64) -> u64) -> f64 {
     let start = Instant::now();
     let mut sum = 0;
@@ -61,7 +61,7 @@ fn round(function: fn(u64) -> u64) -> f64 {
     start.elapsed().as_nanos() as f64 / CALLS as f64
 }
 
-/// Adds to all semaphores of this program: those of the entries in its `ctrace_sites`.
+/// Adds to all semaphores of this program, those of the entries in its `ctrace_sites`.
 fn switch(by: i16) {
     unsafe extern "C" {
         #[link_name = "__start_ctrace_sites"]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * ctrace.h: markers for C11 and C++17. Include it, mark scopes, build as ever: there is no library
- * to link and nothing to call at start-up. `sudo ctrace attach <pid>` shows the numbers.
+ * ctrace.h: markers for C11 and C++17. Include it, mark scopes, and build as usual: there is no
+ * library to link and nothing to call at start-up. `sudo ctrace attach <pid>` shows the numbers.
  *
  *     void parse(struct input *in) {
  *         CTRACE_FUNCTION;                       // the whole function, under its own name
@@ -19,30 +19,30 @@
  *   CTRACE_SCOPE_IN(group, "name")    groups, and -DCTRACE_DISABLE_group compiles one out
  *   CTRACE_BEGIN(var, "name")   from here to CTRACE_END(var) or to the end of the block, whichever
  *   CTRACE_BEGIN_IN(group, var, "name")    comes first; var is an identifier of your choice
- *   CTRACE_END(var)             ends it now; again: does nothing
+ *   CTRACE_END(var)             ends it now; a second call does nothing
  *   CTRACE_ENABLED              1, or 0 where all of this compiles to nothing: with -DCTRACE_DISABLE,
  *                               and on anything but x86-64 Linux with gcc or clang
  *
- * A name is a string literal (or an array with static storage in the same file), kept in the file and
- * never read by the program. A scope ends however its block is left: at its end, by return, break or
- * goto, in C++ by an exception too. longjmp skips the end; ctrace sees that from the stack pointer.
+ * A name is a string literal (or an array with static storage in the same file). It is kept in the
+ * file, and the program never reads it. A scope ends however its block is left: at its end, by return,
+ * break or goto, in C++ by an exception too. longjmp skips the end; ctrace sees that from the stack
+ * pointer.
  *
  * Cost
- *   Dormant, which is while no ctrace has chosen the scope: one comparison of a 16-bit word with 0 and
- *   a branch that is not taken at the start, one test and such a branch at the end; no lock, no
- *   allocation, no thread-local storage. Some 0.3 ns.
- *   Active: two reads of the time stamp counter and 16 bytes written to a buffer of the thread's own (32
- *   if it has other scopes inside): some 1.1 times what the two bare `rdtsc` cost. Once in 252 calls, or
- *   in 126, the buffer is emptied through a
- *   function that a probe of ctrace's sits on; nothing else ever leaves the program.
- *   A thread gets its buffer, 4 KiB, on its first active scope. In the file: 32 bytes, a semaphore, a
- *   nop and the name for each scope; of code some 20 bytes in the way and 40 out of the way.
+ *   Dormant (no ctrace has chosen the scope): one comparison of a 16-bit word with 0 and a branch that
+ *   is not taken at the start, one test and such a branch at the end. No lock, no allocation, no
+ *   thread-local storage. Some 0.3 ns.
+ *   Active: two reads of the time stamp counter and 16 bytes written to the thread's own buffer (32 if
+ *   it has other scopes inside). This costs some 1.1 times two bare `rdtsc`. Once in 252 calls, or in
+ *   126, a function with a probe of ctrace empties the buffer; nothing else ever leaves the program.
+ *   A thread gets its buffer, 4 KiB, on its first active scope. Each scope takes in the file 32 bytes,
+ *   a semaphore, a nop and the name, and some 20 bytes of code on the usual path and 40 off it.
  *
  * Guarantees
  *   - The program never waits: no locks; system calls only at a thread's first active scope, at its end,
  *     and where a signal handler with scopes interrupted the emptying of a buffer.
- *   - Scopes may run in signal handlers, also where these interrupt a scope; in any thread, in shared
- *     libraries, in libraries opened with dlopen, in a child after fork. errno is left alone.
+ *   - Scopes may run in signal handlers, even in those that interrupt a scope, in any thread, in shared
+ *     libraries, in libraries opened with dlopen, in a child after fork. errno is kept.
  *   - Any number of translation units, C and C++ mixed; any optimisation level, -flto, --gc-sections;
  *     static and dynamic, position-independent or not; glibc and musl.
  *
@@ -51,18 +51,18 @@
  *     library with -DCTRACE_TLS_MODEL='"global-dynamic"'.
  *   - A buffer is never unmapped; the next thread takes it over. A library that is closed and opened
  *     again leaves its buffers behind, 4 KiB for each thread that used an active scope of it.
- *   - _Exit, quick_exit and deadly signals do not empty the buffers. Linux 6.16 and later lets ctrace
- *     fetch what they hold; before, up to 252 calls of each thread are missing, and counted.
+ *   - _Exit, quick_exit and deadly signals do not empty the buffers. On Linux 6.16 and later ctrace
+ *     reads them then; before, up to 252 calls of each thread are missing, and counted.
  *   - In a C++20 coroutine, a scope may span a suspension only if the same thread resumes it.
- *   - Where more than 32 thread-specific keys are in use, glibc allocates memory for a new thread's
- *     value: a thread whose very first active scope is in a signal handler that interrupts malloc
- *     might then wait for itself.
+ *   - With more than 32 thread-specific keys in use, glibc allocates memory for a new thread's value.
+ *     A thread whose very first active scope is in a signal handler that interrupts malloc might then
+ *     wait for itself.
  *   - Without memory for a buffer, scopes are not recorded.
  *   - --gc-sections with binutils before 2.36: define CTRACE_NO_LINK_ORDER. (Functions with scopes are
  *     then kept if any function of their file is.)
- *   - For USDT notes with arguments use <sys/sdt.h>: it goes together with this header.
+ *   - For USDT notes with arguments use <sys/sdt.h>: it works together with this header.
  *
- * What is written where is the marker format, version 1: docs/marker-format.md.
+ * docs/marker-format.md specifies the marker format, version 1.
  */
 #ifndef CTRACE_H
 #define CTRACE_H
@@ -84,8 +84,8 @@
 #include <stdint.h>
 
 /* ---------------------------------------------------------------------------------------------------
- * The runtime: once for each program or library, by weak hidden definitions of which the linker keeps
- * the first. Names carry the version of what the copies share: raise it with any change to that.
+ * The runtime: once for each program or library, by weak hidden definitions. The linker keeps the
+ * first. Names carry the version of the shared layout: raise it with any change to that.
  * ------------------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
@@ -135,7 +135,7 @@ struct ctrace_c1_buffer {
 };
 
 /* The two sites, the entry of `ctrace_runtime` that names them, their USDT notes, and a call of
- * ctrace_c1_end_of_object at exit and dlclose: one group, of which the linker keeps one copy. */
+ * ctrace_c1_end_of_object at exit and dlclose: one group. The linker keeps one copy of it. */
 #define CTRACE_ASM_SITE_(name)                                                                         \
     ".balign 16\n"                                                                                     \
     ".weak ctrace_c1_" name "\n.hidden ctrace_c1_" name "\n.type ctrace_c1_" name ", @function\n"      \
@@ -189,17 +189,17 @@ extern const char ctrace_c1_runtime[] __attribute__((__visibility__("hidden")));
 __attribute__((__visibility__("hidden"), __nothrow__)) void ctrace_c1_flush(struct ctrace_c1_buffer *buffer);
 __attribute__((__visibility__("hidden"), __nothrow__)) void ctrace_c1_register(struct ctrace_c1_buffer *buffer);
 
-/* All buffers, linked by `next`; only ever grows at its head. */
+/* All buffers, linked by `next`. The list only grows, at its head. */
 CTRACE_VAR_ struct ctrace_c1_buffer *ctrace_c1_list = 0;
 /* The thread's own buffer. */
 CTRACE_VAR_ __thread struct ctrace_c1_buffer *ctrace_c1_mine __attribute__((__tls_model__(CTRACE_TLS_MODEL))) = 0;
-/* The clock of new buffers, once it is known. */
+/* The clock of new buffers; 0 while unknown. */
 CTRACE_VAR_ uint8_t ctrace_c1_clock = 0;
-/* The key whose destructor ends a thread, plus 1; 0: none yet; -1: none any more. */
+/* The key whose destructor ends a thread, plus 1; 0 before it is made; -1 once it is deleted. */
 CTRACE_VAR_ int64_t ctrace_c1_key = 0;
 
 #if defined(__GLIBC__) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
-/* These are in libpthread, which need not be linked: then there are no threads that end. */
+/* These are in libpthread, which need not be linked: then no thread ends. */
 #pragma weak pthread_key_create
 #pragma weak pthread_key_delete
 #pragma weak pthread_setspecific
@@ -208,7 +208,7 @@ CTRACE_VAR_ int64_t ctrace_c1_key = 0;
 #define CTRACE_HAS_KEYS_ 1
 #endif
 
-/* A system call that leaves errno alone. */
+/* Makes a system call that does not change errno. */
 CTRACE_INLINE_ long ctrace_syscall_(long number, long a, long b, long c, long d) {
     long result;
     register long r10 __asm__("r10") = d;
@@ -221,11 +221,11 @@ CTRACE_INLINE_ long ctrace_syscall_(long number, long a, long b, long c, long d)
     return result;
 }
 
-/* Order for the thread's own signal handlers; on x86-64 that is the order for everybody. */
+/* Orders stores for the thread's own signal handlers. On x86-64 others see the same order. */
 #define CTRACE_ORDER_() __asm__ volatile("" ::: "memory")
 
-/* Takes a slot: its offset, or what shows that there is none. One instruction, so that the thread's
- * signal handlers take others. */
+/* Takes a slot. Returns its offset, or one beyond the slots if there is none. One instruction does
+ * it, so that the thread's signal handlers take other slots. */
 CTRACE_INLINE_ uint64_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
     uint64_t position = 16; /* the instruction zeroes what is above its 32 bits */
     __asm__ volatile("xadd{l %k0, %1| %1, %k0}" : "+r"(position), "+m"(buffer->position) : : "memory", "cc");
@@ -241,13 +241,13 @@ CTRACE_INLINE_ void ctrace_write_(struct ctrace_c1_buffer *buffer, uint64_t posi
 
 CTRACE_INLINE_ uint64_t ctrace_now_(uint8_t clock) {
     if (clock == CTRACE_TSC_) return __builtin_ia32_rdtsc();
-    /* Where the TSC is no clock, the C library makes a system call of it as well. */
+    /* If the TSC is no clock, the C library makes a system call as well. */
     struct { int64_t seconds, nanoseconds; } now;
     ctrace_syscall_(228 /* clock_gettime */, 1 /* CLOCK_MONOTONIC */, (long)&now, 0, 0);
     return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
 }
 
-/* The TSC if it runs evenly, through all sleep states, and may be read. */
+/* Chooses the TSC if it runs evenly through all sleep states and may be read. */
 CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
     uint32_t a = 0x80000000u, b, c, d;
     int mode = 0;
@@ -259,8 +259,8 @@ CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
     return (d >> 8 & 1) && mode != 2 /* PR_TSC_SIGSEGV */ ? CTRACE_TSC_ : CTRACE_MONOTONIC_;
 }
 
-/* Counts the slots that hold a whole call. Says whether every slot that was taken has been written: not
- * so while a signal handler runs that interrupted a writer. */
+/* Counts the slots that hold a whole call. Returns whether every taken slot has been written: not so
+ * while a signal handler runs that interrupted a writer. */
 CTRACE_INLINE_ int ctrace_survey_(const struct ctrace_c1_buffer *buffer, uint16_t *calls) {
     uint32_t position = buffer->position;
     uint64_t whole = 0, empty = 0;
@@ -283,9 +283,9 @@ CTRACE_INLINE_ void ctrace_release_signals_(uint64_t before) {
     ctrace_syscall_(14 /* rt_sigprocmask */, 2 /* SIG_SETMASK */, (long)&before, 0, 8);
 }
 
-/* Empties the buffer, and then what signal handlers wrote to the nested one meanwhile. They find a full
- * buffer full; while one that is not full is emptied, they must not run at all. A nested buffer with a
- * writer who has not finished waits for him, but in the end. */
+/* Empties the buffer, then the nested one that signal handlers wrote to meanwhile. They see a full
+ * buffer as full; while another one is emptied, they must not run at all. A nested buffer waits for a
+ * writer that has not finished, except at the thread's end. */
 CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int why) {
     struct ctrace_c1_buffer *first = buffer;
     for (; buffer && buffer->magic == CTRACE_MAGIC_ && !buffer->flushing; buffer = buffer->nested) {
@@ -320,7 +320,7 @@ CTRACE_COLD_ void ctrace_c1_empty(struct ctrace_c1_buffer *buffer, int why) {
     }
 }
 
-/* A thread has ended: the destructor of the key. */
+/* The destructor of the key, called at a thread's end. */
 CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
     struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
     (void)unused;
@@ -335,14 +335,14 @@ CTRACE_COLD_ void ctrace_c1_end_of_thread(void *unused) {
     }
 }
 
-/* The process exits, or the library is closed: after that, nobody may call into it. */
+/* Called when the process exits or the library is closed. Nobody may call into it afterwards. */
 CTRACE_COLD_ __attribute__((__used__)) void ctrace_c1_end_of_object(void) {
     int64_t key = __atomic_exchange_n(&ctrace_c1_key, -1, __ATOMIC_ACQ_REL);
     if (key > 0) pthread_key_delete((pthread_key_t)(key - 1));
     ctrace_c1_empty(ctrace_c1_mine, CTRACE_ENDS_);
 }
 
-/* Has ctrace_c1_end_of_thread called when this thread ends. */
+/* Makes ctrace_c1_end_of_thread run when this thread ends. */
 CTRACE_INLINE_ void ctrace_watch_thread_(void) {
     int64_t key = __atomic_load_n(&ctrace_c1_key, __ATOMIC_ACQUIRE);
     if (!CTRACE_HAS_KEYS_ || key < 0) return;
@@ -359,7 +359,7 @@ CTRACE_INLINE_ void ctrace_watch_thread_(void) {
     pthread_setspecific((pthread_key_t)(key - 1), ctrace_c1_mine);
 }
 
-/* A buffer whose thread has ended, else a new one; 0 without memory. */
+/* Returns a buffer whose thread has ended, else a new one; 0 without memory. */
 CTRACE_INLINE_ struct ctrace_c1_buffer *ctrace_any_buffer_(uint32_t tid) {
     struct ctrace_c1_buffer *buffer = __atomic_load_n(&ctrace_c1_list, __ATOMIC_ACQUIRE);
     long address;
@@ -376,9 +376,8 @@ CTRACE_INLINE_ struct ctrace_c1_buffer *ctrace_any_buffer_(uint32_t tid) {
     return (struct ctrace_c1_buffer *)address;
 }
 
-/* Puts a buffer at *place (a thread's pointer, or `nested`) that is ready for this thread. One that is
- * there has been wiped by a fork. All signals are held back, so that their handlers find the place as
- * it was, or done. */
+/* Puts a buffer for this thread at *place (a thread's pointer, or `nested`). A fork has wiped an
+ * existing one. All signals are blocked, so that their handlers find the place unchanged or done. */
 CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer **place) {
     int saved_errno = errno;
     uint64_t signals = ctrace_hold_signals_();
@@ -395,7 +394,7 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
             buffer->whole = 0;
             buffer->position = CTRACE_FIRST_;
             __atomic_store_n(&buffer->magic, CTRACE_MAGIC_, __ATOMIC_RELEASE);
-            /* After a fork it may still be in the list, as the last, or be cut off from it. */
+            /* After a fork it may be the last of the list, or be cut off from it. */
             for (other = head; other && other != buffer;) other = other->next;
             while (!other) {
                 buffer->next = head;
@@ -416,8 +415,8 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
     return buffer;
 }
 
-/* An event that found no slot, or the last one. `position` is what was taken of the thread's own
- * buffer; below 64: nothing. Returns 0 if the event had to be dropped. */
+/* Writes an event that found no slot, or the last one. `position` is the slot taken in the thread's
+ * own buffer; below 64 there is none. Returns 0 if the event had to be dropped. */
 CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag) {
     uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
     struct ctrace_c1_buffer **place = &ctrace_c1_mine;
@@ -434,9 +433,9 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
             written = 1;
         }
         if (position >= CTRACE_LAST_) {
-            /* Full. It has to wait while it is being emptied, and while a writer that this handler
-             * interrupted has not finished; but not for ever, as the handler may never return, and not
-             * without another buffer for the meantime. */
+            /* The buffer is full. It stays so while it is being emptied, and while a writer that this
+             * handler interrupted has not finished; but not for ever, as the handler may never return,
+             * and not without another buffer for the meantime. */
             uint16_t whole;
             int surveyed = !buffer->flushing && ctrace_survey_(buffer, &whole);
             if (surveyed) buffer->whole = whole;
@@ -453,22 +452,21 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
     }
 }
 
-/* Whether a slot was taken, and not the last one. */
+/* Returns whether a slot was taken, and not the last one. */
 CTRACE_INLINE_ int ctrace_is_plain_(uint64_t position) {
     return position - CTRACE_FIRST_ < CTRACE_LAST_ - CTRACE_FIRST_;
 }
 
-/* Exchanges word 1 of a slot if it is still what it was; by one instruction, as ctrace_take_. */
+/* Exchanges word 1 of a slot if it is unchanged, by one instruction like ctrace_take_. */
 CTRACE_INLINE_ int ctrace_exchange_(uint64_t *word, uint64_t was, uint64_t is) {
     int done;
     __asm__ volatile("cmpxchg{q %3, %2| %2, %3}" : "=@ccz"(done), "+a"(was), "+m"(*word) : "r"(is) : "memory");
     return done;
 }
 
-/* Makes a whole call of the entry in the slot before `position`, if it is of this scope, near the stack
- * pointer that the buffer tells, and short. A signal handler that comes meanwhile may have emptied the
- * buffer. Then the slot holds something else, or an entry of the same scope at another time: that one
- * is given back its word. */
+/* Makes a whole call of the entry in the slot before `position`, if it is of this scope, near the
+ * buffer's stack pointer, and short. A signal handler meanwhile may have emptied the buffer. Then the
+ * slot holds something else, or an entry of the same scope at another time, whose word is restored. */
 CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t sp, uint64_t site,
                                     uint64_t tag) {
     uint32_t position = __atomic_load_n(&buffer->position, __ATOMIC_RELAXED);
@@ -490,13 +488,13 @@ CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t ti
     return 1;
 }
 
-/* What the exit of a scope needs: bits 1-36 of the stack pointer, and in bits 37-63 where the site is, from
- * ctrace_c1_runtime on. */
+/* Returns the data for the exit of a scope: bits 1-36 of the stack pointer, and in bits 37-63 the
+ * site's distance from ctrace_c1_runtime. */
 CTRACE_INLINE_ uint64_t ctrace_handle_(uintptr_t site, uintptr_t sp) {
     return ((uint64_t)(site - (uintptr_t)ctrace_c1_runtime) << 32) + (sp & UINT64_C(0x1fffffffff)) + 1;
 }
 
-/* Word 1 of an entry. */
+/* Returns word 1 of an entry. */
 CTRACE_INLINE_ uint64_t ctrace_tag_(uintptr_t site, uint64_t sp) {
     return site | sp >> 20 << 47;
 }
@@ -505,7 +503,7 @@ CTRACE_COLD_ uint64_t ctrace_c1_enter_slowly(uint64_t position, uintptr_t site, 
     return ctrace_c1_slow(position, sp >> 4, ctrace_tag_(site, sp)) ? ctrace_handle_(site, sp) : 0;
 }
 
-/* Writes the entry of a scope. Its handle, or 0 if nothing was written. */
+/* Writes the entry of a scope. Returns its handle, or 0 if nothing was written. */
 CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
     struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
     uint64_t position = 0;
@@ -519,7 +517,7 @@ CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
     return ctrace_c1_enter_slowly(position, site, sp);
 }
 
-/* Writes an exit to a slot of its own. */
+/* Writes an exit to its own slot. */
 CTRACE_FN_ void ctrace_c1_append(struct ctrace_c1_buffer *buffer, uint64_t time, uint64_t handle, uint64_t tag) {
     uint64_t position = ctrace_take_(buffer);
     if (CTRACE_UNLIKELY_(!ctrace_is_plain_(position)))
@@ -577,7 +575,7 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_END(var) ((void)(ctrace_end_(&var), var = 0))
 #endif
 
-/* The data below are no code: they must not keep a function from being inlined. */
+/* The data below are no code, and must not stop a function from being inlined. */
 #if __GNUC__ >= 9 || defined(__clang__)
 #define CTRACE_ASM_INLINE_ __inline__
 #else
@@ -591,9 +589,9 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_SITES_SECTION_ "ctrace_sites, \"ao?\", @progbits, .Lctrace%="
 #endif
 
-/* All that belongs to the scope, in the sections of the function around it ("?"), and the question
- * whether it is on. The assembler, not the compiler, makes the data: so each copy of an inlined scope
- * has its own, and none is left behind by a copy that was not used. */
+/* All data of the scope, in the sections of the function around it ("?"), and the test whether it is
+ * on. The assembler, not the compiler, makes the data. So each copy of an inlined scope has its own,
+ * and an unused copy leaves none behind. */
 #define CTRACE_ENTER_(flags, name, group, group_field)                                                 \
     __extension__({                                                                                    \
         uintptr_t ctrace_site_, ctrace_sp_;                                                            \

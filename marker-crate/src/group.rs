@@ -1,9 +1,9 @@
-//! Which scopes are compiled out: the groups in `CTRACE_MARKER_OFF`.
+//! Decides which scopes are compiled out: the groups in `CTRACE_MARKER_OFF`.
 //!
-//! The macros read the variable with `option_env!` where they are used, so that it is the build of
-//! the program that decides, and cargo builds again when it changes.
+//! The macros read the variable with `option_env!` where they are used. So the build of the program
+//! decides, and cargo builds again when it changes.
 
-/// Whether `group` is one of the names in `list`, or `list` has a `*`. Runs in the compiler.
+/// Returns whether `group` is named in `list`, or `list` has a `*`. Runs in the compiler.
 #[must_use]
 pub const fn is_off(list: Option<&str>, group: &str) -> bool {
     let Some(list) = list else { return false };
@@ -22,7 +22,7 @@ pub const fn is_off(list: Option<&str>, group: &str) -> bool {
     false
 }
 
-/// Whether `list[start..end]`, without the blanks around it, is `*` or this (not empty) group.
+/// Returns whether `list[start..end]`, without blanks around it, is `*` or this (not empty) group.
 const fn names(list: &[u8], mut start: usize, mut end: usize, group: &[u8]) -> bool {
     while start < end && list[start] == b' ' {
         start += 1;

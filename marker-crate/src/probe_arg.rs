@@ -1,10 +1,10 @@
-//! What can be an argument of a USDT probe.
+//! The types of USDT probe arguments.
 
-/// A value that [`usdt!`](crate::usdt) can hand over: integers, `bool` and pointers, as 64 bits.
+/// A value that [`usdt!`](crate::usdt) can pass: integers, `bool` and pointers, as 64 bits.
 ///
 /// Signed integers are sign-extended; a tool that shows arguments unsigned needs a cast to `int64`.
 pub trait ProbeArg {
-    /// The 64 bits that a tool reads.
+    /// Returns the 64 bits that a tool reads.
     fn bits(self) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! `scope!`: how people write a scope. What it becomes is in `active/site.rs` or `inactive/mod.rs`.
+//! `scope!`, the syntax of a scope. Its expansion is in `active/site.rs` or `inactive/mod.rs`.
 
 /// Begins a scope; it ends when the guard is dropped or [`Guard::end`](crate::Guard::end) is called.
 ///
@@ -14,13 +14,12 @@
 /// ```
 ///
 /// The name and the group are constant expressions of type `&'static str`. Without a name the scope
-/// stands for its whole function and is called by the name of the function's symbol; if the
-/// function was inlined, that is the name of the function it was inlined into. `#[mark]` does not
-/// have this problem.
+/// stands for its whole function and gets the name of the function's symbol. If the function was
+/// inlined, that is the function it was inlined into. `#[mark]` does not have this problem.
 ///
-/// **Cost:** see the head of the crate. **Signals:** may be used in a handler.
+/// **Cost:** see the crate's documentation. **Signals:** may be used in a handler.
 ///
-/// Bind the guard to a name: `let _ = scope!("x");` ends the scope on the spot.
+/// Never write `let _ = scope!("x");`: it ends the scope immediately, without a warning.
 #[macro_export]
 macro_rules! scope {
     () => {
@@ -29,7 +28,7 @@ macro_rules! scope {
     (group = $group:expr $(,)?) => {
         $crate::__scope!(1, ::core::option::Option::None, $group)
     };
-    // What `#[mark]` writes: the whole function, by name.
+    // The form that `#[mark]` writes: the whole function, by name.
     (@function $name:expr, $group:expr) => {
         $crate::__scope!(1, ::core::option::Option::Some($name), $group)
     };

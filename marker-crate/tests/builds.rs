@@ -1,4 +1,5 @@
-//! The crate in programs and libraries built in all manners: each checks its own markers when run.
+//! Tests the crate in programs and libraries built in many ways. Each checks its own markers when
+//! run.
 //!
 //! Calls rustc itself, with as few options as each case needs; needs no network and no cargo.
 
@@ -10,7 +11,7 @@ use std::{
 
 struct Build {
     folder: PathBuf,
-    /// Of the crate and of the program alike.
+    /// Flags for both the crate and the program.
     flags: Vec<String>,
     active: bool,
 }
@@ -33,7 +34,7 @@ impl Build {
         rustc
     }
 
-    /// The crate as a library, and the option that makes it known to what uses it.
+    /// Builds the crate as a library. Returns the option that makes it known to its user.
     fn marker(&self, metadata: &str) -> String {
         let mut rustc = self.rustc("src/lib.rs");
         rustc.args(["--crate-type", "rlib", "--crate-name", "ctrace_marker"]);
@@ -61,7 +62,7 @@ impl Build {
         self.folder.join("check")
     }
 
-    /// What `text` says of the program when it has run.
+    /// Builds and runs a program, and compares its output.
     fn check(name: &str, flags: &str, of_program: &str) -> PathBuf {
         let program = Build::new(name, flags).program(of_program);
         assert_eq!(run(&mut Command::new(&program)), "fine, 4 entries\n");
@@ -145,8 +146,8 @@ fn with_the_linker_of_binutils() {
     assert!(!holds(&program, b"never called"));
 }
 
-/// Nothing refers to the crate's own code then. Semaphores that share a page of the file with another
-/// segment are raised there instead.
+/// Nothing then refers to the crate's own code. Semaphores that share a page of the file with
+/// another segment would be raised there.
 #[test]
 fn a_program_with_a_usdt_probe_and_nothing_else() {
     for linker in ["", "bfd", "lld"] {
@@ -201,7 +202,7 @@ fn a_library_that_is_loaded_and_closed() {
     assert_eq!(output, "fine, 4 entries\nfine, 4 entries\n");
 }
 
-/// Nothing keeps this library in memory: the thread that used it ends after it is gone.
+/// Nothing keeps this library in memory: it goes before the thread that used it.
 #[test]
 fn a_library_that_is_gone_before_the_thread() {
     let build = Build::new("gone", "-O -Cpanic=abort");
@@ -213,7 +214,7 @@ fn a_library_that_is_gone_before_the_thread() {
     assert_eq!(output, "fine, 1 entries\nfine, 1 entries\n");
 }
 
-/// Generic functions of a `dylib` are instantiated by who uses it, their statics are not.
+/// The user of a `dylib` instantiates its generic functions, but not their statics.
 #[test]
 fn a_rust_dylib_with_generic_scopes() {
     let build = Build::new("dylib", "-O -Cprefer-dynamic -Crpath");
@@ -245,7 +246,7 @@ fn two_versions_in_one_program() {
     }
 }
 
-/// Without the feature: the same code as without the markers.
+/// Without the feature, the code equals that without markers.
 #[test]
 fn switched_off_it_compiles_to_nothing() {
     let mut build = Build::new("nothing", "-Copt-level=3");

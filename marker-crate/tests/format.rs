@@ -62,7 +62,7 @@ fn entries_are_as_the_format_says() {
         let object::SectionFlags::Elf { sh_flags, .. } = section else { panic!() };
         sh_flags.0
     };
-    // Write 1, allocated 2.
+    // Write is 1, allocated is 2.
     assert_eq!((flags("ctrace_sites") & 3, flags(".probes") & 3), (2, 3));
 }
 
@@ -106,7 +106,7 @@ fn marker_functions_begin_with_nops() {
     assert_eq!(own().symbol_of(at).as_deref(), Some("ctrace_test_marker_fn"));
 }
 
-/// What a tool says, or why there is none.
+/// Returns a tool's output, or why there is none.
 fn tool(name: &str, arguments: &[&str]) -> Option<String> {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(name).args(arguments).arg(program).output();

@@ -1,5 +1,5 @@
-//! Reading a buffer that is being filled, from another process, as docs/marker-format.md says:
-//! every event comes exactly once, by a flush or by a reading.
+//! Reads a buffer that another process fills, as in docs/marker-format.md. Every event comes
+//! exactly once, by a flush or by a read.
 #![allow(unsafe_code, reason = "fork and process_vm_readv")]
 
 mod support;
@@ -18,8 +18,8 @@ fn work(n: u64) {
     black_box(n);
 }
 
-/// The child: calls without end, at uneven speed; says how many at the end, by a pipe, and leaves
-/// its last batch in the buffer.
+/// The child: calls without end, at uneven speed. At the end it sends their number through a pipe,
+/// and leaves its last batch in the buffer.
 fn child(pipe: i32, time: Duration) -> ! {
     let mut calls = 0_u64;
     let start = Instant::now();
@@ -53,7 +53,7 @@ fn read(pid: i32, address: u64) -> Option<Page> {
 
 #[derive(Default)]
 struct Reader {
-    /// Slots taken by readings, of batches that no flush has brought: their entries, their exits.
+    /// Slots read from batches that no flush has brought, by entry and exit.
     taken: HashMap<u64, HashSet<(usize, bool)>>,
     /// The first batch that no flush has brought.
     next: u64,
@@ -72,7 +72,7 @@ impl Reader {
         }
     }
 
-    /// Of the third copy only the header counts: a copy can be interrupted after its header.
+    /// Reads three copies. Of the third only the header counts: a copy can be interrupted after it.
     fn read(&mut self, pages: &[Page; 3]) {
         let [first, second, _] = pages;
         let batch = first.batch();
@@ -119,14 +119,14 @@ fn every_event_comes_exactly_once() {
     loop {
         // SAFETY: eight bytes to write to.
         let done = unsafe { libc::read(pipe[0], (&raw mut calls).cast(), 8) } == 8;
-        // First the buffers, then the flushes: so nothing is missing between them.
+        // Buffers come before flushes, so that nothing is missed between them.
         let word = read(pid, list & !4095).map(|page| page.0[(list & 4095) as usize / 8]);
         let buffer = word.filter(|&address| address != 0);
         let pages = buffer.and_then(|at| Some([read(pid, at)?, read(pid, at)?, read(pid, at)?]));
         let pages = pages
             .filter(|pages| pages.iter().all(|page| page.tid() == pid as u32 && page.magic() != 0));
         let flushed = hook::flushed(brought, |tid| tid == pid as u32);
-        // What is just being copied comes next time.
+        // A page that is being copied comes next time.
         for page in &flushed {
             if page.batch() == reader.next {
                 reader.flushed(page);

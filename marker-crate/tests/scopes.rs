@@ -1,4 +1,4 @@
-//! Scopes that are on, seen through their events.
+//! Tests active scopes by their events.
 #![allow(unsafe_code, reason = "fork, and memory that tests share with signal handlers")]
 
 mod support;
@@ -7,7 +7,7 @@ use ctrace_marker::{Guard, mark, scope};
 use std::hint::black_box;
 use support::{Event, On, events_of, hook, image, on_thread};
 
-/// The events as a tree: an exit belongs to the entry with the same site and stack pointer.
+/// Checks the events as a tree: an exit belongs to the entry with the same site and stack pointer.
 fn check_nested(events: &[Event]) {
     let mut open = Vec::new();
     for event in events {

@@ -1,4 +1,4 @@
-//! Threads, forks and signal handlers: who has which buffer, and that every event comes out.
+//! Tests threads, forks and signal handlers: the owners of buffers, and that every event arrives.
 #![allow(unsafe_code, reason = "fork and signals")]
 
 mod support;
@@ -14,7 +14,7 @@ use std::{
 };
 use support::{On, Page, events_of, hook, list, on_thread};
 
-/// Tests here count buffers and put functions into the flush: one at a time.
+/// Serializes the tests: they count buffers and put functions into the flush.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -45,7 +45,7 @@ fn the_buffer_of_a_thread_that_ended_is_used_again() {
     assert_eq!(list().len(), before, "one thread at a time needs one buffer");
     assert_eq!(hook::registered() - registered, 299);
     assert!(list().iter().all(|(_, page)| page.tid() == 0 && page.taken() == 0));
-    // The kernel may give a number twice.
+    // The kernel may reuse a thread id.
     let mut expected = HashMap::new();
     for (tid, n) in tids {
         *expected.entry(tid).or_insert(0) += 2 * n as usize;
@@ -74,7 +74,8 @@ fn a_thousand_threads_at_once() {
             };
             std::thread::Builder::new().stack_size(64 << 10).spawn(run).unwrap()
         };
-        // Joined, and not only scoped: a scope does not wait for the very end of its threads.
+        // They are joined, and not only scoped: a scope does not wait for the very end of its
+        // threads.
         let threads = (0..1000).map(|_| thread()).collect::<Vec<_>>();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
@@ -91,7 +92,7 @@ fn what_a_handler_writes_during_a_flush_comes_out_too() {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     fn meanwhile(_: *const Page) {
         static DEPTH: AtomicU64 = AtomicU64::new(0);
-        // Deeper than one buffer holds, in the flush of the nested one as well.
+        // Deeper than one buffer holds, even in the flush of the nested one.
         if DEPTH.fetch_add(1, Relaxed) < 2 {
             CALLS.fetch_add(1, Relaxed);
             for _ in 0..200 {
@@ -118,7 +119,7 @@ fn what_a_handler_writes_during_a_flush_comes_out_too() {
     });
     hook::MEANWHILE.store(0, Relaxed);
     assert_eq!(events_of(tid, &work_sites).len(), 252 * 4 * 2);
-    // Four flushes of the own buffer at the least; each brings 400 events, whose flushes bring more.
+    // At least four flushes of the own buffer. Each brings 400 events, whose flushes bring more.
     let events = events_of(tid, &meanwhile_sites);
     assert_eq!(events.iter().collect::<HashSet<_>>().len(), events.len(), "delivered twice");
     assert_eq!(events.len() as u64, CALLS.load(Relaxed) * 400);
@@ -137,7 +138,7 @@ fn a_forked_child_has_its_own_events_only() {
         let child = unsafe { libc::fork() };
         if child == 0 {
             work(300);
-            // The list holds the child's one buffer: of 600 events it was emptied of some.
+            // The list holds the child's one buffer, already emptied of some of 600 events.
             let buffers = list();
             let fine = buffers.len() == 1
                 && buffers[0].1.tid() == support::tid()
@@ -178,8 +179,8 @@ static HANDLED: AtomicU64 = AtomicU64::new(0);
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_signal(_: i32) {
-    // Most handlers do little; now and then one fills the rest of the buffer, and more. 61 and the
-    // length of a loop have nothing in common: in the end that happens at every instruction.
+    // Most handlers do little. Now and then one overfills the buffer. 61 and the length of a loop
+    // are coprime, so that this happens at every instruction in the end.
     let n = if SIGNALS.fetch_add(1, Relaxed).is_multiple_of(61) { 140 } else { 1 };
     for _ in 0..n {
         let _scope = scope!("handler");
@@ -202,7 +203,7 @@ fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) {
     let handled = HANDLED.load(Relaxed);
     let pages = hook::flushed(first, |of| of == tid);
     let taken = pages.iter().map(Page::taken).sum::<u64>();
-    // Torn events have no time, and are lost.
+    // Torn events have no time and are lost.
     let events = pages.iter().flat_map(Page::slots).filter(|event| event.time != 0);
     let events = events.collect::<Vec<_>>();
     let of = |sites: &[u64]| events.iter().filter(|event| sites.contains(&event.site)).count();
@@ -217,8 +218,8 @@ fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) {
     assert!(signals > 1000, "{signals}");
 }
 
-/// At every single instruction of scopes, of the thread's first buffer, of flushes and of the
-/// thread's way through them: the processor's trap flag brings a signal after each.
+/// A signal after every instruction of scopes, of the thread's first buffer and of flushes: the
+/// processor's trap flag sends it.
 #[test]
 fn a_signal_after_every_instruction() {
     let _alone = alone();
@@ -232,7 +233,7 @@ fn a_signal_after_every_instruction() {
     });
 }
 
-/// And at random ones, at full speed.
+/// Signals at random moments, at full speed.
 #[test]
 fn a_storm_of_signals() {
     let _alone = alone();
@@ -268,8 +269,8 @@ fn start_timer() -> libc::timer_t {
     }
 }
 
-/// Without memory for a buffer there are no events, and nothing else happens. In a child, since the
-/// limit is the process's.
+/// Without memory for a buffer there are no events, and the program goes on. A child runs it, since
+/// the limit is the process's.
 #[test]
 fn without_memory_the_program_goes_on() {
     let _alone = alone();

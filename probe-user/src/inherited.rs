@@ -1,10 +1,10 @@
-//! The signal state that ctrace was started with, for the command that it launches: what is blocked,
-//! and whether SIGPIPE, SIGCHLD and SIGXFSZ are ignored.
+//! Keeps the signal state that ctrace was started with, for the command that it launches: the
+//! blocked signals, and whether SIGPIPE, SIGCHLD and SIGXFSZ are ignored.
 //!
-//! Rust ignores SIGPIPE before main, and its launcher sets it to its default and unblocks all
-//! signals. While SIGCHLD is ignored no status of a child can be had, so ctrace itself never does.
-//! It ignores SIGXFSZ, so that a file that may not grow (`ulimit -f`) is an error of the write.
-//! All other dispositions are inherited as they should be.
+//! Rust ignores SIGPIPE before main, and its launcher resets it and unblocks all signals. ctrace
+//! never ignores SIGCHLD, because the status of a child is lost otherwise. It ignores SIGXFSZ, so
+//! that a file over its limit (`ulimit -f`) is an error of the write. All other dispositions are
+//! inherited unchanged.
 #![allow(unsafe_code, reason = "what a process inherits has no safe interface")]
 
 pub mod descriptors;
@@ -53,12 +53,12 @@ fn disposition(signal: libc::c_int) -> libc::sighandler_t {
     }
 }
 
-/// Whether a signal that nobody has a handler for yet is ignored.
+/// Returns whether a signal is ignored that nobody has a handler for yet.
 pub fn ignores(signal: libc::c_int) -> bool {
     disposition(signal) == libc::SIG_IGN
 }
 
-/// The command will start with the signal state that this process started with.
+/// Starts the command with the signal state that this process started with.
 pub fn pass_on_signals(command: &mut Command) {
     let Some(&signals) = AT_START.get() else { return };
     // SAFETY: between fork and exec it calls only functions that signal handlers may call.

@@ -1,9 +1,9 @@
-//! Limits on what ctrace may use (`ulimit`): they end in a line, never in a crash.
+//! Turns limits on ctrace (`ulimit`) into one-line errors instead of crashes.
 //!
-//! - A small stack: everything runs on a thread with a stack of its own. What the kernel gives to the
-//!   first thread has to suffice until that one is started.
-//! - Little memory: what can be refused is an error; what cannot, ends in a line ([`bpf::Memory`]).
-//! - Small files: `inherited` sees to it that a write that goes beyond fails.
+//! - Small stack: everything runs on a thread with its own stack. The first thread's stack has to
+//!   suffice only until that one starts.
+//! - Little memory: refused requests are errors. A fatal one ends in a line ([`bpf::Memory`]).
+//! - Small files: `inherited` makes a write beyond the limit fail.
 
 use crate::{bpf, cmd::Failure, ui};
 use std::{
@@ -12,14 +12,14 @@ use std::{
     thread,
 };
 
-/// As much as the first thread has by default, for the deepest that is done in ctrace.
+/// The first thread's default size, enough for the deepest work in ctrace.
 const STACK: usize = 8 << 20;
 
-/// Before the names of commands that ctrace starts itself with. They are small and do little; a process
-/// that executes a program must do so on its first thread, since its links end with that.
+/// Prefix of commands that ctrace starts itself with. They need little stack. A process that
+/// executes a program must do so on its first thread, since its links end with that thread.
 const INTERNAL: &str = "__";
 
-/// Runs `main`, whatever the limits are. A mistake of ours is a line, too.
+/// Runs `main` under any limits. A panic ends in one line, too.
 pub fn run(main: fn() -> ExitCode) -> ExitCode {
     if std::env::args_os()
         .nth(1)

@@ -1,4 +1,4 @@
-//! Values as people write them on the command line and in files: `10us`, `1.5s`, `256MiB`, `20%`.
+//! Parses values of the command line and of files: `10us`, `1.5s`, `256MiB`, `20%`.
 
 use crate::session::budget::slowdown::SlowdownPolicy;
 use ctrace_core::units::Nanos;
@@ -20,12 +20,12 @@ const SIZES: [(&str, u64); 10] = [
     ("B", 1),
 ];
 
-/// A time with its unit.
+/// Parses a time with its unit.
 pub fn nanos(text: &str) -> Result<Nanos, String> {
     time(text, None).map(|ns| Nanos(ns as u64))
 }
 
-/// A time; a bare number is seconds.
+/// Parses a time. A bare number is seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let ns = time(text, Some(1e9))?;
     if ns < 1e6 {
@@ -48,7 +48,7 @@ fn time(text: &str, bare: Option<f64>) -> Result<f64, String> {
     Ok(ns)
 }
 
-/// A stretch of time, open at either end.
+/// Parses a stretch of time that may be open at either end.
 pub fn window(text: &str) -> Result<Range<Nanos>, String> {
     let (from, to) = text.split_once("..").ok_or("give two times, such as 10s..20s or 1m..")?;
     let at = |text: &str, or| match text.trim() {
@@ -63,7 +63,7 @@ pub fn window(text: &str) -> Result<Range<Nanos>, String> {
     }
 }
 
-/// A size in bytes.
+/// Parses a size in bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
     let unit = &text[digits.len()..];
@@ -74,7 +74,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(scale).filter(|n| *n <= 1 << 40).ok_or_else(|| "out of range".into())
 }
 
-/// The size of a ring.
+/// Parses the size of a ring.
 pub fn ring_size(text: &str) -> Result<u64, String> {
     match size(text)? {
         size if (4 << 10..=1 << 30).contains(&size) => Ok(size),
@@ -82,7 +82,7 @@ pub fn ring_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What a recording may take; less would hold hardly a chunk.
+/// Parses the size limit of a recording. A smaller one would hardly hold a chunk.
 pub fn recording_size(text: &str) -> Result<u64, String> {
     match size(text)? {
         size if size >= 1 << 20 => Ok(size),
@@ -90,13 +90,13 @@ pub fn recording_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of things, of which there must be some.
+/// Parses a count of at least one.
 pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| *number >= T::from(1));
     number.ok_or("give a whole number, 1 or more".into())
 }
 
-/// The id of a process.
+/// Parses a process id.
 pub fn pid(text: &str) -> Result<u32, String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     match text.parse::<i32>() {
@@ -108,13 +108,13 @@ pub fn pid(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Percent to cut off each end.
+/// Parses a percentage to cut off at each end.
 pub fn center(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim_end_matches('%').parse().map_err(|_| "give a percent such as 1")?;
     if (0.0..50.0).contains(&value) { Ok(value) } else { Err("must be from 0 to below 50".into()) }
 }
 
-/// A percent, with its sign or without.
+/// Parses a percentage, with or without its sign.
 pub fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
@@ -122,13 +122,13 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A percent above 0 that still leaves the target as much time as its probes take.
+/// Parses a percentage above 0. At 100 the target still gets as much time as its probes.
 pub fn budget(text: &str) -> Result<f64, String> {
     let value = percent(text).ok().filter(|value| *value > 0.0 && *value <= 100.0);
     value.ok_or("give a percent above 0% and up to 100%, such as 1%".into())
 }
 
-/// `warn`, `off` or a percent.
+/// Parses `warn`, `off` or a percentage.
 pub fn slowdown(text: &str) -> Result<SlowdownPolicy, String> {
     match text {
         "warn" => Ok(SlowdownPolicy::Warn),

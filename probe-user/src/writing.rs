@@ -1,5 +1,5 @@
-//! How long the loop of a session has been inside a write: nobody need read what ctrace writes, and a disk need
-//! not answer. Meanwhile the loop continues no command, so nothing may promise that it does.
+//! Measures how long a session's loop has been inside a write: a reader or a disk may never answer.
+//! Meanwhile the loop continues no command, so nothing may promise that it does.
 
 use std::{
     cell::Cell,
@@ -7,28 +7,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than a write that somebody reads takes.
+/// The limit of a write that somebody reads.
 pub const LONG: Duration = Duration::from_secs(1);
 
-/// When the write began, while the loop is in one.
+/// The start of the loop's current write.
 static SINCE: Mutex<Option<Instant>> = Mutex::new(None);
 
 thread_local! {
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This thread has the loop that continues a command.
+/// Marks this thread as the one whose loop continues a command.
 pub fn watch_this_thread() {
     IS_WATCHED.set(true);
 }
 
-/// Does what may have to wait for a reader or a disk.
+/// Runs a write that may wait for a reader or a disk.
 pub fn during<T>(write: impl FnOnce() -> T) -> T {
     let _end = Write::begin();
     write()
 }
 
-/// How long the write under way has taken; nothing if there is none.
+/// Returns the duration of the current write, zero if there is none.
 pub fn time() -> Duration {
     let since = *since();
     since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -38,7 +38,7 @@ fn since() -> MutexGuard<'static, Option<Instant>> {
     SINCE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The outermost write of the thread that is watched.
+/// The outermost write of the watched thread.
 struct Write;
 
 impl Write {

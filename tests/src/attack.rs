@@ -1,4 +1,4 @@
-//! Moments taken at random, and a target that shows whether it was harmed by what ended there.
+//! Random moments for attacks, and a target that shows whether it was harmed.
 
 use crate::env::Env;
 use crate::look;
@@ -13,13 +13,13 @@ use std::process::{ChildStdin, ChildStdout, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often each attack is made: `CTRACE_ATTACK_ROUNDS`, or so often.
+/// Returns the number of rounds of an attack: `CTRACE_ATTACK_ROUNDS`, or the default.
 pub fn rounds(usual: u32) -> u32 {
     let asked = std::env::var("CTRACE_ATTACK_ROUNDS").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Numbers at random; the seed is printed, and taken from `CTRACE_ATTACK_SEED`.
+/// Random numbers. The seed is printed, and taken from `CTRACE_ATTACK_SEED`.
 pub struct Random(u64);
 
 impl Random {
@@ -50,7 +50,7 @@ impl Default for Random {
     }
 }
 
-/// `many`: 20,000 functions, and a count of what it gets done in its processor time.
+/// `many`: 20,000 functions, and a counter of its progress per CPU time.
 pub struct Victim {
     pub pid: i32,
     pub path: PathBuf,
@@ -59,18 +59,18 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// The program, in this folder: probes in all processes of a file, and their removal, meet those of
-    /// other tests where the file is the same.
+    /// Copies the program into this folder. Otherwise probes in all processes of a file would meet
+    /// those of other tests.
     pub fn copy(env: &Env, folder: &Path) -> Result<PathBuf> {
         let (original, copy) = (env.targets.get(&program("many.c"))?, folder.join("many"));
-        // By another process: a descriptor to write to, inherited by what other tests start just then,
-        // would keep the copy from being executed.
+        // Another process copies: if other tests inherited a descriptor to write to, the copy could
+        // not be executed.
         let copied = Command::new("cp").arg(original).arg(&copy).status()?;
         ensure!(copied.success(), "it is not copied");
         Ok(copy)
     }
 
-    /// Started by `command`, whose process it becomes or whose child.
+    /// Starts it by `command`, as its process or as its child.
     pub fn start(command: &mut Command, path: &Path, is_child: bool) -> Result<(Running, Victim)> {
         let (running, input, output) = Running::start_piped(command)?;
         let mut output = BufReader::new(output);
@@ -85,7 +85,7 @@ impl Victim {
         Ok((running, victim))
     }
 
-    /// Calls in a microsecond of processor time.
+    /// Returns calls per microsecond of CPU time.
     pub fn speed(&mut self) -> Result<f64> {
         let (calls, cpu) = self.look()?;
         let begun = Instant::now();
@@ -95,7 +95,7 @@ impl Victim {
             if cpu_now > cpu {
                 return Ok((calls_now - calls) as f64 * 1e3 / (cpu_now - cpu) as f64);
             }
-            // On a busy machine its turn comes late.
+            // A busy machine lets it run late.
             ensure!(begun.elapsed() < Duration::from_secs(10), "it did not run");
         }
     }
@@ -108,12 +108,12 @@ impl Victim {
         Ok((calls.parse()?, cpu.parse()?))
     }
 
-    /// Places where its code is not that of its file.
+    /// Returns the number of places where its code differs from its file.
     pub fn changed(&self) -> Result<usize> {
         Ok(changed_bytes(self.pid, &self.path)?.len())
     }
 
-    /// Until the first probe is there: others are about to be.
+    /// Waits for the first probe, when others are about to follow.
     pub fn wait_until_arming(&self, mut goes_on: impl FnMut() -> bool) -> Result<()> {
         let begun = Instant::now();
         while self.changed()? == 0 {
@@ -122,14 +122,14 @@ impl Victim {
         Ok(())
     }
 
-    /// Until so many probes are there.
+    /// Waits for so many probes.
     pub fn wait_until_armed(&self, places: usize) -> Result<()> {
         look::wait_until(&format!("{places} probes are there"), || {
             self.changed().is_ok_and(|changed| changed >= places)
         })
     }
 
-    /// Its code is that of its file, and it runs as fast as before.
+    /// Checks that its code equals its file, and that it runs as fast as before.
     pub fn expect_unharmed(&mut self, speed_before: f64) -> Result<()> {
         let changed = self.changed()?;
         ensure!(changed == 0, "{changed} breakpoints are left in process {}", self.pid);
@@ -142,7 +142,7 @@ impl Victim {
         Ok(())
     }
 
-    /// As that, as soon as all probes are gone.
+    /// Like [`Self::expect_unharmed`], as soon as all probes are gone.
     pub fn expect_recovery(&mut self, speed_before: f64) -> Result<()> {
         let gone = look::wait_until("all probes are gone", || {
             self.changed().is_ok_and(|changed| changed == 0)
@@ -150,7 +150,7 @@ impl Victim {
         gone.and(self.expect_unharmed(speed_before))
     }
 
-    /// Also one that is nobody's child any more.
+    /// Ends it, even as an orphan.
     pub fn end(self) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             // It may be gone.

@@ -1,5 +1,5 @@
-//! *Everything selectable* selected, over a corpus of programs and compiler flags: the traced run
-//! must print and return what the untraced run does, and count what it counts.
+//! Traces everything selectable over a corpus of programs and compiler flags. The traced run must
+//! print and return the same as the untraced run, and count the same.
 
 use crate::env::Env;
 use crate::process::{Finished, run};
@@ -48,8 +48,8 @@ pub fn members(optimisation: &str, protection: &str) -> Vec<Member> {
         .collect()
 }
 
-/// Members built in other ways: statically linked C (the whole C library is selected), optimised
-/// and plain Rust.
+/// Returns members built in other ways: statically linked C (the whole C library is selected),
+/// optimised and plain Rust.
 pub fn unusual_members() -> Vec<Member> {
     let of = |build: Build| Member { build, arguments: &[] };
     vec![

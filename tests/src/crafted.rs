@@ -1,4 +1,4 @@
-//! ELF files that claim more than they have: what an attacker puts where ctrace looks.
+//! Writes ELF files that claim more than they have, as an attacker would.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,17 +12,17 @@ const ALLOCATED: u64 = 2;
 const CODE: u64 = 4;
 const COMPRESSED: u64 = 0x800;
 const HEADERS: u64 = 0x1000;
-/// Where its code is in memory.
+/// The address of the code.
 pub const TEXT: u64 = 0x40_0000;
 
-/// A section, before it has a place.
+/// A section without a place yet.
 pub struct Section {
     name: &'static str,
     kind: u32,
     flags: u64,
     address: u64,
     bytes: Vec<u8>,
-    /// What its header says of its size, where that is a lie.
+    /// A false size for its header.
     claims: Option<u64>,
     link: u32,
 }
@@ -41,8 +41,8 @@ impl Section {
     }
 }
 
-/// A program with `size` bytes of `ret` as its code, and these sections behind it; the first of
-/// them has number 2.
+/// Returns a program with `size` bytes of `ret` as its code, and these sections behind it. The
+/// first one has number 2.
 pub fn elf(size: usize, sections: Vec<Section>) -> Vec<u8> {
     let mut text = Section::new(".text", vec![0xc3; size]);
     (text.flags, text.address) = (ALLOCATED | CODE, TEXT);
@@ -85,7 +85,7 @@ pub fn elf(size: usize, sections: Vec<Section>) -> Vec<u8> {
     file
 }
 
-/// Of a program with one segment; the table of sections is at `sections`.
+/// Returns the header of a program with one segment. The table of sections is at `sections`.
 fn header(sections: u64, count: u16) -> [u8; 64] {
     let mut header = [0; 64];
     header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -97,7 +97,7 @@ fn header(sections: u64, count: u16) -> [u8; 64] {
     header
 }
 
-/// A table of function symbols and the strings of it; `names` are offsets into these.
+/// Returns a table of function symbols and its strings. `names` are offsets into these.
 fn symbols(strings: Vec<u8>, symbols: impl Iterator<Item = (u32, u64)>) -> Vec<Section> {
     let mut table = vec![0; 24];
     for (name, address) in symbols {
@@ -112,12 +112,12 @@ fn symbols(strings: Vec<u8>, symbols: impl Iterator<Item = (u32, u64)>) -> Vec<S
     ]
 }
 
-/// One function, `only`.
+/// Returns one function, `only`.
 fn one_function() -> Vec<Section> {
     symbols(b"\0only\0".to_vec(), std::iter::once((1, TEXT)))
 }
 
-/// Its code is said to be so long; `sparse` makes a file of it that is.
+/// Claims code of this length. `sparse` makes a file that has it.
 pub fn long_code(size: u64) -> Vec<u8> {
     let mut file = elf(16, one_function());
     file[96..112].copy_from_slice(&[size; 2].map(u64::to_le_bytes).concat());
@@ -125,13 +125,13 @@ pub fn long_code(size: u64) -> Vec<u8> {
     file
 }
 
-/// Half a million headers, for which the file has a hole, and a long name for each.
+/// Writes half a million headers, mostly a hole in the file, with a long name for each.
 pub fn section_headers(path: &Path) -> io::Result<()> {
     const COUNT: u64 = 500_000;
     let mut names = vec![b'a'; 4000];
     names.push(0);
     let mut first = [0; 64];
-    // Of sections, where they do not fit the header, and of the one with the names.
+    // The number of sections, too large for the header, and that of the section of names.
     first[32..40].copy_from_slice(&COUNT.to_le_bytes());
     first[40..44].copy_from_slice(&1u32.to_le_bytes());
     let mut strings = [0; 64];
@@ -147,7 +147,7 @@ pub fn section_headers(path: &Path) -> io::Result<()> {
     file.set_len(0x8000 + COUNT * 64)
 }
 
-/// Each name is the end of the one before it.
+/// Makes names that each end the one before.
 pub fn overlapping_names(count: u32, distance: u32) -> Vec<u8> {
     let mut strings = vec![b'n'; (count * distance) as usize];
     strings.push(0);
@@ -155,7 +155,7 @@ pub fn overlapping_names(count: u32, distance: u32) -> Vec<u8> {
     elf(4096, symbols(strings, (0..count).map(at)))
 }
 
-/// So many names for one function.
+/// Makes so many names for one function.
 pub fn symbols_at_one_address(count: u32) -> Vec<u8> {
     let mut strings = vec![0];
     let offsets: Vec<u32> = (0..count)
@@ -168,7 +168,7 @@ pub fn symbols_at_one_address(count: u32) -> Vec<u8> {
     elf(16, symbols(strings, offsets.into_iter().map(|name| (name, TEXT))))
 }
 
-/// Debug sections, of which one unpacks to `size` bytes from a hundredth of a thousandth.
+/// Makes debug sections, one of which unpacks to `size` bytes from a hundred-thousandth.
 pub fn zstd_strings(size: u64) -> Vec<u8> {
     const BLOCK: u64 = 128 << 10;
     let mut packed = [1u32, 0].map(u32::to_le_bytes).concat();
@@ -193,7 +193,7 @@ pub fn zstd_strings(size: u64) -> Vec<u8> {
     elf(16, all)
 }
 
-/// A debug section is said to be so long; `sparse` makes a file of it that has as much.
+/// Claims a debug section of this length. `sparse` makes a file that has it.
 pub fn long_debug_section(size: u64) -> Vec<u8> {
     let mut all = one_function();
     all.push(Section::new(".debug_line", vec![0; 64]));
@@ -201,7 +201,7 @@ pub fn long_debug_section(size: u64) -> Vec<u8> {
     elf(16, all)
 }
 
-/// Writes a file and makes it as long as that, without taking the room.
+/// Writes a file and extends it to this length with a hole.
 pub fn sparse(path: &Path, bytes: &[u8], length: u64) -> io::Result<()> {
     fs::write(path, bytes)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;

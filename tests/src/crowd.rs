@@ -1,19 +1,19 @@
-//! A control group in which no thread and no process can be started once it is told so.
+//! A control group in which, once closed, no thread and no process can start.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the controller of the old and of the new kind is.
+/// The places of the controller, of the old and of the new kind.
 const PLACES: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
 
-/// Removed when dropped; who is in it must have ended by then.
+/// A group that is removed on drop. Its processes must have ended by then.
 #[derive(Debug)]
 pub struct Crowd(PathBuf);
 
 impl Crowd {
-    /// A new one, or the reason to skip the test.
+    /// Makes one, or returns the reason to skip the test.
     pub fn new() -> Result<Crowd, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -21,13 +21,13 @@ impl Crowd {
         let made = PLACES.into_iter().find_map(|place| {
             let crowd = PathBuf::from(place).join(&name);
             fs::create_dir(&crowd).ok()?;
-            // Dropped, so removed, where it counts no threads.
+            // It is dropped, and so removed, if it does not count threads.
             Some(Crowd(crowd)).filter(|it| it.0.join("pids.max").exists())
         });
         made.ok_or_else(|| "no control group here counts threads".into())
     }
 
-    /// Has a shell enter it and run `command`.
+    /// Returns a shell that enters it and runs `command`.
     pub fn enter(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
         let entry = self.0.join("cgroup.procs");
@@ -35,7 +35,7 @@ impl Crowd {
         shell
     }
 
-    /// From now on nobody in it starts a thread.
+    /// Forbids new threads in it.
     pub fn close(&self) -> std::io::Result<()> {
         fs::write(self.0.join("pids.max"), "0")
     }
@@ -43,7 +43,7 @@ impl Crowd {
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        // Where somebody is still in it, it stays, and disturbs nobody.
+        // With a process still in it, it stays, and disturbs nobody.
         let _ = fs::remove_dir(&self.0);
     }
 }

@@ -20,11 +20,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Daemon {
     running: Running,
     ctrace: PathBuf,
-    /// With `ctrace.toml`, `socket`, `recordings/`, and whatever the test puts there.
+    /// The folder: `ctrace.toml`, `socket`, `recordings/`, and the test's own files.
     pub dir: TempDir,
 }
 
-/// A folder, and copies of targets in it: no other test's daemon finds those.
+/// Makes a folder with copies of targets, which no other test's daemon finds.
 pub fn folder(env: &Env, builds: &[(&str, &Build)]) -> Result<TempDir> {
     let dir = TempDir::new()?;
     for (name, build) in builds {
@@ -34,14 +34,14 @@ pub fn folder(env: &Env, builds: &[(&str, &Build)]) -> Result<TempDir> {
 }
 
 impl Daemon {
-    /// `targets` is the rest of the file, in which `DIR` stands for the folder; it may begin with
+    /// Starts one. `targets` is the rest of the file, with `DIR` for the folder. It may begin with
     /// `rescan`.
     pub fn start(env: &Env, dir: TempDir, targets: &str) -> Result<Daemon> {
         configure(dir.path(), targets)?;
         Daemon::start_again(env, dir)
     }
 
-    /// In the folder of one that was killed.
+    /// Starts one in the folder of a killed one.
     pub fn start_again(env: &Env, dir: TempDir) -> Result<Daemon> {
         let mut command = Command::new(&env.ctrace);
         command.arg("daemon").arg("--config").arg(dir.path().join("ctrace.toml"));
@@ -81,7 +81,7 @@ impl Daemon {
         Running::start_ready(Command::new(self.path(name)).args(arguments))
     }
 
-    /// `ctrace ctl`, whatever comes of it.
+    /// Runs `ctrace ctl` and returns its result.
     pub fn ctl(&self, arguments: &[&str]) -> Result<Finished> {
         run(&mut self.ctl_command(arguments), LIMIT)
     }
@@ -92,7 +92,7 @@ impl Daemon {
         command
     }
 
-    /// The answer as JSON.
+    /// Returns the answer as JSON.
     pub fn ask(&self, arguments: &[&str]) -> Result<Value> {
         let mut all = vec!["--json"];
         all.extend(arguments);
@@ -101,7 +101,7 @@ impl Daemon {
         serde_json::from_str(&finished.stdout).context("the answer is no JSON")
     }
 
-    /// Past `ctrace ctl`: a line to the socket, and the line that comes back.
+    /// Sends a line to the socket without `ctrace ctl`, and returns the answer's line.
     pub fn request(&self, line: &str) -> Result<Value> {
         let mut stream = UnixStream::connect(self.socket())?;
         stream.set_read_timeout(Some(LIMIT))?;
@@ -111,13 +111,13 @@ impl Daemon {
         serde_json::from_str(&answer).context("the answer is no JSON")
     }
 
-    /// SIGKILL; the folder is left as it is.
+    /// Kills it by SIGKILL and keeps the folder.
     pub fn kill(self) -> Result<(Finished, TempDir)> {
         self.running.signal(Signal::KILL)?;
         Ok((self.running.wait(LIMIT)?, self.dir))
     }
 
-    /// Processes with probes in place, and their sessions.
+    /// Returns the processes with probes in place, and their sessions.
     pub fn sessions(&self) -> HashMap<i32, u64> {
         let all = self.request(r#"{"v":1,"do":"targets"}"#).unwrap_or_default();
         let targets = all["targets"].as_array().cloned().unwrap_or_default();
@@ -129,7 +129,7 @@ impl Daemon {
         traced.filter_map(ids).collect()
     }
 
-    /// Processes with probes in place.
+    /// Returns the processes with probes in place.
     pub fn traced(&self) -> Vec<i64> {
         let Ok(all) = self.ask(&["targets"]) else { return Vec::new() };
         let targets = all["targets"].as_array().cloned().unwrap_or_default();
@@ -142,13 +142,13 @@ impl Daemon {
         wait_until("the process is traced", || self.traced().contains(&pid.into()))
     }
 
-    /// SIGTERM, and what it wrote.
+    /// Ends it by SIGTERM and returns its output.
     pub fn end(self) -> Result<(Finished, TempDir)> {
         self.running.signal(Signal::TERM)?;
         self.wait()
     }
 
-    /// It was told to end; what it wrote.
+    /// Waits for the end that it was told, and returns its output.
     pub fn wait(self) -> Result<(Finished, TempDir)> {
         Ok((self.running.wait(LIMIT)?, self.dir))
     }
@@ -163,12 +163,12 @@ fn configure(dir: &Path, targets: &str) -> Result<()> {
     Ok(std::fs::write(dir.join("ctrace.toml"), text)?)
 }
 
-/// The reports in a text of JSON lines.
+/// Parses the reports in a text of JSON lines.
 pub fn reports(text: &str) -> Result<Vec<Value>> {
     text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
-/// Reports of one session must lie end to end, and sums must not go back.
+/// Checks that the reports of one session lie end to end, and that sums do not go back.
 pub fn check_reports(reports: &[Value]) -> Result<()> {
     let mut ends = HashMap::new();
     let mut sums = HashMap::new();
@@ -187,7 +187,7 @@ pub fn check_reports(reports: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Calls of a function in one report.
+/// Returns the calls of a function in one report.
 pub fn calls(report: &Value, name: &str) -> u64 {
     let functions = report["functions"].as_array().cloned().unwrap_or_default();
     let found = functions.iter().find(|function| function["name"] == name);

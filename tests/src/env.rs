@@ -1,4 +1,4 @@
-//! What a check runs against: which `ctrace`, which targets, which link, how much work.
+//! The environment of a check: its `ctrace`, targets, link, and amount of work.
 
 use crate::targets::Targets;
 use std::fmt;
@@ -27,7 +27,7 @@ impl Link {
         Link::ALL.into_iter().find(|link| link.name() == name)
     }
 
-    /// First kernel that has it.
+    /// Returns the first kernel that has it.
     pub fn since(self) -> (u32, u32) {
         match self {
             Link::Session => (6, 13),
@@ -49,23 +49,23 @@ pub struct Env {
     pub ctrace: PathBuf,
     pub targets: Targets,
     pub link: Link,
-    /// Divides the amount of work: 1 on the host, more under an emulator.
+    /// Divisor of the amount of work: 1 on the host, more under an emulator.
     pub slower: u64,
 }
 
 impl Env {
-    /// `amount` of work, scaled down where the machine is slow.
+    /// Returns `amount` of work, scaled down where the machine is slow.
     pub fn scaled(&self, amount: u64) -> String {
         (amount / self.slower).max(1).to_string()
     }
 }
 
-/// Root of the workspace this crate was built from.
+/// Returns the root of the workspace that built this crate.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Cargo's target directory, as the running test binary's own place tells it.
+/// Returns cargo's target directory, from the running test's own path.
 pub fn target_dir() -> PathBuf {
     if let Some(dir) = std::env::var_os("CARGO_TARGET_DIR") {
         return PathBuf::from(dir);
@@ -73,7 +73,7 @@ pub fn target_dir() -> PathBuf {
     workspace().join("target")
 }
 
-/// Version of the running kernel.
+/// Returns the version of the running kernel.
 pub fn kernel() -> (u32, u32) {
     parse_release(&rustix::system::uname().release().to_string_lossy())
 }

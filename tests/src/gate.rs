@@ -1,11 +1,11 @@
-//! Whether a live test can run here, and a plain word when it cannot.
+//! Decides whether a live test can run here, and gives the reason if not.
 
 use crate::env::{Env, Link, kernel, target_dir};
 use crate::targets::Targets;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What a live test needs of the machine, or the reason to skip it.
+/// Returns the environment of a live test, or the reason to skip it.
 pub fn live(link: Link) -> Result<Env, String> {
     root_and_bpf()?;
     let (major, minor) = link.since();
@@ -18,7 +18,7 @@ pub fn live(link: Link) -> Result<Env, String> {
     Ok(Env { ctrace: ctrace_with_bpf()?, targets: Targets::on_host(), link, slower: 1 })
 }
 
-/// A test of the command line alone: the binary, whatever was built into it.
+/// Returns the binary for a test of the command line alone, whatever was built into it.
 pub fn binary() -> Result<PathBuf, String> {
     let path = match std::env::var_os("CTRACE_BIN") {
         Some(path) => PathBuf::from(path),
@@ -31,7 +31,7 @@ pub fn binary() -> Result<PathBuf, String> {
     }
 }
 
-/// The binary, if the eBPF object is in it.
+/// Returns the binary, if it contains the eBPF object.
 pub fn ctrace_with_bpf() -> Result<PathBuf, String> {
     let path = binary()?;
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -45,14 +45,14 @@ pub fn ctrace_with_bpf() -> Result<PathBuf, String> {
     }
 }
 
-/// Whether an ELF file for the BPF machine lies within `bytes`.
+/// Returns whether `bytes` contain an ELF file for the BPF machine.
 pub fn holds_bpf_object(bytes: &[u8]) -> bool {
     const EM_BPF: [u8; 2] = [247, 0];
     let little_64 = b"\x7fELF\x02\x01\x01";
     bytes.windows(20).any(|head| head.starts_with(little_64) && head[18..20] == EM_BPF)
 }
 
-/// Rights and kernel features without which nothing can be traced.
+/// Checks for the rights and kernel features that tracing needs.
 pub fn root_and_bpf() -> Result<(), String> {
     const CAP_SYS_ADMIN: u32 = 21;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -73,15 +73,14 @@ pub fn root_and_bpf() -> Result<(), String> {
     Ok(())
 }
 
-/// Says that a test is skipped; past libtest's capture, so that it is seen and can be counted.
+/// Reports a skipped test, past libtest's capture, so that it is seen and can be counted.
 pub fn skipped(name: &str, why: &str) {
-    // In one piece, so that lines of other threads do not mix with it; nothing can be done about a
-    // closed stderr.
+    // One write keeps lines of other threads apart. A closed stderr cannot be helped.
     let line = format!("\nskipped {name}: {why}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Name of the running test, which libtest gives to its thread.
+/// Returns the name of the running test, from its thread.
 pub fn test_name() -> String {
     std::thread::current().name().unwrap_or("?").to_owned()
 }

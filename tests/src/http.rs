@@ -1,4 +1,4 @@
-//! As much of HTTP as it takes to ask a daemon, and to be what it exports to.
+//! The parts of HTTP that tests need: to ask a daemon, and to receive its exports.
 
 use anyhow::{Context, Result, ensure};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -6,10 +6,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// For an answer, or a request.
+/// Time limit of an answer or a request.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The body of an answer.
+/// Returns the body of an answer.
 pub fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(LIMIT))?;
@@ -21,7 +21,7 @@ pub fn get(address: SocketAddr, path: &str) -> Result<String> {
     Ok(body.to_owned())
 }
 
-/// Takes whatever is posted to it.
+/// A receiver of posts.
 pub struct Collector {
     pub address: SocketAddr,
     posts: Receiver<Post>,
@@ -48,7 +48,7 @@ impl Collector {
         Ok(Collector { address, posts })
     }
 
-    /// The next one.
+    /// Waits for the next post.
     pub fn post(&self) -> Result<Post> {
         self.posts.recv_timeout(LIMIT).context("nothing was posted")
     }

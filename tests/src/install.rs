@@ -1,8 +1,8 @@
 //! Executable files for tests to run.
 //!
-//! A process that writes a program itself may not be able to run it: another thread's child holds
-//! the descriptor between its fork and its exec, and until then the kernel answers "text file
-//! busy". So a child writes the file, and no descriptor of it was ever ours.
+//! A process that writes a program itself may not be able to run it: another thread's child may
+//! hold the descriptor between its fork and its exec, and the kernel answers "text file busy". So a
+//! child writes the file, and we never have a descriptor of it.
 
 #![allow(unreachable_pub, reason = "a private module where other crates include this file")]
 
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// Makes an executable file of these bytes.
 pub fn install(bytes: &[u8], to: &Path) {
-    // Not /dev/stdin, which not every small machine has.
+    // Some small machines lack /dev/stdin.
     let mut command = Command::new("install");
     command.args(["-m", "755", "/proc/self/fd/0"]).arg(to).stdin(Stdio::piped());
     let mut child = command.spawn().expect("install(1) is there");

@@ -1,4 +1,4 @@
-//! Breakpoints that a dying tracer leaves in a process: made by a program of the tests (`leave.c`), counted
+//! Makes breakpoints of a dying tracer in a process, by the test program `leave.c`, and counts them
 //! from outside.
 
 use crate::env::Env;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::time::Duration;
 
-/// Functions of `field.c`, and the bytes of each.
+/// The functions of `field.c`, and the bytes of each.
 pub const FUNCTIONS: u64 = 20_000;
 const EACH: u64 = 16;
 
@@ -25,7 +25,7 @@ pub struct Field {
     first: u64,
 }
 
-/// How to build it.
+/// Returns how to build it.
 pub fn field() -> Build {
     program("field.c").flags(["-O1"])
 }
@@ -55,32 +55,32 @@ impl Field {
         self.line()
     }
 
-    /// Picoseconds of processor time that a call of its functions takes; the least of some rounds.
+    /// Returns picoseconds of CPU time per call of its functions, the least of some rounds.
     pub fn speed(&mut self) -> Result<u64> {
         let rounds: Result<Vec<u64>> =
             (0..3).map(|_| Ok(self.ask("round")?.parse::<u64>()?.max(1))).collect();
         rounds?.into_iter().min().context("no round")
     }
 
-    /// It puts a breakpoint of its own there.
+    /// Makes it put a breakpoint of its own there.
     pub fn break_itself(&mut self, place: u64) -> Result<()> {
         let answer = self.ask(&format!("own {place}"))?;
         ensure!(answer == "own", "{answer}");
         Ok(())
     }
 
-    /// Offset in its file of a function.
+    /// Returns the file offset of a function.
     pub fn place(&self, function: u64) -> u64 {
         self.first + function * EACH
     }
 
-    /// Offsets in its file where its memory has something else.
+    /// Returns the file offsets where its memory differs.
     pub fn left(&self) -> Result<Vec<u64>> {
         changed_code(self.pid())
     }
 
-    /// Breakpoints in its memory that no kernel put there, so far behind the starts of functions, as it
-    /// could write them itself by this way. Those behind the last instruction are never executed.
+    /// Writes breakpoints into its memory at an offset behind the starts of functions, as the
+    /// process itself could. Those behind the last instruction are never executed.
     pub fn forge(&self, functions: std::ops::Range<u64>, behind: u64) -> Result<()> {
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid()))?;
         let code = maps.lines().find(|line| line.contains(" r-xp ") && line.contains("field"));
@@ -94,8 +94,8 @@ impl Field {
         Ok(())
     }
 
-    /// Makes breakpoints that nobody uses: a tracer of all its functions dies while it takes its probes away.
-    /// `None` when the kernel left none in many tries.
+    /// Leaves unused breakpoints: a tracer of all its functions dies while it removes its probes.
+    /// Returns `None` when the kernel left none in many tries.
     pub fn leave(&self, env: &Env, how: &str, of: Whose) -> Result<Option<usize>> {
         let leaver = Leaver::new(env, self)?;
         again_and_again(&[10_000, 5_000, 20_000, 2_000, 40_000, 1_000], |microseconds| {
@@ -106,8 +106,8 @@ impl Field {
     }
 }
 
-/// Has a tracer die until that leaves something, each time so many microseconds after it began to let go:
-/// when the kernel is half-way depends on the machine and what else runs on it.
+/// Kills a tracer until that leaves breakpoints, each time so many microseconds after it began to
+/// detach. The right moment depends on the machine and on what else runs.
 pub fn again_and_again<T>(
     microseconds: &[u64],
     mut once: impl FnMut(u64) -> Result<Option<T>>,
@@ -121,14 +121,14 @@ pub fn again_and_again<T>(
     Ok(None)
 }
 
-/// Which processes the dying tracer's link is bound to.
+/// The processes that the dying tracer's link is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     This,
     All,
 }
 
-/// The tracer that does so.
+/// The tracer that dies.
 #[derive(Debug)]
 pub struct Leaver {
     program: PathBuf,
@@ -137,12 +137,12 @@ pub struct Leaver {
 }
 
 impl Leaver {
-    /// On all functions of the process.
+    /// Makes one for all functions of the process.
     pub fn new(env: &Env, field: &Field) -> Result<Leaver> {
         Leaver::on(env, field.pid(), (0..FUNCTIONS).map(|function| (field.place(function), None)))
     }
 
-    /// On some places of a process's program, with semaphores where it has some.
+    /// Makes one for some places of a process's program, with semaphores if it has some.
     pub fn on(
         env: &Env,
         pid: i32,
@@ -167,7 +167,7 @@ impl Leaver {
         command
     }
 
-    /// Dies once.
+    /// Lets it die once.
     pub fn once(&self, of: Whose, how: &str, microseconds: u64) -> Result<()> {
         let finished =
             crate::process::run(&mut self.command(of, how, microseconds), Duration::from_secs(60))?;
@@ -175,12 +175,12 @@ impl Leaver {
         Ok(())
     }
 
-    /// A tracer that lives until what it reads is dropped, and then lets go in peace.
+    /// Starts a tracer that detaches in order when its input is dropped.
     pub fn hold(&self) -> Result<(Running, ChildStdin)> {
         self.start("hold", 0)
     }
 
-    /// The same, and how it ends.
+    /// Starts a tracer, with the manner of its end.
     pub fn start(&self, how: &str, microseconds: u64) -> Result<(Running, ChildStdin)> {
         let mut command = self.command(Whose::This, how, microseconds);
         let (running, input, output) = Running::start_piped(&mut command)?;
@@ -191,7 +191,7 @@ impl Leaver {
     }
 }
 
-/// Offsets in the program file of a process, which may be deleted, at which its code differs in memory.
+/// Returns file offsets of a process's program, deleted or not, where its code differs in memory.
 pub fn changed_code(pid: i32) -> Result<Vec<u64>> {
     let exe = std::fs::read_link(format!("/proc/{pid}/exe"))?;
     let exe = exe.to_string_lossy();

@@ -1,10 +1,10 @@
-//! Harness of the live tests: builds target programs, runs the real `ctrace` on them, and holds
-//! its reports against what the targets say about themselves.
+//! Harness of the live tests: builds target programs, runs the real `ctrace` on them, and compares
+//! its reports with the targets' own counts.
 //!
 //! The same checks run in two places. On the host they are `#[test]` functions (`tests/tests/`),
 //! which skip themselves without root, BPF or a release binary. In a virtual machine with another
-//! kernel the `cases` binary runs the table in [`cases`]. Nothing here knows ctrace's insides: its
-//! command line and its JSON are the interface.
+//! kernel the `cases` binary runs the table in [`cases`]. The harness knows only ctrace's command
+//! line and JSON.
 
 pub mod attack;
 pub mod cases;

@@ -1,4 +1,4 @@
-//! Programs that attack whoever looks for their libraries.
+//! Programs that attack tools which look for their libraries.
 
 #![allow(unreachable_pub, reason = "a private module where other crates include this file")]
 
@@ -30,11 +30,11 @@ fn headers(bytes: &mut [u8], entry: u64, segments: &[(u32, u64, u64, u64)]) {
     put(INTERPRETER, LOADER);
 }
 
-/// A program made to take over the dynamic loader that looks at it; its code makes a file.
+/// Returns a program that takes over the dynamic loader that maps it, and then makes a file.
 ///
-/// Its parts to load (PT_LOAD) do not ascend. A loader sets aside memory from the first to the last
-/// of them, right below itself; the second lies far behind the last, over the loader's own text. So
-/// mapping the file replaces the code that maps it, and the loader goes on in code of the file.
+/// Its parts to load (PT_LOAD) do not ascend. A loader reserves memory from the first to the last
+/// of them, right below itself. The second lies far behind the last, over the loader's own text. So
+/// mapping the file replaces the mapping code, and the loader goes on in code of the file.
 pub fn takes_over_the_loader(makes: &OsStr) -> Vec<u8> {
     // Longer than any loader, so that each place in it is hit.
     const CODE: usize = 0x80000;
@@ -66,16 +66,16 @@ pub fn takes_over_the_loader(makes: &OsStr) -> Vec<u8> {
         (DYNAMIC_SEGMENT, dynamic, dynamic, 0x100),
     ];
     headers(&mut bytes, entry, &segments);
-    // DT_STRTAB and its size, without which no loader maps a file.
+    // DT_STRTAB and its size: without them no loader maps a file.
     let section = [5u64, 0x600, 10, 16, 0, 0].map(u64::to_le_bytes).concat();
     bytes[DYNAMIC..DYNAMIC + section.len()].copy_from_slice(&section);
     bytes
 }
 
-/// Where the dynamic section is in what [`with_dynamic_section`] makes.
+/// Offset of the dynamic section in the file of [`with_dynamic_section`].
 pub const DYNAMIC: usize = PAGE;
 
-/// A program that is nothing but headers, a dynamic section and the texts that this refers to.
+/// Returns a program of headers, a dynamic section and the texts of that section only.
 pub fn with_dynamic_section(entries: &[(i64, u64)], texts: &[u8]) -> Vec<u8> {
     const DT_STRTAB: i64 = 5;
     let size = 16 * (entries.len() + 2);
@@ -95,7 +95,7 @@ pub fn with_dynamic_section(entries: &[(i64, u64)], texts: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Texts one behind the other, and the place of each.
+/// Joins texts, and returns the place of each.
 pub fn texts(all: impl Iterator<Item = String>) -> (Vec<u8>, Vec<u64>) {
     let mut bytes = vec![0];
     let places = all

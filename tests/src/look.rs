@@ -1,4 +1,4 @@
-//! What /proc says of a process, and waiting until it says so.
+//! Reads /proc about a process, and waits for a state.
 
 use anyhow::{Result, bail};
 use rustix::process::Signal;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Fails when it is not so within half a minute; `what` ends the sentence "it never came that".
+/// Waits up to half a minute. `what` ends the sentence "it never came that".
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     for _ in 0..1500 {
         if is_so() {
@@ -17,7 +17,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     bail!("it never came that {what}")
 }
 
-/// The child of a process that runs this file, once there is one.
+/// Waits for the child of a process that runs this file.
 pub fn child_running(parent: i32, file: &Path) -> Result<i32> {
     let file = fs::canonicalize(file)?;
     let mut found = None;
@@ -28,7 +28,7 @@ pub fn child_running(parent: i32, file: &Path) -> Result<i32> {
     Ok(found.unwrap_or_default())
 }
 
-/// The children that a process has now.
+/// Returns the current children of a process.
 pub fn children(parent: i32) -> Vec<i32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
@@ -36,7 +36,7 @@ pub fn children(parent: i32) -> Vec<i32> {
     pids.filter(|pid| stat(*pid, 1).as_deref() == Some(&parent)).collect()
 }
 
-/// A thread of the process has this name.
+/// Returns whether a thread of the process has this name.
 pub fn has_thread(pid: i32, name: &str) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut names =
@@ -44,7 +44,7 @@ pub fn has_thread(pid: i32, name: &str) -> bool {
     names.any(|comm| comm.trim() == name)
 }
 
-/// The ids of its threads, the first one first.
+/// Returns the ids of its threads, the first one first.
 pub fn threads(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut ids: Vec<i32> =
@@ -57,12 +57,12 @@ pub fn runs(pid: i32, file: &Path) -> bool {
     fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == file)
 }
 
-/// Stopped by a signal.
+/// Returns whether a signal stopped it.
 pub fn is_stopped(pid: i32) -> bool {
     stat(pid, 0).as_deref() == Some("T")
 }
 
-/// Gone, or a zombie that nobody has collected yet.
+/// Returns whether it is gone, or a zombie.
 pub fn has_ended(pid: i32) -> bool {
     matches!(stat(pid, 0).as_deref(), None | Some("Z" | "X"))
 }
@@ -72,14 +72,14 @@ pub fn blocks(pid: i32, signal: Signal) -> bool {
     mask.is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
 }
 
-/// Memory in use that is no file's and not shared, in bytes.
+/// Returns its used memory that is neither a file's nor shared, in bytes.
 pub fn private_memory(pid: i32) -> u64 {
     let text = status(pid, "RssAnon").unwrap_or_default();
     let kilobytes = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
     kilobytes.unwrap_or_default() * 1024
 }
 
-/// A field of /proc/PID/stat, counted from the state.
+/// Returns a field of /proc/PID/stat, counted from the state.
 fn stat(pid: i32, field: usize) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;

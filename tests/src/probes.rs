@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Bytes of the executable mappings of `file` in process `pid` that differ from the file: what
-/// uprobes changed. Empty when none is armed.
+/// Returns the bytes of the executable mappings of `file` in process `pid` that differ from the
+/// file: uprobes changed them. Empty when none is armed.
 pub fn changed_bytes(pid: i32, file: &Path) -> Result<Vec<u64>> {
     let inode = std::fs::canonicalize(file)?;
     let disk = File::open(&inode)?;
@@ -32,7 +32,7 @@ pub fn changed_bytes(pid: i32, file: &Path) -> Result<Vec<u64>> {
     Ok(changed)
 }
 
-/// Until breakpoints show in a file's code in a process, and no more come.
+/// Waits until a file's code in a process has breakpoints, and no more come.
 pub fn wait_until_armed(pid: i32, file: &Path) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(100);
     let (mut last, mut quiet) = (Vec::new(), 0);

@@ -17,7 +17,7 @@ pub struct Running {
     stderr: Option<JoinHandle<Vec<u8>>>,
 }
 
-/// How a child ended and what it wrote.
+/// The end and the output of a child.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
@@ -26,7 +26,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The exit code as a shell shows it: 128+n after signal n.
+    /// Returns the exit code as a shell shows it: 128+n after signal n.
     pub fn shell_code(&self) -> i32 {
         shell_code(self.status)
     }
@@ -36,7 +36,7 @@ pub fn shell_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Its name, and the child with both outputs piped.
+/// Returns its name, and the child with both outputs piped.
 fn spawn(command: &mut Command) -> Result<(String, Child)> {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command
@@ -136,7 +136,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if self.is_running() {
-            // Already gone is as good.
+            // It may already be gone.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -146,7 +146,7 @@ impl Drop for Running {
 fn collect(mut source: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is still worth showing.
+        // Bytes before an error are still worth showing.
         let _ = source.read_to_end(&mut bytes);
         bytes
     })

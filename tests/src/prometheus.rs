@@ -1,4 +1,4 @@
-//! The real Prometheus, scraping something on this machine.
+//! Runs the real Prometheus, which scrapes an address on this machine.
 
 use crate::env::target_dir;
 use crate::look::wait_until;
@@ -12,10 +12,10 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// For one query.
+/// Time limit of a query.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Its two programs.
+/// The two programs.
 #[derive(Clone, Debug)]
 pub struct Programs {
     prometheus: PathBuf,
@@ -23,7 +23,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Installed, or unpacked by `cargo xtask setup`.
+    /// Finds installed ones, or those unpacked by `cargo xtask setup`.
     pub fn find() -> Result<Programs, String> {
         let folders = ["/usr/bin".into(), target_dir().join("peers/prometheus/usr/bin")];
         let found = folders.into_iter().find(|folder| folder.join("promtool").exists());
@@ -31,7 +31,7 @@ impl Programs {
         Ok(Programs { prometheus: folder.join("prometheus"), promtool: folder.join("promtool") })
     }
 
-    /// What `promtool check metrics` says; nothing, if all is well.
+    /// Returns the complaints of `promtool check metrics`.
     pub fn check(&self, metrics: &Path) -> Result<String> {
         let mut command = Command::new(&self.promtool);
         command.args(["check", "metrics"]).stdin(fs::File::open(metrics)?);
@@ -43,7 +43,7 @@ impl Programs {
     }
 }
 
-/// A running one, with a folder of its own.
+/// A running Prometheus in its own folder.
 #[derive(Debug)]
 pub struct Prometheus {
     programs: Programs,
@@ -52,13 +52,14 @@ pub struct Prometheus {
     _folder: TempDir,
 }
 
-/// A port that nobody has now.
+/// Returns an unused port.
 pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
 impl Prometheus {
-    /// Scrapes once a second; `native`: in the binary format, for exponential histograms.
+    /// Starts it, scraping once a second. `native` uses the binary format, for exponential
+    /// histograms.
     pub fn start(programs: &Programs, target: SocketAddr, native: bool) -> Result<Prometheus> {
         let (folder, address) = (tempfile::tempdir()?, free_address()?);
         let config = folder.path().join("prometheus.yml");
@@ -83,7 +84,7 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// The values of an expression now, each with its labels.
+    /// Returns the current values of an expression, each with its labels.
     pub fn query(&self, expression: &str) -> Result<Vec<(Value, f64)>> {
         let mut command = Command::new(&self.programs.promtool);
         command.args(["query", "--format=json", "instant"]);
@@ -98,7 +99,7 @@ impl Prometheus {
         rows.collect()
     }
 
-    /// The value of an expression of which there is one.
+    /// Returns the value of an expression with a single one.
     pub fn number(&self, expression: &str) -> Result<f64> {
         let rows = self.query(expression)?;
         ensure!(rows.len() == 1, "{expression}: {rows:?}");

@@ -19,7 +19,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// `ctrace record` of these functions, with the environment's link.
+    /// Prepares `ctrace record` of these functions, with the environment's link.
     pub fn new<'a>(env: &Env, functions: impl IntoIterator<Item = &'a str>) -> Result<Recorded> {
         let dir = TempDir::new()?;
         let file = dir.path().join("trace.ctrace");
@@ -41,7 +41,7 @@ impl Recorded {
         self
     }
 
-    /// In place of the temporary file.
+    /// Uses this file instead of the temporary one.
     pub fn to(mut self, file: &Path) -> Recorded {
         self.file = file.to_owned();
         self
@@ -59,13 +59,13 @@ impl Recorded {
         Running::start(&mut self.command)
     }
 
-    /// What `ctrace report` says with these options.
+    /// Returns the result of `ctrace report` with these options.
     pub fn report(&self, options: &[&str]) -> Result<Report> {
         report(&self.ctrace, &self.file, options)
     }
 }
 
-/// What `ctrace report` says of a file.
+/// Returns the result of `ctrace report` on a file.
 pub fn report(ctrace: &Path, file: &Path, options: &[&str]) -> Result<Report> {
     let mut command = Command::new(ctrace);
     command.arg("report").arg(file).args(["--format", "json"]).args(options);

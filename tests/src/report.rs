@@ -1,4 +1,4 @@
-//! A report as its JSON shows it.
+//! A report in JSON.
 
 use crate::env::workspace;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -21,8 +21,8 @@ impl Report {
         Ok(Report(value))
     }
 
-    /// Holds it against `docs/report.schema.json`; where that is not at hand (in a virtual machine)
-    /// there is nothing to hold it against.
+    /// Checks it against `docs/report.schema.json`. Without that file (in a virtual machine) it
+    /// checks nothing.
     pub fn check_schema(&self) -> Result<()> {
         let Ok(text) = std::fs::read_to_string(workspace().join("docs/report.schema.json")) else {
             return Ok(());
@@ -45,7 +45,7 @@ impl Report {
         self.0["functions"].as_array().into_iter().flatten().map(Function)
     }
 
-    /// The function of this name, C++ arguments left out; the name may be an alias.
+    /// Returns the function of this name or alias, ignoring C++ arguments.
     pub fn function(&self, name: &str) -> Option<Function<'_>> {
         self.functions().find(|function| {
             bare(function.name()) == name
@@ -55,7 +55,7 @@ impl Report {
         })
     }
 
-    /// The function, or an error that lists what there is.
+    /// Returns the function, or an error that lists the existing ones.
     pub fn expect(&self, name: &str) -> Result<Function<'_>> {
         self.function(name).with_context(|| {
             let names: Vec<&str> = self.functions().map(|function| function.name()).collect();
@@ -67,12 +67,12 @@ impl Report {
         self.0["loss"][key].as_u64().unwrap_or(u64::MAX)
     }
 
-    /// The `loss` object, for error messages.
+    /// Returns the `loss` object, for error messages.
     pub fn losses(&self) -> String {
         format!("loss: {}", self.0["loss"])
     }
 
-    /// Fails unless a note holds all these words.
+    /// Fails unless a note contains all these words.
     pub fn expect_note(&self, words: &[&str]) -> Result<()> {
         let notes = self.0["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let found = notes.clone().any(|note| words.iter().all(|word| note.contains(word)));
@@ -80,7 +80,8 @@ impl Report {
         Ok(())
     }
 
-    /// `timed + untimed + open = calls` for each function, and the sums in `loss` are theirs.
+    /// Checks that `timed + untimed + open = calls` for each function, and that `loss` has their
+    /// sums.
     pub fn check_sums(&self) -> Result<()> {
         let (mut untimed, mut open, mut headless) = (0, 0, 0);
         for function in self.functions() {
@@ -103,7 +104,7 @@ impl Report {
         Ok(())
     }
 
-    /// No event was dropped, late or malformed.
+    /// Checks that no event was dropped, late or malformed.
     pub fn check_lossless(&self) -> Result<()> {
         for key in ["events", "late", "decode_errors"] {
             ensure!(self.loss(key) == 0, "{}", self.losses());
@@ -127,7 +128,7 @@ impl<'a> Function<'a> {
             .with_context(|| format!("{} of {} is {}", key, self.name(), self.0[key]))
     }
 
-    /// `calls`, `timed`, `untimed`, `open`.
+    /// Returns `calls`, `timed`, `untimed`, `open`.
     pub fn ends(self) -> (u64, u64, u64, u64) {
         let part = |key: &str| self.0[key].as_u64().unwrap_or(u64::MAX);
         (part("calls"), part("timed"), part("untimed"), part("open"))

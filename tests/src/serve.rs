@@ -1,4 +1,4 @@
-//! A target that does what it is asked to, line by line: `tests/targets/marks_serve.c`.
+//! A target that obeys commands line by line: `tests/targets/marks_serve.c`.
 
 use crate::env::Env;
 use crate::look::wait_until;
@@ -12,7 +12,7 @@ use std::process::{ChildStdin, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// For an answer.
+/// Time limit of an answer.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Server {
         Server::start_as(&mut Command::new(Server::path(env)?))
     }
 
-    /// By a command that becomes the target, or runs it.
+    /// Starts it by a command that becomes the target, or runs it.
     pub fn start_as(command: &mut Command) -> Result<Server> {
         let (running, input, output) = Running::start_piped(command)?;
         let (sender, answers) = channel();
@@ -57,28 +57,28 @@ impl Server {
         answer.with_context(|| format!("no answer to `{line}`"))
     }
 
-    /// Enters a scope so often.
+    /// Enters a scope this many times.
     pub fn call(&mut self, name: &str, times: u64) -> Result<()> {
         let answer = self.ask(&format!("calls {name} {times}"))?;
         ensure!(answer == "done", "{answer}");
         Ok(())
     }
 
-    /// Threads in the scopes `turn` and `half`, until [`Server::stop`].
+    /// Starts threads in the scopes `turn` and `half`, until [`Server::stop`].
     pub fn spin(&mut self, threads: u64) -> Result<()> {
         let answer = self.ask(&format!("spin {threads}"))?;
         ensure!(answer == "done", "{answer}");
         Ok(())
     }
 
-    /// How often the threads were in either scope.
+    /// Returns how often the threads were in either scope.
     pub fn stop(&mut self) -> Result<u64> {
         let answer = self.ask("stop")?;
         let turns = answer.strip_prefix("turns ").and_then(|number| number.parse().ok());
         turns.with_context(|| answer.clone())
     }
 
-    /// The semaphore of each scope.
+    /// Returns the semaphore of each scope.
     pub fn semaphores(&mut self) -> Result<BTreeMap<String, u64>> {
         let answer = self.ask("semaphores")?;
         let pairs = answer.split_whitespace().skip(1).map(|word| {
@@ -88,7 +88,7 @@ impl Server {
         pairs.collect()
     }
 
-    /// Until each scope's semaphore is what `value` says of its name.
+    /// Waits until each scope's semaphore has the `value` for its name.
     pub fn wait_for_semaphores(&mut self, value: impl Fn(&str) -> u64) -> Result<()> {
         let mut seen = Ok(BTreeMap::new());
         let reached = wait_until("the semaphores are as they should", || {
@@ -104,7 +104,7 @@ impl Server {
         Ok(())
     }
 
-    /// It must end well.
+    /// Ends it in order.
     pub fn end(self) -> Result<Finished> {
         drop(self.input);
         let finished = self.running.wait(LIMIT)?;

@@ -1,5 +1,5 @@
-//! What a soak of the daemon needs: what it holds, what of it the kernel still has, a disk that is
-//! full soon, and the reports of each session added up against what the target counted itself.
+//! Tools for a soak of the daemon: its resources, kernel objects left, a small disk, and the sums
+//! of each session's reports, to compare with the target's own counts.
 
 use crate::daemon::{check_reports, reports};
 use crate::process::run;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What a process holds.
+/// The resources that a process holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     pub files: usize,
@@ -32,7 +32,7 @@ impl Held {
     }
 }
 
-/// The BPF objects that a process has descriptors of, as `link:5`.
+/// Returns the BPF objects of a process's descriptors, as `link:5`.
 pub fn bpf_objects(pid: i32) -> Vec<String> {
     let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
     let texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
@@ -50,14 +50,14 @@ fn ids(fdinfo: &str) -> Vec<String> {
     fdinfo.lines().filter_map(id).filter(|id| !id.starts_with("btf")).collect()
 }
 
-/// Those of them that the kernel still has; `checker` is the built `bpf_left.c`.
+/// Returns those that the kernel still has. `checker` is the built `bpf_left.c`.
 pub fn still_there(checker: &Path, objects: &[String]) -> Result<Vec<String>> {
     let finished = run(Command::new(checker).args(objects), Duration::from_secs(30))?;
     ensure!(finished.shell_code() == 0, "{finished:?}");
     Ok(finished.stdout.lines().map(str::to_owned).collect())
 }
 
-/// A small disk, taken away when dropped.
+/// A small disk, removed on drop.
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -70,7 +70,7 @@ impl SmallDisk {
         Ok(SmallDisk(place.into()))
     }
 
-    /// Takes all room that there is.
+    /// Fills the disk.
     pub fn fill(&self) -> Result<()> {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(self.filler())?;
         ensure!(file.write_all(&vec![0; 16 << 20]).is_err(), "the disk takes everything");
@@ -78,7 +78,7 @@ impl SmallDisk {
     }
 
     pub fn make_room(&self) -> Result<()> {
-        // Not there is as good.
+        // It may not exist.
         let _ = fs::remove_file(self.filler());
         Ok(fs::write(self.0.join("room"), "")?)
     }
@@ -90,19 +90,19 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // A test that failed must not leave it behind, though the daemon may still have files open.
+        // A failed test must remove it, though the daemon may still have files open.
         let _ = run(Command::new("umount").arg("-l").arg(&self.0), Duration::from_secs(30));
     }
 }
 
-/// What the reports of one session come to.
+/// The sums of the reports of one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Calls that ended, and those that had not in the last report.
+    /// Calls that ended, and those still open in the last report.
     pub calls: u64,
     /// Ends that were seen.
     pub ends: u64,
-    /// Calls that are over by what was seen around a loss; of some the end was seen as well.
+    /// Calls that ended unseen around a loss. Some ends were seen as well.
     pub untimed: u64,
     /// Events.
     pub lost: u64,
@@ -118,13 +118,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What will be written from now on.
+    /// Follows what will be written from now on.
     pub fn of(path: &Path) -> Ledger {
         let read = fs::metadata(path).map_or(0, |data| data.len());
         Ledger { path: path.into(), read, reports: Vec::new(), sums: HashMap::new() }
     }
 
-    /// Takes in what is new; `of` one function.
+    /// Reads new reports for one function.
     pub fn read(&mut self, function: &str) -> Result<()> {
         let Ok(mut file) = fs::File::open(&self.path) else { return Ok(()) };
         file.seek(SeekFrom::Start(self.read))?;
@@ -159,7 +159,7 @@ impl Ledger {
         self.sums.get(&session).copied().unwrap_or_default()
     }
 
-    /// All reports so far must lie end to end. All sessions are over, and are forgotten.
+    /// Checks that all reports so far lie end to end. All sessions must be over, and are forgotten.
     pub fn check(&mut self) -> Result<()> {
         check_reports(&self.reports)?;
         let last = self.reports.pop();

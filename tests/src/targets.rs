@@ -1,6 +1,6 @@
 //! Builds the target programs in `tests/targets/`, once per set of flags.
 //!
-//! A built program's name tells its source and flags (`counts-O2-cf-full-fp`), so a machine without a
+//! A program's name contains its source and flags (`counts-O2-cf-full-fp`), so a machine without a
 //! compiler finds the same files in a directory prepared elsewhere.
 
 use crate::env::{target_dir, workspace};
@@ -10,27 +10,28 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-/// Where built targets are, and whether missing ones can be built.
+/// The place of built targets, and whether missing ones can be built.
 #[derive(Clone, Debug)]
 pub struct Targets {
     dir: PathBuf,
     can_build: bool,
 }
 
-/// How to build one program.
+/// The way to build one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Build {
     /// File name in `tests/targets/`.
     pub source: String,
     pub flags: Vec<String>,
     pub stripped: bool,
-    /// Source of a library of `tests/targets/` that it is linked to, and finds beside itself.
+    /// Source of a library in `tests/targets/` that it is linked to, and finds beside itself.
     pub library: Option<String>,
-    /// Instead of the usual one.
+    /// Replaces the usual compiler.
     pub compiler: Option<String>,
 }
 
-/// A C or C++ program at -O2 with CET and frame pointers, so that entries are cheap to probe.
+/// Returns a C or C++ program at -O2 with CET and frame pointers, so that entries are cheap to
+/// probe.
 pub fn program(source: &str) -> Build {
     Build {
         source: source.into(),
@@ -42,13 +43,13 @@ pub fn program(source: &str) -> Build {
 }
 
 impl Build {
-    /// Other flags instead of the standard ones.
+    /// Replaces the standard flags.
     pub fn flags<'a>(mut self, flags: impl IntoIterator<Item = &'a str>) -> Self {
         self.flags = flags.into_iter().map(str::to_owned).collect();
         self
     }
 
-    /// One more flag.
+    /// Adds a flag.
     pub fn flag(mut self, flag: &str) -> Self {
         self.flags.push(flag.into());
         self
@@ -59,19 +60,19 @@ impl Build {
         self
     }
 
-    /// Linked to this library.
+    /// Links it to this library.
     pub fn with(mut self, library: &str) -> Self {
         self.library = Some(library.into());
         self
     }
 
-    /// By another C compiler.
+    /// Uses another C compiler.
     pub fn compiler(mut self, name: &str) -> Self {
         self.compiler = Some(name.into());
         self
     }
 
-    /// File name of the result.
+    /// Returns the file name of the result.
     pub fn file_name(&self) -> String {
         let (stem, extension) = self.source.rsplit_once('.').unwrap_or((&self.source, ""));
         let mut name = String::new();
@@ -103,7 +104,7 @@ impl Build {
         name
     }
 
-    /// It is in Rust, and has scopes.
+    /// Returns whether it is in Rust and has scopes.
     fn uses_marker_crate(&self) -> bool {
         self.source.starts_with("marks_") && self.source.ends_with(".rs")
     }
@@ -113,21 +114,21 @@ impl Build {
     }
 }
 
-/// One compiler at a time: two tests may want the same program.
+/// Serializes compilers: two tests may want the same program.
 static COMPILING: Mutex<()> = Mutex::new(());
 
 impl Targets {
-    /// In cargo's target directory, built on demand.
+    /// Uses cargo's target directory, and builds on demand.
     pub fn on_host() -> Self {
         Targets { dir: target_dir().join("test-targets"), can_build: true }
     }
 
-    /// Built on demand in `dir`.
+    /// Builds on demand in `dir`.
     pub fn in_dir(dir: &Path) -> Self {
         Targets { dir: dir.into(), can_build: true }
     }
 
-    /// Built elsewhere; nothing is compiled.
+    /// Uses programs built elsewhere, and compiles nothing.
     pub fn prebuilt(dir: &Path) -> Self {
         Targets { dir: dir.into(), can_build: false }
     }
@@ -136,7 +137,7 @@ impl Targets {
         &self.dir
     }
 
-    /// The path of a built program.
+    /// Returns the path of a built program.
     pub fn get(&self, build: &Build) -> Result<PathBuf> {
         let path = self.dir.join(build.file_name());
         if !self.can_build {
@@ -157,13 +158,13 @@ impl Targets {
         Ok(path)
     }
 
-    /// A C program of `count` functions, `f0` to `f<count-1>`, called once each by `main` unless it
-    /// is given an argument (seconds to sleep instead).
+    /// Returns a C program of `count` functions, `f0` to `f<count-1>`. `main` calls each once,
+    /// unless it gets an argument (seconds to sleep instead).
     pub fn many_functions(&self, count: usize) -> Result<PathBuf> {
         self.many(&format!("many{count}"), || many_functions_source(count))
     }
 
-    /// The same, and each function ends in an indirect jump.
+    /// Like [`Self::many_functions`], with an indirect jump at the end of each function.
     pub fn many_jumps(&self, count: usize) -> Result<PathBuf> {
         self.many(&format!("jumps{count}"), || many_jumps_source(count))
     }
@@ -240,7 +241,7 @@ fn rust_compiler(build: &Build, library: Option<&Path>, crate_dir: &Path) -> Res
     Ok(command)
 }
 
-/// The crate `ctrace-marker` without its attribute, which would need other crates.
+/// Builds the crate `ctrace-marker` without its attribute, which would need other crates.
 fn marker_crate(flags: &[String], dir: &Path) -> Result<PathBuf> {
     let path = dir.join("libctrace_marker.rlib");
     let mut command = Command::new("rustc");
@@ -260,7 +261,7 @@ fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// When something that many targets are made of was last changed.
+/// Returns the last change of anything that many targets depend on.
 fn newest_of_all() -> Result<SystemTime> {
     let mut newest = SystemTime::UNIX_EPOCH;
     let targets = workspace().join("tests/targets");

@@ -1,5 +1,4 @@
-//! A real terminal for programs with a screen: tmux on a socket of its own, whose screen can be
-//! read.
+//! A real terminal for programs with a screen: tmux on its own socket, with a readable screen.
 
 use crate::look::wait_until;
 use crate::process::{Finished, run};
@@ -11,19 +10,19 @@ use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether there is a tmux, or the reason to skip.
+/// Returns the reason to skip if there is no tmux.
 pub fn installed() -> Result<(), String> {
     let version = run(Command::new("tmux").arg("-V"), LIMIT);
     version.map(drop).map_err(|_| "tmux is not installed: run `cargo xtask setup`".into())
 }
 
-/// A terminal in which a shell script runs; gone with all that runs in it when dropped.
+/// A terminal that runs a shell script. Dropping it ends all that runs in it.
 pub struct Terminal {
     folder: TempDir,
 }
 
 impl Terminal {
-    /// The script runs in [`Self::folder`]; when it is done, the terminal stays.
+    /// Runs the script in [`Self::folder`]. The terminal outlives the script.
     pub fn start(script: &str, width: u16, height: u16) -> Result<Terminal> {
         let terminal = Terminal { folder: tempfile::tempdir()? };
         let file = terminal.folder().join("script.sh");
@@ -49,12 +48,12 @@ impl Terminal {
         Ok(finished)
     }
 
-    /// What is on the screen, without spaces at the ends of lines.
+    /// Returns the screen, without spaces at the ends of lines.
     pub fn screen(&self) -> Result<String> {
         Ok(self.tmux(&["capture-pane", "-p"])?.stdout)
     }
 
-    /// Presses keys, by the names that tmux gives them.
+    /// Presses keys by tmux's names.
     pub fn press(&self, keys: &[&str]) -> Result<()> {
         self.tmux(&[&["send-keys"], keys].concat()).map(drop)
     }
@@ -64,12 +63,12 @@ impl Terminal {
         self.tmux(&["resize-window", "-x", &width, "-y", &height]).map(drop)
     }
 
-    /// Of the shell.
+    /// Returns the shell's pid.
     pub fn pid(&self) -> Result<i32> {
         Ok(self.ask("#{pane_pid}")?.parse()?)
     }
 
-    /// Whether a program has taken the screen, or hidden the cursor.
+    /// Returns whether a program has taken the screen, or hidden the cursor.
     pub fn is_taken(&self) -> Result<bool> {
         Ok(self.ask("#{alternate_on} #{cursor_flag}")? != "0 1")
     }
@@ -78,7 +77,7 @@ impl Terminal {
         Ok(self.tmux(&["display-message", "-p", format])?.stdout.trim().to_owned())
     }
 
-    /// The screen, once it is as wanted; fails with the last one when it never is.
+    /// Waits for the wanted screen, and fails with the last one if it never comes.
     #[track_caller]
     pub fn when(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let mut last = String::new();
@@ -90,7 +89,7 @@ impl Terminal {
         last
     }
 
-    /// The screen, once it has all of these texts.
+    /// Waits until the screen has all of these texts.
     #[track_caller]
     pub fn shows(&self, texts: &[&str]) -> String {
         let what = format!("the screen shows {texts:?}");
@@ -100,7 +99,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // It may already be gone.
         let _ = self.tmux(&["kill-server"]);
     }
 }

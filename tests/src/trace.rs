@@ -21,7 +21,7 @@ pub struct Trace {
     limit: Duration,
 }
 
-/// What came of it.
+/// The result of an invocation.
 #[derive(Debug)]
 pub struct Traced {
     pub finished: Finished,
@@ -67,12 +67,12 @@ impl Trace {
         Ok(Trace { command, report, _dir: dir, limit: LIMIT })
     }
 
-    /// To launch a program; finish with [`Trace::program`].
+    /// Launches a program. Finish with [`Trace::program`].
     pub fn run(env: &Env) -> Result<Trace> {
         Trace::new(env, "run")
     }
 
-    /// To attach to a process.
+    /// Attaches to a process.
     pub fn attach(env: &Env, pid: i32) -> Result<Trace> {
         Ok(Trace::new(env, "attach")?.arg(&pid.to_string()))
     }
@@ -100,7 +100,7 @@ impl Trace {
         self
     }
 
-    /// The program to launch and its arguments.
+    /// Sets the program to launch and its arguments.
     pub fn program<'a>(
         mut self,
         path: &Path,
@@ -130,7 +130,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// The last report is complete, though ctrace may go on.
+    /// Returns whether the last report is complete, though ctrace may go on.
     pub fn has_reported(&self) -> bool {
         let text = std::fs::read_to_string(&self.trace.report).unwrap_or_default();
         Report::parse(&text).is_ok()

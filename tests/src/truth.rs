@@ -1,4 +1,4 @@
-//! What a target says about itself on its standard output, and a report held against it.
+//! A target's own counts from its standard output, to compare with a report.
 
 use crate::report::Report;
 use anyhow::{Result, ensure};
@@ -14,7 +14,7 @@ pub struct Truth {
     pub least_active: Vec<(String, u64)>,
     /// Calls that do not end, or whose end nobody sees.
     pub untimed: Vec<(String, u64)>,
-    /// Ends of calls that nobody saw beginning.
+    /// Ends of calls whose beginning nobody saw.
     pub headless: Vec<(String, u64)>,
 }
 
@@ -36,7 +36,7 @@ impl Truth {
                 "headless" => &mut truth.headless,
                 _ => continue,
             };
-            // A program after an exec may speak of the same function again.
+            // A program after an exec may report the same function again.
             match list.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sum)) => *sum += number,
                 None => list.push((name.to_owned(), number)),
@@ -45,7 +45,7 @@ impl Truth {
         truth
     }
 
-    /// Every function's `calls` are the true number, and their parts add up.
+    /// Checks that every function's `calls` are the true number, and that their parts add up.
     pub fn check_calls(&self, report: &Report) -> Result<()> {
         ensure!(!self.calls.is_empty(), "the target printed no counts");
         let mut wrong = Vec::new();
@@ -59,8 +59,8 @@ impl Truth {
         report.check_sums()
     }
 
-    /// Every scope has the true number of calls, and of calls with an end; no other scope has any,
-    /// and nothing was lost.
+    /// Checks that every scope has the true number of calls and of ended calls, that no other scope
+    /// has any, and that nothing was lost.
     pub fn check_scopes(&self, report: &Report) -> Result<()> {
         ensure!(!self.calls.is_empty(), "the target printed no counts");
         let part = |list: &[(String, u64)], name: &str| {
@@ -93,9 +93,9 @@ impl Truth {
         report.check_lossless()
     }
 
-    /// Reported times are no longer than what the target measured around its calls (but for the
-    /// nanoseconds that two readings of a clock may differ by), and at least as long as it slept.
-    /// Both hold however slow the machine is.
+    /// Checks that reported times are at most what the target measured around its calls (give or
+    /// take the nanoseconds between two clock readings), and at least as long as it slept. Both
+    /// hold on a machine of any speed.
     pub fn check_times(&self, report: &Report) -> Result<()> {
         const CLOCKS_NS: u64 = 10_000;
         let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! Attaching to and detaching from running programs, many times and under load.
+//! Attaches to and detaches from running programs, many times and under load.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look;
@@ -16,7 +16,7 @@ fn spin(env: &Env, arguments: &[&str]) -> Running {
     Running::start_ready(Command::new(path).args(arguments)).expect("spin starts")
 }
 
-/// A process in full run, two threads of it, attached to again and again.
+/// Attaches again and again to a process in full run with two threads.
 #[test]
 fn a_hundred_times_in_a_row() {
     let env = or_skip!(gate::live(Link::Session));
@@ -43,7 +43,7 @@ fn a_hundred_times_in_a_row() {
 fn until_interrupted() {
     let env = or_skip!(gate::live(Link::Session));
     let target = spin(&env, &["0", "2000"]);
-    // Under nohup(1) the other one is ignored, as it should be.
+    // Under nohup(1) the signal is ignored, as it should be.
     let status = std::fs::read_to_string("/proc/self/status").expect("ours");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
     let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a number");
@@ -75,8 +75,8 @@ fn run_forwards_signals() {
     assert!(traced.report().expect("a report").expect("step").expect("step").calls() > 0);
 }
 
-/// A killed ctrace takes its probes along even while a traced call is open and others go on in it:
-/// the kernel must not have to wait for that call.
+/// A killed ctrace takes its probes along even during a traced call with other calls inside: the
+/// kernel must not wait for that call.
 #[test]
 fn a_killed_run_under_an_open_call() {
     let env = or_skip!(gate::live(Link::Session));

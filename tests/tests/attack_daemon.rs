@@ -1,4 +1,5 @@
-//! Clients and targets of the daemon that are slow, silent or greedy: whoever comes after them is served.
+//! Attacks the daemon with slow, silent or greedy clients and targets: later clients are still
+//! served.
 
 use ctrace_tests::attack::rounds;
 use ctrace_tests::daemon::{Daemon, folder};
@@ -21,9 +22,9 @@ use std::time::{Duration, Instant};
 const HICCUP: &str = "[[target]]\nid = \"hiccup\"\nexe = \"DIR/hiccup\"\nfunctions = [\"quick\", \
     \"slow\"]\n";
 const LIMIT: Duration = Duration::from_secs(60);
-/// Against hangs: a daemon that is asked and free answers in milliseconds.
+/// Time limit against hangs: a free daemon answers in milliseconds.
 const PROMPT: Duration = Duration::from_secs(8);
-/// Of a line, with its end.
+/// Limit of a line with its end, in bytes.
 const LONGEST: usize = 64 << 10;
 /// All places of the control socket, and many more.
 const CROWDS: [usize; 2] = [16, 200];
@@ -37,11 +38,11 @@ fn connect(daemon: &Daemon) -> UnixStream {
     UnixStream::connect(daemon.socket()).expect("it listens")
 }
 
-/// The line that comes back, or what came of it until the connection was closed.
+/// Returns the answer line, or the part of it before the connection was closed.
 fn ask(daemon: &Daemon, line: &[u8]) -> String {
     let mut stream = connect(daemon);
     stream.set_read_timeout(Some(LIMIT)).expect("a limit");
-    // It may be refused before all of it is written.
+    // The daemon may refuse before all of it is written.
     let _ = stream.write_all(line);
     let _ = stream.shutdown(Shutdown::Write);
     let mut answer = Vec::new();
@@ -49,7 +50,7 @@ fn ask(daemon: &Daemon, line: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// `ctrace ctl` is answered, more than once.
+/// Checks that `ctrace ctl` is answered, more than once.
 fn check_is_served(daemon: &Daemon, beside: &str) {
     for _ in 0..5 {
         let begun = Instant::now();
@@ -72,7 +73,7 @@ fn slow_clients_of_the_socket_block_nobody() {
         let slow: Vec<_> = (0..crowd).map(|_| connect(&daemon)).collect();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // Those that were closed meanwhile are not heard.
+                // Connections that were closed meanwhile are ignored.
                 let say = |byte: &u8| {
                     slow.iter().for_each(|mut stream| drop(stream.write(&[*byte])));
                     std::thread::sleep(Duration::from_millis(100));
@@ -87,7 +88,7 @@ fn slow_clients_of_the_socket_block_nobody() {
         let deaf: Vec<_> = (0..crowd).map(|_| connect(&daemon)).collect();
         for mut stream in &deaf {
             stream.set_nonblocking(true).expect("ours");
-            // Their answers fill what the kernel keeps for them.
+            // The answers fill the kernel's buffers.
             while stream.write(b"{\"v\":1,\"do\":\"targets\"}\n").is_ok_and(|n| n > 0) {}
         }
         check_is_served(&daemon, &format!("{crowd} that read no answer"));
@@ -156,7 +157,7 @@ fn requests_that_are_no_requests_harm_nobody() {
     check_is_served(&daemon, "garbage");
 }
 
-/// A request with so many bytes, the end of the line included.
+/// Returns a request of this length, including the line's end.
 fn status_of_length(length: usize) -> Vec<u8> {
     let mut line = br#"{"v":1,"do":"status"}"#.to_vec();
     line.resize(length - 1, b' ');
@@ -228,7 +229,7 @@ fn slow_scrapers_block_nobody_and_strange_names_get_nothing() {
     check_is_served(&daemon, "scrapers");
 }
 
-/// Both begin to listen at the same time, again and again.
+/// Two daemons begin to listen at the same time, again and again.
 #[test]
 fn of_two_daemons_at_once_one_is_refused_and_the_other_has_its_socket() {
     let env = or_skip!(gate::live(Link::Session));
@@ -268,7 +269,7 @@ fn of_two_daemons_at_once_one_is_refused_and_the_other_has_its_socket() {
     }
 }
 
-/// Whoever reads their command lines waits until they end.
+/// Reading their command lines takes until they end.
 #[test]
 fn processes_that_do_not_answer_hold_up_no_other() {
     const STUCK: &str = "20";
@@ -293,7 +294,7 @@ fn a_file_that_does_not_answer_holds_up_others_for_a_while_only() {
     let daemon = Daemon::start(&env, dir, &format!("{target}{HICCUP}")).expect("it starts");
     // It ends before the daemon, which could not end if it hung on its file.
     let stuck = or_skip!(bottomless(&env, daemon.dir.path(), "code", "1"));
-    // The child has it mapped.
+    // Its child maps the file.
     let reads = || {
         let all = daemon.ask(&["targets"]).expect("it answers");
         let processes = all["targets"][0]["processes"].as_array().cloned().unwrap_or_default();
@@ -307,11 +308,11 @@ fn a_file_that_does_not_answer_holds_up_others_for_a_while_only() {
     daemon.end().expect("ends");
 }
 
-/// Processes with memory that never answers.
+/// Starts processes with memory that never answers.
 fn bottomless(env: &Env, dir: &Path, what: &str, children: &str) -> Result<Running, String> {
     let (path, mount) = (dir.join("bottomless"), dir.join("mount"));
-    // A library of its own: the kernel locks the memory of all that map a file to place probes in it,
-    // with every fork of the machine waiting, and libc is what other tests trace.
+    // It is static: to place probes in a library, the kernel locks the memory of all that map it,
+    // and every fork waits. Other tests trace libc.
     let build = program("bottomless.c").flag("-static");
     let built = env.targets.get(&build).expect("builds");
     std::fs::copy(built, &path).expect("copied");

@@ -1,5 +1,5 @@
-//! Names that were chosen to do harm: to a terminal, a spreadsheet, a browser, or whoever reads what
-//! ctrace writes.
+//! Checks names made to harm a terminal, a spreadsheet, a browser, or any reader of ctrace's
+//! output.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::wait_until;
@@ -13,9 +13,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Of a placeholder in the program.
+/// Length of a placeholder in the program.
 const LENGTH: usize = "name_0_______________________________________".len();
-/// What the functions are called.
+/// The names of the functions.
 const NAMES: [&[u8]; 8] = [
     b"=cmd|'/C calc'!A0",
     b"\x1b]0;pwned\x07\x1b[2J",
@@ -27,7 +27,7 @@ const NAMES: [&[u8]; 8] = [
     b"a,\"b\"\r\n\t=c",
 ];
 
-/// The program with these names, and a name of its own that is no better.
+/// Builds the program with these names, and a name of its own that is no better.
 fn build(env: &Env, folder: &Path) -> PathBuf {
     let built = env.targets.get(&program("hostile.c")).expect("targets build");
     let mut bytes = std::fs::read(built).expect("a file");
@@ -44,7 +44,7 @@ fn build(env: &Env, folder: &Path) -> PathBuf {
     let path = folder.join(std::ffi::OsStr::from_bytes(b"=ho\x1b[5mstile"));
     let written = folder.join("written");
     std::fs::write(&written, bytes).expect("written");
-    // Whoever this process forks meanwhile could hold it open for writing: then it cannot be run.
+    // A concurrently forked child could hold the file open for writing: then it cannot be run.
     let copied = run(Command::new("cp").args([&written, &path]), LIMIT).expect("cp runs");
     assert_eq!(copied.shell_code(), 0, "{}", copied.stderr);
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -58,11 +58,11 @@ fn ctrace(env: &Env, folder: &Path, arguments: &[&str], program: Option<&Path>) 
     run(&mut command, LIMIT).expect("runs")
 }
 
-/// The program, and a recording of it beside it.
+/// The program, with a recording of it.
 struct Recorded {
     folder: TempDir,
     program: PathBuf,
-    /// On stderr.
+    /// The output on stderr.
     said: String,
 }
 
@@ -75,7 +75,7 @@ fn record(env: &Env) -> Recorded {
     Recorded { folder, program, said: finished.stderr }
 }
 
-/// What a terminal, or the reader's eye, would take for something else.
+/// Returns whether a terminal or a reader would misread the character.
 fn is_harmful(c: char) -> bool {
     c.is_control() && c != '\n'
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}')
@@ -147,7 +147,7 @@ fn no_export_takes_a_name_for_anything_else() {
     for (text, of) in [(export("csv"), "csv"), (report.stdout, "report")] {
         check_harmless(&text, of);
         let mut seen = 0;
-        // None of the names has a line feed any more, nor a quote before a comma.
+        // No name contains a line feed, nor a quote before a comma.
         for cell in text.lines().flat_map(|line| line.split([',', ';'])) {
             let cell = cell.trim_start_matches('"').trim_start();
             assert!(!cell.starts_with(['=', '+', '-', '@']), "{of}: {cell:?}");
@@ -163,7 +163,7 @@ fn no_name_reaches_the_log_of_the_daemon_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let built = build(&env, folder.path());
     let place = daemon::folder(&env, &[("spin", &program("spin.c"))]).expect("targets build");
-    // The program's name is a glob's, since a configuration has no such characters.
+    // The name is a glob, since a configuration has no such characters.
     let copy = place.path().join(built.file_name().expect("a name"));
     std::fs::copy(place.path().join("spin"), &copy).expect("copied");
     let target = "[[target]]\nid = \"spin\"\nexe = \"DIR/=ho*\"\nfunctions = \"step\"\ninterval = \

@@ -1,5 +1,5 @@
-//! Where root writes what others have put in its way: no link of theirs is followed, and what is not
-//! ctrace's is neither replaced nor removed.
+//! Root writes where others have put traps: it follows no link of theirs, and neither replaces nor
+//! removes their files.
 
 use ctrace_tests::daemon::{self, Daemon};
 use ctrace_tests::env::{Env, Link};
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(60);
 const STRANGER: u32 = 3_999_997;
 
-/// A file of root's, and a folder as /tmp is, in which somebody else has put links to it.
+/// A file of root's, and a folder like /tmp with a stranger's links to it.
 struct Scene {
     folder: TempDir,
 }
@@ -47,7 +47,7 @@ impl Scene {
         chownat(CWD, self.shared(name), uid, None::<Gid>, at).expect("root may");
     }
 
-    /// The name of a link that a stranger put there.
+    /// Plants a stranger's link, and returns its name.
     fn plant(&self, name: &str, to: &Path) -> String {
         symlink(to, self.shared(name)).expect("made");
         self.give_away(name);
@@ -113,7 +113,7 @@ fn planted_links_are_not_followed() {
     scene.check();
 }
 
-/// Nobody gave it this name.
+/// The name was ctrace's choice, not a user's.
 #[test]
 fn the_file_beside_a_recording_is_none_that_was_there() {
     let env = or_skip!(gate::live(Link::Session));
@@ -176,7 +176,7 @@ fn recordings_are_replaced_only_when_asked() {
     assert_eq!(fs::read(&trace).expect("there"), first);
     assert_eq!(record(&["--force"]).shell_code(), 0);
     assert_ne!(fs::read(&trace).expect("there"), first);
-    // Files of an earlier one that would be next.
+    // Files of an earlier recording with the next names.
     fs::rename(&trace, folder.path().join("trace.7.ctrace")).expect("moved");
     refused(&record(&["--rotate", "1MiB"]), "trace.7.ctrace is there already");
     assert_eq!(record(&["--rotate", "1MiB", "--force"]).shell_code(), 0);
@@ -208,7 +208,7 @@ fn the_second_of_two_at_once_is_refused() {
     }
 }
 
-/// What the user names is opened, whatever it is.
+/// A path that the user names is opened, whatever it is.
 #[test]
 fn pipes_and_devices_can_be_written_to() {
     let env = or_skip!(gate::live(Link::Session));
@@ -278,7 +278,7 @@ fn the_daemon_writes_through_no_planted_link_and_says_so_before() {
     scene.check();
 }
 
-/// In a folder of its owner's: nobody reads it.
+/// The pipe's owner does not read it.
 #[test]
 fn a_planted_pipe_silences_no_other_target_and_keeps_no_daemon() {
     let env = or_skip!(gate::live(Link::Session));
@@ -336,7 +336,7 @@ fn the_daemon_removes_only_recordings_of_its_target() {
     fs::create_dir(&folder).expect("made");
     let spin = daemon.target("spin", &["0", "500"]).expect("starts");
     daemon.wait_until_traced(spin.pid()).expect("traced");
-    // Of somebody who looked at the same process by hand; older than all that comes.
+    // Older recordings made by hand of the same process.
     let mine: Vec<PathBuf> =
         ["web-mine.ctrace", "mine.ctrace"].map(|name| folder.join(name)).into();
     for file in &mine {

@@ -1,7 +1,7 @@
-//! However ctrace ends, at whatever moment: nothing of it is left in its targets, and none is stopped.
+//! Ends ctrace in every way at any moment: nothing of it stays in its targets, and none is stopped.
 //!
-//! `CTRACE_ATTACK_ROUNDS` says how often each attack is made; the moments come from a seed, which is
-//! printed, and `CTRACE_ATTACK_SEED` makes them the same again.
+//! `CTRACE_ATTACK_ROUNDS` sets the number of rounds of each attack. The moments come from a printed
+//! seed; `CTRACE_ATTACK_SEED` repeats them.
 
 use anyhow::{Context, Result, ensure};
 use ctrace_tests::attack::{Random, Victim, rounds};
@@ -19,14 +19,14 @@ use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Which functions of the target are probed, and how.
+/// The probed functions of the target, and the method.
 #[derive(Clone, Copy, Debug)]
 struct What {
     link: &'static str,
     glob: &'static str,
-    /// Places that change.
+    /// The number of places that change.
     places: usize,
-    /// With links that are bound to no process.
+    /// True for links that are bound to no process.
     follow: bool,
 }
 
@@ -34,10 +34,10 @@ const ALL: What = What { link: "session", glob: "f[01]*", places: 20_000, follow
 const MULTI: What = What { link: "multi", glob: "f1*", places: 10_000, follow: false };
 const FEW: What = What { link: "session", glob: "f100??", places: 100, follow: false };
 const FOLLOW: What = What { follow: true, ..ALL };
-/// 60 links, of which the kernel takes a tenth of a second to remove each.
+/// 60 links. The kernel takes a tenth of a second to remove each.
 const PERF: What = What { link: "perf", glob: "f100[0-2]?", places: 30, follow: false };
 
-/// What the attack comes upon.
+/// The moment of the attack.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     Arming,
@@ -45,7 +45,7 @@ enum Moment {
     Disarming,
 }
 
-/// What is sent at that moment.
+/// The signals of the attack.
 #[derive(Clone, Copy, Debug)]
 enum Attack {
     /// Two signals that ask for the end, and perhaps a third.
@@ -54,12 +54,12 @@ enum Attack {
 }
 
 const MOMENTS: [Moment; 3] = [Moment::Arming, Moment::Armed, Moment::Disarming];
-/// Between two signals.
+/// The time between two signals.
 const GAP: Duration = Duration::from_millis(250);
-/// Arming 20,000 places takes about so long.
+/// The approximate time to arm 20,000 places.
 const ARMING: Duration = Duration::from_millis(60);
 
-/// The target of a round: its folder, its process, what it tells, and how fast it is untraced.
+/// Starts the target of a round: its folder, process, counter, and untraced speed.
 fn start(env: &Env) -> Result<(TempDir, Running, Victim, f64)> {
     let folder = tempfile::tempdir()?;
     let path = Victim::copy(env, folder.path())?;
@@ -94,7 +94,7 @@ fn come_upon(
     Ok(())
 }
 
-/// Attacks ctrace, which then ends.
+/// Attacks ctrace and waits for its end.
 fn strike(
     ctrace: Running,
     attack: Attack,
@@ -105,7 +105,7 @@ fn strike(
     if random.below(2) == 0 {
         asks.swap(0, 1);
     }
-    // It may be gone by the time of the second one.
+    // It may be gone before the second one.
     let send = |signal| ctrace.signal(signal).is_ok();
     match attack {
         Attack::Twice => {
@@ -128,7 +128,7 @@ fn strike(
     ctrace.wait(LIMIT)
 }
 
-/// A round against `attach`, or `record` as that.
+/// Runs a round against `attach`, or `record` in its manner.
 fn attack_attached(
     env: &Env,
     subcommand: &str,
@@ -149,7 +149,7 @@ fn attack_attached(
     come_upon(moment, &victim, &mut ctrace, what, random)?;
     let finished = strike(ctrace, attack, moment, random)?;
     match attack {
-        // It waits for the last probe.
+        // It ends after the last probe.
         Attack::Twice => victim.expect_unharmed(speed),
         Attack::Kill => victim.expect_recovery(speed),
     }
@@ -167,7 +167,7 @@ fn attack_rounds(
     let first = random.below(3) as usize;
     for number in 0..rounds(usual) {
         let (subcommand, what) = kinds[number as usize % kinds.len()];
-        // Each kind comes by all moments in turn, and not all kinds by the same one.
+        // Each kind takes all moments in turn, at different moments from other kinds.
         let moment =
             MOMENTS[(first + number as usize / kinds.len() + number as usize % kinds.len()) % 3];
         let result = round(&env, subcommand, what, moment, &mut random);
@@ -201,7 +201,7 @@ fn sigkill_leaves_no_breakpoints() {
     });
 }
 
-/// With perf links as well, which go one by one.
+/// Perf links close one by one.
 #[test]
 fn perf_links_are_closed_in_peace() {
     for attack in [Attack::Twice, Attack::Kill] {
@@ -211,7 +211,7 @@ fn perf_links_are_closed_in_peace() {
     }
 }
 
-/// Too few open files for all links: one line says so, and the guard goes on and takes the others back.
+/// With too few open files for all links, one line says so, and the guard removes the other links.
 #[test]
 fn too_few_files_for_perf_links_end_in_a_line() {
     attack_rounds(1, &[("attach", PERF)], Attack::Twice, |env, subcommand, what, _, _| {
@@ -227,8 +227,8 @@ fn too_few_files_for_perf_links_end_in_a_line() {
     });
 }
 
-/// Signals are the command's affair, which does not mind them here; then ctrace is killed, and the
-/// command goes on.
+/// Signals go to the command, which ignores them here. Then ctrace is killed, and the command goes
+/// on.
 #[test]
 fn a_launched_command_is_not_harmed() {
     let kinds = [("run", FEW), ("run", ALL), ("run", MULTI), ("run", FOLLOW)];
@@ -253,8 +253,8 @@ fn a_launched_command_is_not_harmed() {
     });
 }
 
-/// Of a ctrace that was killed, a thread waits in the kernel without end, and all its files stay open: the
-/// guard does not wait for that.
+/// A thread of the killed ctrace hangs in the kernel, so all its files stay open. The guard does
+/// not wait for that.
 #[test]
 fn a_killed_ctrace_that_cannot_end_leaves_no_breakpoints() {
     let kinds = [("attach", ALL), ("attach", FEW)];
@@ -280,14 +280,14 @@ fn a_killed_ctrace_that_cannot_end_leaves_no_breakpoints() {
     });
 }
 
-/// In the daemon's configuration.
+/// Returns the target of the daemon's configuration.
 fn target_of(What { glob, .. }: What) -> String {
     format!(
         "[[target]]\nid = \"many\"\nexe = \"DIR/many\"\nfunctions = [\"{glob}\"]\nmax_functions = 20000\n"
     )
 }
 
-/// A daemon that traces the target, told to end twice, or killed while it ends.
+/// Attacks a daemon that traces the target: ends it twice, or kills it while it ends.
 fn attack_daemon(env: &Env, what: What, attack: Attack, random: &mut Random) -> Result<()> {
     let (folder, _target, mut victim, speed) = start(env)?;
     let daemon = Daemon::start(env, folder, &target_of(what))?;
@@ -317,13 +317,13 @@ fn a_daemon_leaves_no_breakpoints() {
     }
 }
 
-/// The only child of ctrace is killed.
+/// Kills the only child of ctrace.
 fn kill_the_guard(ctrace: i32) -> Result<()> {
     let [guard] = look::children(ctrace)[..] else { anyhow::bail!("one child") };
     Ok(kill_process(Pid::from_raw(guard).context("a guard")?, Signal::KILL)?)
 }
 
-/// All signals but SIGKILL and SIGSTOP, those of the C library as well.
+/// Sends all signals but SIGKILL and SIGSTOP, including those of the C library.
 #[test]
 fn no_other_signal_ends_the_guard() {
     let env = or_skip!(gate::live(Link::Session));
@@ -352,7 +352,7 @@ fn no_other_signal_ends_the_guard() {
     round().unwrap();
 }
 
-/// The guard alone is killed, also while it makes or closes links: the kernel takes its probes away,
+/// The guard alone is killed, also while it makes or closes links. The kernel removes its probes,
 /// ctrace removes what that leaves, and says why it ends.
 #[test]
 fn the_guard_alone_is_killed() {
@@ -371,7 +371,7 @@ fn the_guard_alone_is_killed() {
         let finished = ctrace.wait(LIMIT)?;
         victim.expect_unharmed(speed).with_context(|| finished.stderr.clone())?;
         if matches!(moment, Moment::Disarming) {
-            // There may have been nothing left to do for the guard.
+            // The guard may have had nothing left to do.
             ensure!([0, 125].contains(&finished.shell_code()), "{}", finished.stderr);
             return Ok(());
         }
@@ -385,7 +385,7 @@ fn the_guard_alone_is_killed() {
     });
 }
 
-/// The daemon starts another one, and traces on.
+/// The daemon starts another guard and goes on.
 #[test]
 fn the_guard_of_a_daemon_is_killed() {
     attack_rounds(1, &[("daemon", FEW)], Attack::Kill, |env, _, what, _, random| {

@@ -1,4 +1,4 @@
-//! Breakpoints that a tracer left when it was killed: found and removed; those of others stay.
+//! Finds and removes breakpoints that a killed tracer left. Others' breakpoints stay.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::gate::{self, skipped, test_name};
@@ -16,7 +16,8 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// All of them use the same file, so that one's tracer would take another's breakpoints away.
+/// Serializes the tests: they use the same file, so one's tracer would remove another's
+/// breakpoints.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,12 +28,12 @@ fn start(env: &Env) -> Field {
     Field::start(&program).expect("field starts")
 }
 
-/// How many there are, or nothing where the kernel left none.
+/// Returns their number, or `None` if the kernel left none.
 fn leave(field: &Field, env: &Env, how: &str, of: Whose) -> Option<usize> {
     or_told(field.leave(env, how, of).expect("a tracer that dies"))
 }
 
-/// There is nothing to heal where the kernel leaves nothing.
+/// Skips the test if the kernel left nothing.
 fn or_told<T>(left: Option<T>) -> Option<T> {
     if left.is_none() {
         skipped(&test_name(), "the kernel left nothing, as often as a tracer died");
@@ -48,12 +49,12 @@ fn heal(env: &Env, pid: i32) -> Finished {
     ctrace(env, &["doctor", "--heal", &pid.to_string()])
 }
 
-/// As the messages have it.
+/// Formats a count as in the messages.
 fn count(n: usize) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) }
 }
 
-/// Text and exit status tell that nothing was there.
+/// Checks that text and exit status report nothing.
 fn assert_clean(env: &Env, pid: i32, what: &str) {
     let told = heal(env, pid);
     let line = format!("process {pid}: no tracer has left a breakpoint in its code\n");
@@ -159,7 +160,7 @@ fn a_live_tracer_keeps_its_probes() {
     let field = start(&env);
     let Some(left) = leave(&field, &env, "kill", Whose::This) else { return };
     let there = field.left().expect("its memory");
-    // Three of those that were left are used by now, and one more.
+    // Three of the leftover places and one clean one are in use now.
     let clean = (0..).map(|function| field.place(function)).find(|place| !there.contains(place));
     let mut live = vec![there[5], there[50], there[70]];
     live.extend(clean.filter(|place| *place < field.place(20_000)));
@@ -220,7 +221,7 @@ fn calls_over_nops_are_removed() {
     assert!(healed < healthy * 4, "{healthy} ps a call before, {healed} after");
 }
 
-/// Marker scopes are places whose probes raise a counter in the program's memory.
+/// Probes of marker scopes raise a counter in the program's memory.
 #[test]
 fn semaphores_that_were_left_are_lowered() {
     let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));
@@ -248,7 +249,7 @@ fn semaphores_that_were_left_are_lowered() {
     server.wait_for_semaphores(|_| 0).expect("all are lowered");
 }
 
-/// gdb on a process, with a breakpoint at an offset of its program's file.
+/// Runs gdb on a process, with a breakpoint at an offset of its program's file.
 fn debug(field: &Field, place: u64) -> Running {
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", field.pid())).expect("maps");
     let code = maps.lines().find(|line| line.contains(" r-xp ") && line.contains("field"));
@@ -271,7 +272,7 @@ fn a_debuggers_breakpoint_stays() {
     let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));
     or_skip!(has("gdb"));
     let (field, debugged) = (start(&env), start(&env));
-    // So that the kernel would look into this process, too, when a probe goes.
+    // The kernel then looks into this process, too, when a probe goes.
     let leaver = Leaver::new(&env, &debugged).expect("a tracer");
     let (running, input) = leaver.hold().expect("a tracer");
     drop(input);
@@ -287,7 +288,7 @@ fn a_debuggers_breakpoint_stays() {
     assert_eq!(told.shell_code(), 1, "{told:?}");
     assert_eq!(debugged.left().expect("its memory"), [place]);
 
-    // Another process of the same file is healed but for that place.
+    // Another process of the same file is healed except for that place.
     let told = heal(&env, field.pid());
     assert!(told.stdout.contains(&format!("; {} removed\n", count(left - 1))), "{left}: {told:?}");
     assert!(
@@ -319,13 +320,14 @@ fn a_programs_own_breakpoint_stays() {
     assert_eq!(field.left().expect("its memory"), [place]);
 }
 
-/// A process can write breakpoints into its memory where no tracer could: each that the kernel refuses
-/// takes time. The others are removed first, and an attach waits a few seconds, not for all of them.
+/// A process can forge breakpoints where no tracer could put one. Each one that the kernel refuses
+/// takes time. So the others are removed first, and an attach waits a few seconds, not for all of
+/// them.
 #[test]
 fn forged_breakpoints_delay_no_attach() {
     let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));
     let field = start(&env);
-    // Behind the last instruction is a nop whose second byte is a prefix on which the kernel takes no probe.
+    // Behind the last instruction is a nop with a second byte that the kernel refuses to probe.
     let (all, likely) = (0..ctrace_tests::left::FUNCTIONS, 19_000..20_000);
     field.forge(all.clone(), 7).expect("its memory");
     field.forge(likely.clone(), 0).expect("its memory");
@@ -338,13 +340,13 @@ fn forged_breakpoints_delay_no_attach() {
     let at_starts = likely.map(|function| field.place(function)).filter(|at| left.contains(at));
     assert_eq!(at_starts.count(), 0, "{told:?}");
     assert!(left.len() > 10_000, "{}: {told:?}", left.len());
-    // Who asks waits longer, but not for all of them either.
+    // `doctor --heal` waits longer, but not for all of them either.
     let told = heal(&env, field.pid());
     assert_eq!(told.shell_code(), 1, "{told:?}");
     assert!(told.stdout.contains(" breakpoints not looked into"), "{told:?}");
 }
 
-/// Programs that make code of their own at run time.
+/// Programs that generate code at run time are clean.
 #[test]
 fn healthy_programs_are_clean() {
     let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));

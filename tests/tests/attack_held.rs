@@ -1,5 +1,5 @@
-//! A command that is held at the start of its programs goes on, whatever becomes of ctrace.
-//! `CTRACE_ATTACK_ROUNDS` and `CTRACE_ATTACK_SEED`: as in attack_guard.rs.
+//! A command held at the start of its programs goes on, whatever becomes of ctrace.
+//! `CTRACE_ATTACK_ROUNDS` and `CTRACE_ATTACK_SEED` work as in attack_guard.rs.
 
 use anyhow::{Context, Result, ensure};
 use ctrace_tests::attack::{Random, rounds};
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A shell script that executes itself so often, by way of env(1) every other time.
+/// A shell script that executes itself repeatedly, through env(1) every other time.
 const CHAIN: &str = "[ $1 -lt 1 ] && exit 7
 [ $(($1 % 2)) = 0 ] && exec sh $0 $(($1 - 1))
 exec env sh $0 $(($1 - 1))
@@ -41,7 +41,7 @@ fn attack_rounds(usual: u32, round: impl Fn(&Env, &Path, &mut Random) -> Result<
     }
 }
 
-/// ctrace, and the command that is so many programs long.
+/// Starts ctrace with a command that is a chain of programs.
 fn start(env: &Env, script: &Path, programs: u32, options: &[&str]) -> Result<(Running, i32)> {
     let mut command = Command::new(&env.ctrace);
     command.args(["run", "-f", "main", "-f", "malloc"]).args(options).args(["--", "/bin/sh"]);
@@ -52,7 +52,7 @@ fn start(env: &Env, script: &Path, programs: u32, options: &[&str]) -> Result<(R
     Ok((ctrace, pid))
 }
 
-/// Of the command; it is killed if it does not come.
+/// Waits for the command's end, and kills it after a time limit.
 fn expect_end(pid: i32) -> Result<()> {
     let ended = look::wait_until("the command ends", || look::has_ended(pid));
     if ended.is_err() {
@@ -75,7 +75,7 @@ fn a_chain_of_programs_goes_on_when_ctrace_is_killed() {
     });
 }
 
-/// Nobody but the guard continues what is held then; a note tells that.
+/// Only the guard continues a command held then. A note tells that.
 #[test]
 fn a_chain_of_programs_goes_on_when_ctrace_is_stopped() {
     attack_rounds(2, |env, script, random| {
@@ -95,13 +95,13 @@ fn a_chain_of_programs_goes_on_when_ctrace_is_stopped() {
     });
 }
 
-/// How many programs the command is still to execute: the last word of its command line.
+/// Returns how many programs remain: the last word of the command line.
 fn programs_left(pid: i32) -> Option<u32> {
     let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
     line.trim_end_matches('\0').rsplit('\0').next()?.parse().ok()
 }
 
-/// Nobody continues the command in ctrace's loop, which waits for a reader.
+/// ctrace's loop waits for a reader and does not continue the command.
 #[test]
 fn a_chain_of_programs_goes_on_when_nobody_reads_the_reports() {
     /// By then the command has been held in vain for long enough.
@@ -151,7 +151,7 @@ fn a_chain_of_programs_goes_on_when_nobody_reads_the_reports() {
     });
 }
 
-/// Whoever is in the session can send it. ctrace is stopped meanwhile, so that the signal always comes
+/// Anyone in the session can send the signal. ctrace is stopped meanwhile, so that the signal comes
 /// before the probes.
 #[test]
 fn a_continue_signal_of_others_does_not_start_the_command() {
@@ -178,7 +178,7 @@ fn a_continue_signal_of_others_does_not_start_the_command() {
         };
         ctrace.signal(Signal::STOP).expect("alive");
         look::wait_until("ctrace stops", || look::is_stopped(ctrace.pid())).expect("it stops");
-        // It may have been told to start in the last moment.
+        // It may have been told to start just before.
         std::thread::sleep(Duration::from_millis(100));
         waits(child).then_some((ctrace, child))
     });
@@ -202,13 +202,13 @@ fn is_our_child(pid: i32) -> bool {
     words.split(|byte| *byte == 0).nth(1) == Some(b"__exec")
 }
 
-/// Held at the start of a later program, it can still be continued by others. A note tells that.
+/// A command held at the start of a later program can be continued by others. A note tells that.
 #[test]
 fn who_is_continued_by_others_is_told() {
     attack_rounds(2, |env, script, _| {
         let (ctrace, pid) = start(env, script, 200, &[])?;
         ctrace.signal(Signal::STOP)?;
-        // Held by the programs, which do that while the heartbeat is young.
+        // The programs hold it while the heartbeat is young.
         look::wait_until("the command is held", || look::is_stopped(pid))?;
         kill_process(Pid::from_raw(pid).context("a process")?, Signal::CONT)?;
         look::wait_until("it goes on", || !look::is_stopped(pid))?;

@@ -1,5 +1,5 @@
-//! Limits on the files, the stack, the memory and the threads of ctrace, and programs that take too long
-//! to trace: each ends in a line, never in a crash, and leaves nothing in a target.
+//! Limits ctrace's files, stack, memory and threads, and traces programs that take too long. Each
+//! ends in a line, never in a crash, and leaves nothing in a target.
 
 use ctrace_tests::attack::Victim;
 use ctrace_tests::crowd::Crowd;
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// What ctrace exits with when it cannot do what it was asked to.
+/// ctrace's exit status for its own failures.
 const OWN: i32 = 125;
 
-/// A folder with a program and a recording of it.
+/// Makes a folder with a program and a recording of it.
 fn folder(env: &Env) -> TempDir {
     let dir = tempfile::tempdir().expect("a folder");
     let calls = env.targets.get(&program("calls.c")).expect("targets build");
@@ -30,16 +30,16 @@ fn folder(env: &Env) -> TempDir {
     dir
 }
 
-/// `ctrace ARGUMENTS` under a limit of the shell.
+/// Runs `ctrace ARGUMENTS` under a limit of the shell.
 fn limited(env: &Env, dir: &Path, limit: &str, arguments: &str) -> Finished {
     let mut command = Command::new("sh");
-    // `noglob`, for the patterns.
+    // `noglob` protects the patterns.
     command.arg("-c").arg(format!("set -f; {limit}; exec \"$0\" {arguments}"));
     command.arg(&env.ctrace).current_dir(dir).env_remove("RUST_BACKTRACE");
     run(&mut command, LIMIT).expect("sh runs")
 }
 
-/// The last line of a failure.
+/// Checks the last line of a failure.
 fn check_line(finished: &Finished, of: &str) {
     let (code, told) = (finished.shell_code(), &finished.stdout);
     let shown = format!("{of}: exit {code}\n{}\n{told}", finished.stderr);
@@ -71,7 +71,7 @@ fn files_that_may_not_grow_are_an_error() {
     }
 }
 
-/// The signals that a command ignores, but for those that the C library has for itself.
+/// Returns the signals that a command ignores, except the C library's own.
 fn ignored(status: &str) -> Option<u64> {
     let mask = status.strip_prefix("SigIgn:")?.trim();
     Some(u64::from_str_radix(mask, 16).ok()? & ((1 << 31) - 1))
@@ -112,7 +112,7 @@ fn a_small_stack_is_enough() {
     }
 }
 
-/// Whatever is refused: ctrace works, or ends with a line.
+/// Whatever is refused, ctrace works or ends with a line.
 #[test]
 fn little_memory_ends_in_a_line() {
     let env = or_skip!(gate::live(Link::Session));
@@ -125,11 +125,11 @@ fn little_memory_ends_in_a_line() {
     ];
     for arguments in commands {
         let enough = (0..12).find(|step| {
-            // From too little for anything to 1.6 GiB.
+            // From too little for anything up to 1.6 GiB.
             let limit = format!("ulimit -v {}", 20_000_u32 * 3_u32.pow(*step) / 2_u32.pow(*step));
             let finished = limited(&env, dir.path(), &limit, arguments);
             let is_enough = finished.shell_code() == 0;
-            // Where not even the program fits, the kernel or the loader ends it.
+            // If the program does not fit, the kernel or the loader ends it.
             let is_loaded = || limited(&env, dir.path(), &limit, "--version").shell_code() <= OWN;
             if !is_enough && is_loaded() {
                 check_line(&finished, &format!("{limit} {arguments}"));
@@ -140,7 +140,7 @@ fn little_memory_ends_in_a_line() {
     }
 }
 
-/// A target, to be attached to: its file, and the running process.
+/// Starts a target. Returns its file and the process.
 fn spin(env: &Env, arguments: &[&str]) -> (PathBuf, Running) {
     let file = env.targets.get(&program("spin.c")).expect("targets build");
     let running = Running::start_ready(Command::new(&file).args(arguments)).expect("runs");
@@ -157,7 +157,7 @@ fn check_unharmed(mut spin: Running, file: &Path) {
     assert!(finished.stdout.contains("ok "), "{}{}", finished.stdout, finished.stderr);
 }
 
-/// Wherever memory ends, nobody is left stopped, and no breakpoint stays.
+/// Wherever memory ends, no process stays stopped, and no breakpoint stays.
 #[test]
 fn little_memory_for_a_trace_leaves_nothing() {
     let env = or_skip!(gate::live(Link::Session));
@@ -166,7 +166,7 @@ fn little_memory_for_a_trace_leaves_nothing() {
     let attach = format!("attach {} -f * -d 1", spin.pid());
     for kilobytes in (60_000..=200_000).step_by(20_000) {
         let limit = format!("ulimit -v {kilobytes}");
-        // A command that is left stopped would keep the outputs open.
+        // A command left stopped would keep the outputs open.
         for arguments in ["run -f * -- ./calls", &attach] {
             let finished = limited(&env, dir.path(), &limit, arguments);
             if finished.shell_code() != 0 {
@@ -177,7 +177,7 @@ fn little_memory_for_a_trace_leaves_nothing() {
     check_unharmed(spin, &file);
 }
 
-/// What a watchdog sends is no lack of memory.
+/// A watchdog's abort is no lack of memory.
 #[test]
 fn an_abort_is_not_told_as_lack_of_memory() {
     let env = or_skip!(gate::live(Link::Session));
@@ -193,7 +193,8 @@ fn an_abort_is_not_told_as_lack_of_memory() {
     check_unharmed(spin, &file);
 }
 
-/// Taking probes away needs no thread: neither at the end nor for a budget, which does so all the time.
+/// Removing probes needs no thread: neither at the end nor for a budget, which does it all the
+/// time.
 #[test]
 fn without_room_for_a_thread_probes_go_all_the_same() {
     let env = or_skip!(gate::live(Link::Session));
@@ -202,10 +203,10 @@ fn without_room_for_a_thread_probes_go_all_the_same() {
         let (file, spin) = spin(&env, &["0", rate]);
         let attach = format!("{} attach {} {arguments}", env.ctrace.display(), spin.pid());
         let mut ctrace = Running::start(&mut crowd.enter(&attach)).expect("runs");
-        // The last thread of a session: it waits for the end of the target.
+        // The last thread of a session waits for the end of the target.
         wait_until("it traces", || has_thread(ctrace.pid(), "target")).expect("traces");
         crowd.close().expect("a limit");
-        // Some windows of the budget.
+        // The time of some windows of the budget.
         std::thread::sleep(Duration::from_secs(2));
         assert!(ctrace.is_running(), "{arguments}");
         ctrace.signal(Signal::INT).expect("runs");
@@ -216,8 +217,8 @@ fn without_room_for_a_thread_probes_go_all_the_same() {
     }
 }
 
-/// Somebody maps the program so often that each probe takes a tenth of a second to place: it is not
-/// traced, soon, and nothing stays in it.
+/// Somebody maps the program so often that each probe takes a tenth of a second. Tracing is given
+/// up soon, and leaves nothing.
 #[test]
 fn a_program_that_is_mapped_very_often_is_given_up() {
     let env = or_skip!(gate::live(Link::Session));

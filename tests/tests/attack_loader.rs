@@ -1,5 +1,5 @@
-//! Programs that attack whoever looks for their libraries: nothing of them runs, nothing waits for
-//! them, and what they say is told in plain lines.
+//! Programs attack the search for their libraries: none of their code runs, nothing waits for them,
+//! and their texts appear in plain lines.
 
 use ctrace_tests::env::Link;
 use ctrace_tests::install::install;
@@ -28,7 +28,7 @@ impl Case {
         self.dir.path().join(name)
     }
 
-    /// A program that needs libraries, and looks for them in a list of directories.
+    /// Makes a program that needs libraries, and searches them in a list of directories.
     fn program(&self, needed: impl Iterator<Item = String>, search: &str) -> PathBuf {
         let (bytes, places) = texts(std::iter::once(search.to_owned()).chain(needed));
         let needed = places[1..].iter().map(|place| (DT_NEEDED, *place));
@@ -38,7 +38,7 @@ impl Case {
         path
     }
 
-    /// What ctrace says; it has to end in time, and to say it in plain lines.
+    /// Runs ctrace, which must end in time and print plain lines.
     #[track_caller]
     fn ctrace(&self, words: &[&str], file: &Path) -> Finished {
         let mut command = Command::new(&self.binary);
@@ -53,7 +53,7 @@ impl Case {
     }
 }
 
-/// The two ways to look at a file, and the start of a command that is refused before it runs.
+/// Ways to look at a file, and starts of a command that is refused before it runs.
 const LOOKS: [&[&str]; 4] = [
     &["list"],
     &["list", "-f", "*"],
@@ -71,7 +71,7 @@ fn nothing_of_a_file_that_is_looked_at_runs() {
         case.ctrace(words, &program);
         assert!(!made.exists(), "{words:?}: its code ran");
     }
-    // The file does what it is made for, where the loader of the machine is such a one.
+    // The file works as intended if the machine's loader is of that kind.
     let status = Command::new("/lib64/ld-linux-x86-64.so.2").arg("--list").arg(&program).status();
     if !made.exists() {
         eprintln!("this machine's loader is not taken over: {status:?}");
@@ -105,7 +105,7 @@ fn names_that_would_steer_a_terminal() {
     let needed = ["\x1b]0;title\x07\x1b[2J.so".to_owned(), "a\r\nctrace: all is well".to_owned()];
     let program = case.program(needed.into_iter(), "$ORIGIN");
     LOOKS.iter().for_each(|words| drop(case.ctrace(words, &program)));
-    // The program has something to trace, so that what is missing is told: its loader.
+    // The program has something to trace, so that its missing loader is reported.
     let finished = case.ctrace(&["run", "-f", "_dl_*", "--"], &program);
     let line = finished.stderr.lines().find(|line| line.contains("does not find"));
     assert!(line.is_some_and(|line| line.contains("all is well")), "{}", finished.stderr);
@@ -151,7 +151,7 @@ fn names_in_lists_and_in_the_log() {
     assert!(matches!(lines[..], [line] if line.contains("no program")), "{}", finished.stderr);
 }
 
-/// A command that starts another with search paths of its own.
+/// A command starts another with its own search paths.
 #[test]
 fn the_environment_of_the_program_decides() {
     let env = or_skip!(gate::live(Link::Session));

@@ -1,5 +1,5 @@
-//! Programs that lie with their marker memory: what they cost ctrace is bounded, and signals and the
-//! time limit are heard.
+//! Programs lie with their marker memory: their cost to ctrace is bounded, and signals and the time
+//! limit still work.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::wait_until;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use std::process::Command;
 use std::time::Duration;
 
-/// Against hangs: a machine that is busy takes its time.
+/// Time limit against hangs, for busy machines as well.
 const LIMIT: Duration = Duration::from_secs(25);
 
 fn start(env: &Env, source: &str, arguments: &[&str]) -> Running {
@@ -25,7 +25,7 @@ fn attach(env: &Env, target: &Running, arguments: &[&str]) -> Trace {
     trace.args(["-m", "work"]).args(arguments.iter().copied()).limit(LIMIT)
 }
 
-/// Two processors writing without pause write less than this.
+/// Two processors that write without pause write less than this.
 fn can_be_lost(seconds: u64) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
     seconds * processors * 1_100_000_000
@@ -36,7 +36,7 @@ fn forged_buffers_end_with_the_time_and_tell_no_nonsense() {
     let env = or_skip!(gate::live(Link::Session));
     for what in ["flush", "register", "both"] {
         let target = start(&env, "marks_forge.c", &[what, "2"]);
-        // The rings are soon full: batches are dropped, and their counters believed or not.
+        // The rings fill soon: batches are dropped, and their counters may or may not be believed.
         let trace = attach(&env, &target, &["-d", "2", "--ring-size", "256KiB"]);
         let traced = trace.finish().expect("it ends").expect_code(0).expect("well");
         let report = traced.report().expect("a report");
@@ -60,7 +60,7 @@ fn a_signal_is_heard_while_buffers_are_forged() {
     started.wait().and_then(|traced| traced.expect_code(0)).expect("it ends well");
 }
 
-/// The page of a buffer is never there: whoever reads it waits until it is killed.
+/// The page of a buffer is never there: its reader hangs until it is killed.
 #[test]
 fn a_buffer_that_never_answers_ends_nothing() {
     let env = or_skip!(gate::live(Link::Session));
@@ -70,12 +70,12 @@ fn a_buffer_that_never_answers_ends_nothing() {
     let report = traced.report().expect("a report");
     report.expect_note(&["did not answer", "not known"]).expect("the report says so");
     assert!(report.loss("decode_errors") > 0, "it is marked");
-    // Full buffers come all the same.
+    // Full buffers still arrive.
     let calls = report.expect("work").expect("it is traced").calls();
     assert!(calls >= 252, "{calls} calls");
 }
 
-/// Its memory comes from a slow disk, say: the buffers are never full, and looks bring what is in them.
+/// Its memory is slow, as on a slow disk. The buffers never fill, and looks bring their events.
 #[test]
 fn one_late_answer_costs_nothing() {
     let env = or_skip!(gate::live(Link::Session));

@@ -1,5 +1,5 @@
-//! Files of targets that claim more than they have, or change while they are looked at: ctrace takes
-//! bounded memory and time, and says what it left out.
+//! Files of targets claim more than they have, or change while they are read: ctrace takes bounded
+//! memory and time, and reports what it left out.
 
 use ctrace_tests::daemon::{Daemon, calls, reports};
 use ctrace_tests::env::Link;
@@ -15,11 +15,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Well above the ten seconds that a look may take.
+/// Well above the limit of ten seconds for a look.
 const LIMIT: Duration = Duration::from_secs(60);
 const GIB: u64 = 1 << 30;
 
-/// With 640 MiB for all that it allocates: more ends in an abort.
+/// Limits all allocations to 640 MiB: more ends in an abort.
 fn bounded(binary: &Path) -> Command {
     let mut command = Command::new("prlimit");
     command.arg(format!("--data={}", 640 << 20)).arg(binary);
@@ -31,7 +31,7 @@ fn list(binary: &Path, path: &Path, arguments: &[&str]) -> Finished {
     run(command.arg("list").arg(path).args(arguments), LIMIT).expect("ctrace ends")
 }
 
-/// Fails unless so many functions are listed, and unless all that is said beside them has `word`.
+/// Fails unless so many functions are listed, and all other output contains `word`.
 #[track_caller]
 fn lists(binary: &Path, path: &Path, functions: usize, word: Option<&str>) -> Vec<Value> {
     let finished = list(binary, path, &["--json"]);
@@ -59,7 +59,7 @@ fn executable(path: &Path, bytes: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");
 }
 
-/// What is beyond the parts that headers name costs nothing.
+/// Data outside the parts that headers name cost nothing.
 #[test]
 fn sparse_copies_are_listed_as_what_they_are_copies_of() {
     let binary = or_skip!(gate::binary());
@@ -90,14 +90,14 @@ fn sections_longer_than_anything_are_refused() {
     let binary = or_skip!(gate::binary());
     let dir = tempfile::tempdir().expect("temporary directory");
     let path = dir.path().join("long");
-    // Code is looked at by parts. When the time is up, the rest may switch stacks.
+    // Code is read by parts. When the time is up, the rest counts as switching stacks.
     crafted::sparse(&path, &crafted::long_code(20 * GIB), 21 * GIB).expect("a sparse file");
     let listed =
         run(bounded(&binary).arg("list").arg(&path).args(["--max-object-time", "2s"]), LIMIT)
             .expect("ctrace ends");
     assert_eq!(listed.shell_code(), 0, "{}", listed.stderr);
     assert!(listed.stdout.contains("only"), "{}", listed.stdout);
-    // Debug information is left out where it takes too much.
+    // Debug information that takes too much is left out.
     crafted::sparse(&path, &crafted::long_debug_section(20 * GIB), 21 * GIB).expect("sparse");
     let rows = lists(&binary, &path, 1, Some("file and line are left out"));
     assert_eq!((&rows[0]["name"], &rows[0]["line"]), (&Value::from("only"), &Value::Null));
@@ -146,12 +146,12 @@ fn compressed_sections_unpack_within_bounds() {
     assert!(bytes.len() < 83_000, "{}", bytes.len());
     executable(&path, &bytes);
     lists(&binary, &path, 1, Some("file and line are left out: the debug information of packed"));
-    // What fits is unpacked, and then makes no sense.
+    // A small one is unpacked, and then is malformed.
     executable(&path, &crafted::zstd_strings(1 << 20));
     lists(&binary, &path, 1, None);
 }
 
-/// A program without symbols, and a debug file of its own that is named and proved by a checksum.
+/// Makes a program without symbols, with a debug file named and proved by a checksum.
 fn with_debug_link(dir: &Path) -> std::path::PathBuf {
     let path = dir.join("linked");
     fs::copy(gate_target("spin.c"), &path).expect("copies");
@@ -184,7 +184,7 @@ fn debug_links_to_sparse_files_end() {
     assert_eq!(listed.shell_code(), 125, "{}", listed.stderr);
 }
 
-/// Opened as a file or not at all, whatever it is a moment later.
+/// It is opened as a file or not at all, whatever it becomes a moment later.
 #[test]
 fn a_debug_file_that_turns_into_a_fifo_stops_nobody() {
     let binary = or_skip!(gate::binary());
@@ -203,7 +203,7 @@ fn a_debug_file_that_turns_into_a_fifo_stops_nobody() {
                 for other in [&fifo, &file] {
                     fs::hard_link(other, &next).expect("links");
                     fs::rename(&next, &debug).expect("renames");
-                    // Of two names of one file, rename leaves both.
+                    // With two names of one file, rename leaves both.
                     let _ = fs::remove_file(&next);
                 }
             }
@@ -217,7 +217,7 @@ fn a_debug_file_that_turns_into_a_fifo_stops_nobody() {
     });
 }
 
-/// The section of markers is said to have as many entries as would take gigabytes.
+/// The section of markers claims gigabytes of entries.
 #[test]
 fn a_marker_section_without_end_is_read_as_far_as_it_goes() {
     let env = or_skip!(gate::live(Link::Session));
@@ -241,7 +241,7 @@ fn a_daemon_outlives_its_targets_files() {
     let spin = fs::read(env.targets.get(&program("spin.c")).expect("builds")).expect("reads");
     executable(&dir.path().join("spin"), &spin);
     crafted::sparse(&dir.path().join("sparse"), &spin, 4096 * GIB).expect("a sparse file");
-    // Its table of symbols is said to be as long as the file.
+    // Its table of symbols claims the length of the file.
     let mut large = spin.clone();
     crafted::claim_size(&mut large, ".symtab", 24 * GIB);
     crafted::sparse(&dir.path().join("large"), &large, 4096 * GIB).expect("a sparse file");
@@ -272,7 +272,7 @@ fn a_daemon_outlives_its_targets_files() {
     assert!(all.iter().map(|report| calls(report, "step")).sum::<u64>() > 0);
 }
 
-/// The small ones of these files, for the fuzzer to begin with.
+/// Writes the small ones of these files for the fuzzer.
 #[test]
 #[ignore = "writes files of the repository"]
 fn write_the_corpus() {

@@ -1,5 +1,5 @@
-//! Recordings that were made to take memory and time: each ends with a plain line, soon, in bounded
-//! memory. How they were made is in `the_files_of_the_attacks` of ctrace-core.
+//! Recordings made to take memory and time: each ends soon, with a plain line, in bounded memory.
+//! `the_files_of_the_attacks` of ctrace-core made them.
 
 use ctrace_tests::env::workspace;
 use ctrace_tests::process::{Finished, run};
@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Against hangs: a machine that is busy takes its time.
+/// Time limit against hangs, for busy machines as well.
 const LIMIT: Duration = Duration::from_secs(40);
-/// Of addresses, in KiB: many threads have their stacks, and hardly touch them.
+/// Limit of addresses in KiB: many threads reserve stacks and hardly touch them.
 const MOST_MEMORY: &str = "4000000";
 
 fn look(ctrace: &Path, arguments: &str, file: &str) -> Finished {
@@ -22,7 +22,7 @@ fn look(ctrace: &Path, arguments: &str, file: &str) -> Finished {
     run(command.args(["-c", &script]).current_dir(workspace()), LIMIT).expect("it ends")
 }
 
-/// It is refused with a line that says what to do.
+/// Checks that it is refused with a line that gives the remedy.
 #[track_caller]
 fn refused(ctrace: &Path, arguments: &str, file: &str, remedy: &str) {
     let ended = look(ctrace, arguments, file);

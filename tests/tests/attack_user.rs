@@ -1,4 +1,4 @@
-//! As whom a command runs that root's ctrace starts, and what it gets from ctrace.
+//! Checks the user of a command that root's ctrace starts, and what it inherits from ctrace.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Finished, run};
@@ -13,16 +13,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Nobody has accounts for these.
+/// Ids without accounts.
 const UID: &str = "3999999";
 const GID: &str = "3999998";
 
-/// Prints what a process has: ids, capabilities, open files and its environment.
+/// Prints a process's ids, capabilities, open files and environment.
 const TELL: &str = "echo uid=$(id -ru):$(id -u); echo gid=$(id -rg):$(id -g); echo groups=$(id -G); \
     sed -n 's/^\\(Cap...\\|NoNewPrivs\\):\\t*/\\1=/p' /proc/self/status; \
     echo files=$(ls /proc/$$/fd | sort -n | tr '\\n' ,); env";
 
-/// A shell has something to trace: it takes memory.
+/// A shell has something to trace: it allocates memory.
 const TRACED: [&str; 4] = ["-f", "malloc@libc*", "-o", "/dev/null"];
 
 fn ctrace(env: &Env, variables: &[(&str, &str)], arguments: &[&str]) -> Finished {
@@ -33,7 +33,7 @@ fn ctrace(env: &Env, variables: &[(&str, &str)], arguments: &[&str]) -> Finished
     run(command.args(arguments).envs(variables.iter().copied()), LIMIT).expect("ctrace")
 }
 
-/// `ctrace run` of a shell that tells what it has.
+/// Runs `ctrace run` with a shell that prints what it has.
 fn told(
     env: &Env,
     variables: &[(&str, &str)],
@@ -61,7 +61,7 @@ const NONE: &str = "0000000000000000";
 const NO_CAPABILITIES: [(&str, &str); 4] =
     [("CapInh", NONE), ("CapPrm", NONE), ("CapEff", NONE), ("CapAmb", NONE)];
 
-/// Where everybody may read and execute, but not write.
+/// Makes a folder that everybody may read and execute, but not write.
 fn public() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
@@ -90,7 +90,7 @@ fn under_sudo_the_command_has_the_rights_of_the_caller() {
     assert!(said.contains("--user root keeps root"), "{said}");
 }
 
-/// What the host's name services say of the account: its groups, home and shell.
+/// Compares with the host's name services: the account's groups, home and shell.
 #[test]
 fn an_account_has_all_its_groups_and_its_login_environment() {
     let env = or_skip!(gate::live(Link::Session));
@@ -152,7 +152,7 @@ fn without_sudo_nothing_changes_and_root_can_be_kept() {
     assert!(!said.contains("running"), "{said}");
 }
 
-/// They hand capabilities on through an exec, whatever the program.
+/// These capabilities pass through an exec of any program.
 #[test]
 fn no_ambient_or_inheritable_capability_is_handed_on() {
     let env = or_skip!(gate::live(Link::Session));
@@ -161,7 +161,7 @@ fn no_ambient_or_inheritable_capability_is_handed_on() {
     let some = "+bpf,+perfmon,+sys_ptrace,+dac_read_search,+net_raw";
     let with = |user: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new("setpriv");
-        // Without the last, changing the user id would drop them.
+        // Without the last one, changing the user id would drop them.
         let fixed = "+no_setuid_fixup";
         command.args(user).args(["--inh-caps", some, "--ambient-caps", some]);
         command.args(["--securebits", fixed]).arg(&binary).arg("run").args(TRACED);
@@ -188,14 +188,14 @@ fn no_file_of_ours_is_open_in_the_command() {
     let alone = facts(&alone.stdout);
     let (ours, _) = told(&env, &[], &[]);
     check(&ours, &[("files", &alone["files"])]);
-    // Another user does not even have what the caller had open.
+    // Another user does not even get the caller's open files.
     let (theirs, _) = told(&env, &[("SUDO_UID", UID), ("SUDO_GID", GID)], &[]);
     let mut files = theirs["files"].split(',');
     assert!(files.all(|file| alone["files"].split(',').any(|has| has == file)), "{theirs:?}");
 }
 
-/// What the caller has open or keeps in the session keyring is for another user neither to read nor to
-/// have. Without another user nothing changes.
+/// Another user can neither read nor get the caller's open files and the keys of the session
+/// keyring. For the same user nothing changes.
 #[test]
 fn keys_and_open_files_of_the_caller_stay_with_the_caller() {
     let env = or_skip!(gate::live(Link::Session));
@@ -296,7 +296,7 @@ fn broken_words_of_sudo_end_in_a_plain_error() {
     assert!(finished.stderr.contains("--user is for a command"), "{}", finished.stderr);
 }
 
-/// And nobody else reads them.
+/// The files are also private.
 #[test]
 fn what_is_written_under_sudo_belongs_to_the_caller() {
     let env = or_skip!(gate::live(Link::Session));
@@ -311,7 +311,7 @@ fn what_is_written_under_sudo_belongs_to_the_caller() {
     let (report, trace) = (at("report.json"), at("trace.ctrace"));
     done(&["run", "-f", "leaf", "-o", &report, "--", &counts, "10"]);
     done(&["record", "-f", "leaf", "-o", &trace, "--", &counts, "10"]);
-    // The file is another one each time it has become too large.
+    // A new file starts each time one has become too large.
     let many = ["record", "-f", "leaf", "-f", "p?ng"];
     let (small, rotated) = (at("small.ctrace"), at("rotated.ctrace"));
     done(&[&many[..], &["--max-size", "1MiB", "-o", &small, "--", &counts, "500000"]].concat());

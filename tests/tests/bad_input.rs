@@ -1,4 +1,5 @@
-//! Bad input: one line on stderr that starts `ctrace:`, the right exit code, nothing attached.
+//! Bad input gives one line on stderr that starts `ctrace:`, and the right exit code. Nothing is
+//! attached.
 
 use ctrace_tests::env::Link;
 use ctrace_tests::install::install;
@@ -13,7 +14,7 @@ fn ctrace(binary: &Path, arguments: &[&str]) -> Finished {
     run(Command::new(binary).args(arguments), Duration::from_secs(60)).expect("ctrace ends")
 }
 
-/// Fails unless ctrace said one line with all these words and left with this code.
+/// Fails unless ctrace printed one line with all these words and exited with this code.
 #[track_caller]
 fn refused(binary: &Path, arguments: &[&str], code: i32, words: &[&str]) {
     let finished = ctrace(binary, arguments);
@@ -73,7 +74,7 @@ fn functions_that_are_not_there() {
     let env = or_skip!(gate::live(Link::Perf));
     let path = env.targets.get(&program("counts.c")).expect("builds");
     let command = |glob| ["run", "-f", glob, "--", text(&path), "10"];
-    // What was searched, and the closest name.
+    // The line names the searched object and the closest name.
     refused(&env.ctrace, &command("pingg"), 125, &["pingg", "counts", "ping"]);
     let words = ["`/wor[k/` is no regular expression", "at character 4: `[`"];
     refused(&env.ctrace, &command("/wor[k/"), 125, &words);
@@ -200,12 +201,12 @@ fn a_recording_of_nothing() {
     }
 }
 
-/// Without rights: which capability is missing.
+/// Without rights, the line names the missing capability.
 #[test]
 fn without_rights() {
     let env = or_skip!(gate::live(Link::Perf));
     let path = env.targets.get(&program("counts.c")).expect("builds");
-    // As nobody, who must be able to reach the files.
+    // Nobody must be able to reach the files.
     let dir = tempfile::tempdir().expect("temporary directory");
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("chmod");

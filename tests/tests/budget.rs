@@ -1,5 +1,5 @@
-//! `--budget`: what the probes cost stays within a share of the target's own processor time, and
-//! what is not seen any more is estimated.
+//! `--budget`: the cost of the probes stays within a share of the target's own CPU time, and unseen
+//! calls are estimated.
 
 use ctrace_tests::daemon::{Daemon, check_reports, folder, reports};
 use ctrace_tests::env::{Env, Link};
@@ -24,14 +24,14 @@ fn start(env: &Env, arguments: &[&str]) -> Running {
     Running::start_ready(Command::new(path).args(arguments)).expect("budget starts")
 }
 
-/// What the program itself counted.
+/// Returns the program's own count.
 fn truth(finished: &Finished, name: &str) -> f64 {
     let line =
         finished.stdout.lines().find_map(|line| line.strip_prefix(&format!("calls {name} ")));
     line.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{}", finished.stdout))
 }
 
-/// Traces all that the program does, from its start on.
+/// Traces the whole program from its start.
 fn traced(env: &Env, arguments: &[&str], options: &[&str]) -> (Report, Finished) {
     let target = start(env, arguments);
     let traced = Trace::attach(env, target.pid())
@@ -53,7 +53,7 @@ fn sampled(function: Function<'_>) -> &serde_json::Value {
     sampled
 }
 
-/// A function that is somewhat too dear is armed in windows, and its calls are estimated.
+/// A function that is a little too costly is armed in windows, and its calls are estimated.
 #[test]
 fn what_is_too_dear_is_sampled() {
     let env = or_skip!(gate::live(Link::Session));
@@ -72,7 +72,7 @@ fn what_is_too_dear_is_sampled() {
     report.expect_note(&["budget of 1 %", "often"]).expect("a note");
 }
 
-/// A program that its probes would slow tenfold runs nearly as if there were none.
+/// A program that probes would slow tenfold runs nearly at full speed.
 #[test]
 fn the_target_is_not_slowed() {
     let env = or_skip!(gate::live(Link::Session));
@@ -93,7 +93,7 @@ fn the_target_is_not_slowed() {
 #[test]
 fn what_is_calm_comes_back() {
     let env = or_skip!(gate::live(Link::Session));
-    // Busy for longer than it takes to find out what probes cost, also where much else runs.
+    // Busy for longer than ctrace needs to measure the cost of probes, even on a busy machine.
     let target = start(&env, &["20", "300"]);
     let dir = TempDir::new().expect("a folder");
     let file = dir.path().join("reports");
@@ -120,7 +120,7 @@ fn what_is_calm_comes_back() {
     drop(target);
 }
 
-/// Of a scrape: the number of this function, or of the target where none is given.
+/// Returns the scraped number of a function, or of the target without one.
 fn metric(scrape: &str, name: &str, function: Option<&str>) -> f64 {
     let function = function.map(|function| format!("function=\"{function}\""));
     let mut lines = scrape.lines().filter_map(|line| line.strip_prefix(&format!("{name}{{")));
@@ -129,7 +129,8 @@ fn metric(scrape: &str, name: &str, function: Option<&str>) -> f64 {
     value.unwrap_or_else(|| panic!("no {name} of {function:?} in {scrape}"))
 }
 
-/// The daemon's reports say what was sampled, and its metrics tell what was seen and for how long not.
+/// The daemon's reports name sampled functions, and its metrics count what was seen and the unseen
+/// time.
 #[test]
 fn the_daemon_tells_what_it_shed() {
     let env = or_skip!(gate::live(Link::Session));
@@ -173,7 +174,7 @@ fn the_daemon_tells_what_it_shed() {
     }
     let of_often = |name| metric(&last, name, Some("often"));
     assert!((of_often(DISARMED) - away).abs() < 0.01, "{away} s in reports: {last}");
-    // One that is open at the end of an interval is in two reports.
+    // A call that is open at the end of an interval is in two reports.
     let (calls, twice) = (of_often("ctrace_function_calls_total"), all.len() as f64);
     assert!(calls <= seen && calls >= seen - twice, "{seen} in reports, {calls} in metrics");
 }

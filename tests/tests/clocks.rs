@@ -1,4 +1,4 @@
-//! Probes and markers tell time by different clocks, and their calls are of one tree.
+//! Probes and markers use different clocks, but their calls form one tree.
 
 use ctrace_tests::env::Link;
 use ctrace_tests::targets::program;
@@ -7,8 +7,8 @@ use ctrace_tests::{gate, or_skip};
 
 const CALLS: u64 = 200_000;
 
-/// A few hundred nanoseconds lie between the probe's time and the scope's at each end: if the clocks
-/// were further apart, the scope would begin before its function or end after it.
+/// At each end, a few hundred nanoseconds lie between the times of probe and scope. If the clocks
+/// differed by more, the scope would begin before its function or end after it.
 #[test]
 fn a_scope_lies_within_its_probed_function() {
     let env = or_skip!(gate::live(Link::Session));

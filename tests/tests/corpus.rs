@@ -1,4 +1,4 @@
-//! Everything selected, over the corpus: nothing changes in any target.
+//! Traces everything over the corpus: nothing changes in any target.
 
 use ctrace_tests::corpus::{check_all, members, unusual_members};
 use ctrace_tests::env::Link;
@@ -50,7 +50,7 @@ fn static_and_rust_programs() {
     }
 }
 
-/// Where the user insists on `ret` probes everywhere.
+/// The user demands `ret` probes everywhere.
 #[test]
 fn by_ret_sites() {
     let env = or_skip!(gate::live(Link::Session));
@@ -70,7 +70,7 @@ fn with_multi_links() {
     }
 }
 
-/// A few only: each perf link takes long to close.
+/// Only a few: each perf link takes long to close.
 #[test]
 fn with_perf_links() {
     let env = or_skip!(gate::live(Link::Perf));

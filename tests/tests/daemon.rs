@@ -1,4 +1,4 @@
-//! The daemon on live targets: what it traces, when it reports, and what it does when it is told to.
+//! Tests the daemon on live targets: what it traces, when it reports, and how it obeys.
 
 use ctrace_tests::daemon::{Daemon, calls, check_reports, folder, reports};
 use ctrace_tests::env::{Env, Link};
@@ -19,7 +19,7 @@ fn start(env: &Env, targets: &str) -> Daemon {
     Daemon::start(env, dir, targets).expect("the daemon starts")
 }
 
-/// A target that starts, ends and starts again: all of it is in the reports, whose sums go on.
+/// A target starts, ends and starts again. Its reports contain all of it, and their sums go on.
 #[test]
 fn restarts_are_followed() {
     let env = or_skip!(gate::live(Link::Session));
@@ -45,7 +45,7 @@ fn restarts_are_followed() {
     assert!(told > 500 && told <= sum, "{told} of {sum}");
 }
 
-/// SIGTERM brings the report of the interval that was not over, and leaves the target as it was.
+/// SIGTERM brings the report of the unfinished interval, and leaves the target as it was.
 #[test]
 fn the_end_brings_a_last_report() {
     let env = or_skip!(gate::live(Link::Session));
@@ -62,7 +62,7 @@ fn the_end_brings_a_last_report() {
     assert_eq!(changed_bytes(target.pid(), &path).expect("memory"), Vec::<u64>::new());
 }
 
-/// A broken configuration changes nothing; a good one changes what it changes.
+/// A broken configuration changes nothing; a good one takes effect.
 #[test]
 fn reloads() {
     let env = or_skip!(gate::live(Link::Session));
@@ -91,7 +91,7 @@ fn reloads() {
     assert!(finished.stderr.contains("the configuration of before stays"), "{}", finished.stderr);
 }
 
-/// What two targets match, what cannot be traced: told once each.
+/// Processes that two targets match or that cannot be traced are logged once each.
 #[test]
 fn troubles_are_told_once() {
     let env = or_skip!(gate::live(Link::Session));

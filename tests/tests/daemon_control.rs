@@ -1,4 +1,4 @@
-//! The daemon's socket, its recordings, and what happens when there is no room.
+//! Tests the daemon's socket, its recordings, and a full disk.
 
 use ctrace_tests::daemon::{Daemon, check_reports, folder, reports};
 use ctrace_tests::env::{Env, Link};
@@ -29,7 +29,7 @@ fn recordings(daemon: &Daemon) -> Vec<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
-/// A recording as `ctrace report` shows it.
+/// Returns a recording as `ctrace report` shows it.
 fn shown(env: &Env, file: &str) -> serde_json::Value {
     let mut command = Command::new(&env.ctrace);
     let finished = run(command.args(["report", "--format", "json", file]), LIMIT).expect("runs");
@@ -85,7 +85,7 @@ fn commands_do_what_they_say() {
     }
 }
 
-/// What was attached to by hand for a target is traced as that target says, also when it changes.
+/// A process attached by hand for a target follows that target's settings, also after a change.
 #[test]
 fn reloads_reach_what_was_attached_by_hand() {
     let env = or_skip!(gate::live(Link::Session));
@@ -106,7 +106,7 @@ fn reloads_reach_what_was_attached_by_hand() {
         ctrace_tests::daemon::calls(&report["reports"][0], "quick") > 10
     })
     .expect("calls");
-    // One while the session of before still ends.
+    // One starts while the previous session still ends.
     for functions in ["slow", "quick"] {
         daemon.configure(&format!("{target}functions = \"{functions}\"\n")).expect("written");
         daemon.ask(&["reload"]).expect("sound");
@@ -122,7 +122,7 @@ fn reloads_reach_what_was_attached_by_hand() {
     assert_eq!(session(), None, "it was let go");
 }
 
-/// What somebody waits for when the daemon ends is whole up to there.
+/// A recording that a client waits for is complete up to the daemon's end.
 #[test]
 fn a_recording_ends_with_the_daemon() {
     let env = or_skip!(gate::live(Link::Session));
@@ -145,7 +145,8 @@ fn a_recording_ends_with_the_daemon() {
     assert!(!all.contains("was not ended"), "{all}");
 }
 
-/// Where little happens, rings are read every few seconds only; who asks is told of everything.
+/// Rings with few events are read every few seconds only. A client's report still contains
+/// everything.
 #[test]
 fn reports_out_of_turn_are_up_to_date() {
     let env = or_skip!(gate::live(Link::Session));
@@ -170,8 +171,7 @@ fn reports_out_of_turn_are_up_to_date() {
     }
 }
 
-/// Who looks again and again misses nothing where an interval ends, and the reports of the target
-/// are as if nobody did.
+/// Repeated looks miss nothing at the end of an interval, and do not change the target's reports.
 #[test]
 fn looks_lie_end_to_end() {
     let env = or_skip!(gate::live(Link::Session));
@@ -213,7 +213,7 @@ fn looks_lie_end_to_end() {
     assert!(all.iter().all(|report| report["histograms"].is_null()));
 }
 
-/// The socket's mode keeps strangers out, and so does the daemon where the mode does not.
+/// The socket's mode keeps strangers out. If the mode does not, the daemon does.
 #[test]
 fn strangers_are_refused() {
     const NOBODY: u32 = 65534;
@@ -259,7 +259,8 @@ fn garbage_is_answered() {
     assert_eq!(daemon.ctl(&["status"]).expect("runs").shell_code(), 0);
 }
 
-/// A slow call leaves a recording that holds it; reports go on, and so few are kept.
+/// A slow call leaves a recording that contains it. Reports go on, and the number of recordings is
+/// limited.
 #[test]
 fn slow_calls_are_kept() {
     let env = or_skip!(gate::live(Link::Session));
@@ -300,7 +301,7 @@ fn slow_calls_are_kept() {
     assert!(sum >= 3, "{sum}");
 }
 
-/// A full disk: said once, counted, and over when there is room.
+/// A full disk is reported once, its losses are counted, and it is over when there is room.
 #[test]
 fn a_full_disk_is_survived() {
     let env = or_skip!(gate::live(Link::Session));
@@ -316,7 +317,7 @@ fn a_full_disk_is_survived() {
     )
     .expect("starts");
     let filler = disk.join("filler");
-    // All but a little.
+    // Fills all but a little.
     std::fs::write(&filler, vec![0; 200 << 10]).expect("written");
     let _target = daemon.target("hiccup", &[]).expect("starts");
     let lost = || daemon.ask(&["status"]).expect("answers")["reports_lost"].as_u64().unwrap_or(0);
@@ -336,7 +337,7 @@ fn a_full_disk_is_survived() {
     assert_eq!(told("can be written to"), 1, "{}", finished.stderr);
 }
 
-/// A small file system, gone with this.
+/// A small file system, removed on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -350,7 +351,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A test that failed has said so already.
+        // A failed test has reported itself already.
         let _ = run(Command::new("umount").arg("-l").arg(&self.0), LIMIT);
     }
 }

@@ -1,4 +1,4 @@
-//! `follow` in the daemon: each process of a family is traced once, whoever its parent is by now.
+//! `follow` in the daemon traces each process of a family once, whoever its parent is by now.
 
 use ctrace_tests::daemon::{Daemon, folder};
 use ctrace_tests::env::{Env, Link};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::time::Duration;
 
-// Found by the kernel's word and by what the sessions say, and not by looking again and again.
+// The kernel's reports and the sessions find it, not repeated looks.
 const OTHERS: &str = "rescan = \"60m\"\n[[target]]\nid = \"other\"\nexe = \"DIR/other\"\n\
                       functions = \"work\"\n";
 const FAMILY: &str = "[[target]]\nid = \"family\"\nexe = \"DIR/lineage\"\nfunctions = \"work\"\n\
@@ -21,7 +21,7 @@ fn start(env: &Env) -> Daemon {
     Daemon::start(env, dir, OTHERS).expect("the daemon starts")
 }
 
-/// Has it fork, and gives the descendant that stays.
+/// Makes it fork, and returns the descendant that stays.
 fn descendant(daemon: &Daemon, target: &Running) -> i32 {
     let file = daemon.path("lineage");
     let others = || -> Vec<i32> {
@@ -30,7 +30,7 @@ fn descendant(daemon: &Daemon, target: &Running) -> i32 {
         pids.filter(|pid| *pid != target.pid() && runs(*pid, &file)).collect()
     };
     target.signal(Signal::USR1).expect("runs");
-    // The one between may still be there.
+    // The process between may still be there.
     std::thread::sleep(Duration::from_millis(300));
     wait_until("there is one other", || others().len() == 1).expect("forked");
     others()[0]
@@ -43,12 +43,12 @@ fn sessions(daemon: &Daemon) -> Vec<i32> {
 }
 
 fn end(pid: i32) {
-    // Gone is as good.
+    // It may be gone.
     let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
 }
 
-/// A followed grandchild whose parent ended is no process of its own while the session that traces
-/// it goes on; it is when that ends.
+/// A followed grandchild whose parent ended belongs to its session. When that ends, it gets its
+/// own.
 #[test]
 fn one_that_lost_its_parent_is_traced_once() {
     let env = or_skip!(gate::live(Link::Session));
@@ -68,7 +68,7 @@ fn one_that_lost_its_parent_is_traced_once() {
     taken.expect("traced");
 }
 
-/// A child that was there before its parent was traced is nobody's else.
+/// A child older than its parent's session gets its own session.
 #[test]
 fn one_that_was_there_before_is_traced() {
     let env = or_skip!(gate::live(Link::Session));

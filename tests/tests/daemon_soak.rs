@@ -1,10 +1,10 @@
-//! Everything at once, for a while: targets that start and end, are killed or over at once, sound and
-//! broken reloads, rings that overflow, a full disk, and a daemon that is killed. What must stay flat
-//! is held against what it was after the first rounds; every call that a target counted must be in
-//! the reports; and of a killed daemon nothing may be left.
+//! Runs everything at once for a while: targets that start, end, are killed or end at once, good
+//! and broken reloads, overflowing rings, a full disk, and a killed daemon. Resources must stay at
+//! their level after the first rounds. Every call that a target counted must be in the reports. A
+//! killed daemon may leave nothing behind.
 //!
-//! Short by default; `CTRACE_SOAK_STARTS=10000 CTRACE_SOAK_SECONDS=60 cargo test --release -p
-//! ctrace-tests --test daemon_soak` for so many starts of targets, and so long.
+//! Short by default. For more starts of targets and more time: `CTRACE_SOAK_STARTS=10000
+//! CTRACE_SOAK_SECONDS=60 cargo test --release -p ctrace-tests --test daemon_soak`.
 
 use ctrace_tests::daemon::{Daemon, folder, reports};
 use ctrace_tests::env::{Env, Link};
@@ -31,7 +31,7 @@ const TARGETS: &str = "[defaults]\ninterval = \"200ms\"\nmax_processes = 16\n\
     output = \"DIR/disk/full.jsonl\"\nrotate_size = \"16K\"\nkeep_files = 2\n";
 
 const WORKERS: u64 = 6;
-/// Of a burst.
+/// Calls in a burst.
 const CALLS: u64 = 50_000;
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -67,7 +67,7 @@ fn counted(file: &Path) -> u64 {
     u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"))
 }
 
-/// One daemon, and what is known of it.
+/// One daemon, and its state.
 struct Soak<'a> {
     env: &'a Env,
     disk: SmallDisk,
@@ -76,7 +76,7 @@ struct Soak<'a> {
     bursts: Ledger,
     starts: u64,
     lost: u64,
-    /// For numbers that are the same in each run.
+    /// A source of numbers that repeat in each run.
     dice: u64,
 }
 
@@ -91,14 +91,14 @@ impl Soak<'_> {
         Worker::start(&self.daemon, name, self.starts, arguments)
     }
 
-    /// As many things as fit, and then nothing is traced any more.
+    /// Starts as much as fits, and ends with nothing traced.
     fn round(&mut self, number: u64) {
         let mut workers: Vec<Worker> =
             (0..WORKERS).map(|_| self.start("worker", &["500"])).collect();
         let mut burst = self.start("burst", &["0", &CALLS.to_string()]);
         let others = ["hiccup", "full"].map(|name| self.daemon.target(name, &[]).expect("starts"));
         self.starts += 2;
-        // Over before anything can be attached, or while it is.
+        // Over before anything can be attached, or meanwhile.
         for _ in 0..2 {
             let brief = self.start("worker", &["0"]);
             let pause = self.dice(60);
@@ -136,7 +136,7 @@ impl Soak<'_> {
         self.bursts.check().expect("end to end");
     }
 
-    /// None is lost.
+    /// Checks that none is lost.
     fn find(&mut self, workers: &mut [Worker], burst: &mut Worker) {
         for worker in workers.iter_mut().chain([burst]) {
             let pid = worker.running.pid();
@@ -152,7 +152,7 @@ impl Soak<'_> {
             0 => self.daemon.signal(Signal::HUP).expect("runs"),
             1 => {
                 let lost = self.reports_lost();
-                // Again and again: old reports that are removed make room.
+                // Repeated, because removed old reports make room.
                 wait_until("reports are lost", || {
                     self.disk.fill().expect("full");
                     self.reports_lost() > lost
@@ -185,7 +185,7 @@ impl Soak<'_> {
         status["reports_lost"].as_u64().expect("a number")
     }
 
-    /// One that is killed can be between a call's beginning and its counting.
+    /// A killed one can be between a call's beginning and its counting.
     fn check_worker(&mut self, session: u64, counted: u64, signal: Signal) {
         let most = counted + u64::from(signal == Signal::KILL);
         let mut sum = Sum::default();
@@ -199,9 +199,9 @@ impl Soak<'_> {
         assert_eq!(sum.lost, 0, "session {session}");
     }
 
-    /// Its rings are far too small: what is not in the reports is told as lost.
+    /// Its rings are far too small: reports count the missing calls as lost.
     fn check_burst(&mut self, session: u64) {
-        // The end of the process, and of its thread.
+        // The ends of the process and of its thread.
         const OTHERS: u64 = 2;
         let (ledger, mut sum) = (&mut self.bursts, Sum::default());
         let events = |sum: Sum| sum.calls + sum.ends + sum.lost;
@@ -215,7 +215,7 @@ impl Soak<'_> {
         self.lost += sum.lost;
     }
 
-    /// Killed, the daemon leaves no trace; another one takes its place and its targets.
+    /// Kills the daemon, which leaves no trace. Another one takes its place and its targets.
     fn kill(mut self) -> Self {
         let mut target = self.start("worker", &["100"]);
         let mut burst = self.start("burst", &["0", "1"]);
@@ -248,7 +248,7 @@ impl Soak<'_> {
         self
     }
 
-    /// What the daemon holds with nothing to trace, once the last threads are gone.
+    /// Returns the daemon's resources with nothing to trace, once the last threads are gone.
     fn held(&self, first: Option<Held>) -> Held {
         let pid = self.daemon.pid();
         let Some(first) = first else { return settled(pid) };
@@ -257,7 +257,7 @@ impl Soak<'_> {
     }
 }
 
-/// When nothing that is about to end has ended for a second.
+/// Returns them after a second without any ending.
 fn settled(pid: i32) -> Held {
     let mut least = Held::by(pid);
     let _ = wait_until("nothing more ends", || {
@@ -269,7 +269,7 @@ fn settled(pid: i32) -> Held {
     least
 }
 
-/// Files of reports come and go, and are opened again after a failure.
+/// Compares with tolerance: report files come and go, and are reopened after a failure.
 fn is_flat(first: Held, now: Held) -> bool {
     now.files <= first.files + 2 && now.threads <= first.threads
 }
@@ -293,7 +293,7 @@ fn all_stays_flat() {
     let mut soak = Soak { env: &env, disk, daemon, workers, bursts, starts: 0, lost: 0, dice: 0 };
     let mut number = 0;
     while soak.starts < starts || Instant::now() < end {
-        // As many rounds for each daemon as make half of all starts or more.
+        // The rounds for each daemon make at least half of all starts.
         for _ in 0..2 {
             soak.round(number);
             number += 1;

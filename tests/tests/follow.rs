@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use std::process::Command;
 use std::time::Duration;
 
-/// Forks `children`, each with `calls` and so much other work; gives the report under a limit.
+/// Forks `children`, each with `calls` and so much other work. Returns the report under a limit.
 fn under_limit(env: &Env, children: &str, calls: &str, microseconds: &str, limit: &str) -> Report {
     let path = env.targets.get(&program("forks.c")).expect("builds");
     let traced = Trace::run(env)
@@ -27,7 +27,7 @@ fn under_limit(env: &Env, children: &str, calls: &str, microseconds: &str, limit
     Report(traced.report().expect("reports").0.clone())
 }
 
-/// The CPU time that counts is that of children that lived for milliseconds only, too.
+/// The CPU time of children that lived for milliseconds counts, too.
 #[test]
 fn a_slowdown_is_that_of_all_processes() {
     let env = or_skip!(gate::live(Link::Session));
@@ -41,7 +41,7 @@ fn a_slowdown_is_that_of_all_processes() {
     assert!(busy.expect_note(&["stopped early"]).is_err(), "{}", busy.0["notes"]);
 }
 
-/// Children that were there before are not followed, which is said.
+/// Older children are not followed, and a note tells that.
 #[test]
 fn children_of_before_are_told() {
     let env = or_skip!(gate::live(Link::Session));
@@ -59,11 +59,11 @@ fn children_of_before_are_told() {
     report.expect_note(&["1 process that it forked before", &child]).expect("it is told");
 }
 
-/// What ctrace keeps of a child goes with it.
+/// ctrace's data about a child go with it.
 #[test]
 fn memory_does_not_grow_with_every_child() {
     let env = or_skip!(gate::live(Link::Session));
-    // A file of its own: probes of the other test show in all processes of theirs.
+    // A file of its own, because the other test's probes show in all processes of its file.
     let path = env.targets.get(&program("forks.c").flag("-DALONE")).expect("builds");
     for options in [&["--ring-size", "256K"][..], &["--ring-size", "256K", "--follow"]] {
         let target = Running::start_ready(Command::new(&path).args(["2000", "1", "0", "wait"]))
@@ -80,7 +80,7 @@ fn memory_does_not_grow_with_every_child() {
                 name.is_ok_and(|name| name.trim() == format!("round {round}"))
             })
             .expect("2,000 children come and go");
-            // What is held for order comes through meanwhile.
+            // Events held for order pass meanwhile.
             std::thread::sleep(Duration::from_millis(500));
             private_memory(started.running.pid())
         };

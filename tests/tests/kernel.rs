@@ -1,17 +1,17 @@
-//! The table of checks on this machine's kernel. Those that depend on the kind of link are asked of
-//! every kind; `cargo xtask test --all` asks all of them of every kind.
+//! Runs the table of checks on this machine's kernel. Checks that depend on the kind of link run
+//! with each kind; `cargo xtask test --all` runs all of them with each.
 
 use ctrace_tests::cases::On;
 use ctrace_tests::env::Link;
 use ctrace_tests::{cases, gate, or_skip};
 use std::sync::{PoisonError, RwLock};
 
-/// Held alone by the tests that measure time, so that no other test competes for the processors.
+/// Held alone by tests that measure time, so that no other test competes for the processors.
 static QUIET: RwLock<()> = RwLock::new(());
 const MEASURING: &[&str] = &["known_durations", "attach_for_a_while"];
 
 fn check(name: &str, link: Link) {
-    // A failed test poisons the lock; that says nothing about the next one.
+    // A failed test poisons the lock, which means nothing for the next one.
     let _alone =
         MEASURING.contains(&name).then(|| QUIET.write().unwrap_or_else(PoisonError::into_inner));
     let _shared = _alone.is_none().then(|| QUIET.read().unwrap_or_else(PoisonError::into_inner));

@@ -1,5 +1,5 @@
-//! Markers where this machine has what they need: another tracer, other roots and namespaces,
-//! another C library. What holds everywhere is in the table of checks (`kernel.rs`).
+//! Tests markers with special surroundings: another tracer, other roots and namespaces, another C
+//! library. The table of checks (`kernel.rs`) has the rest.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::{self, has_thread, wait_until};
@@ -25,7 +25,7 @@ fn attach(env: &Env, server: &mut Server, pid: i32) -> Started {
     started
 }
 
-/// The report must have so many calls of `alpha`, all timed, and nothing else.
+/// Checks that the report has so many calls of `alpha`, all timed, and nothing else.
 fn end(started: Started, calls: u64) {
     started.running.signal(Signal::INT).expect("ctrace runs");
     let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
@@ -34,7 +34,7 @@ fn end(started: Started, calls: u64) {
     assert_eq!(report.functions().count(), 1);
 }
 
-/// A tracer that probes the very place where events come out, and a function of the program.
+/// Another tracer probes the very place where events come out, and a function of the program.
 #[test]
 fn beside_bpftrace() {
     let env = or_skip!(gate::live(Link::Session));
@@ -82,7 +82,7 @@ fn number_after(text: &str, key: &str) -> u64 {
     found.unwrap_or(0)
 }
 
-/// Its path leads nowhere outside.
+/// Its path does not exist outside.
 #[test]
 fn in_a_chroot() {
     let env = or_skip!(gate::live(Link::Session));
@@ -105,7 +105,7 @@ fn in_a_chroot() {
     server.end().expect("undisturbed");
 }
 
-/// Its thread ids are others inside, and those are what its buffers tell.
+/// Its buffers hold the thread ids of its own namespace.
 #[test]
 fn in_namespaces_of_its_own() {
     let env = or_skip!(gate::live(Link::Session));
@@ -132,7 +132,7 @@ fn in_namespaces_of_its_own() {
     server.call("alpha", 5).expect("it runs");
     let [target] = look::children(server.pid())[..] else { panic!("one child") };
     assert!(!folder.path().join("contained").exists(), "the mount is to be the container's own");
-    // The second finds a buffer, by the thread's id inside.
+    // The second one finds a buffer by the thread's id inside.
     for calls in [100, 777, 3] {
         let started = attach(&env, &mut server, target);
         server.call("alpha", calls).expect("calls");

@@ -1,4 +1,4 @@
-//! The daemon's metrics, as the real Prometheus scrapes them, against the daemon's own reports.
+//! Compares the daemon's metrics, as the real Prometheus scrapes them, with its reports.
 
 use anyhow::{Context, Result, ensure};
 use ctrace_tests::env::{Env, Link};
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const FUNCTIONS: [&str; 3] = ["read_from_disk", "write_log", "parse_request"];
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A daemon with one target, whose intervals are as long as its processes live.
+/// A daemon with one target. Each interval is as long as the target's process lives.
 struct Daemon {
     running: Running,
     address: SocketAddr,
@@ -49,12 +49,12 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// The body of an answer.
+    /// Returns the body of an answer.
     fn get(&self, path: &str) -> Result<String> {
         http::get(self.address, path)
     }
 
-    /// Of the processes that have ended.
+    /// Returns the reports of ended processes.
     fn reports(&self) -> Result<Vec<Report>> {
         let text = fs::read_to_string(&self.reports).unwrap_or_default();
         text.lines().map(Report::parse).collect()
@@ -72,12 +72,12 @@ fn of(metric: &str, function: &str) -> String {
     format!("{metric}{{target=\"demo\",function=\"{function}\"}}")
 }
 
-/// Traced processes of the target, as Prometheus last saw them.
+/// Returns whether Prometheus last saw this number of traced processes.
 fn has_processes(prometheus: &Prometheus, count: f64) -> bool {
     prometheus.number("ctrace_target_processes").is_ok_and(|now| now == count)
 }
 
-/// Runs the target until Prometheus has seen calls, then kills it; returns when that is seen.
+/// Runs the target until Prometheus has seen calls, then kills it. Returns once that is seen.
 fn run_target(target: &Path, daemon: &Daemon, all: &[&Prometheus], processes: usize) -> Result<()> {
     let running = Running::start(Command::new(target).arg("600"))?;
     for prometheus in all {
@@ -98,7 +98,7 @@ fn run_target(target: &Path, daemon: &Daemon, all: &[&Prometheus], processes: us
     Ok(())
 }
 
-/// That have ended.
+/// Returns the calls that have ended.
 fn calls(report: &Report, function: &str) -> u64 {
     report.function(function).map_or(0, |function| {
         let of = |key| function.integer(key).unwrap_or(0);
@@ -120,18 +120,18 @@ fn check_quantiles(classic: &Prometheus, native: &Prometheus, report: &Report) -
             let what = format!("quantile {quantile} of {function}");
             let buckets = of("ctrace_function_duration_seconds_bucket", function);
             let query = format!("histogram_quantile({quantile}, {buckets})");
-            // Within the bucket: the edges are 1, 2 and 5 of a decade.
+            // Exact to the bucket: the edges are 1, 2 and 5 of a decade.
             near(&what, classic.number(&query)?, expected, 2.51)?;
             let exponential = of("ctrace_function_duration_seconds", function);
             let query = format!("histogram_quantile({quantile}, {exponential})");
-            // One bucket, and the calls beside the rank where it is between two.
+            // Exact to one bucket, and to the calls beside the rank where it is between two.
             near(&what, native.number(&query)?, expected, 1.1)?;
         }
     }
     Ok(())
 }
 
-/// Every graph of the dashboard has something to show, but for those about a budget: there is none.
+/// Every graph of the dashboard must show something, except those about a budget, which is off.
 fn check_dashboard(prometheus: &Prometheus) -> Result<()> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana-dashboard.json");
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
@@ -167,7 +167,7 @@ fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let reports = daemon.reports()?;
     check_quantiles(&classic, &native, &reports[0])?;
 
-    // Counters go on when the target is started again.
+    // Counters continue when the target is started again.
     run_target(&target, &daemon, &[&classic, &native], 2)?;
     let reports = daemon.reports()?;
     for prometheus in [&classic, &native] {

@@ -1,4 +1,4 @@
-//! What the options change in a report, on the running kernel.
+//! Tests the effect of options on a report, on the running kernel.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::report::Report;
@@ -7,7 +7,7 @@ use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use serde_json::Value;
 
-/// Runs a target with options; gives its report.
+/// Runs a target with options, and returns its report.
 #[track_caller]
 fn report(
     env: &Env,
@@ -99,7 +99,7 @@ fn full_rings_are_told() {
     let leaf = report.expect("leaf").expect("seen");
     assert!(report.loss("events") > 0, "{}", report.losses());
     assert!(leaf.calls() < 1_000_000);
-    // An entry that was lost is no call; an exit that was lost is untimed.
+    // A lost entry is no call; a lost exit makes the call untimed.
     assert!(leaf.calls() + report.loss("events") >= 1_000_000, "{}", report.losses());
 }
 
@@ -154,7 +154,7 @@ fn intervals_add_up() {
     assert_eq!(reports.iter().map(timed).sum::<u64>(), timed(&whole.0));
 }
 
-/// More indirect jumps than the kernel's table holds: the functions beyond keep their entries.
+/// With more indirect jumps than the kernel's table holds, the functions beyond have entries only.
 #[test]
 fn too_many_indirect_jumps_cost_some_functions_their_ends() {
     const FUNCTIONS: usize = 17_000;
@@ -186,12 +186,12 @@ fn too_many_indirect_jumps_cost_some_functions_their_ends() {
     assert_eq!(unseen.count(), FUNCTIONS - 16_384);
 }
 
-/// Probes of a later program that cannot be placed: a note tells it, and no row claims 0 calls.
+/// A later program's probes cannot be placed: a note tells it, and no row claims 0 calls.
 #[test]
 fn what_cannot_be_armed_later_is_in_a_note_only() {
     let env = or_skip!(gate::live(Link::Perf));
     let path = env.targets.get(&program("execself.c")).expect("builds");
-    // More than perf links are made for.
+    // More functions than perf links are allowed for.
     let many = env.targets.many_functions(1000).expect("builds");
     let traced = Trace::run(&env)
         .expect("starts")

@@ -1,4 +1,4 @@
-//! What `ctrace record` and `ctrace report` promise, whatever happens to the recording.
+//! Tests the promises of `ctrace record` and `ctrace report`, whatever happens to the recording.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Running, run};
@@ -64,7 +64,7 @@ fn a_flight_recorder_keeps_the_newest_calls() {
     let recorded = Recorded::new(&env, ["step", "mix"]).expect("a folder");
     let mut recorded = recorded.args(["--max-size", "1MiB"]);
     let recording = recorded.start(target.pid()).expect("starts");
-    // It has become smaller at least once.
+    // It has shrunk at least once.
     let (file, mut largest) = (recorded.file.clone(), 0);
     wait_for("a smaller file", || {
         let now = size(&file);
@@ -80,7 +80,7 @@ fn a_flight_recorder_keeps_the_newest_calls() {
     report.check_lossless().expect("nothing is lost");
     let step = report.expect("step").expect("recorded").calls();
     let mix = report.expect("mix").expect("recorded").calls();
-    // Each step mixes once; what is under way at the edges may be in or out.
+    // Each step mixes once. A call under way at an edge may be in or out.
     assert!(step > 1_000 && step.abs_diff(mix) <= 1, "{step} steps, {mix} mixes");
     target.signal(Signal::TERM).expect("the target lives");
     target.wait(LIMIT).expect("it ends");
@@ -118,7 +118,7 @@ fn each_rotated_file_stands_for_itself() {
     assert!(files > 1, "one file only");
     let expected = truth.calls.iter().find(|(name, _)| name == "leaf").expect("it counts").1;
     assert_eq!(leaf, expected, "in {files} files");
-    // Together they are one recording, in whatever order they are given.
+    // Together they are one recording, in any order.
     let first = others.pop().expect("a file");
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
     let whole = report(&env.ctrace, Path::new(&first), &others).expect("they go together");
@@ -171,7 +171,7 @@ fn other_files_are_not_replaced() {
     assert_eq!(std::fs::read_to_string(&recorded.file).expect("there"), "notes");
 }
 
-/// Other tools take times that know no zones; people get theirs.
+/// Other tools get times without zones; people get local times.
 #[test]
 fn a_recording_knows_both_times() {
     const AHEAD: i64 = 9 * 3600;

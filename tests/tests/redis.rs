@@ -1,4 +1,4 @@
-//! A real server with everything selected, under load: it answers all the time and ends well.
+//! Traces everything in a real server under load: it always answers, and ends well.
 
 use anyhow::{Context, Result, ensure};
 use ctrace_tests::env::{Env, Link, target_dir};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The server's binary. Debian ships the very file in redis-tools under another name; called by
-/// this name it is the server, and no service needs to be installed for it.
+/// Finds the server's binary. Debian has the same file in redis-tools under another name. Called by
+/// this name it is the server, so no service needs to be installed.
 fn server() -> Result<PathBuf, String> {
     let installed = Path::new("/usr/bin/redis-server");
     if installed.exists() {

@@ -1,4 +1,4 @@
-//! Slow calls of a live target, as a receiver of OpenTelemetry's gets them.
+//! Receives slow calls of a live target as an OpenTelemetry receiver does.
 
 use ctrace_tests::daemon::{Daemon, folder};
 use ctrace_tests::env::{Env, Link};
@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MS: u64 = 1_000_000;
-/// Of the target's requests, every fiftieth takes 8 ms longer.
+/// Extra duration of every fiftieth request.
 const SLOW_MS: u64 = 8;
 /// Slow calls a minute.
 const MOST: usize = 6;
@@ -40,7 +40,7 @@ fn value<'a>(span: &'a Span, key: &str) -> &'a Value {
     value.unwrap_or_else(|| panic!("no {key}: {span:?}"))
 }
 
-/// Until there have been so many slow calls.
+/// Waits for so many slow calls.
 fn receive(collector: &Collector) -> Vec<Span> {
     let mut all = Vec::new();
     while all.iter().filter(|span| is_root(span)).count() < MOST {
@@ -107,7 +107,7 @@ fn slow_calls_arrive_with_what_was_inside() {
         assert!(names.contains(&pair), "{names:?}");
     }
 
-    // What is beyond the limit is counted, and traced on.
+    // Calls beyond the limit are counted, and tracing goes on.
     wait_until("calls are left out", || {
         number(metrics, "ctrace_otlp_slow_calls_dropped_total") >= 10.0
     })
@@ -119,7 +119,7 @@ fn slow_calls_arrive_with_what_was_inside() {
     drop(target);
 }
 
-/// Nobody listens: said once, and counted, and all else goes on.
+/// Nobody listens: this is logged once and counted, and all else goes on.
 #[test]
 fn a_receiver_that_is_not_there_is_told_once() {
     let env = or_skip!(gate::live(Link::Session));

@@ -1,4 +1,4 @@
-//! What ctrace and its target find around them: signal state, namespaces.
+//! Tests the surroundings of ctrace and its target: signal state, namespaces.
 
 use ctrace_tests::env::Link;
 use ctrace_tests::look;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The masks that were printed, without the two signals that glibc keeps for itself and sets as it
-/// likes when threads are made.
+/// Parses the printed masks, without the two signals that glibc reserves and changes when threads
+/// are made.
 fn masks(printed: &str) -> Vec<u64> {
     const GLIBC: u64 = 1 << 31 | 1 << 32;
     let masks = printed.lines().filter_map(|line| line.split_whitespace().last());
@@ -47,7 +47,7 @@ fn signal_state_is_handed_on() {
     }
 }
 
-/// `unshare` with the namespaces of a container; its only child runs the script.
+/// Runs `unshare` with the namespaces of a container. Its only child runs the script.
 fn contained(script: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args([
@@ -63,7 +63,7 @@ fn contained(script: &str) -> Command {
     command
 }
 
-/// It is found by its id here, and its file through its process.
+/// The target is found by its id here, and its file through its process.
 #[test]
 fn a_target_in_a_container_is_traced() {
     let env = or_skip!(gate::live(Link::Session));
@@ -89,7 +89,7 @@ fn a_target_in_a_container_is_traced() {
     assert_eq!(report.0["target"]["pid"], target);
 }
 
-/// From inside, process ids are others than the kernel's.
+/// Inside a pid namespace, process ids differ from the kernel's.
 #[test]
 fn inside_a_pid_namespace_it_refuses() {
     let env = or_skip!(gate::live(Link::Session));

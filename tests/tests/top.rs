@@ -1,4 +1,4 @@
-//! `ctrace top` in a real terminal: what its screen shows of a live target, and what keys do to it.
+//! Runs `ctrace top` in a real terminal: tests the screen of a live target, and the keys.
 
 use ctrace_tests::daemon::{self, Daemon};
 use ctrace_tests::env::{Env, Link};
@@ -27,8 +27,8 @@ fn server(env: &Env) -> Running {
     running
 }
 
-/// `ctrace top` on it. Afterwards the terminal says how it ended, and whether its settings are
-/// what they were.
+/// Runs `ctrace top` on it. Afterwards the terminal shows how it ended, and whether its settings
+/// are restored.
 fn top(env: &Env, target: &Running, options: &str, size: (u16, u16)) -> Terminal {
     top_with(env, &format!("{} {FUNCTIONS} {options}", target.pid()), size)
 }
@@ -42,7 +42,7 @@ fn top_with(env: &Env, arguments: &str, (width, height): (u16, u16)) -> Terminal
     Terminal::start(&script, width, height).expect("a terminal")
 }
 
-/// The rows of the table that are about these functions.
+/// Returns the table's rows of these functions.
 fn rows<'a>(screen: &'a str, names: &[&str]) -> Vec<&'a str> {
     let is_row = |line: &&str| {
         names.iter().any(|name| line.trim_start_matches(['›', ' ']).starts_with(name))
@@ -90,7 +90,7 @@ fn a_table_that_is_sorted_and_filtered() {
     check_end(&terminal);
 }
 
-/// What a command writes does not reach the screen, and it goes on when nobody looks any more.
+/// A command's output does not reach the screen. The command goes on after `top` has quit.
 #[test]
 fn a_command_that_is_launched() {
     let env = or_skip!(live());
@@ -158,7 +158,7 @@ fn pause_compare_and_export() {
     terminal.press(&["Space"]).expect("keys");
     terminal.when("it goes on", |s| !s.contains("PAUSED"));
     terminal.press(&["b"]).expect("keys");
-    // The server does the same all the time: its numbers change by some percent, or not at all.
+    // The server's load is steady: its numbers change by some percent, or not at all.
     terminal.when("changes are shown", |s| {
         let changed = |row: &&str| row.contains('%') || row.contains(" = ");
         s.contains("COMPARED") && rows(s, &["look_up"]).iter().any(changed)
@@ -193,7 +193,7 @@ fn daemon_with_spin(env: &Env, interval: &str) -> (Daemon, Running) {
     (daemon, spin)
 }
 
-/// The screen of a daemon, with its one process chosen.
+/// Shows the screen of a daemon, with its one process chosen.
 fn top_of_daemon(env: &Env, daemon: &Daemon, options: &str) -> Terminal {
     let arguments = format!("--daemon --socket '{}' {options}", daemon.socket().display());
     let terminal = top_with(env, &arguments, (100, 24));
@@ -202,19 +202,19 @@ fn top_of_daemon(env: &Env, daemon: &Daemon, options: &str) -> Terminal {
     terminal
 }
 
-/// What the column of rates says of `step`.
+/// Returns the rate of `step` in its column.
 fn rate(screen: &str) -> Option<f64> {
     let row = *rows(screen, &["step"]).first()?;
     row.split_whitespace().nth(1)?.replace(',', "").parse().ok()
 }
 
-/// Marks of its sparkline.
+/// Counts the marks of its sparkline.
 fn marks(screen: &str) -> usize {
     let row = rows(screen, &["step"]).first().copied().unwrap_or_default();
     row.chars().filter(|mark| ('▁'..='█').contains(mark)).count()
 }
 
-/// The daemon's interval is a minute, and what is shown is of the last moment.
+/// The daemon's interval is a minute, but the screen shows the last moment.
 #[test]
 fn a_process_of_a_daemon() {
     let env = or_skip!(live());
@@ -224,7 +224,7 @@ fn a_process_of_a_daemon() {
         rate(s).is_some_and(|rate| (450.0..550.0).contains(&rate))
     });
     assert!(screen.contains(&format!("pid {}", spin.pid())), "{screen}");
-    // The first look is at all of an interval, and exact.
+    // The first look covers a whole interval, and is exact.
     terminal.shows(&["% CPU · loss: none", "· last ", "p99", "~ within 6 %"]);
     terminal.when("there is a trend", |s| marks(s) >= 4);
     terminal.press(&["Enter"]).expect("keys");
@@ -238,7 +238,7 @@ fn a_process_of_a_daemon() {
     terminal.press(&["f", "c"]).expect("keys");
     terminal.shows(&["since start"]);
     terminal.press(&["c", "b"]).expect("keys");
-    // It does the same all the time.
+    // Its load is steady.
     terminal.when("changes are shown", |s| {
         let changed = |row: &&str| row.contains('%') || row.contains(" = ");
         s.contains("COMPARED") && rows(s, &["step"]).iter().any(changed)
@@ -252,7 +252,7 @@ fn a_process_of_a_daemon() {
     check_end(&terminal);
 }
 
-/// Where the daemon's intervals end between looks, nothing is missing.
+/// Nothing is missing when the daemon's intervals end between looks.
 #[test]
 fn short_intervals_of_a_daemon() {
     let env = or_skip!(live());

@@ -1,4 +1,4 @@
-//! What views show of a recording of a target whose durations are known.
+//! Tests the views of a recording of a target whose durations are known.
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Finished, run};
@@ -50,7 +50,7 @@ fn integer(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
-/// Every timed call is in the bucket that what it slept falls into, or in one above.
+/// Checks that every timed call is in the bucket of its sleep, or in one above.
 fn check_histograms(report: &Report) {
     let histograms = &report.0["histograms"];
     assert_eq!(array(histograms, "functions").len(), FUNCTIONS.len());
@@ -75,7 +75,7 @@ fn check_histograms(report: &Report) {
     }
 }
 
-/// The slowest five, which are those of `outer`, and what was inside; and when they were.
+/// Checks the slowest five calls, all of `outer`, with their insides and times.
 fn check_calls(report: &Report) {
     let calls = array(&report.0, "slowest_calls");
     assert_eq!(calls.len(), 5);

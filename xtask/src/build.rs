@@ -1,4 +1,4 @@
-//! `cargo xtask build`: target/release/ctrace, with the eBPF programs inside or not at all.
+//! `cargo xtask build`: builds target/release/ctrace, and fails without the eBPF programs inside.
 
 use crate::progress::{self, Done};
 use crate::{machine, paths, symbols};
@@ -26,7 +26,7 @@ fn holds_programs(build: &Done, binary: &Path) -> Result<()> {
     )
 }
 
-/// Builds what tests run, ctrace with its eBPF programs included.
+/// Builds everything that tests run, including ctrace with its eBPF programs.
 pub(crate) fn for_tests() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--workspace", "--no-run"]);
@@ -34,14 +34,14 @@ pub(crate) fn for_tests() -> Result<()> {
     holds_programs(&tested()?, &paths::tested())
 }
 
-/// Builds the ctrace that tests run, whatever is there to build it with.
+/// Builds the ctrace that tests run, with whatever tools exist.
 pub(crate) fn tested() -> Result<Done> {
     let mut command = paths::cargo();
     command.args(["build", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
     progress::must("build of ctrace", &mut command)
 }
 
-/// Plain stable Rust must do, and the binary must say at once what it lacks.
+/// Builds with plain stable Rust, where the binary must report at once what it lacks.
 pub(crate) fn without_bpf() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["build", "--locked", "--package", "ctrace"]).env("CTRACE_BPF_CARGO", "none");

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: from a fresh machine to tables, in one command.
+//! `cargo xtask demo`: goes from a fresh machine to tables, in one command.
 
 use crate::machine::no_live_tests;
 use crate::setup::{self, Need};

@@ -1,5 +1,5 @@
-//! A short run of the fuzz targets, from their corpus. `cargo fuzz run NAME` in their folder goes on
-//! for as long as one likes. The corpus alone is checked by the unit tests.
+//! Runs the fuzz targets briefly, from their corpus. `cargo fuzz run NAME` in their folder runs for
+//! any time. Unit tests check the corpus alone.
 
 use crate::machine::which;
 use crate::summary::{Counts, Outcome};
@@ -7,7 +7,7 @@ use crate::{paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
-/// A folder, its targets, and how long inputs may be.
+/// A folder, its targets, and the maximal length of inputs.
 type Crate = (&'static str, &'static [&'static str], u32);
 
 const CRATES: [Crate; 2] = [
@@ -21,8 +21,8 @@ const CRATES: [Crate; 2] = [
 const SECONDS: u32 = 20;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// What `cargo fuzz` gives to the compiler, but for the sanitizer, which needs a nightly compiler:
-/// this code has nothing unsafe.
+/// The flags of `cargo fuzz` except the sanitizer, which needs a nightly compiler: this code has
+/// nothing unsafe.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions --cfg fuzzing";
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<(Outcome, Counts)> {
         let mut build = paths::cargo();
         build.args(["build", "--release", "--locked", "--target", TRIPLE]);
         build.current_dir(paths::root().join(folder)).env("CARGO_TARGET_DIR", &target);
-        // What is fuzzed needs no eBPF programs.
+        // The fuzzed code needs no eBPF programs.
         build.env("RUSTFLAGS", FLAGS).env("CTRACE_BPF_CARGO", "none");
         progress::must(&format!("build the fuzz targets of {folder}"), &mut build)?;
     }
@@ -46,7 +46,7 @@ pub(crate) fn run() -> Result<(Outcome, Counts)> {
         std::fs::create_dir_all(&found)?;
         let mut fuzz = Command::new(target.join(TRIPLE).join("release").join(name));
         let corpus = paths::root().join(folder).join("corpus").join(name);
-        // What it writes stays out of the repository.
+        // New inputs stay out of the repository.
         fuzz.arg(&found).arg(corpus).current_dir(&target);
         fuzz.args(["-rss_limit_mb=512", "-timeout=10", "-print_final_stats=1"]);
         fuzz.arg(format!("-max_len={longest}")).arg(format!("-max_total_time={SECONDS}"));

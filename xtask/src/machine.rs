@@ -1,9 +1,9 @@
-//! What this machine has: tools, rights, BPF toolchains.
+//! Finds this machine's tools, rights and BPF toolchains.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program on the PATH or where cargo installs.
+/// Finds a program on the PATH or where cargo installs.
 pub(crate) fn which(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -18,7 +18,7 @@ fn cargo_bin() -> PathBuf {
     home.unwrap_or_default().join("bin")
 }
 
-/// Whether this process may install packages and load BPF programs.
+/// Returns whether this process may install packages and load BPF programs.
 pub(crate) fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
@@ -26,7 +26,7 @@ pub(crate) fn is_root() -> bool {
     })
 }
 
-/// Standard output of a command that succeeds.
+/// Returns the standard output of a command that succeeds.
 pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(arguments)
@@ -37,15 +37,15 @@ pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A compiler that can build for the BPF machine. The build script of the `ctrace` package looks
-/// for the same ones by itself; here they are looked for to know what to install.
+/// A compiler that can build for the BPF machine. The build script of the `ctrace` package finds
+/// the same ones by itself. This search only decides what to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BpfCompiler {
     /// A rustup toolchain with rust-src: builds `core` itself.
     Rustup(String),
     /// A compiler with a prebuilt `core`, such as Debian's rustc-web.
     System(PathBuf),
-    /// The one that CTRACE_BPF_CARGO names.
+    /// The compiler that CTRACE_BPF_CARGO names.
     Given(PathBuf),
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn bpf_compiler() -> Option<BpfCompiler> {
     })
 }
 
-/// Whether an ELF file for the BPF machine lies within a file.
+/// Returns whether a file contains an ELF file for the BPF machine.
 pub(crate) fn holds_bpf_object(file: &Path) -> bool {
     const EM_BPF: [u8; 2] = [247, 0];
     std::fs::read(file).is_ok_and(|bytes| {
@@ -84,7 +84,7 @@ pub(crate) fn holds_bpf_object(file: &Path) -> bool {
     })
 }
 
-/// Why nothing can be traced on this machine, if so.
+/// Returns why nothing can be traced on this machine, if so.
 pub(crate) fn no_live_tests() -> Option<&'static str> {
     if !is_root() {
         Some("not root")
@@ -97,13 +97,13 @@ pub(crate) fn no_live_tests() -> Option<&'static str> {
     }
 }
 
-/// How many tasks wanted a processor in the last minute.
+/// Returns how many tasks wanted a processor in the last minute.
 pub(crate) fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
-/// The machine in a line, for tables of measurements.
+/// Describes the machine in a line, for tables of measurements.
 pub(crate) fn description() -> String {
     let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu_info

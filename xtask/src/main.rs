@@ -1,6 +1,6 @@
 //! The chores of this repository, each a subcommand: `cargo xtask setup`, `build`, `demo`, `test`,
-//! `vm-test`, `bench`. One file per subcommand; what they share is in `progress` (showing work),
-//! `machine` (what is installed) and `packages` (installing it).
+//! `vm-test`, `bench`. Each has its own file. They share `progress` (showing work), `machine` (what
+//! is installed) and `packages` (installing it).
 
 mod bench;
 mod build;

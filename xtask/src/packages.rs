@@ -1,5 +1,5 @@
-//! Installing: Debian packages through apt-get, bpf-linker through cargo. Every command is shown
-//! before it runs, or instead of running with `--no-install`.
+//! Installs Debian packages through apt-get, and bpf-linker through cargo. Every command is shown
+//! before it runs; with `--no-install` it is only shown.
 
 use crate::machine;
 use crate::paths;
@@ -23,7 +23,7 @@ pub(crate) struct Step {
     pub why: String,
     pub program: &'static str,
     pub arguments: Vec<String>,
-    /// Other than zero is only worth a warning.
+    /// If true, a failure is only a warning.
     pub optional: bool,
 }
 
@@ -36,7 +36,7 @@ impl Step {
         Step { why, program: "apt-get", arguments, optional: false }
     }
 
-    /// A package whose programs are wanted, and not the service that installing it would start.
+    /// Unpacks a package for its programs, without the service that installing it would start.
     pub(crate) fn unpacked(why: String, package: &str, to: &Path) -> Step {
         let to = to.display();
         let script = format!(
@@ -63,7 +63,7 @@ impl Step {
         let mut command = match self.program {
             "cargo" => {
                 let mut command = paths::cargo();
-                // Not into the repository's own target directory, and not by its lock file.
+                // The repository's own target directory and lock file stay out of it.
                 command.env_remove("CARGO_TARGET_DIR").current_dir("/");
                 command
             }
@@ -74,7 +74,7 @@ impl Step {
     }
 }
 
-/// Whether apt's lists should be fetched before anything is installed.
+/// Returns whether apt's lists should be fetched before anything is installed.
 pub(crate) fn lists_are_old() -> bool {
     let lists = Path::new("/var/lib/apt/lists");
     let mut newest = None;
@@ -86,7 +86,7 @@ pub(crate) fn lists_are_old() -> bool {
     let fetched = std::fs::metadata(lists).and_then(|metadata| metadata.modified()).ok();
     match newest {
         None => true,
-        // A package list's own time is the archive's; the directory's is that of the last update.
+        // A package list's own time is the archive's. The directory's time is the last update.
         Some(newest) => {
             let fetched = fetched.map_or(newest, |fetched| fetched.max(newest));
             SystemTime::now().duration_since(fetched).is_ok_and(|age| age > LISTS_KEEP)
@@ -105,7 +105,7 @@ pub(crate) fn update_step() -> Step {
     }
 }
 
-/// Runs the steps, or with `dry` only shows them.
+/// Runs the steps. With `dry` only shows them.
 pub(crate) fn carry_out(mut steps: Vec<Step>, dry: bool) -> Result<()> {
     if steps.is_empty() {
         return Ok(());
@@ -151,7 +151,7 @@ fn one(step: &Step) -> Result<()> {
     if progress::run(what, &mut step.command())?.status.success() {
         return Ok(());
     }
-    // Lists that name versions the archive no longer has: fetch them, once.
+    // The lists name versions that the archive no longer has: fetch them once.
     eprintln!("fetching apt's package lists and trying again");
     progress::run("apt-get update", &mut update_step().command())?;
     progress::must(what, &mut step.command()).map(drop)

@@ -1,16 +1,16 @@
-//! Where things are in the repository and in cargo's target directory.
+//! Paths in the repository and in cargo's target directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Cargo's target directory; always inside the repository, so that the documented path of the
-/// binary is the true one.
+/// Returns cargo's target directory. It is always inside the repository, so that the documented
+/// path of the binary is correct.
 pub(crate) fn target() -> PathBuf {
     root().join("target")
 }
@@ -19,22 +19,22 @@ pub(crate) fn ctrace() -> PathBuf {
     target().join("release/ctrace")
 }
 
-/// The ctrace that tests run: built like the tests, so that a gate builds everything once.
+/// Returns the ctrace that tests run: built like the tests, so that a gate builds everything once.
 pub(crate) fn tested() -> PathBuf {
     target().join("debug/ctrace")
 }
 
-/// A path as people would type it in the repository.
+/// Returns a path as people would type it in the repository.
 pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
-/// The cargo that runs this chore, in the repository's root.
+/// Returns the cargo that runs this chore, in the repository's root.
 pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
     command.current_dir(root()).env("CARGO_TARGET_DIR", target());
-    // Cargo's own variables about this package are not the children's.
+    // Children must not inherit cargo's variables about this package.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_")) {
             command.env_remove(name);

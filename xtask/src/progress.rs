@@ -1,5 +1,5 @@
-//! Runs commands as stages with a name: a line of progress while they work, their whole output in
-//! a log file, its end on the screen when they fail.
+//! Runs commands as named stages: shows a line of progress, keeps the whole output in a log file,
+//! and shows its end after a failure.
 
 use crate::paths;
 use anyhow::{Context, Result, bail};
@@ -10,18 +10,18 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// What a finished stage left.
+/// The result of a finished stage.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub status: ExitStatus,
-    /// Both outputs, mixed as they came.
+    /// Both outputs, mixed in the order of arrival.
     pub output: String,
     pub log: PathBuf,
 }
 
 /// Lines shown of a failed stage.
 const TAIL: usize = 60;
-/// How often a stage that is not on a terminal says that it goes on.
+/// The time between signs of progress without a terminal.
 const PULSE: Duration = Duration::from_secs(20);
 
 /// Runs a command to its end, whatever its status.
@@ -57,7 +57,7 @@ pub(crate) fn run(stage: &str, command: &mut Command) -> Result<Done> {
         }
     }
     for reader in readers.into_iter().flatten() {
-        // A reader ends with its pipe; there is nothing in it that can panic.
+        // A reader ends with its pipe and cannot panic.
         let _ = reader.join();
     }
     let status = child.wait()?;
@@ -75,13 +75,13 @@ pub(crate) fn must(stage: &str, command: &mut Command) -> Result<Done> {
     Ok(done)
 }
 
-/// The last lines of an output.
+/// Returns the last lines of an output.
 pub(crate) fn tail(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     lines[lines.len().saturating_sub(TAIL)..].join("\n")
 }
 
-/// A command as one would type it.
+/// Formats a command as one would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
     for argument in command.get_args() {
@@ -105,7 +105,7 @@ fn forward(
     })
 }
 
-/// The line that says what goes on.
+/// The line of progress.
 struct Ticker {
     stage: String,
     start: Instant,

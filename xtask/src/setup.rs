@@ -1,5 +1,5 @@
-//! `cargo xtask setup`: finds out what is missing for building, testing and benchmarking, says
-//! what it will install, and installs it. Nothing is started and nothing is left running.
+//! `cargo xtask setup`: finds out what is missing for building, testing and benchmarking, shows
+//! what it will install, and installs it. It starts no service.
 
 use crate::machine::{self, BpfCompiler, which};
 use crate::packages::{self, Step};
@@ -15,7 +15,7 @@ pub(crate) struct Options {
     pub no_install: bool,
 }
 
-/// What a chore needs.
+/// A kind of requirement of a chore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// eBPF programs can be built.
@@ -30,7 +30,7 @@ pub(crate) enum Need {
 
 pub(crate) const EVERYTHING: &[Need] = &[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines];
 
-/// A Debian package, and how to tell that what it brings is there.
+/// A Debian package, and the sign that it is installed.
 struct Package {
     need: Need,
     name: &'static str,
@@ -52,7 +52,7 @@ const PACKAGES: &[Package] = &[
     Package { need: Need::Peers, name: "g++", brings: Brings::Tool("g++") },
     Package { need: Need::Peers, name: "clang", brings: Brings::Tool("clang++") },
     Package { need: Need::Peers, name: "musl-tools", brings: Brings::Tool("musl-gcc") },
-    // Reads what exports write: pprof is Go's, flame graphs are XML.
+    // A reader of exports: pprof is Go's, flame graphs are XML.
     Package { need: Need::Peers, name: "golang-go", brings: Brings::Tool("go") },
     Package { need: Need::Peers, name: "libxml2-utils", brings: Brings::Tool("xmllint") },
     Package { need: Need::Peers, name: "bpftrace", brings: Brings::Tool("bpftrace") },
@@ -65,7 +65,7 @@ const PACKAGES: &[Package] = &[
         name: "systemtap-sdt-dev",
         brings: Brings::File("/usr/include/x86_64-linux-gnu/sys/sdt.h"),
     },
-    // Not redis-server, which would start a service: its binary is in here, under another name.
+    // redis-server would start a service. This package has its binary under another name.
     Package { need: Need::Peers, name: "redis-tools", brings: Brings::Tool("redis-benchmark") },
     // A browser for flame graphs.
     Package { need: Need::Peers, name: "chromium", brings: Brings::Tool("chromium") },
@@ -98,7 +98,7 @@ impl Package {
     }
 }
 
-/// Steps that bring what is missing of these needs.
+/// Returns the steps that install what these needs lack.
 pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut packages: Vec<&str> = PACKAGES
@@ -112,7 +112,7 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
         why.push(format!("{}: used by tests and benchmarks", packages.join(", ")));
     }
     let compiler = machine::bpf_compiler();
-    // Debian's has its clippy in a package of its own.
+    // Debian packs its clippy separately.
     let debians = matches!(compiler, None | Some(BpfCompiler::System(_)));
     if needs.contains(&Need::Peers) && debians && !Path::new("/usr/bin/cargo-clippy").exists() {
         packages.push("rust-web-clippy");
@@ -143,7 +143,7 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     steps
 }
 
-/// Installs what is missing of these needs, or shows the commands with `no_install`.
+/// Installs what these needs lack, or with `no_install` shows the commands.
 pub(crate) fn ensure(needs: &[Need], no_install: bool) -> Result<()> {
     packages::carry_out(missing(needs), no_install)
 }

@@ -1,12 +1,10 @@
-//! Tests that did not check what they are for, and why: libtest counts those that skip themselves
-//! among the passed ones.
+//! Finds tests that skipped themselves, and their reasons: libtest counts them as passed.
 //!
-//! They say it in one of three ways. Live tests write `skipped NAME: why` past libtest's capture. Unit
-//! tests print `skipped: why`, which `--show-output` brings to light under the heading of the test;
-//! where only parts of a test are skipped, there are several such lines. And some are marked to be
-//! ignored.
+//! There are three ways to skip. Live tests write `skipped NAME: why` past libtest's capture. Unit
+//! tests print `skipped: why`, which `--show-output` shows under the heading of the test, one line
+//! for each skipped part. Other tests are marked as ignored.
 
-/// Reasons of the tests that skipped themselves: one for each test.
+/// Returns the reasons of self-skipped tests, one for each test.
 pub(crate) fn of_themselves(output: &str) -> Vec<&str> {
     let mut reasons = Vec::new();
     let (mut passed, mut told) = (false, true);
@@ -32,7 +30,7 @@ pub(crate) fn of_themselves(output: &str) -> Vec<&str> {
     reasons
 }
 
-/// All reasons, each once, with how many tests gave it.
+/// Returns each reason once, with its number of tests.
 pub(crate) fn reasons(output: &str) -> Vec<(&str, usize)> {
     let ignored = output.lines().filter(|line| line.starts_with("test ")).filter_map(|line| {
         let (_, why) = line.split_once(" ... ignored")?;

@@ -1,9 +1,9 @@
-//! What came of the stages: a table, counts, and one last plain line.
+//! Summarizes the stages: a table, counts, and one last plain line.
 
 use crate::skips;
 use std::fmt::Write;
 
-/// How a stage ended.
+/// The end of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
@@ -11,7 +11,7 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-/// One stage and what was counted in it. A stage that counts nothing is itself one check.
+/// One stage with its counts. A stage that counts nothing is itself one check.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub name: String,
@@ -20,7 +20,7 @@ pub(crate) struct Stage {
     pub counts: Counts,
 }
 
-/// Checks within a stage.
+/// The counts of checks within a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub passed: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// From the output of `cargo test`: its result lines, less the tests that skipped themselves.
+    /// Counts the result lines of `cargo test`, less the tests that skipped themselves.
     pub(crate) fn of_cargo_test(output: &str) -> Counts {
         let mut counts = Counts::default();
         for line in output.lines() {
@@ -49,7 +49,7 @@ impl Counts {
         counts
     }
 
-    /// From the output of the `cases` program.
+    /// Counts the output of the `cases` program.
     pub(crate) fn of_cases(output: &str) -> Counts {
         let starting = |word| output.lines().filter(|line| line.starts_with(word)).count();
         Counts {
@@ -89,7 +89,7 @@ impl Summary {
             match &stage.outcome {
                 Outcome::Passed if stage.counts.is_empty() => sum.passed += 1,
                 Outcome::Skipped(_) if stage.counts.is_empty() => sum.skipped += 1,
-                // It failed without a failed check: it did not get that far, or crashed.
+                // It failed without a failed check: it crashed, or did not get that far.
                 Outcome::Failed(_) if stage.counts.failed == 0 => sum.failed += 1,
                 _ => {}
             }
@@ -101,7 +101,7 @@ impl Summary {
         self.counts().failed > 0
     }
 
-    /// The table and the last line.
+    /// Returns the table and the last line.
     pub(crate) fn render(&self) -> String {
         let width = self.stages.iter().map(|stage| stage.name.len()).max().unwrap_or(0);
         let mut text = String::new();
@@ -157,7 +157,7 @@ test result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out
         summary.add(stage(Outcome::Skipped("no".into()), Counts::default()));
         assert!(!summary.failed());
         assert!(summary.render().ends_with("\n8 passed, 0 failed, 3 skipped\n"));
-        // Aborted after six passed tests.
+        // The run was aborted after six passed tests.
         summary.add(stage(
             Outcome::Failed("crash".into()),
             Counts { passed: 6, failed: 0, skipped: 0 },

@@ -78,7 +78,7 @@ fn is_mark(attribute: &Attribute) -> bool {
     attribute.path().segments.last().is_some_and(|segment| segment.ident == "mark")
 }
 
-/// `Map` of `std::collections::Map<K, V>`; other types as they are written.
+/// Returns `Map` for `std::collections::Map<K, V>`, and other types as they are written.
 fn type_name(written: &Type) -> String {
     match written {
         Type::Path(path) if path.qself.is_none() => {

@@ -1,4 +1,4 @@
-//! The attribute where markers are wanted.
+//! The attribute in builds with markers.
 
 use super::{block, function, options::Options};
 use proc_macro::TokenStream;
@@ -25,7 +25,7 @@ mod tests {
     use quote::quote;
     use syn::{Item, parse_quote, parse2};
 
-    /// The marked item, or the error, as text without blanks.
+    /// Returns the marked item, or the error, as text without blanks.
     fn mark(options: proc_macro2::TokenStream, item: Item) -> String {
         let marked = parse2::<Options>(options).and_then(|options| match item {
             Item::Fn(function) => function::mark(&options, function),

@@ -40,12 +40,12 @@ pub(crate) fn insert(
         return Err(Error::new_spanned(naked, "a naked function cannot be marked"));
     }
     let scope: Stmt = parse2(options.scope(path))?;
-    // After inner attributes, which syn keeps elsewhere; before everything else.
+    // It goes after inner attributes, which syn keeps elsewhere, and before everything else.
     block.stmts.insert(0, scope);
     Ok(())
 }
 
-/// The name without `r#`.
+/// Returns the name without `r#`.
 pub(crate) fn name(signature: &Signature) -> String {
     let name = signature.ident.to_string();
     name.strip_prefix("r#").map_or_else(|| name.clone(), str::to_owned)

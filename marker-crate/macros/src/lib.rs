@@ -1,7 +1,7 @@
 //! The attribute `#[mark]` of `ctrace-marker`; use it from there.
 //!
-//! `options` reads what is in the parentheses, `function` puts a scope into one function, `block`
-//! goes through the methods of an `impl` or `trait`.
+//! `options` reads the parentheses, `function` puts a scope into one function, `block` goes through
+//! the methods of an `impl` or `trait`.
 
 #[cfg(feature = "full")]
 mod block;
@@ -34,13 +34,12 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// A function is named by its module and name; a method within a marked block by its type as well,
-/// alone by its module and name only, since an attribute does not see what is around it.
+/// A function is named by its module and name. A method in a marked block is also named by its
+/// type. A method marked alone is not, since an attribute sees nothing around it.
 ///
-/// Async functions are refused: between its beginning and its end such a function lets others run,
-/// on any thread, so it is no stretch of time. Put `scope!` around the parts between two `await`s,
-/// or `#[mark(skip)]` on the method. `#[mark(crate = "path")]` names `ctrace_marker` if it goes by
-/// another name.
+/// Async functions are refused: such a function lets others run between its beginning and end, on
+/// any thread, so it is no stretch of time. Put `scope!` around the parts between two `await`s, or
+/// `#[mark(skip)]` on the method. `#[mark(crate = "path")]` gives another name of `ctrace_marker`.
 #[proc_macro_attribute]
 pub fn mark(arguments: TokenStream, item: TokenStream) -> TokenStream {
     #[cfg(feature = "full")]

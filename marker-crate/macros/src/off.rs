@@ -1,8 +1,9 @@
-//! The attribute where no markers are wanted: everything stays as it is.
+//! The attribute in builds without markers: it changes nothing.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
-/// Methods of a block may bear the attribute, too, by names that only the block's own one knows.
+/// Removes the attribute from methods, too: only the block's own attribute knows their names for
+/// it.
 pub(super) fn mark(item: TokenStream) -> TokenStream {
     let keyword = item.clone().into_iter().find_map(|token| match token {
         TokenTree::Ident(word) => {
@@ -38,7 +39,7 @@ fn without_marks(methods: TokenStream) -> TokenStream {
     kept.into_iter().collect()
 }
 
-/// Whether an attribute's path ends in `mark`.
+/// Returns whether an attribute's path ends in `mark`.
 fn is_mark(attribute: &Group) -> bool {
     let mut last = None;
     for token in attribute.stream() {

@@ -1,4 +1,4 @@
-//! What is in the parentheses of `#[mark(…)]`.
+//! The options in the parentheses of `#[mark(…)]`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -63,7 +63,7 @@ impl Options {
         Ok(())
     }
 
-    /// The statement that begins the scope, for the function called `path` within its module.
+    /// Returns the statement that begins the scope, for the function `path` of its module.
     pub(crate) fn scope(&self, path: &str) -> TokenStream {
         let krate = match &self.krate {
             Some(path) => quote!(#path),
@@ -77,7 +77,7 @@ impl Options {
         quote!(let _ctrace_scope = #krate::scope!(@function #name, #group);)
     }
 
-    /// Those of a method in a block: its own, and the block's where it has none.
+    /// Returns the options of a method in a block: its own, and the block's where it has none.
     pub(crate) fn within(self, block: &Options) -> Options {
         Options {
             name: self.name,
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-/// The options of a `#[mark]` or `#[mark(…)]` found on a method.
+/// Parses the options of a `#[mark]` or `#[mark(…)]` on a method.
 pub(crate) fn of_attribute(meta: &Meta) -> Result<Options> {
     match meta {
         Meta::Path(_) => Ok(Options::default()),

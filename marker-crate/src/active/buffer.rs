@@ -1,25 +1,24 @@
-//! A thread's buffer, byte for byte as docs/marker-format.md has it.
+//! A thread's buffer, byte for byte as in docs/marker-format.md.
 //!
-//! This crate is built without `ctrace-common`, which holds the layout that ctrace reads. So it is
-//! repeated here, and the test below compares the two.
+//! This crate is built without `ctrace-common`, which holds the layout that ctrace reads. So the
+//! layout is repeated here. The test below compares the two.
 //!
-//! The owner writes it from ordinary code and from signal handlers, others only look at `tid`,
-//! `next` and `stack`. So every field is an atomic, used relaxed: on x86 such an access is a plain
-//! `mov`, and the compiler neither splits nor merges it. Order between fields is kept with
-//! `compiler_fence`, which is all that handlers of the same thread and the processor's own order of
-//! stores need.
+//! The owner writes it from ordinary code and from signal handlers. Others only look at `tid`,
+//! `next` and `stack`. So every field is a relaxed atomic: on x86 such an access is a plain `mov`,
+//! and the compiler neither splits nor merges it. `compiler_fence` keeps the order between fields.
+//! Handlers of the same thread and the processor's own order of stores need no more.
 
 use core::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 
 pub(super) const SIZE: usize = 4096;
-/// Where the slots begin.
+/// Offset of the first slot.
 pub(super) const FIRST: u32 = 64;
-/// The last slot. Who takes it empties the buffer.
+/// The last slot. Whoever takes it empties the buffer.
 pub(super) const LAST: u32 = 4080;
 const SLOTS: usize = 252;
-/// In word 1: a whole call.
+/// The bit in word 1 that marks a whole call.
 const WHOLE: u64 = 2;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
 
@@ -39,12 +38,12 @@ pub(super) struct Buffer {
     pub(super) events: AtomicU64,
     pub(super) clock: AtomicU8,
     pub(super) flushing: AtomicU8,
-    /// How many slots of this batch hold a whole call. Exits raise it, for those who look from
-    /// outside; what counts is counted when the buffer is emptied.
+    /// The number of slots in this batch that hold a whole call, as exits count it for readers from
+    /// outside. The final number is counted when the buffer is emptied.
     whole: AtomicU16,
     reserved: AtomicU32,
     pub(super) batch: AtomicU64,
-    /// A stack pointer of its thread; while nobody has it, the next of the buffers that nobody has.
+    /// A stack pointer of its thread. In an unused buffer, the next unused buffer.
     pub(super) stack: AtomicUsize,
     slots: [Event; SLOTS],
 }
@@ -62,7 +61,7 @@ const _: () = assert!(
 );
 
 impl Buffer {
-    /// Takes a slot: the position it had, which may be no slot at all.
+    /// Takes a slot. Returns its position, which may be no slot at all.
     ///
     /// One instruction without `lock`: a signal handler comes before it or after it, and other
     /// threads do not write here.
@@ -91,29 +90,29 @@ impl Buffer {
         slot.word1.store(word1, Relaxed);
     }
 
-    /// Whether its thread empties it at this moment; asked by a handler that has interrupted that.
+    /// Returns whether its thread is emptying it. A handler that interrupted that asks.
     pub(super) fn is_flushing(&self) -> bool {
         self.flushing.load(Relaxed) != 0
     }
 
-    /// Whether every slot that was taken has been written: if not, a handler asks, which has
+    /// Returns whether every taken slot has been written. If not, a handler asks, which has
     /// interrupted the writer.
     pub(super) fn is_written(&self) -> bool {
         let mut taken = self.slots.iter().take(self.taken() as usize);
         taken.all(|slot| slot.word1.load(Relaxed) != 0)
     }
 
-    /// Whether a fork has wiped it.
+    /// Returns whether a fork has wiped it.
     pub(super) fn is_wiped(&self) -> bool {
         self.magic.load(Relaxed) != MAGIC
     }
 
-    /// How many slots of this batch have been taken.
+    /// Returns the number of slots taken in this batch.
     pub(super) fn taken(&self) -> u32 {
         self.position.load(Relaxed).clamp(FIRST, SIZE as u32).wrapping_sub(FIRST) / 16
     }
 
-    /// How many events this batch has, and tells how many of its slots hold a whole call.
+    /// Returns the number of events in this batch, and stores its number of whole calls.
     pub(super) fn count_events(&self) -> u64 {
         let whole = |slot: &&Event| slot.word1.load(Relaxed) & WHOLE != 0;
         let whole = self.slots.iter().filter(whole).count();
@@ -121,8 +120,8 @@ impl Buffer {
         u64::from(self.taken()) + whole as u64
     }
 
-    /// Whether an event was written that belongs to no slot taken in this batch: by a writer that
-    /// was interrupted while an earlier batch was emptied.
+    /// Returns whether an event was written outside the slots of this batch, by a writer that was
+    /// interrupted while an earlier batch was emptied.
     pub(super) fn holds_any(&self) -> bool {
         self.slots.iter().any(|slot| slot.word1.load(Relaxed) != 0)
     }

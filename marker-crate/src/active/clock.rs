@@ -1,19 +1,19 @@
-//! The time in an event: the TSC where it runs evenly through all states of the processor, else
+//! The clock of events: the TSC where it runs evenly through all states of the processor, else
 //! CLOCK_MONOTONIC.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// What `clock` in a buffer says.
+/// The value of `clock` in a buffer.
 pub(super) const TSC: u8 = 1;
 pub(super) const MONOTONIC: u8 = 2;
 
-/// The low bits of word 0 that are time.
+/// The low bits of word 0 that hold the time.
 pub(super) const MASK: u64 = (1 << 48) - 1;
 
-/// The clock of this process; 0: not looked up yet. (CPUID traps under a hypervisor.)
+/// The clock of this process; 0 means unknown. (CPUID traps under a hypervisor.)
 static CLOCK: AtomicU8 = AtomicU8::new(0);
 
-/// Which clock this process uses. Async-signal-safe.
+/// Returns the clock of this process. Async-signal-safe.
 pub(super) fn clock() -> u8 {
     let known = CLOCK.load(Relaxed);
     if known != 0 {
@@ -29,7 +29,7 @@ pub(super) fn assume(clock: u8) {
     CLOCK.store(clock, Relaxed);
 }
 
-/// The time now, cut to what an event holds.
+/// Returns the current time, cut to an event's bits.
 pub(super) fn now() -> u64 {
     let time = if clock() == TSC { tsc() } else { super::sys::monotonic() };
     time & MASK
@@ -49,7 +49,7 @@ fn is_tsc_invariant() -> bool {
     cpuid(0x8000_0000).0 >= POWER && cpuid(POWER).1 & (1 << 8) != 0
 }
 
-/// eax and edx of a leaf. (`core::arch`'s own is `unsafe` in some of the compilers we support.)
+/// Returns eax and edx of a leaf. (`core::arch`'s own is `unsafe` in some compilers we support.)
 fn cpuid(leaf: u32) -> (u32, u32) {
     let (eax, edx);
     // SAFETY: all x86-64 processors have cpuid; rbx, which the compiler keeps to itself, is put back.

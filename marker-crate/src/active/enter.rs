@@ -1,33 +1,32 @@
-//! Writing an event: the path that is taken nearly always, in assembly.
+//! Writes an event: the usual path, in assembly.
 //!
-//! Not Rust, for three reasons. A thread-local variable that is reached without a call cannot be
-//! had in stable `no_std` Rust. The caller is a scope in somebody's function, where every register
-//! that may change must be saved: here it is five of them, seven at the exit. And the slot must be taken by one
-//! instruction, so that a signal handler comes before it or after it.
+//! There are three reasons against Rust. Stable `no_std` Rust cannot reach a thread-local variable
+//! without a call. The caller is a scope in somebody's function, where every changed register must
+//! be saved: here it is five of them, seven at the exit. And one instruction must take the slot, so
+//! that a signal handler comes before it or after it.
 //!
-//! The time is read first, so that there are but a few instructions between taking a slot and
-//! filling it. One comparison finds the three cases in which there is more to do: the last slot
-//! (4080), a full buffer (4096 and more), a buffer that a fork has wiped (0).
+//! The time is read first, so that few instructions lie between taking a slot and filling it. One
+//! comparison finds the three special cases: the last slot (4080), a full buffer (4096 and more),
+//! and a buffer that a fork has wiped (0).
 //!
-//! All pieces hang on the name of the function, which is different in each copy of this crate that
-//! a program may contain: two versions of it do not meet.
+//! All pieces depend on the name of the function, which differs in each copy of this crate in a
+//! program: two versions do not collide.
 
 use super::{buffer::Buffer, clock, list, slow::ctrace_marker_slow};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The thread's part: zeros in a new thread.
+/// The thread's part, all zeros in a new thread.
 #[repr(C)]
 pub(super) struct Local {
-    /// The buffer to write to; 0: ask the slow path.
+    /// The buffer to write to; 0 means to take the slow path.
     pub(super) fast: AtomicUsize,
-    /// The thread's buffer; 0: it has none.
+    /// The thread's buffer; 0 means none.
     pub(super) own: AtomicUsize,
 }
 
 impl Local {
-    /// Lets the fast path write to this buffer, if it is the thread's own and the fast path's clock
-    /// is the right one.
+    /// Opens the fast path to this buffer, if it is the thread's own and has the fast path's clock.
     pub(super) fn open(&self, buffer: &Buffer) {
         let address = list::address(buffer);
         if self.own.load(Relaxed) == address && clock::clock() == clock::TSC {
@@ -36,7 +35,7 @@ impl Local {
     }
 }
 
-/// The time to rax, cut to 48 bits, and the buffer to rcx. Changes rdx.
+/// Puts the time, cut to 48 bits, into rax and the buffer into rcx. Changes rdx.
 macro_rules! time_and_buffer {
     () => {
         "mov rcx, qword ptr [rip + {local}.local@gottpoff]
@@ -48,7 +47,7 @@ macro_rules! time_and_buffer {
     };
 }
 
-/// Word 0 in rax and word 1 in r10 go to the next slot of the buffer in rcx. Changes rdx.
+/// Writes word 0 in rax and word 1 in r10 to the next slot of the buffer in rcx. Changes rdx.
 macro_rules! write {
     () => {
         "or rax, r11
@@ -93,7 +92,7 @@ pub extern "C" fn ctrace_marker_enter() {
         ".size {local}.local, 16",
         "{local}.local: .zero 16",
         ".popsection",
-        // What runs at the beginning and the end, here so that no linker leaves it out.
+        // The start and end functions, placed here so that no linker drops them.
         ".pushsection .init_array,\"aw\",@init_array",
         ".balign 8",
         ".quad {loaded}",
@@ -102,7 +101,7 @@ pub extern "C" fn ctrace_marker_enter() {
         ".balign 8",
         ".quad {unloaded}",
         ".popsection",
-        // The functions for other tools, which are nobody's to call.
+        // The functions for other tools, which nothing here calls.
         ".long {named_enter}.named - .",
         ".long {named_exit}.named - .",
         local = sym ctrace_marker_enter,
@@ -114,13 +113,13 @@ pub extern "C" fn ctrace_marker_enter() {
     )
 }
 
-/// Writes the exit: to the slot of its entry, which so becomes a whole call, if that is the last one
-/// taken, the call was short, and its stack pointer is near the one that the buffer tells; else an
-/// event of its own.
+/// Writes the exit. It goes into the slot of its entry, which becomes a whole call, if that slot is
+/// the last one taken, the call was short, and its stack pointer is near the buffer's. Otherwise it
+/// becomes an event of its own.
 ///
-/// That the last slot is of this call follows from its site and stack pointer. A handler that comes
-/// before the `cmpxchg` may have emptied the buffer. Then the slot holds something else, or an entry of
-/// the same scope at another time: that one is given back its word 1.
+/// The site and stack pointer prove that the last slot is of this call. A handler before the
+/// `cmpxchg` may have emptied the buffer. Then the slot holds something else, or an entry of the
+/// same scope at another time, whose word 1 is restored.
 ///
 /// In: r10 and r11 as `enter` returned them. Changed: as `enter` does, r8, r9.
 #[unsafe(naked)]
@@ -135,7 +134,7 @@ pub(super) extern "C" fn ctrace_marker_exit() {
          lea r8d, [rdx - 80]
          cmp r8d, 4080 - 80
          ja 23f",
-        // Is its stack pointer near the one that the buffer tells?
+        // Checks whether its stack pointer is near the buffer's.
         "mov r8, r11
          shr r8, 44
          mov r9, r10
@@ -147,7 +146,7 @@ pub(super) extern "C" fn ctrace_marker_exit() {
          shl r8, 64 - 37
          shr r8, 64 - 37 + 20
          jnz 23f",
-        // Has the entry in the slot the same low bits of it?
+        // Checks whether the entry in the slot has the same low bits of it.
         "mov r9, qword ptr [rcx + rdx - 16]
          mov r8, r9
          xor r8, r11
@@ -161,7 +160,7 @@ pub(super) extern "C" fn ctrace_marker_exit() {
          mov r9, r8
          shr r9, 17
          jnz 23f",
-        // It takes the place of the stack pointer's high bits.
+        // It replaces the stack pointer's high bits.
         "shl r8, 47
          mov r9, r10
          shl r9, 17
@@ -171,7 +170,7 @@ pub(super) extern "C" fn ctrace_marker_exit() {
          mov rax, r10
          cmpxchg qword ptr [rcx + rdx - 8], r8
          jne 22f",
-        // Is the entry's time still the exit's less the duration?
+        // Checks whether the entry's time is still the exit's less the duration.
         "mov rax, r8
          shr rax, 47
          sub rax, r9
@@ -197,7 +196,7 @@ pub(super) extern "C" fn ctrace_marker_exit() {
     )
 }
 
-/// From the registers of the two above to a call of Rust, and back to their caller.
+/// Calls Rust from the registers of the two above, and returns to their caller.
 #[unsafe(naked)]
 extern "C" fn slow_entry() {
     naked_asm!(
@@ -231,7 +230,7 @@ extern "C" fn slow_entry() {
     )
 }
 
-/// The thread's part, for those who are not on their way from `enter`.
+/// Returns the thread's part, for callers other than `enter`.
 #[unsafe(naked)]
 pub(super) extern "C" fn local() -> *const Local {
     naked_asm!(

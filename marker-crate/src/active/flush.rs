@@ -7,11 +7,11 @@ use super::{
 };
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Hands what is in the buffer to whoever probes the flush site, and makes the buffer empty; then
-/// the same for the buffer that signal handlers wrote to meanwhile.
+/// Passes the contents of a buffer to the probe at the flush site, and empties the buffer. Then
+/// does the same for the buffer that signal handlers wrote to meanwhile.
 ///
-/// While it goes on, `fast` is 0: handlers come to the slow path, see `flushing` and leave the
-/// buffer alone, also when it is not full.
+/// Meanwhile `fast` is 0: handlers take the slow path, see `flushing` and leave the buffer alone,
+/// even if it is not full.
 pub(super) fn empty(local: &Local, buffer: &Buffer) {
     let mut next = Some(buffer);
     while let Some(buffer) = next {
@@ -28,21 +28,20 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
         fence();
         buffer.batch.store(buffer.batch.load(Relaxed).wrapping_add(1), Relaxed);
         fence();
-        // A fork in a handler has wiped it: it stays as it is, and the next event tells.
+        // A fork in a handler has wiped it. It stays so, and the next event notices.
         buffer.position.store(if buffer.is_wiped() { 0 } else { FIRST }, Relaxed);
         fence();
         buffer.flushing.store(0, Relaxed);
         fence();
         local.open(buffer);
         let nested = list::at(buffer.nested.load(Relaxed));
-        // We may be in a handler that has interrupted just that, or a writer: whoever began it goes
-        // on.
+        // A handler may have interrupted this very work, or a writer: whoever began it goes on.
         next = nested
             .filter(|nested| nested.taken() != 0 && !nested.is_flushing() && nested.is_written());
     }
 }
 
-/// Takes the thread's buffer from it, delivers what is in it and gives it back.
+/// Takes the thread's buffer from it, delivers its contents and gives it back.
 pub(super) fn end(local: &Local) {
     // First, so that a handler that comes now gets another buffer.
     local.fast.store(0, Relaxed);

@@ -1,17 +1,17 @@
-//! The guard of a scope: what the entry event said, so that the exit event says the same.
+//! The guard of a scope, which carries data from the entry event to the exit event.
 
 use super::enter::ctrace_marker_exit;
 use core::{marker::PhantomData, mem::MaybeUninit};
 
-/// A scope that has begun; it ends when this is dropped.
+/// A begun scope. It ends when this is dropped.
 #[must_use = "the scope ends when the guard is dropped: bind it to a name, such as `_scope`"]
 pub struct Guard {
-    /// Word 1 of the entry event; 0: the scope was off when it began.
+    /// Word 1 of the entry event; 0 means that the scope was off when it began.
     tag: u64,
-    /// The part of word 0 that is not time. Only there when `tag` is not 0: so a dormant scope has
-    /// one value to carry to its end, not two.
+    /// The part of word 0 that is not time. It is set only if `tag` is not 0, so a dormant scope
+    /// carries one value to its end, not two.
     sp: MaybeUninit<u64>,
-    /// A scope ends on the thread it began on.
+    /// A scope must end on the thread where it began.
     thread: PhantomData<*const ()>,
 }
 
@@ -41,16 +41,16 @@ impl Drop for Guard {
     }
 }
 
-/// The guard of a scope that was entered, or, with tag 0, was off.
+/// Makes the guard of a scope that was entered or, with tag 0, was off.
 ///
 /// # Safety
-/// When `tag` is not 0, both are what `enter` returned on this thread.
+/// When `tag` is not 0, both must be what `enter` returned on this thread.
 #[inline(always)]
 pub unsafe fn begun(tag: u64, sp: MaybeUninit<u64>) -> Guard {
     Guard { tag, sp, thread: PhantomData }
 }
 
-/// The guard of a scope that is compiled out.
+/// Makes the guard of a scope that is compiled out.
 #[inline(always)]
 pub const fn nothing() -> Guard {
     Guard { tag: 0, sp: MaybeUninit::uninit(), thread: PhantomData }

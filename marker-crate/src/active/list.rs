@@ -1,9 +1,9 @@
-//! The buffers of this copy of the runtime: all in one list, those that nobody has on a stack.
+//! The buffers of this copy of the runtime: a list of all, and a stack of the unused.
 //!
-//! Lock-free, because signal handlers come here as well: a handler may interrupt any of it. Buffers
-//! are never unmapped, so whoever holds an old address may read there. The stack's head carries a
-//! number besides the address, changed with each push, without which a buffer that is taken and
-//! given back between another thread's reading and its exchange would break the stack.
+//! Both are lock-free, because a signal handler may interrupt any of it and use them. Buffers are
+//! never unmapped, so an old address stays readable. The stack's head carries a number that each
+//! push changes. Without it, a buffer that is taken and given back between another thread's read
+//! and its exchange would break the stack.
 
 use super::{
     buffer::{Buffer, FIRST, MAGIC},
@@ -20,7 +20,7 @@ pub(super) static LIST: AtomicUsize = AtomicUsize::new(0);
 /// The topmost free buffer: its address without the low 12 bits, and 28 bits of count above.
 static FREE: AtomicU64 = AtomicU64::new(0);
 
-/// The buffer at an address kept in a list or a thread's part.
+/// Returns the buffer at an address kept in a list or a thread's part.
 pub(super) fn at<'a>(address: usize) -> Option<&'a Buffer> {
     // SAFETY: such an address is 0 or that of a buffer made by `make`, which is never unmapped. All
     // fields are atomic and zeros are valid, so it may be shared at any time.
@@ -31,7 +31,7 @@ pub(super) fn address(buffer: &Buffer) -> usize {
     core::ptr::from_ref(buffer) as usize
 }
 
-/// A buffer of this thread's, in the list and made known; none when there is no memory.
+/// Gets a buffer for this thread, in the list and registered; `None` without memory.
 pub(super) fn acquire<'a>() -> Option<&'a Buffer> {
     forget_the_parent();
     let tid = sys::gettid();
@@ -97,10 +97,10 @@ fn make<'a>(tid: u32) -> Option<&'a Buffer> {
     }
 }
 
-/// In a forked child: empties the list. Its buffers belong to threads of the parent, and the fork
-/// has wiped them, which is how it shows (a process id would show a `vfork` as well, whose child
-/// must leave the list alone). Wiped buffers are not used again, so that the first of the list is
-/// never mistaken for an earlier one.
+/// Empties the list in a forked child. Its buffers belong to threads of the parent. The fork has
+/// wiped them, which shows the fork. (A process id would also show a `vfork`, whose child must
+/// leave the list alone.) Wiped buffers are not used again, so the first of the list is never
+/// mistaken for an earlier one.
 fn forget_the_parent() {
     let head = LIST.load(Acquire);
     if at(head).is_some_and(Buffer::is_wiped) {

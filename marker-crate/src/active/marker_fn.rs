@@ -1,7 +1,7 @@
 //! Functions made to be probed.
 
-/// Defines an exported function that begins with nops on which every uprobe is cheap, whatever the
-/// kernel, and jumps to its body from there.
+/// Defines an exported function that begins with nops, on which every uprobe is cheap on any
+/// kernel, and then jumps to its body.
 ///
 /// ```
 /// ctrace_marker::marker_fn! {

@@ -1,8 +1,8 @@
-//! Markers that do something: x86-64 Linux.
+//! The working markers, for x86-64 Linux.
 //!
-//! From the scope outwards: `site` is what a scope becomes in the program, `enter` the few
-//! instructions that write an event, `slow` what they do not do themselves, `flush` and `thread`
-//! how a buffer is taken, emptied and given back. `buffer` is the memory that ctrace reads.
+//! From the scope outwards: `site` is a scope's code, `enter` the few instructions that write an
+//! event, `slow` the rare cases. `flush` and `thread` take, empty and give back buffers. `buffer`
+//! is the memory that ctrace reads.
 
 mod buffer;
 mod clock;
@@ -20,13 +20,13 @@ mod texts;
 mod thread;
 mod usdt;
 
-/// Keeps the compiler from moving memory accesses across: all that is needed between a thread and
-/// its own signal handlers, and, as x86 does not reorder stores, for those who read from outside.
+/// Stops the compiler from moving memory accesses across. A thread and its signal handlers need no
+/// more and, as x86 does not reorder stores, neither do readers from outside.
 fn fence() {
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
 
-/// What the macros expand to.
+/// The expansion of the macros.
 pub(crate) mod private {
     pub use super::enter::ctrace_marker_enter as enter;
     pub use super::guard::{begun, nothing};

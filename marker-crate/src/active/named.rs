@@ -1,15 +1,15 @@
-//! `ctrace_enter` and `ctrace_exit`: functions for tools and languages that know nothing of scopes.
+//! `ctrace_enter` and `ctrace_exit`, functions for tools and languages without scopes.
 //!
-//! They do nothing but carry a USDT note (`ctrace:enter`, `ctrace:exit`, the name as argument) and
-//! begin with a nop, on which a uprobe is cheap. The note is about the second nop: the kernel refuses a
-//! probe with a semaphore beside one without at the same instruction, so that one tool could not
-//! probe the function while another has the USDT probe. Weak, since a program may have several
+//! They only carry a USDT note (`ctrace:enter`, `ctrace:exit`, the name as argument) and begin with
+//! a nop, on which a uprobe is cheap. The note names the second nop: the kernel refuses a probe
+//! with a semaphore and one without on the same instruction, so one tool could not probe the
+//! function while another has the USDT probe. They are weak, since a program may have several
 //! copies of this crate.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char};
 
-/// A function of two nops with its weak name and its note.
+/// Defines a function of two nops with its weak name and its note.
 macro_rules! named {
     ($name:literal) => {
         concat!(
@@ -48,13 +48,13 @@ macro_rules! named {
     };
 }
 
-/// Says to whoever probes `ctrace:enter`, or this function, that something named so begins.
+/// Tells probes of `ctrace:enter`, or of this function, that something of this name begins.
 #[inline(always)]
 pub fn ctrace_enter(name: &CStr) {
     enter(name.as_ptr());
 }
 
-/// Says to whoever probes `ctrace:exit`, or this function, that something named so ends.
+/// Tells probes of `ctrace:exit`, or of this function, that something of this name ends.
 #[inline(always)]
 pub fn ctrace_exit(name: &CStr) {
     exit(name.as_ptr());

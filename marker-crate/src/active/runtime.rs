@@ -1,8 +1,8 @@
 //! The flush site, the register site, and the section that tells ctrace of them.
 //!
 //! A site is three nops of 1, 5 and 10 bytes: on each kernel one of them is the cheapest place for
-//! a uprobe. It is a function's first instruction, called, so that nothing of value lies below the
-//! stack pointer, where some kernels write.
+//! a uprobe. It is the first instruction of a called function, so that nothing of value lies below
+//! the stack pointer, where some kernels write.
 
 use super::{buffer::Buffer, list::LIST};
 use core::arch::naked_asm;
@@ -24,13 +24,13 @@ macro_rules! site {
     };
 }
 
-/// Called with each buffer that is to be emptied, just before.
+/// Called with each buffer just before it is emptied.
 #[unsafe(naked)]
 pub(super) extern "C" fn flush(buffer: &Buffer) {
     naked_asm!(
         site!("flush"),
-        // What `ctrace_runtime` says. The word behind the function refers to it, so that a linker
-        // that keeps the one keeps the other.
+        // The entry of `ctrace_runtime`. The word behind the function refers to it, so that a
+        // linker keeps both or neither.
         ".long 775f - .",
         crate::__probes_page!(),
         ".pushsection ctrace_runtime,\"a\",@progbits",

@@ -1,16 +1,15 @@
-//! What a scope becomes: a comparison, a jump that is not taken, and, where it leads, a call.
+//! The code of a scope: a comparison, a jump that is not taken, and a call at its target.
 //!
-//! The first `asm!` is all that a dormant scope executes. The second lies where the compiler puts
-//! code that is not on the way; it calls, and it emits what ctrace reads, because there the entry is
-//! referred to by code: when the linker drops the function, it drops the entry with it. For the same
-//! reason each scope's pieces lie in sections of their own (`unique`).
+//! A dormant scope executes only the first `asm!`. The second lies off the usual path. It calls,
+//! and it emits the data that ctrace reads, because there code refers to the entry: a linker that
+//! drops the function drops the entry with it. For the same reason each scope's pieces have their
+//! own sections (`unique`).
 //!
-//! The two blocks must find the same semaphore, and so must the copies of both that the compiler
-//! makes when it inlines or unrolls: its label has the scope's number in it, and whoever comes first
-//! in an object defines it (`.ifndef`). The entry and the control point, in contrast, are one for
-//! each copy, with labels of numbers.
+//! Both blocks must find the same semaphore, and so must the compiler's copies of both from
+//! inlining or unrolling. So its label contains the scope's number, and the first user in an object
+//! defines it (`.ifndef`). Each copy has its own entry and control point, with numeric labels.
 //!
-//! The tag's other half is left unset by a dormant scope (see `Guard`).
+//! A dormant scope leaves the tag's other half unset (see `Guard`).
 
 /// A scope: its flags, its name or none, its group or an empty text.
 #[doc(hidden)]
@@ -52,7 +51,7 @@ macro_rules! __scope {
     }};
 }
 
-/// The call to `enter`, the entry in `ctrace_sites` and all it points to.
+/// The call to `enter`, the entry in `ctrace_sites` and all that it points to.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {

@@ -1,7 +1,7 @@
-//! What the few instructions of `enter` leave to do: a thread without a buffer, a buffer that is
-//! full, one that a fork has wiped, one that is being emptied, and a clock that is not the TSC.
+//! Handles the cases that `enter` leaves: a thread without a buffer, a buffer that is full, wiped
+//! by a fork or being emptied, and a clock that is not the TSC.
 //!
-//! Async-signal-safe throughout: it may interrupt itself at any instruction.
+//! All of it is async-signal-safe: it may interrupt itself at any instruction.
 
 use super::{
     buffer::{Buffer, FIRST, LAST, SIZE},
@@ -11,12 +11,12 @@ use super::{
 };
 use core::sync::atomic::Ordering::Relaxed;
 
-/// How far the position of a full buffer goes, 65,000 events, while a writer has not finished: he
-/// may have been interrupted for good.
+/// The highest position of a full buffer, after 65,000 events, while a writer has not finished:
+/// that writer may have been interrupted for good.
 const PATIENCE: u32 = 1 << 20;
 
 /// Writes the event. `buffer` is the one in which a slot was taken, `index` that slot's position
-/// less 64, or there is none yet.
+/// less 64. Either may be missing.
 pub(super) extern "C" fn ctrace_marker_slow(
     local: &Local,
     buffer: Option<&Buffer>,
@@ -35,7 +35,7 @@ pub(super) extern "C" fn ctrace_marker_slow(
             Some(taken) => taken,
             None => {
                 let Some(buffer) = current(local, waiting.take()) else { return };
-                // What was done until now is not part of the scope that begins.
+                // The time until now is not part of the scope that begins.
                 if word1 & 1 == 0 {
                     word0 = with_time_of_now(word0);
                 }
@@ -43,8 +43,8 @@ pub(super) extern "C" fn ctrace_marker_slow(
             }
         };
         if position < FIRST || buffer.is_wiped() {
-            // By a fork. A handler may have found that out first, and have got the thread another
-            // buffer already.
+            // A fork wiped it. A handler may have noticed first, and given the thread another
+            // buffer.
             local.fast.store(0, Relaxed);
             let _ = local.own.compare_exchange(list::address(buffer), 0, Relaxed, Relaxed);
             continue;
@@ -56,8 +56,8 @@ pub(super) extern "C" fn ctrace_marker_slow(
                 return;
             }
         }
-        // Full. While it is emptied by whom we interrupted, he does that; and a writer whom we
-        // interrupted between taking a slot and writing it must find the slot still his, as long as
+        // The buffer is full. If we interrupted its emptying, that will finish. A writer that we
+        // interrupted between taking a slot and writing it must find the slot unchanged, as long as
         // there is another buffer for the meantime.
         let is_late = || position > PATIENCE || !has_slot && nested(buffer).is_none();
         if !buffer.is_flushing() && (buffer.is_written() || is_late()) {
@@ -75,8 +75,8 @@ fn with_time_of_now(word0: u64) -> u64 {
     word0 & !clock::MASK | clock::now()
 }
 
-/// The buffer to write to now: the thread's own, or the one nested in it while it is emptied or
-/// `waiting` for a writer.
+/// Returns the buffer to write to now: the thread's own, or the one nested in it while it is
+/// emptied or `waiting` for a writer.
 fn current<'a>(local: &Local, waiting: Option<&Buffer>) -> Option<&'a Buffer> {
     let mut buffer = match waiting {
         Some(waiting) => nested(waiting)?,
@@ -97,7 +97,7 @@ fn begin<'a>(local: &Local) -> Option<&'a Buffer> {
     let mut buffer = list::acquire()?;
     let mine = list::address(buffer);
     if let Err(other) = local.own.compare_exchange(0, mine, Relaxed, Relaxed) {
-        // A handler was faster. Its buffer is to be the one that was registered last.
+        // A handler was faster. Its buffer must be the last registered one.
         list::release(buffer);
         buffer = list::at(other)?;
         super::runtime::register(buffer);
@@ -107,7 +107,7 @@ fn begin<'a>(local: &Local) -> Option<&'a Buffer> {
     Some(buffer)
 }
 
-/// The buffer for the meantime of one that takes no events.
+/// Returns the substitute for a buffer that takes no events.
 fn nested<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
     if let Some(nested) = list::at(buffer.nested.load(Relaxed)) {
         return Some(nested);
@@ -125,15 +125,16 @@ fn nested<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
 
 #[cfg(test)]
 mod tests {
-    //! What cannot be brought about from outside: a processor without an even TSC, and a writer
-    //! that does not go on.
+    //! Tests what cannot be caused from outside: a processor without an even TSC, and a writer that
+    //! never goes on.
     extern crate std;
 
     use super::*;
     use core::sync::atomic::AtomicUsize;
     use std::sync::{Mutex, PoisonError};
 
-    /// The part of a new thread, and its buffer with a first event, while the TSC is not even.
+    /// Runs a test with a new thread's part and its buffer with a first event, while the TSC is not
+    /// even.
     fn on_a_new_thread(test: impl FnOnce(&Local, &Buffer)) {
         static CLOCK: Mutex<()> = Mutex::new(());
         let _alone = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +145,7 @@ mod tests {
         clock::assume(clock::TSC);
     }
 
-    /// Writes entries and exits in turn, as from `enter`: with a time of the TSC.
+    /// Writes entries and exits in turn, with a TSC time, as from `enter`.
     fn write(local: &Local, events: u64) {
         for event in 0..events {
             ctrace_marker_slow(local, None, 0, 0xabcd << 48 | 1, 0x1000 | event & 1);

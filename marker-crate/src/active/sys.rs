@@ -1,6 +1,6 @@
-//! What we ask of the kernel and of the C library.
+//! The calls to the kernel and to the C library.
 //!
-//! System calls are made directly: the C library's would change `errno`, and may be interposed by
+//! System calls are made directly. The C library's would change `errno`, and may be interposed by
 //! code that uses scopes itself.
 
 use super::buffer::SIZE;
@@ -27,7 +27,7 @@ unsafe extern "C" {
 }
 
 /// # Safety
-/// As the system call asks.
+/// The same conditions hold as for the system call.
 unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
     let [a, b, c, d, e, f] = arguments;
@@ -44,13 +44,13 @@ unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     result
 }
 
-/// This thread's id. Not kept: a forked child's is another.
+/// Returns this thread's id. It is not cached, because a forked child has another.
 pub(super) fn gettid() -> u32 {
     // SAFETY: takes nothing, always works.
     (unsafe { call(GETTID, [0; 6]) }) as u32
 }
 
-/// 4096 fresh bytes of zeros that are zeros again in a forked child; none if there is no memory.
+/// Maps 4096 zero bytes that are zeroed in a forked child; `None` without memory.
 pub(super) fn map() -> Option<usize> {
     const READ_WRITE: usize = 3;
     const PRIVATE_ANONYMOUS: usize = 0x22;
@@ -67,7 +67,7 @@ pub(super) fn map() -> Option<usize> {
     Some(address)
 }
 
-/// CLOCK_MONOTONIC in nanoseconds, by way of the vDSO.
+/// Returns CLOCK_MONOTONIC in nanoseconds, through the vDSO.
 pub(super) fn monotonic() -> u64 {
     const CLOCK_MONOTONIC: c_int = 1;
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };

@@ -1,13 +1,13 @@
-//! The texts of a scope as numbers, so that inline assembly can emit them whatever they hold.
+//! Converts the texts of a scope to numbers, so that inline assembly can emit any bytes.
 //!
-//! A `sym` operand on a static would do for most programs, but a static in a generic or inlined
-//! function of a `dylib` crate is exported, and the linker refuses self-relative references to it;
-//! and a template string would trip over braces, quotes and backslashes.
+//! A `sym` operand on a static would do for most programs. But a static in a generic or inlined
+//! function of a `dylib` crate is exported, and the linker refuses self-relative references to it.
+//! A template string would fail on braces, quotes and backslashes.
 
 /// Name, file and group, each with a zero byte behind it, as 32 numbers of 16 bytes.
 pub struct Texts {
     pub chunks: [u128; 32],
-    /// How many of the chunks hold something.
+    /// The number of used chunks.
     pub used: u32,
     pub named: u8,
     pub grouped: u8,
@@ -29,7 +29,7 @@ impl Bytes {
     const fn push(mut self, text: &str, most: usize) -> Bytes {
         let text = text.as_bytes();
         let mut from = text.len().saturating_sub(most);
-        // Not in the middle of a character.
+        // A character is never split.
         while from < text.len() && text[from] & 0xc0 == 0x80 {
             from += 1;
         }
@@ -74,8 +74,8 @@ impl Texts {
     }
 }
 
-/// A number for a scope, from all that tells it from others: the same for every copy of it that the
-/// compiler makes, so that the copies in one object share semaphore and texts.
+/// Returns a number for a scope, from all that identifies it. Every copy that the compiler makes
+/// has the same, so that the copies in one object share semaphore and texts.
 #[must_use]
 pub const fn id(texts: &Texts, module: &str, line: u32, column: u32) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325;
@@ -94,7 +94,7 @@ pub const fn id(texts: &Texts, module: &str, line: u32, column: u32) -> u64 {
     fnv(hash, (line as u64) << 32 | column as u64)
 }
 
-/// FNV-1a, by eight bytes.
+/// Computes FNV-1a by eight bytes.
 const fn fnv(mut hash: u64, word: u64) -> u64 {
     let mut shift = 0;
     while shift < 64 {
@@ -104,8 +104,8 @@ const fn fnv(mut hash: u64, word: u64) -> u64 {
     hash
 }
 
-/// A number for the assembler's `unique` sections, in which scopes lie so that the linker can take
-/// away those of functions it takes away. (The assembler keeps the last two numbers to itself.)
+/// Returns a number for the assembler's `unique` sections, which let the linker drop a scope with
+/// its function. (The assembler reserves the last two numbers.)
 #[must_use]
 pub const fn section(id: u64) -> u32 {
     ((id >> 32) ^ id) as u32 & 0x7fff_ffff

@@ -1,9 +1,9 @@
-//! The end of a thread and of the process: what is in the buffer then must go out.
+//! Delivers a thread's buffer at the end of the thread or of the process.
 //!
-//! A thread-specific key of the C library has a destructor, which runs however a thread ends, short
-//! of the end of the process. The key is made when the program or library is loaded: early, since
-//! glibc keeps the values of the first 32 keys in the thread and allocates memory for later ones,
-//! which a signal handler must not.
+//! The destructor of a thread-specific key of the C library runs at each thread's end, except at
+//! the end of the process. The key is made early, when the program or library is loaded: glibc
+//! keeps the values of the first 32 keys in the thread and allocates memory for later ones, which a
+//! signal handler must not.
 
 use super::{
     enter::{Local, local},
@@ -12,7 +12,7 @@ use super::{
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The key and 1; 0: there is none.
+/// The key plus 1; 0 means none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Runs when the program or library is loaded.
@@ -25,7 +25,7 @@ pub(super) extern "C" fn loaded() {
     }
 }
 
-/// Runs when the process exits or the library is closed, on the thread that does that.
+/// Runs when the process exits or the library is closed, on the thread that does it.
 pub(super) extern "C" fn unloaded() {
     flush::end(this_thread());
     if let Some(key) = KEY.swap(0, Relaxed).checked_sub(1) {
@@ -38,7 +38,7 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     flush::end(this_thread());
 }
 
-/// Sees to it that `end` runs when this thread ends.
+/// Makes `end` run when this thread ends.
 pub(super) fn watch(local: &Local) {
     if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
         // SAFETY: a key that was made. The value is not used, but must not be null. Without memory

@@ -1,12 +1,12 @@
-//! USDT probes: a place in the code, a note that tells of it, and a semaphore.
+//! USDT probes: each is a place in the code, a note about it, and a semaphore.
 //!
-//! The semaphore has the name that other languages' tools give it, `provider_name_semaphore`, weak
-//! and hidden: all places with the same probe in one object share it, and `usdt_enabled!` sees it.
-//! The arguments lie in memory that one register points to, so that twelve of them fit beside
-//! whatever the compiler needs registers for.
+//! The semaphore has the same name as in other languages' tools, `provider_name_semaphore`, weak
+//! and hidden. All places of a probe in one object share it, and `usdt_enabled!` sees it. The
+//! arguments lie in memory behind one register, so that twelve of them fit whatever registers the
+//! compiler needs.
 //!
-//! `.stapsdt.base` lies with the code, other than in sys/sdt.h: perf takes the distance between an
-//! address and its offset in the file from that section, and with lld it is another for data.
+//! `.stapsdt.base` lies with the code, unlike in sys/sdt.h: perf takes the distance between an
+//! address and its file offset from that section, and with lld data have another one.
 
 /// A USDT probe: `usdt!(provider, name, argument, …)`, with up to 12 arguments.
 ///
@@ -14,9 +14,9 @@
 /// ctrace_marker::usdt!(shop, checkout, 3_u32, "text".as_ptr());
 /// ```
 ///
-/// While nobody is attached, neither are the arguments computed nor is the place in the code
-/// reached: it costs a comparison. Tools must raise the semaphore, as bpftrace, perf, gdb and
-/// SystemTap do. Arguments are integers, `bool` or pointers ([`ProbeArg`](crate::ProbeArg)); each
+/// While nobody is attached, it costs a comparison: neither the arguments are computed nor the
+/// place in the code is reached. Tools must raise the semaphore, as bpftrace, perf, gdb and
+/// SystemTap do. Arguments are integers, `bool` or pointers ([`ProbeArg`](crate::ProbeArg)). Each
 /// arrives as 64 bits.
 #[macro_export]
 macro_rules! usdt {
@@ -31,7 +31,7 @@ macro_rules! usdt {
     };
 }
 
-/// Whether somebody is attached to a probe: worth asking before its arguments are put together.
+/// Returns whether a tool is attached to a probe. Check this before preparing costly arguments.
 ///
 /// ```
 /// if ctrace_marker::usdt_enabled!(shop, checkout) {
@@ -62,7 +62,7 @@ macro_rules! usdt_enabled {
     }};
 }
 
-/// The place in the code: one nop for each way a kernel may like to probe it, aligned.
+/// The place in the code, aligned: one nop for each way in which a kernel may like to probe it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __usdt_place {
@@ -107,7 +107,7 @@ macro_rules! __usdt_place {
     };
 }
 
-/// The assembly of a semaphore, unless this object has it.
+/// The assembly of a semaphore, unless this object has it already.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __usdt_semaphore {
@@ -151,10 +151,10 @@ macro_rules! __usdt_semaphore {
     };
 }
 
-/// The assembly that gives the semaphores a page of the file to themselves, once for a program or
-/// library: an unused one that is aligned to a page. The kernel raises a semaphore in the first
-/// writable mapping of its page; with lld the segment before the data shares a page with it, and is
-/// writable while the program is loaded.
+/// The assembly that gives the semaphores a file page of their own, once per program or library: an
+/// unused semaphore that is aligned to a page. The kernel raises a semaphore in the first writable
+/// mapping of its page. With lld the segment before the data shares a page with it, and is writable
+/// while the program is loaded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __probes_page {

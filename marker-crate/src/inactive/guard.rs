@@ -1,11 +1,11 @@
-//! A guard that guards nothing: no size, no code at its end.
+//! A guard without function: no size, no code at its end.
 
 use core::marker::PhantomData;
 
-/// A scope that has begun; it ends when this is dropped.
+/// A begun scope. It ends when this is dropped.
 #[must_use = "the scope ends when the guard is dropped: bind it to a name, such as `_scope`"]
 pub struct Guard {
-    /// As in a build with markers: a scope ends on the thread it began on.
+    /// As with markers, a scope must end on the thread where it began.
     thread: PhantomData<*const ()>,
 }
 
@@ -15,7 +15,7 @@ impl Guard {
     pub fn end(self) {}
 }
 
-/// The guard of a scope that is compiled out.
+/// Makes the guard of a scope that is compiled out.
 #[inline(always)]
 pub const fn nothing() -> Guard {
     Guard { thread: PhantomData }

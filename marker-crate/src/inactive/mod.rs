@@ -1,10 +1,10 @@
-//! The same interface with nothing behind it: other targets, Miri, and the feature `active` off.
+//! The same interface without function: for other targets, Miri, and the feature `active` off.
 
 pub(crate) mod guard;
 pub(crate) mod named;
 mod probes;
 
-/// What the macros expand to.
+/// The expansion of the macros.
 pub(crate) mod private {
     pub use super::guard::nothing;
 }

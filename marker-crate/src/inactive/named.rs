@@ -1,4 +1,4 @@
-//! `ctrace_enter` and `ctrace_exit` with nothing behind them.
+//! `ctrace_enter` and `ctrace_exit` without function.
 
 use core::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! `usdt!`, `usdt_enabled!` and `marker_fn!` with nothing behind them.
+//! `usdt!`, `usdt_enabled!` and `marker_fn!` without function.
 
 /// Emits nothing in this build; the arguments are checked but not computed.
 #[macro_export]

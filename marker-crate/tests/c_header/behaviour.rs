@@ -1,4 +1,4 @@
-//! What programs with scopes do, compiled in every way.
+//! Tests the behaviour of programs with scopes, compiled in every way.
 
 use super::elf::{Elf, runtimes};
 use super::*;
@@ -127,7 +127,7 @@ fn longjmp() {
     }
 }
 
-/// Handlers that interrupt scopes everywhere: taken = found.
+/// Handlers interrupt scopes everywhere. No taken slot is lost.
 #[test]
 fn signal_storm() {
     for compiler in ["gcc", "clang"] {

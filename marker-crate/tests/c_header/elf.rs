@@ -1,4 +1,4 @@
-//! What lies in the files.
+//! Reads the sections of a linked file.
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::path::Path;
@@ -28,14 +28,14 @@ impl Elf {
         object::File::parse(&*self.data).expect("an ELF file")
     }
 
-    /// The section's address, alignment and bytes; nothing: there is none.
+    /// Returns the section's address, alignment and bytes, all empty if there is none.
     pub(crate) fn section(&self, name: &str) -> (u64, u64, Vec<u8>) {
         self.file().section_by_name(name).map_or((0, 0, Vec::new()), |section| {
             (section.address(), section.align(), section.data().expect("data").to_vec())
         })
     }
 
-    /// The name of the section at an address, and the bytes from there on.
+    /// Returns the name of the section at an address, and the bytes from there on.
     pub(crate) fn at(&self, address: u64) -> (String, Vec<u8>) {
         let file = self.file();
         let section = file
@@ -58,7 +58,7 @@ impl Elf {
         String::from_utf8(bytes[..end].to_vec()).expect("UTF-8")
     }
 
-    /// The symbol of the function that an address lies in.
+    /// Returns the symbol of the function around an address.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let file = self.file();
         let symbol = file.symbols().find(|symbol| {
@@ -101,7 +101,7 @@ pub(crate) fn sites(elf: &Elf) -> Vec<Site> {
         .collect()
 }
 
-/// The entries of `ctrace_runtime`: addresses of flush, register and list, and the name.
+/// Returns the entries of `ctrace_runtime`: addresses of flush, register and list, and the name.
 pub(crate) fn runtimes(elf: &Elf) -> Vec<(u64, u64, u64, String)> {
     let (address, _, bytes) = elf.section("ctrace_runtime");
     assert_eq!(bytes.len() % 32, 0);

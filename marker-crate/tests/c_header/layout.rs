@@ -1,4 +1,4 @@
-//! The layout that the header repeats is the one that ctrace reads.
+//! Compares the layout that the header repeats with the one that ctrace reads.
 
 use super::*;
 use core::mem::offset_of;
@@ -11,7 +11,7 @@ const SITE: u64 = 0x5555_5555_4020;
 const STACK: u64 = 0x7ffd_cafe_b010;
 const TIME: u64 = 0x5_1234_5678_9abc;
 
-/// Pairs of expressions of C that must be equal.
+/// Returns pairs of C expressions that must be equal.
 fn equations() -> Vec<(String, u64)> {
     let mut equations = Vec::new();
     macro_rules! fields {
@@ -35,7 +35,7 @@ fn equations() -> Vec<(String, u64)> {
     more("CTRACE_MAGIC_", BUFFER_MAGIC);
     more("CTRACE_TSC_", CLOCK_TSC.into());
     more("CTRACE_MONOTONIC_", CLOCK_MONOTONIC.into());
-    // What is written for an entry, and what it becomes when its exit is noted in it.
+    // The words of an entry, and of the whole call after its exit.
     let low = STACK >> Mark::SP_LOW << Mark::TIME_BITS;
     let time = TIME & ((1 << Mark::TIME_BITS) - 1) | low;
     let tag = SITE | STACK >> Mark::SP_NEAR << Mark::REST_SHIFT;

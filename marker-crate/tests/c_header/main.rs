@@ -1,6 +1,6 @@
-//! `include/ctrace.h` and `include/ctrack_compat.hpp`: small programs (in `tests/c`) are compiled by the
-//! compilers that are there, in many ways, and run; what lies in their files is compared with
-//! docs/marker-format.md. A test says so where a compiler is missing.
+//! Tests `include/ctrace.h` and `include/ctrack_compat.hpp`. Available compilers compile small
+//! programs (in `tests/c`) in many ways and run them. Their files are compared with
+//! docs/marker-format.md. A test without its compiler says so.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 mod behaviour;
@@ -51,7 +51,7 @@ impl Build {
         (command, out)
     }
 
-    /// The program, built; warnings are errors.
+    /// Builds the program. Warnings are errors.
     #[track_caller]
     fn program(&self, compiler: &str, flags: &[&[&str]], sources: &[&str]) -> PathBuf {
         let name = sources[0].split('.').next().expect("a name");
@@ -80,7 +80,7 @@ fn run(program: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// How programs are compiled and linked.
+/// The ways to compile and link programs.
 const WAYS: &[&[&str]] = &[
     &["-O0"],
     &["-O1"],

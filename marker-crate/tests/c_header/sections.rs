@@ -1,4 +1,4 @@
-//! What is in the files of programs is what docs/marker-format.md says.
+//! Compares the files of programs with docs/marker-format.md.
 
 use super::elf::{Elf, runtimes, sites, word};
 use super::*;
@@ -34,7 +34,7 @@ fn sections() {
             let what = format!("{compiler} {way:?}");
 
             let found = sites(&elf);
-            // Copies that were inlined have the same texts.
+            // Inlined copies have the same texts.
             let mut texts: Vec<_> = found
                 .iter()
                 .map(|site| (site.name.as_deref().unwrap(), site.group.as_deref()))
@@ -108,7 +108,7 @@ fn sections() {
     }
 }
 
-/// The USDT notes are those of the two sites.
+/// Checks that the USDT notes are those of the two sites.
 fn check_notes(elf: &Elf, flush: u64, register: u64) {
     let base = elf.section(".stapsdt.base").0;
     let notes = elf.section(".note.stapsdt").2;
@@ -158,7 +158,7 @@ fn disabled_is_nothing() {
         if !there(compiler) {
             continue;
         }
-        // Disabled, or on a target that the header does not know.
+        // Disabled by the flag, or on a target that the header does not know.
         for why in ["-DCTRACE_DISABLE", "-U__linux__", "-U__x86_64__"] {
             let build = Build::new();
             let program = build.program(compiler, &[language, &["-O1", why]], &["nothing.c"]);
@@ -187,7 +187,7 @@ fn a_group_compiled_out() {
     }
 }
 
-/// A function that is dropped takes its scopes with it, and is not kept by them.
+/// A dropped function takes its scopes with it, and they do not keep it.
 #[test]
 fn gc_sections_drops_scopes() {
     for (compiler, linker) in
@@ -235,7 +235,7 @@ fn a_program_for_ctrack() {
     }
 }
 
-/// Prints what a scope costs, here and now.
+/// Prints the cost of a scope on this machine.
 #[test]
 #[ignore = "it measures: run it with --nocapture on a quiet machine"]
 fn bench() {

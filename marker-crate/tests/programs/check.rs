@@ -1,5 +1,5 @@
-//! A program, or with `--cfg library` a library, that checks its own markers: the same source for
-//! each way to build it. Says "fine" at the end, and how many entries it has.
+//! A program, or with `--cfg library` a library, that checks its own markers. Every build uses the
+//! same source. Prints "fine" at the end, and its number of entries.
 
 use ctrace_marker::scope;
 use std::hint::black_box;
@@ -28,7 +28,7 @@ fn grouped(n: u64) -> u64 {
     black_box(n)
 }
 
-/// Nobody calls it, but it is public: only the linker can know.
+/// Public but never called: only the linker can know.
 pub fn never_called(n: u64) -> u64 {
     let _scope = scope!("never called");
     black_box(n)
@@ -74,7 +74,7 @@ unsafe fn switch(by: i16) -> usize {
     entries
 }
 
-/// The events ever written, in all buffers of all runtimes.
+/// Counts the events ever written, in all buffers of all runtimes.
 unsafe fn events() -> u64 {
     let mut runtime = &raw const RUNTIME as usize;
     let mut events = 0;
@@ -99,7 +99,7 @@ unsafe fn events() -> u64 {
 pub extern "C" fn check() -> usize {
     let want = if cfg!(other) { 2 * 5 * 100 } else { 2 * 4 * 100 };
     unsafe {
-        // A library that is loaded again may still be there from the first time.
+        // A reopened library may still be there from the first time.
         let before = events();
         calls();
         assert_eq!(events() - before, 0, "off at first");
@@ -119,7 +119,7 @@ pub extern "C" fn check() -> usize {
 #[cfg(not(library))]
 fn main() {
     println!("fine, {} entries", check());
-    // Something for the exit of the process.
+    // An event for the exit of the process.
     unsafe { switch(1) };
     calls();
 }

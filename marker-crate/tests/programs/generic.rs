@@ -1,4 +1,4 @@
-//! A library whose scopes lie in functions that others instantiate or inline.
+//! A library with scopes in functions that others instantiate or inline.
 
 pub use ctrace_marker;
 

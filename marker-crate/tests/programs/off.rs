@@ -1,4 +1,4 @@
-//! What bears the attribute is the same without markers, whatever name it goes by.
+//! Items with the attribute stay the same without markers, whatever name the crate has.
 
 use ctrace_marker as markers;
 

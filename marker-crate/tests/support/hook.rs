@@ -1,5 +1,5 @@
-//! What a uprobe on the flush site would do, without a kernel: the site's 16 bytes are replaced by a
-//! jump to a function that copies the buffer.
+//! Stands in for a uprobe on the flush site: replaces the site's 16 bytes by a jump to a function
+//! that copies the buffer.
 
 use super::{Page, image};
 use std::sync::{
@@ -11,16 +11,16 @@ const PAGES: usize = 60_000;
 
 static PLACE: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
 static REGISTERED: AtomicU64 = AtomicU64::new(0);
-/// Called in each flush after the copy, as a handler that interrupts the flush would be.
+/// Called in each flush after the copy, like a handler that interrupts the flush.
 pub(crate) static MEANWHILE: AtomicUsize = AtomicUsize::new(0);
 
-/// How many pages are used: the first page of the place holds that, for children to count on.
+/// Returns the number of used pages. The first page holds it, so that children count on.
 fn used() -> &'static AtomicUsize {
     // SAFETY: the place is never unmapped, and its first page is used for nothing else.
     unsafe { &*PLACE.load(Relaxed).cast() }
 }
 
-/// Puts the hooks in place, once. Pages lie in shared memory: a forked child's flushes show too.
+/// Puts the hooks in place, once. Pages are shared memory: a forked child's flushes show too.
 pub(crate) fn install() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
@@ -59,7 +59,7 @@ extern "C" fn on_flush(buffer: *const Page) {
     let magic = std::mem::take(&mut copy.0[0]);
     // SAFETY: `index` is below the number of pages and only ours.
     unsafe { PLACE.load(Relaxed).add(1 + index).write_volatile(copy) };
-    // Other processes read the page: its magic comes last and says that the copy is whole.
+    // Other processes read the page. Its magic comes last and marks the copy as complete.
     magic_of(1 + index).store(magic, Release);
     let meanwhile = MEANWHILE.load(Relaxed);
     if meanwhile != 0 {
@@ -82,13 +82,13 @@ extern "C" fn on_register(buffer: *const Page) {
     REGISTERED.fetch_add(1, Relaxed);
 }
 
-/// How often the register site was called.
+/// Returns the number of calls of the register site.
 pub(crate) fn registered() -> u64 {
     REGISTERED.load(Relaxed)
 }
 
-/// The pages flushed until now, from the one with this number, as far as `wanted` by their thread.
-/// A page that another process is just copying is left out.
+/// Returns the pages flushed so far from this number on, if `wanted` accepts their thread. A page
+/// that another process is copying is left out.
 pub(crate) fn flushed(first: usize, wanted: impl Fn(u32) -> bool) -> Vec<Page> {
     let place = PLACE.load(Relaxed);
     let is_whole = |index: &usize| magic_of(*index).load(Acquire) != 0;

@@ -1,4 +1,4 @@
-//! The sections of a program: of the file, at the addresses they have in this process.
+//! The sections of a program's file, at their addresses in this process.
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ pub(crate) struct Runtime {
     pub(crate) name: String,
 }
 
-/// All addresses are the file's and the bias added.
+/// All addresses include the bias.
 pub(crate) struct Image {
     pub(crate) bias: u64,
     pub(crate) sites: Vec<Site>,
@@ -35,7 +35,7 @@ pub(crate) struct Image {
     data: Vec<u8>,
 }
 
-/// The test program itself, where it lies in memory.
+/// Returns the test program itself, at its place in memory.
 pub(crate) fn own() -> &'static Image {
     static OWN: OnceLock<Image> = OnceLock::new();
     OWN.get_or_init(|| {
@@ -103,12 +103,12 @@ impl Image {
         object::File::parse(&*self.data).unwrap()
     }
 
-    /// The bytes of the file at an address in memory.
+    /// Returns the bytes of the file at an address in memory.
     pub(crate) fn bytes(&self, address: u64) -> Vec<u8> {
         memory(&self.file(), address - self.bias).to_vec()
     }
 
-    /// The name of the section around an address in memory.
+    /// Returns the name of the section around an address in memory.
     pub(crate) fn section_of(&self, address: u64) -> String {
         let at = address - self.bias;
         let file = self.file();
@@ -119,7 +119,7 @@ impl Image {
         around.unwrap().name().unwrap().to_owned()
     }
 
-    /// The name of the symbol around an address in memory.
+    /// Returns the name of the symbol around an address in memory.
     pub(crate) fn symbol_of(&self, address: u64) -> Option<String> {
         let at = address - self.bias;
         let file = self.file();

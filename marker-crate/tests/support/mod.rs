@@ -1,5 +1,5 @@
-//! The other side of the marker format, for tests: reads what ctrace would read, in the same
-//! process, and does what the kernel would do.
+//! The other side of the marker format, for tests: reads like ctrace, in the same process, and does
+//! the kernel's part.
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(unsafe_code, reason = "raises semaphores, reads buffers, patches the flush site")]
 
@@ -9,7 +9,7 @@ pub(crate) mod image;
 use ctrace_common::{BUFFER_LEN, BUFFER_SLOTS, BufferHeader, HEADER_LEN, MARK_LEN, Mark};
 use std::sync::atomic::{AtomicI16, AtomicU64, Ordering::Relaxed};
 
-/// A buffer as it was at one moment.
+/// A buffer at one moment.
 #[derive(Clone, Copy)]
 #[repr(C, align(4096))]
 pub(crate) struct Page(pub(crate) [u64; 512]);
@@ -49,16 +49,16 @@ impl Page {
     pub(crate) fn nested(&self) -> u64 {
         self.header().nested
     }
-    /// Slots of this batch that hold a whole call.
+    /// Returns the slots of this batch that hold a whole call.
     pub(crate) fn whole(&self) -> u64 {
         self.header().whole.into()
     }
-    /// Events of this batch, as the header counts them.
+    /// Returns the events of this batch, as the header counts them.
     pub(crate) fn taken(&self) -> u64 {
         let taken = (self.position() as usize).clamp(HEADER_LEN, BUFFER_LEN) - HEADER_LEN;
         (taken / MARK_LEN) as u64 + self.whole()
     }
-    /// The event in a slot, or both of a whole call.
+    /// Returns the event in a slot, or both of a whole call.
     pub(crate) fn slot(&self, index: usize) -> impl Iterator<Item = Event> + use<> {
         let at = (HEADER_LEN + MARK_LEN * index) / 8;
         let Mark { time: word0, tag } = Mark { time: self.0[at], tag: self.0[at + 1] };
@@ -66,7 +66,7 @@ impl Page {
         let low = word0 >> Mark::TIME_BITS << Mark::SP_LOW;
         let rest = tag >> Mark::REST_SHIFT;
         let is_whole = tag & Mark::WHOLE != 0;
-        // Of a whole call: the nearest to the header's, which is below 2^47.
+        // For a whole call: the nearest to the header's, which is below 2^47.
         let near = self.header().stack as i64;
         let beyond = u64::BITS - Mark::SP_NEAR;
         let whole = near + ((low as i64 - near) << beyond >> beyond);
@@ -92,11 +92,11 @@ pub(crate) struct Event {
     pub(crate) exit: bool,
     pub(crate) site: u64,
     pub(crate) reserved: u64,
-    /// Up to multiples of 128 GiB.
+    /// The stack pointer, up to multiples of 128 GiB.
     pub(crate) sp: u64,
 }
 
-/// The pages of the list, with their addresses.
+/// Returns the pages of the list, with their addresses.
 pub(crate) fn list() -> Vec<(u64, Page)> {
     let mut pages = Vec::new();
     // SAFETY: the runtime section says that this word is the list's head.
@@ -116,11 +116,11 @@ pub(crate) fn tid() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// Scopes switched on while this lives.
+/// Scopes that are on while this lives.
 pub(crate) struct On(Vec<u64>);
 
 impl On {
-    /// All entries with this name, and their addresses.
+    /// Switches on all entries of this name. Also returns their addresses.
     pub(crate) fn new(name: &str) -> (On, Vec<u64>) {
         let sites = image::own().named(name);
         assert!(!sites.is_empty(), "no scope {name}");
@@ -141,7 +141,7 @@ fn add(semaphore: u64, by: i16) {
     unsafe { AtomicI16::from_ptr(semaphore as *mut i16) }.fetch_add(by, Relaxed);
 }
 
-/// The events of one thread at these sites, delivered and still in buffers, in order of time.
+/// Returns a thread's events at these sites, delivered or still in buffers, in order of time.
 pub(crate) fn events_of(tid: u32, sites: &[u64]) -> Vec<Event> {
     let mut events = Vec::new();
     let delivered = hook::flushed(0, |of| of == tid).into_iter();
@@ -153,7 +153,7 @@ pub(crate) fn events_of(tid: u32, sites: &[u64]) -> Vec<Event> {
     events
 }
 
-/// Runs it on a thread of its own, which has ended when this returns: (its id, what it returned).
+/// Runs it on a thread that has ended on return. Returns its id and its result.
 pub(crate) fn on_thread<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> (u32, T) {
     std::thread::spawn(move || (tid(), run())).join().unwrap()
 }

@@ -1,5 +1,5 @@
-//! How ctrace ends for want of memory or stack: by a line, and with the exit status of every other
-//! failure. An abort for any other reason stays one, with its core file.
+//! Ends ctrace with one line and the usual failure status when memory or stack runs out. An abort
+//! for any other reason stays one, with its core file.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -16,18 +16,18 @@ const NO_MEMORY: &[u8] =
 const NO_STACK: &[u8] =
     b"ctrace: it ends for that reason: more stack is needed than the limits allow (ulimit -s)\n";
 
-/// Without even this much nothing goes on. Whoever asks for more may be content with a refusal.
+/// A refused request of up to this size is fatal. Larger requests may cope with a refusal.
 const LITTLE: usize = 4 << 20;
 
 static ENDS_PLAINLY: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The last request for much memory was refused.
+    /// True if the last large request was refused.
     static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on a want of memory or stack is a line and exit status 125, without a core file. Memory
-/// is noticed where [`Memory`] is the allocator.
+/// Turns a lack of memory or stack into one line and exit status 125, without a core file. Memory
+/// is checked only where [`Memory`] is the allocator.
 pub fn end_plainly() {
     ENDS_PLAINLY.store(true, Ordering::Relaxed);
     // SAFETY: all zeros is a value of it; the handler does only what handlers may do. It runs on the
@@ -41,8 +41,8 @@ pub fn end_plainly() {
     }
 }
 
-/// The system's allocator. Rust says a refusal in lines of its own and aborts; this one ends ctrace
-/// before that, with one line.
+/// The system's allocator. On a refusal, Rust would print several lines and abort; this one first
+/// ends ctrace with one line.
 pub struct Memory;
 
 // SAFETY: the system's allocator does it all.
@@ -96,7 +96,7 @@ extern "C" fn aborted(_: libc::c_int, info: *const libc::siginfo_t, _: *const c_
     }
 }
 
-/// Whether this is the stack on which Rust finds out that a thread's own is overflown.
+/// Returns whether this is the stack on which Rust detects an overflow of a thread's own.
 fn on_signal_stack() -> bool {
     // SAFETY: all zeros is a value of it, and nothing is changed.
     unsafe {

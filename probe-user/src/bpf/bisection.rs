@@ -1,30 +1,30 @@
-//! How many of a list of places the kernel is asked for at a time, where it takes all of them or none and
-//! does not say which one it refuses.
+//! Splits a list of places into requests to the kernel, which accepts a request as a whole or
+//! refuses it without naming the bad place.
 //!
-//! The parts grow as long as they are quick, because one link costs the same for a place and for
-//! thousands. A refused part is halved until the place to blame is found, and the next parts are about
-//! as long as it went well before.
+//! The parts grow while they are quick, because a link costs the same for one place as for
+//! thousands. A refused part is halved until the bad place is found. The next parts have about the
+//! last good size.
 
 use std::{ops::Range, time::Duration};
 
-/// A part that took longer is followed by no longer one.
+/// After a slower part, parts do not grow.
 const QUICK: Duration = Duration::from_millis(200);
-/// A part that took longer is followed by a shorter one.
+/// After a slower part, parts shrink.
 const SLOW: Duration = Duration::from_millis(800);
 const GROWTH: usize = 4;
-/// The kernel takes more, but is not interrupted either.
+/// The kernel accepts larger parts, but they cannot be interrupted.
 const LARGEST: usize = 1 << 16;
-/// Where one place was refused, there are often more.
+/// Refused places are often close together.
 const GROWTH_AFTER_REFUSAL: usize = 2;
 
 #[derive(Debug)]
 pub(super) struct Bisection {
     total: usize,
-    /// The first place that nothing is known of.
+    /// The first place whose state is unknown.
     next: usize,
-    /// The first place after the last one that was refused.
+    /// The place after the last refused one.
     since: usize,
-    /// From `next` to here is a place to blame.
+    /// The end of the range from `next` that contains a refused place.
     blamed: Option<usize>,
     size: usize,
 }
@@ -34,18 +34,18 @@ impl Bisection {
         Self { total, next: 0, since: 0, blamed: None, size: 1 }
     }
 
-    /// So many places, from the first one on, were accepted or refused.
+    /// Returns the number of places, from the first on, that were accepted or refused.
     pub(super) const fn done(&self) -> usize {
         self.next
     }
 
-    /// The places to ask for.
+    /// Returns the next places to ask for.
     pub(super) fn next(&self) -> Option<Range<usize>> {
         let left = self.blamed.map_or(self.total - self.next, |end| (end - self.next) / 2);
         (left > 0).then(|| self.next..self.next + left.min(self.size))
     }
 
-    /// The kernel took that part. Returns the place that is to blame for an earlier refusal, once it is known.
+    /// Records an accepted part. Returns the refused place of an earlier part, once known.
     pub(super) fn accepted(&mut self, part: &Range<usize>, took: Duration) -> Option<usize> {
         self.next = part.end;
         self.size = match () {
@@ -58,7 +58,7 @@ impl Bisection {
         self.found()
     }
 
-    /// The kernel refused that part. Returns the place that is to blame, if it is known.
+    /// Records that the kernel refused a part. Returns the refused place, if it is known.
     pub(super) fn refused(&mut self, part: &Range<usize>) -> Option<usize> {
         self.blamed = Some(part.end);
         self.found()
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What is refused, and how many parts it took, where each place takes so long.
+    /// Returns the refused places and the number of parts, where each place takes this long.
     fn ask(total: usize, bad: &[usize], each: Duration) -> (Vec<usize>, usize) {
         let bad: BTreeSet<usize> = bad.iter().copied().collect();
         let (mut parts, mut refused, mut asked) = (Bisection::new(total), Vec::new(), 0);
@@ -132,7 +132,7 @@ mod tests {
         assert!(asked < 300 * 5, "{asked}");
     }
 
-    /// Each place takes long where many processes map the file.
+    /// Each place is slow where many processes map the file.
     #[test]
     fn slow_parts_stay_short() {
         let mut parts = Bisection::new(1000);

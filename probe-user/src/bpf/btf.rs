@@ -1,7 +1,7 @@
-//! Where fields lie in the running kernel's structures, from its type information (BTF).
+//! Finds fields of the running kernel's structures by its type information (BTF).
 //!
-//! The format is in the kernel's `Documentation/bpf/btf.rst`. Only members of structures are of
-//! interest here, so one pass over the types is enough: no table of them is built.
+//! The kernel documents the format in `Documentation/bpf/btf.rst`. Only members of structures
+//! matter here, so one pass over the types suffices, without a table of them.
 
 use super::BpfError;
 use std::{fs, sync::OnceLock};
@@ -28,7 +28,7 @@ const FIELDS: [(&str, &str, &str); 8] = [
 ];
 
 impl Offsets {
-    /// Read once.
+    /// Reads the offsets once.
     pub(super) fn of_running_kernel() -> Result<&'static Self, BpfError> {
         static READ: OnceLock<Offsets> = OnceLock::new();
         match READ.get() {
@@ -57,7 +57,7 @@ impl Offsets {
         Ok(Self(offsets))
     }
 
-    /// The globals of the programs and their values.
+    /// Returns the programs' globals and their values.
     pub(super) fn globals(&self) -> impl Iterator<Item = (&'static str, &u32)> {
         FIELDS.iter().map(|(global, _, _)| *global).zip(&self.0)
     }
@@ -73,7 +73,7 @@ struct Types<'a> {
 #[derive(Clone, Copy)]
 struct Structure<'a> {
     members: &'a [u8],
-    /// Bit-field sizes share the word with the offsets.
+    /// True if bit-field sizes share the word with the offsets.
     has_bit_fields: bool,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Types<'a> {
         })
     }
 
-    /// The byte offset of a member, looked for in nameless members too.
+    /// Returns the byte offset of a member, also of a nameless member's.
     fn member(&self, structure: Structure<'a>, wanted: &str, depth: u32) -> Option<u32> {
         structure.members.chunks_exact(12).find_map(|member| {
             let (name, id, offset) = (word(member, 0)?, word(member, 4)?, word(member, 8)?);

@@ -1,6 +1,5 @@
-//! The marker buffers that the program on the end of threads looks for, and what batches had to be
-//! dropped. A buffer that is made while tracing is entered by the programs; those that were there
-//! before are entered here.
+//! The marker buffers that the program for ended threads reads, and the batches that were dropped.
+//! The programs enter buffers that are made while tracing. This module enters older ones.
 
 use super::{BpfError, sys};
 use ctrace_common::{BUFFERS_PER_THREAD, BufferKey};
@@ -23,12 +22,12 @@ impl Buffers {
         Self { of_threads, cut_off }
     }
 
-    /// Enters the buffers of a thread, as many as there is room for. `inside` is its id in its own
-    /// pid namespace.
+    /// Enters the buffers of a thread, as far as there is room. `inside` is its id in its own pid
+    /// namespace.
     pub(super) fn set(&self, tid: Tid, inside: u32, addresses: &[u64]) -> Result<(), BpfError> {
         for (number, address) in (0..BUFFERS_PER_THREAD).zip(addresses) {
             let key = u64::from(tid.0) << 32 | u64::from(number);
-            // A `ThreadBuffer`.
+            // The bytes of a `ThreadBuffer`.
             let mut value = [0; 16];
             value[..8].copy_from_slice(&address.to_ne_bytes());
             value[8..].copy_from_slice(&u64::from(inside).to_ne_bytes());
@@ -38,8 +37,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Buffers of which batches were dropped since the last time, up to so many: how many events each
-    /// had seen with the last of them. A target may drop them faster than they are taken.
+    /// Takes up to `most` buffers with batches dropped since the last call, and the number of
+    /// events up to the last of them. A target may drop batches faster than they are taken.
     pub(super) fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
         let map = self.cut_off.as_fd();
         let failed = |source| BpfError::Map { what: "dropped batches", source };
@@ -52,9 +51,9 @@ impl Buffers {
         let mut taken = Vec::new();
         for key in keys {
             let mut events = [0];
-            // In one step: the target may drop its last batch at this moment.
+            // Atomic: the target may drop its last batch at this moment.
             match sys::map_take(map, key, &mut events) {
-                // Told twice, as the last one before it was gone.
+                // A key can come twice if the one before it was removed.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => continue,
                 taken => taken.map_err(failed)?,
             }
@@ -113,7 +112,7 @@ mod tests {
                 return Ok(0);
             }
             let Some(place) = place else { return fake::error(libc::ENOENT) };
-            // Steps of their own would lose what is dropped between them.
+            // Separate steps would lose what is dropped between them.
             assert_eq!(*command, 21, "read and removed in one step");
             // SAFETY: the caller's value.
             unsafe { *(attr.get_u64(16) as *mut u64) = left.remove(place).2 };

@@ -1,6 +1,6 @@
-//! Which rights this process has, and which of them each use takes.
+//! Lists the rights of this process, and the rights that each use needs.
 //!
-//! What suffices was measured on Linux 6.18, as a user without any other right: see [`Use::needs`].
+//! The rights were measured on Linux 6.18, as a user without any other: see [`Use::needs`].
 
 use serde::Serialize;
 use std::{fmt, fs};
@@ -23,7 +23,7 @@ pub enum Capability {
     /// Give a socket to root's group.
     #[serde(rename = "CAP_CHOWN")]
     Chown,
-    /// Stands for `CAP_BPF` and `CAP_PERFMON`; nothing needs it.
+    /// Includes `CAP_BPF` and `CAP_PERFMON`; nothing needs it.
     #[serde(rename = "CAP_SYS_ADMIN")]
     SysAdmin,
 }
@@ -64,20 +64,20 @@ impl fmt::Display for Capability {
     }
 }
 
-/// Something that ctrace is used for.
+/// A use of ctrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
-    /// `run`, and `attach`, `record`, `top` and `doctor --heal` on processes of one's own, with markers
-    /// or without.
+    /// `run`, and `attach`, `record`, `top` and `doctor --heal` on one's own processes, with or
+    /// without markers.
     OwnProcesses,
-    /// `list -p` on those of other users.
+    /// `list -p` on other users' processes.
     ListOthers,
-    /// `attach`, `record` and `top` on those of other users.
+    /// `attach`, `record` and `top` on other users' processes.
     TraceOthers,
     /// `daemon`.
     Daemon,
-    /// `doctor --heal` on those of other users, and the same when attaching to them.
+    /// `doctor --heal` on other users' processes, and healing at attach.
     HealOthers,
 }
 
@@ -85,14 +85,14 @@ impl Use {
     const ALL: [Self; 5] =
         [Self::OwnProcesses, Self::ListOthers, Self::TraceOthers, Self::Daemon, Self::HealOthers];
 
-    /// The least that suffices. Nothing is needed to list files, and one's own processes.
+    /// Returns the least rights that suffice. Listing files and one's own processes needs none.
     const fn needs(self, is_root: bool) -> &'static [Capability] {
         use Capability::{Bpf, Chown, DacReadSearch, Perfmon, SysPtrace};
         match self {
             Self::OwnProcesses => &[Bpf, Perfmon],
             Self::ListOthers => &[SysPtrace],
             Self::TraceOthers => &[Bpf, Perfmon, SysPtrace],
-            // Its socket belongs to root's group, or to the one that the configuration names.
+            // The socket belongs to root's group, or to the configured one.
             Self::Daemon if is_root => &[Bpf, Perfmon, SysPtrace],
             Self::Daemon => &[Bpf, Perfmon, SysPtrace, Chown],
             Self::HealOthers => &[Bpf, Perfmon, SysPtrace, DacReadSearch],
@@ -112,7 +112,7 @@ impl fmt::Display for Use {
     }
 }
 
-/// What a use takes.
+/// The needs of a use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
     #[serde(rename = "use")]
@@ -125,7 +125,7 @@ pub struct Needs {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
     pub held: Vec<Capability>,
-    /// What tracing other users' processes would still need.
+    /// The rights that tracing other users' processes lacks.
     pub missing: Vec<Capability>,
     pub uses: Vec<Needs>,
 }
@@ -136,7 +136,7 @@ impl Capabilities {
         Self::parse(&fs::read_to_string("/proc/self/status").unwrap_or_default(), is_root)
     }
 
-    /// From the text of /proc/PID/status.
+    /// Parses the text of /proc/PID/status.
     fn parse(status: &str, is_root: bool) -> Self {
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         let bits = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The clock of the records, and how the processors' time stamp counter relates to it.
+//! The clock of the records, and its relation to the time stamp counter.
 
 use ctrace_core::{
     marker::{ClockSample, Ticks},
@@ -6,26 +6,26 @@ use ctrace_core::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC now, comparable with the records' time stamps.
+/// Returns CLOCK_MONOTONIC, which record time stamps use.
 pub fn now() -> Nanos {
     let time = clock_gettime(ClockId::Monotonic);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Processor time of this thread, since it began.
+/// Returns the CPU time of this thread.
 pub fn own_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The time stamp counter now.
+/// Returns the time stamp counter.
 fn ticks() -> Ticks {
     // SAFETY: the instruction is there on every x86-64 processor, and only reads a counter.
     Ticks(unsafe { std::arch::x86_64::_rdtsc() })
 }
 
-/// Both clocks at one moment. The clock is read between two readings of the counter; of a few tries
-/// the one that took the shortest counts, since nothing came in between there.
+/// Reads both clocks at one moment: the clock between two readings of the counter. Of a few tries
+/// the shortest counts, since it was interrupted least.
 pub fn sample() -> ClockSample {
     const TRIES: usize = 5;
     let one = || {
@@ -49,7 +49,7 @@ mod tests {
     const SECTION: u64 = 0x1000;
     const ID: BufferId = BufferId { pid: Pid(1), address: 0x2000 };
 
-    /// What a thread with a TSC writes: one event.
+    /// Makes the buffer of a thread with a TSC: one event.
     fn buffer(batch: u64, at: Ticks) -> Box<[u8; BUFFER_LEN]> {
         let mut bytes = Box::new([0; BUFFER_LEN]);
         bytes[..8].copy_from_slice(b"ctraceb\x01");
@@ -61,7 +61,7 @@ mod tests {
         bytes
     }
 
-    /// Probes read the one clock and markers the other: calls of both are of one tree.
+    /// Probes read one clock and markers the other, but their calls form one tree.
     #[test]
     fn events_of_markers_have_the_clocks_time() {
         const ROUNDS: usize = 20;
@@ -92,7 +92,7 @@ mod tests {
             });
         }
         off.sort_unstable();
-        // One sample may have been interrupted in all its tries.
+        // One sample may be interrupted in all its tries.
         assert!(off.len() == ROUNDS && off[ROUNDS - 2] <= 200, "{off:?} ns");
     }
 

@@ -1,4 +1,4 @@
-//! The programs that watch processes come and go, and the set of those that are traced.
+//! Watches processes begin and end, and keeps the set of traced ones.
 
 use super::{
     BpfError,
@@ -12,14 +12,13 @@ use std::{
     sync::Arc,
 };
 
-/// As many as the map in the eBPF programs holds.
+/// The size of the map in the eBPF programs.
 pub(super) const PROCESSES_LIMIT: u32 = 32768;
 
-/// Kernels before 6.10 do not have it; there, what a thread's marker buffer holds when it calls exec
-/// is lost.
+/// Missing before Linux 6.10: there, an exec loses the contents of its thread's marker buffer.
 const OPTIONAL: &str = "sched_prepare_exec";
 
-/// A program, where it goes, and the same for people.
+/// A program, its tracepoint, and the tracepoint's name for people.
 pub(super) type Tracepoint = (Program, &'static CStr, &'static str);
 
 const TRACEPOINTS: [Tracepoint; 5] = [
@@ -30,7 +29,7 @@ const TRACEPOINTS: [Tracepoint; 5] = [
     (Program::Rename, c"task_rename", "task_rename"),
 ];
 
-/// The processes that a session traces, as the kernel has them.
+/// The processes that a session traces, in the kernel's map.
 pub struct Traced(Arc<OwnedFd>);
 
 impl Traced {
@@ -40,7 +39,7 @@ impl Traced {
 }
 
 pub(super) struct Control {
-    /// Dropping one stops its program.
+    /// Dropping a link stops its program.
     _links: Vec<OwnedFd>,
     traced: Arc<OwnedFd>,
 }
@@ -71,7 +70,7 @@ impl Control {
         Ok(Self { _links: links, traced })
     }
 
-    /// `mode` is one of `ctrace_common::TRACED` and kin.
+    /// Adds a process. `mode` is `ctrace_common::TRACED` or one of its kin.
     pub(super) fn trace(&self, pid: u32, mode: u8) -> Result<(), BpfError> {
         sys::map_update(self.traced.as_fd(), pid, &[mode]).map_err(|source| {
             match source.raw_os_error() {
@@ -87,7 +86,7 @@ impl Control {
         Traced(Arc::clone(&self.traced))
     }
 
-    /// That it is not there is as good.
+    /// Removes a process. A missing one is no error.
     pub(super) fn forget(&self, pid: u32) {
         let _ = sys::map_delete(self.traced.as_fd(), pid);
     }

@@ -1,5 +1,5 @@
-//! CPU time of a process, or of that and of all that it forks, counted by the kernel: in /proc the
-//! children that come and go between two looks would be missing, and time goes by ticks.
+//! Counts the CPU time of a process, optionally with all that it forks, in the kernel. /proc misses
+//! children that come and go between two reads, and it counts in ticks.
 
 use super::{BpfError, sys};
 use ctrace_core::units::{Nanos, Tid};
@@ -8,14 +8,14 @@ use std::{
     io::{self, Read as _},
 };
 
-/// Counts from its start on; new threads, and forked processes if they are wanted, are counted with
-/// the thread that made them, also when they have ended.
+/// A counter from its start on. New threads, and optionally forked processes, are counted with the
+/// thread that made them, even after their end.
 pub struct CpuClock {
     threads: Vec<File>,
 }
 
 impl CpuClock {
-    /// Threads that are gone are left out.
+    /// Starts the counters. Threads that are gone are left out.
     pub fn start(threads: impl IntoIterator<Item = Tid>, children: bool) -> Result<Self, BpfError> {
         let mut clock = Self { threads: Vec::new() };
         for thread in threads {

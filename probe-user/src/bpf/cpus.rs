@@ -1,12 +1,12 @@
-//! Which CPUs there are, and which there may be.
+//! The online CPUs and the possible ones.
 
 use super::BpfError;
 use std::fs;
 
 pub(super) struct Cpus {
-    /// Running now.
+    /// CPUs that run now.
     pub(super) online: Vec<u32>,
-    /// One more than the highest number a CPU can ever have.
+    /// The highest possible CPU number plus 1.
     pub(super) possible: u32,
 }
 
@@ -23,7 +23,7 @@ impl Cpus {
     }
 }
 
-/// A list like `0-3,8`.
+/// Parses a list like `0-3,8`.
 fn parse(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for range in list.trim().split(',') {

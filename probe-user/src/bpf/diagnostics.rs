@@ -1,13 +1,13 @@
-//! What the eBPF programs have to say, forwarded to `tracing`.
+//! Forwards messages of the eBPF programs to `tracing`.
 //!
-//! They speak in rare cases only: a field of the kernel that cannot be read, a full map.
+//! Messages are rare: a kernel field that cannot be read, a full map.
 
 use super::BpfError;
 use aya_log::EbpfLogger;
 use log::{Level, Log, Metadata, Record};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Reads the messages; becomes readable when there are some.
+/// The messages. Its descriptor becomes readable when there are some.
 pub struct Diagnostics(EbpfLogger<Forward>);
 
 impl Diagnostics {
@@ -17,7 +17,7 @@ impl Diagnostics {
             .map_err(|error| BpfError::Diagnostics { reason: error.to_string() })
     }
 
-    /// Forwards what has come since the last time.
+    /// Forwards the new messages.
     pub fn flush(&mut self) {
         self.0.flush();
     }

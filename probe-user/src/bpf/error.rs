@@ -1,10 +1,10 @@
-//! Everything that can go wrong at the kernel door, in one line each, with what to do about it.
+//! Every error of the kernel door, in one line each, with a remedy.
 
 use super::{Capability, LinkKind};
 use std::{fmt, io, path::PathBuf, time::Duration};
 use thiserror::Error;
 
-/// `ENOTSUPP` of the kernel's own, which libc does not know: an instruction uprobes cannot replace.
+/// The kernel's `ENOTSUPP`, which libc does not define: uprobes cannot replace the instruction.
 pub(super) const ENOTSUPP: i32 = 524;
 
 #[derive(Debug, Error)]
@@ -87,7 +87,7 @@ pub enum BpfError {
     Refused {
         kind: LinkKind,
         path: PathBuf,
-        /// Offset in the file of the place to blame, if it is known.
+        /// File offset of the refused place, if it is known.
         place: Option<u64>,
         source: io::Error,
         hint: &'static str,
@@ -120,7 +120,7 @@ pub enum BpfError {
     Diagnostics { reason: String },
 }
 
-/// What stands in the way, as far as it can be seen.
+/// Names the missing rights and lockdown, as far as they are known.
 fn rights(missing: &[Capability], lockdown: &Option<String>) -> String {
     struct List<'a>(&'a [Capability]);
     impl fmt::Display for List<'_> {
@@ -152,7 +152,7 @@ fn creation_hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// The end of the verifier's log: there lies its reason.
+/// Returns the end of the verifier's log, which holds its reason.
 fn verifier(log: &str) -> String {
     let lines: Vec<_> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
@@ -163,7 +163,7 @@ fn verifier(log: &str) -> String {
 }
 
 impl BpfError {
-    /// A refusal for want of rights, or `None` if `source` is something else.
+    /// Makes a permission error. Returns `None` if `source` is something else.
     pub(super) fn permission(action: impl Into<String>, source: &io::Error) -> Option<Self> {
         matches!(source.raw_os_error(), Some(libc::EPERM | libc::EACCES)).then(|| {
             Self::Permission {

@@ -1,4 +1,4 @@
-//! What this machine can do, found out by trying.
+//! Finds out by trying what this machine supports.
 
 use super::{
     Capabilities, LinkKind, Release,
@@ -15,11 +15,11 @@ use std::{
     sync::atomic::AtomicU16,
 };
 
-/// Whether something works here.
+/// Support for a feature on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Support {
     pub works: bool,
-    /// Why not.
+    /// The reason why it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -30,32 +30,32 @@ impl Support {
     }
 }
 
-/// How the kernel treats a long nop under a probe.
+/// The kernel's treatment of a long nop under a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nop {
-    /// As any other instruction that it can emulate.
+    /// Emulated like other instructions.
     Emulated,
     /// A 5-byte nop becomes a call, which kills forked children.
     Nop5,
-    /// A 10-byte nop does.
+    /// A 10-byte nop becomes one.
     Nop10,
 }
 
-/// What this machine, and this user on it, can do.
+/// The features of this machine for this user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Features {
     pub release: String,
     pub version: Release,
     pub architecture: &'static str,
-    /// Whether this binary contains the eBPF programs.
+    /// The eBPF programs in this binary.
     pub programs: Support,
     pub capabilities: Capabilities,
-    /// Process ids are those of the eBPF programs.
+    /// Process ids equal to those of the eBPF programs.
     pub process_ids: Support,
     /// The mode of kernel lockdown, where there is one.
     pub lockdown: Option<String>,
-    /// Whether that could be found out.
+    /// True if the lockdown mode could be read.
     pub lockdown_is_known: bool,
     /// The kernel's own type information.
     pub btf: Support,
@@ -63,17 +63,17 @@ pub struct Features {
     pub session_link: Support,
     pub multi_link: Support,
     pub perf_link: Support,
-    /// Semaphores of USDT notes and marker scopes are raised.
+    /// Raised semaphores of USDT notes and marker scopes.
     pub semaphores: Support,
     pub nop: Nop,
-    /// `None`: children are told apart by the link; else why the programs do it.
+    /// The reason why the programs tell children apart; `None` if the link does.
     pub filter_in_programs: Option<&'static str>,
     /// The link that `auto` chooses for functions.
     pub link: Option<LinkKind>,
 }
 
 impl Features {
-    /// Tries everything out on this very process; takes up to half a second.
+    /// Tries everything on this very process. Takes up to half a second.
     pub fn probe() -> Self {
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let version = Release::parse(&release);
@@ -117,8 +117,8 @@ impl Features {
     }
 }
 
-/// Whether the kernel knows this link at all. Where that cannot be told for want of rights, it is
-/// said to, so that attaching fails for the true reason.
+/// Returns whether the kernel knows this link type. Without the rights to tell, returns true, so
+/// that attaching fails for the real reason.
 pub(super) fn knows(kind: LinkKind) -> bool {
     match kind {
         LinkKind::Session => multi::is_known(AttachType::UprobeSession).unwrap_or(true),
@@ -129,12 +129,12 @@ pub(super) fn knows(kind: LinkKind) -> bool {
 
 const SECURITY: &str = "/sys/kernel/security";
 
-/// The mode in brackets, unless it is `none`.
+/// Returns the mode in brackets, unless it is `none`.
 pub(super) fn lockdown() -> Option<String> {
     parse_lockdown(&fs::read_to_string(Path::new(SECURITY).join("lockdown")).ok()?)
 }
 
-/// A kernel without lockdown has no such file; but neither is there one where securityfs is not mounted.
+/// Without lockdown the kernel has no such file. Without securityfs there is none either.
 fn lockdown_is_known(security: &Path) -> bool {
     match fs::read_to_string(security.join("lockdown")) {
         Ok(_) => true,
@@ -148,7 +148,7 @@ fn parse_lockdown(modes: &str) -> Option<String> {
     (mode != "none").then(|| mode.to_owned())
 }
 
-/// How this kernel treats long nops; asks with one harmless system call.
+/// Asks the kernel for its treatment of long nops, by one harmless system call.
 fn long_nop() -> Nop {
     nop(&sys::ask_about_nops())
 }
@@ -170,19 +170,19 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// A place in this process's own code where a probe does no harm.
+/// A place in this process's code where a probe does no harm.
 struct Here {
     offset: u64,
     semaphore: u64,
 }
 
-/// Nobody calls it: it is there to be probed.
+/// An uncalled function to probe.
 #[inline(never)]
 extern "C" fn place() -> u32 {
     std::hint::black_box(1)
 }
 
-/// A semaphore nobody looks at. Not 0, so that it lies in memory that the file backs.
+/// An unused semaphore. It is not 0, so that the file backs its memory.
 static SEMAPHORE: AtomicU16 = AtomicU16::new(1);
 
 impl Here {
@@ -194,7 +194,7 @@ impl Here {
     }
 }
 
-/// The file offset behind an address, from the text of /proc/self/maps.
+/// Returns the file offset of an address, from the text of /proc/self/maps.
 fn offset_of(maps: &str, address: u64) -> Option<u64> {
     maps.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace();

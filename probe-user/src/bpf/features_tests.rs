@@ -32,7 +32,7 @@ fn its_own_code_is_found() {
     assert_ne!(Here::find().unwrap().offset, 0);
 }
 
-/// The kernel answers a link to a folder with `errno`.
+/// Returns the answer where the kernel refuses a link to a folder with `errno`.
 fn known_where_folders_give(errno: i32) -> bool {
     let _fake = fake::Fake::new(move |call| match call {
         sys::Syscall::Bpf { command: 28, .. } => fake::error(errno),

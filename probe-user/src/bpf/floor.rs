@@ -1,4 +1,4 @@
-//! The kernel's own part in the cost of a probe: the same link with a program that does nothing.
+//! Measures the kernel's own share in the cost of a probe: a link with an empty program.
 
 use super::{
     BpfError,
@@ -10,8 +10,8 @@ use super::{
 use ctrace_core::units::Pid;
 use std::{os::fd::AsFd as _, path::Path};
 
-/// Puts a session link on the places whose program returns at once, at entry and at return. For
-/// benchmarks: nothing is reported.
+/// Puts a session link with a program that returns at once on the places, at entry and at return.
+/// For benchmarks: nothing is reported.
 pub fn attach_nothing(path: &Path, pid: Pid, sites: &[Site]) -> Result<Attachment, BpfError> {
     let (attach, kind) = (AttachType::UprobeSession, LinkKind::Session);
     let request = Request { path, pid: Some(pid.0), role: Role::Function, sites, force: false };

@@ -1,7 +1,7 @@
-//! Keeps the heap of a program with many threads small: glibc gives each its own, and what was free
-//! in one is not given back while something behind it is in use.
+//! Keeps the heap of a program with many threads small. glibc gives each thread a heap, and free
+//! memory in one stays while something behind it is in use.
 
-/// All threads share a heap from now on. For programs whose threads mostly sleep.
+/// Makes all threads share a heap. For programs whose threads mostly sleep.
 pub fn use_one_arena() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets a parameter of the allocator.
@@ -10,7 +10,7 @@ pub fn use_one_arena() {
     }
 }
 
-/// Gives what is free back to the kernel, after something large.
+/// Returns free memory to the kernel, after something large.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number of bytes to keep.

@@ -1,5 +1,5 @@
-//! Tells the eBPF programs that this process is there and runs: they hold a command at the start of a
-//! program only while somebody can continue it. Whoever waits long in a write cannot.
+//! Tells the eBPF programs that this process runs. They hold a command at a program's start only
+//! while somebody can continue it. A process in a long write cannot.
 
 use super::{BpfError, sys::Mapping};
 use crate::writing;
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Between two beats: several may be late before the programs hold nobody any more.
+/// Time between two beats. Several may be late before the programs stop holding.
 const PAUSE: Duration = Duration::from_nanos(HEARTBEAT_NANOS / 8);
 
 /// Beats from its start on, while it lives and the loop is in no long write.
@@ -45,7 +45,7 @@ impl Heartbeat {
                 }
             })
             .map_err(|source| BpfError::Map { what, source })?;
-        // A second start changes nothing.
+        // A second start has no effect.
         let _ = self.beating.set(sender);
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Who makes, keeps and closes links: the guard, or this process itself.
+//! Decides whether the guard or this process makes, keeps and closes links.
 //!
-//! Itself only where that can harm nobody else: in unit tests, whose kernel is a fake, and in programs
-//! that use this library without being able to be a guard, such as tests with targets of their own.
+//! This process does so only where that harms nobody: in unit tests, whose kernel is a fake, and in
+//! programs that use this library but cannot be a guard, such as tests with their own targets.
 
 use super::{
     BpfError,
@@ -26,7 +26,7 @@ pub(super) enum Keeper {
 }
 
 impl Keeper {
-    /// The guard, which is started when it is first needed.
+    /// Returns the guard, which is started when first needed.
     pub(super) fn of_this_process() -> Result<Self, BpfError> {
         Ok(guard::current()?.map_or(Self::Itself, Self::Guard))
     }
@@ -49,21 +49,21 @@ impl Keeper {
     }
 }
 
-/// Probes in place; dropping it removes them.
+/// Probes in place. Dropping it removes them.
 pub(super) enum LinkHandle {
     Guarded(GuardedLink),
     Own(Vec<OwnedFd>),
 }
 
 impl LinkHandle {
-    /// Has the guard begin to remove the probes.
+    /// Makes the guard begin to remove the probes.
     pub(super) fn begin_to_close(&mut self) {
         if let Self::Guarded(link) = self {
             link.begin_to_close();
         }
     }
 
-    /// Removes the probes: they are gone when it returns.
+    /// Removes the probes. They are gone when it returns.
     pub(super) fn close(self) -> io::Result<()> {
         match self {
             Self::Guarded(link) => link.close(),
@@ -71,7 +71,7 @@ impl LinkHandle {
         }
     }
 
-    /// How many links the kernel has made.
+    /// Returns the number of kernel links.
     pub(super) fn links(&self) -> usize {
         match self {
             Self::Guarded(link) => link.links(),

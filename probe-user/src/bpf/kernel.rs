@@ -1,4 +1,4 @@
-//! The programs and maps of one tracing session, loaded.
+//! The loaded programs and maps of one tracing session.
 
 use super::{
     BpfError, Diagnostics, LostCounter, News, Release, Rings,
@@ -28,18 +28,18 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-/// What is fixed before the programs are loaded.
+/// Settings that are fixed before the programs are loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Size of each CPU's ring: a power of two, at least a page.
     pub ring_bytes: u32,
-    /// Whether the children of traced processes are traced, from their first instruction.
+    /// True if children of traced processes are traced, from their first instruction.
     pub follow: bool,
-    /// Whether there will be marker buffers.
+    /// True if there will be marker buffers.
     pub markers: bool,
     /// Whether there will be points with values.
     pub values: bool,
-    /// Whether [`News`] come when a ring fills, for a reader that sleeps long.
+    /// True if [`News`] come when a ring fills, for a reader that sleeps long.
     pub wakes: bool,
 }
 
@@ -56,17 +56,17 @@ pub struct Kernel {
     rings: Mutex<Option<Arc<OwnedFd>>>,
     layout: Layout,
     lost: LostCounter,
-    /// The programs ask the set of traced processes; links are not filtered.
+    /// True if the programs check the set of traced processes, because links are not filtered.
     filters_in_programs: bool,
     known_links: KnownLinks,
 }
 
 impl Kernel {
-    /// Loads everything but the probes' programs, which are loaded when they are first attached.
-    /// Traced processes are watched from now on.
+    /// Loads everything but the programs of probes, which are loaded when first attached. Watches
+    /// traced processes from now on.
     pub fn load(config: &Config) -> Result<Self, BpfError> {
         let bytes = object::bytes()?;
-        // Its process starts while the programs are loaded.
+        // The guard starts while the programs are loaded.
         let keeper = Keeper::of_this_process()?;
         let cpus = Cpus::read()?;
         let layout = Layout::new(cpus.online.len(), config.ring_bytes)?;
@@ -105,25 +105,25 @@ impl Kernel {
         })
     }
 
-    /// Events of this process count, and its forks, execs and exits are reported.
+    /// Counts events of this process and reports its forks, execs and exits.
     pub fn trace_process(&self, pid: Pid) -> Result<(), BpfError> {
         self.control.trace(pid.0, TRACED)
     }
 
-    /// Those processes, and the children that they have forked meanwhile if those are followed.
+    /// Returns the traced processes, including followed children forked meanwhile.
     pub fn traced(&self) -> Traced {
         self.control.traced()
     }
 
-    /// As [`Self::trace_process`] for a process that is about to execute the command whose probes are in place. From
-    /// its next exec on it stops before each new program, until it gets SIGCONT: as long as this
-    /// process is there and runs.
+    /// Like [`Self::trace_process`] for a process that will execute the command whose probes are in
+    /// place. From its next exec on it stops before each new program until SIGCONT, as long as
+    /// ctrace runs.
     pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
         self.heartbeat.start()?;
         self.control.trace(pid.0, TRACED_LAUNCHED)
     }
 
-    /// Adds indirect jumps for exit sites; says the first one's index, the others follow.
+    /// Adds indirect jumps for exit sites. Returns the first one's index; the others follow.
     pub fn add_jumps(&self, jumps: &[JumpTarget]) -> Result<u16, BpfError> {
         self.jumps.lock().unwrap_or_else(PoisonError::into_inner).add(jumps)
     }
@@ -133,8 +133,8 @@ impl Kernel {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).add(values)
     }
 
-    /// The marker buffers that a thread had before its probes were in place. `inside` is its id in
-    /// its own pid namespace.
+    /// Enters the marker buffers that a thread had before its probes were in place. `inside` is its
+    /// id in its own pid namespace.
     pub fn set_marker_buffers(
         &self,
         tid: Tid,
@@ -144,16 +144,16 @@ impl Kernel {
         self.buffers.set(tid, inside, addresses)
     }
 
-    /// Marker buffers of which batches were dropped since the last time: how many events each had
-    /// seen with the last of them.
+    /// Returns marker buffers with batches dropped since the last call, and the number of events up
+    /// to the last of them.
     pub fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
         self.buffers.take_cut_off(most)
     }
 
     /// Puts probes on the file that `path` opens, all or none. `path` may lead through /proc
-    /// (`/proc/PID/exe`, `/proc/PID/map_files/...`): what counts is the inode. With `pid`, only
-    /// that process is probed; while following children, and on Linux 6.6 to 6.9, all processes
-    /// that map the file are, and those count that [`Self::trace_process`] has named.
+    /// (`/proc/PID/exe`, `/proc/PID/map_files/...`): the inode counts. With `pid`, only that
+    /// process is probed. When following children, and on Linux 6.6 to 6.9, all processes that map
+    /// the file are, and only those named by [`Self::trace_process`] count.
     pub fn attach(
         &self,
         path: &Path,
@@ -168,7 +168,7 @@ impl Kernel {
         link::attach(&self.keeper, &self.programs, &self.known_links, &request, choice)
     }
 
-    /// What tells that all probes are gone, because the guard has died.
+    /// Returns a watch on the guard's death, with which all probes go.
     pub fn guard_death(&self) -> GuardDeath {
         match &self.keeper {
             Keeper::Guard(guard) => guard.death(),
@@ -176,18 +176,18 @@ impl Kernel {
         }
     }
 
-    /// One ring for each CPU that is online.
+    /// Returns the number of rings: one for each online CPU.
     pub fn ring_count(&self) -> usize {
         self.layout.rings
     }
 
-    /// The rings' reading end; there is only one.
+    /// Returns the rings' reading end. There is only one.
     pub fn rings(&self) -> Result<Rings, BpfError> {
         let map = self.rings.lock().unwrap_or_else(PoisonError::into_inner).take();
         Rings::map(&*map.ok_or(BpfError::RingsTaken)?, self.layout)
     }
 
-    /// What wakes the reader of the rings; there is only one.
+    /// Returns the wake-ups for the reader of the rings. There is only one.
     pub fn news(&mut self) -> Result<News, BpfError> {
         News::take(&mut self.ebpf)
     }
@@ -196,13 +196,13 @@ impl Kernel {
         self.lost.clone()
     }
 
-    /// The programs' own messages; there is only one reader of them.
+    /// Returns the programs' own messages. There is only one reader.
     pub fn diagnostics(&mut self) -> Result<Diagnostics, BpfError> {
         Diagnostics::new(&mut self.ebpf)
     }
 }
 
-/// For the maps that are known here.
+/// Returns the descriptor of a map of a known type.
 pub(super) fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
         Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => {
@@ -212,7 +212,7 @@ pub(super) fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
     }
 }
 
-/// Which links the kernel knows, each found out when it is first asked for.
+/// The link types that the kernel knows, each tested on first use.
 #[derive(Default)]
 struct KnownLinks {
     session: OnceLock<bool>,

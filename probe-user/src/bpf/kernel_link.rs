@@ -1,7 +1,7 @@
-//! Links as the kernel makes them: one session or multi link for many places, or a perf link for each.
+//! Makes kernel links: one session or multi link for many places, or a perf link for each.
 //!
-//! A breakpoint stays in the target for good when the thread that makes or closes a link has a fatal
-//! signal pending. So the guard does both ([`super::guard`]); this is what it does.
+//! A breakpoint stays in the target for good when the thread that makes or closes a link has a
+//! fatal signal pending. So the guard ([`super::guard`]) runs this code.
 
 use super::sys::{self, AttachType, UprobeEvent, UprobeLink};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -11,21 +11,21 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
 };
 
-/// How places are linked to a program.
+/// The method of linking places to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// One link, of this type.
+    /// One link of this type.
     Multi(AttachType),
-    /// A perf event for each place, of this unit.
+    /// One perf event of this unit for each place.
     Perf { unit: u32, return_bit: u32 },
 }
 
-/// Places of one file, and how they are to be linked.
+/// Places of one file, and how to link them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkSpec<'a> {
     pub(super) way: Way,
     pub(super) at_return: bool,
-    /// `None`: every process that maps the file.
+    /// `None` means every process that maps the file.
     pub(super) pid: Option<u32>,
     pub(super) offsets: &'a [u64],
     /// One for each offset.
@@ -35,7 +35,7 @@ pub(super) struct LinkSpec<'a> {
 }
 
 impl LinkSpec<'_> {
-    /// How many links the kernel makes for it.
+    /// Returns the number of kernel links that it takes.
     pub(super) fn links(&self) -> usize {
         match self.way {
             Way::Multi(_) => 1,
@@ -44,11 +44,11 @@ impl LinkSpec<'_> {
     }
 }
 
-/// Why there is no link.
+/// The reason why there is no link.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) source: io::Error,
-    /// The place to blame, where the kernel was asked about one at a time.
+    /// The refused place, where the kernel was asked about one at a time.
     pub(super) index: Option<usize>,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn close(links: Vec<OwnedFd>) -> io::Result<()> {
     closed.fold(Ok(()), Result::and)
 }
 
-/// Raises the limit of open files for so many links, as far as it goes.
+/// Raises the limit of open files for so many links, as far as possible.
 fn make_room_for(links: usize) {
     const OTHERS: u64 = 256;
     let limit = getrlimit(Resource::Nofile);
@@ -114,7 +114,7 @@ fn make_room_for(links: usize) {
     if limit.current.is_some_and(|current| current < wanted) {
         let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
         let raised = Rlimit { current: Some(current), maximum: limit.maximum };
-        // Where it is not enough, the kernel says so when the next link finds no room.
+        // If it does not suffice, the kernel refuses a later link.
         let _ = setrlimit(Resource::Nofile, raised);
     }
 }

@@ -1,9 +1,9 @@
-//! How the rings share one map: see `docs/wire-format.md`.
+//! The division of one map into rings: see `docs/wire-format.md`.
 
 use super::BpfError;
 use ctrace_common::{MAX_CPUS, PAGE_LEN};
 
-/// How many rings of what size there are, and where each begins in the map.
+/// The number, size and places of the rings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) rings: usize,
@@ -19,7 +19,7 @@ impl Layout {
         Ok(Self { rings, ring_bytes: ring_bytes as usize })
     }
 
-    /// Pages of slots in a ring.
+    /// Returns the pages of slots in a ring.
     pub(super) fn slot_pages(self) -> u32 {
         (self.ring_bytes / PAGE_LEN) as u32
     }
@@ -28,13 +28,13 @@ impl Layout {
         ring as u32 * (1 + self.slot_pages())
     }
 
-    /// Pages of all rings.
+    /// Returns the pages of all rings.
     pub(super) fn pages(self) -> u32 {
         self.first_page(self.rings)
     }
 
-    /// The first page of the ring of every CPU that may ever run. Those that are not online share
-    /// the others' rings: should they come up, nothing is lost.
+    /// Returns the first page of the ring of every possible CPU. Offline CPUs share the others'
+    /// rings, so nothing is lost if one comes online.
     pub(super) fn first_pages(self, online: &[u32]) -> Vec<u32> {
         let ring = |cpu| {
             let own = online.iter().position(|&other| other as usize == cpu);

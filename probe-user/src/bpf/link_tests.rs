@@ -12,7 +12,7 @@ use std::{
     rc::Rc,
 };
 
-/// How many links of the kernel.
+/// Returns the number of kernel links.
 fn made(links: &[LinkHandle]) -> usize {
     links.iter().map(LinkHandle::links).sum()
 }
@@ -40,12 +40,12 @@ fn request(role: Role, sites: &[Site]) -> Request<'_> {
     Request { path: Path::new("/bin/true"), pid: Some(7), role, sites, force: false }
 }
 
-/// What the kernel was asked for, in order: `load TYPE`, `link TYPE`, `return TYPE`, `close`.
+/// The calls to the kernel, in order: `load TYPE`, `link TYPE`, `return TYPE`, `close`.
 #[derive(Clone, Default)]
 struct Calls(Rc<RefCell<Vec<String>>>);
 
 impl Calls {
-    /// A kernel that fails at its `failing`th link.
+    /// Makes a kernel that fails at its `failing`th link.
     fn record(&self, failing: Option<(usize, i32)>) -> fake::Fake {
         let calls = Rc::clone(&self.0);
         let mut links = 0;
@@ -166,12 +166,12 @@ fn many_perf_links_need_force() {
     assert_eq!(made(&link(&request).unwrap()), sites.len());
 }
 
-/// Attaches where the `failing`th link is refused; whether all links made before are gone.
+/// Attaches with the `failing`th link refused. Returns whether all earlier links are gone.
 fn is_undone(
     failing: usize,
     attach: impl FnOnce(&Programs, &Request<'_>) -> Result<(), BpfError>,
 ) -> bool {
-    // Every link is an end of this socket: when they are all closed, the other end sees it.
+    // Every link is an end of this socket. The other end sees when all are closed.
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let mut links = 0;
     let fake = fake::Fake::new(move |call| match call {

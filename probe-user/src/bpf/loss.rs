@@ -1,4 +1,4 @@
-//! How many events did not make it into a ring.
+//! Counts the events that did not make it into a ring.
 
 use super::{BpfError, sys};
 use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED};
@@ -12,7 +12,7 @@ use std::{
 pub struct Lost {
     /// Events that found no room.
     pub events: u64,
-    /// Those of them that no record's `lost_before` tells.
+    /// Lost events that no record's `lost_before` counts.
     pub unattributed: u64,
     /// Events of markers whose batch found no room; in none of the others.
     pub marks: u64,
@@ -20,7 +20,7 @@ pub struct Lost {
     pub payloads: u64,
 }
 
-/// Reads the totals; one system call each.
+/// A reader of the totals. Each read is one system call.
 #[derive(Clone)]
 pub struct LostCounter {
     map: Arc<OwnedFd>,

@@ -1,5 +1,5 @@
-//! Pieces of another process's memory, read many at a time: a look at ten thousand marker buffers
-//! would otherwise be ten thousand system calls.
+//! Reads many pieces of another process's memory at once. Otherwise a look at ten thousand marker
+//! buffers would take ten thousand system calls.
 
 use super::sys;
 use ctrace_core::units::Pid;
@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut};
 pub struct Piece<'a> {
     pub address: u64,
     pub bytes: &'a mut [u8],
-    /// All of them are there.
+    /// True if all of them were read.
     pub is_read: bool,
 }
 
@@ -19,8 +19,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Reads the pieces in their order, as they are in the memory that the process has now. What is not
-/// mapped is left out; an error says that nothing of the process can be read in this way.
+/// Reads the pieces, in order, from the process's current memory. Unmapped pieces are left out. An
+/// error means that nothing of the process can be read in this way.
 pub fn read_pieces(pid: Pid, pieces: &mut [Piece<'_>]) -> io::Result<()> {
     let mut rest = pieces;
     while !rest.is_empty() {
@@ -39,7 +39,7 @@ pub fn read_pieces(pid: Pid, pieces: &mut [Piece<'_>]) -> io::Result<()> {
             left.is_some()
         };
         let whole = next.iter_mut().take_while(is_whole).map(|piece| piece.is_read = true).count();
-        // The one behind the last is what stopped it.
+        // The piece after the last whole one stopped the call.
         rest = &mut rest[most.min(whole + 1)..];
     }
     Ok(())
@@ -55,8 +55,8 @@ mod tests {
 
     const LEN: usize = 4;
 
-    /// Which of the pieces at these addresses were read, and how many each call was asked for, where
-    /// addresses from 1000 on are not mapped.
+    /// Returns which of the pieces at these addresses were read, and the number of pieces in each
+    /// call. Addresses from 1000 on are not mapped.
     fn read(addresses: &[u64]) -> (Vec<bool>, Vec<usize>) {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&calls);
@@ -65,7 +65,7 @@ mod tests {
             assert_eq!(local.len(), remote.len());
             seen.borrow_mut().push(remote.len());
             let mapped = remote.iter().take_while(|piece| (piece.iov_base as u64) < 1000).count();
-            // A part of the one that stops it may have been copied.
+            // A part of the failing piece may have been copied.
             let part = if mapped < remote.len() { LEN / 2 } else { 0 };
             if mapped == 0 { fake::error(libc::EFAULT) } else { Ok(mapped * LEN + part) }
         });

@@ -1,9 +1,9 @@
-//! The only door to the kernel, and but for `inherited` the only unsafe code of this crate.
+//! The only door to the kernel, and the only unsafe code of this crate besides `inherited`.
 //!
-//! [`Kernel`] loads the programs and attaches them; [`Rings`] bring the records back; [`Features`]
-//! say what this machine can do. Every system call of ours goes through `sys`, where unit tests
-//! put a fake. Links are made, kept and closed by the [`guard`], a process of its own. See
-//! `docs/wire-format.md` for what travels through the rings.
+//! [`Kernel`] loads the programs and attaches them. [`Rings`] bring the records back. [`Features`]
+//! tell what this machine supports. Every system call goes through `sys`, where unit tests put a
+//! fake. The [`guard`], a separate process, makes, keeps and closes links. `docs/wire-format.md`
+//! describes what travels through the rings.
 #![allow(unsafe_code, reason = "system calls and shared memory have no safe interface")]
 
 mod abort;

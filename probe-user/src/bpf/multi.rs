@@ -29,7 +29,7 @@ pub(super) fn link(
     link_loaded(keeper, loaded.as_fd(), program == Program::Return, attach, kind, request)
 }
 
-/// Attaches a program that is loaded already.
+/// Attaches a loaded program.
 pub(super) fn link_loaded(
     keeper: &Keeper,
     loaded: BorrowedFd<'_>,
@@ -45,7 +45,7 @@ pub(super) fn link_loaded(
         _ => site.cookie.0,
     };
     let cookies: Vec<_> = sites.iter().map(cookie).collect();
-    // The entry's link raises the semaphores; one raise is enough.
+    // The entry's link raises the semaphores. One raise is enough.
     let counts = !at_return && sites.iter().any(|site| site.ref_ctr_offset != 0);
     let ref_ctr_offsets: Vec<_> =
         if counts { sites.iter().map(|site| site.ref_ctr_offset).collect() } else { Vec::new() };
@@ -63,8 +63,8 @@ pub(super) fn link_loaded(
     })
 }
 
-/// The first place that is to blame. The kernel does not say, so halves are tried, with a program
-/// that does nothing.
+/// Finds the first refused place by trying halves with an empty program, as the kernel does not
+/// name it.
 fn culprit(
     keeper: &Keeper,
     attach: AttachType,
@@ -102,7 +102,7 @@ fn culprit(
     Some(spec.offsets[places.start])
 }
 
-/// A program that does nothing.
+/// Loads a program that does nothing.
 pub(super) fn empty_program(attach: AttachType) -> io::Result<OwnedFd> {
     let instructions = [insn(0xb7, 0), insn(0x95, 0)]; // r0 = 0; exit
     sys::load_program(
@@ -121,8 +121,8 @@ fn insn(code: u8, imm: i32) -> Insn {
     Insn { code, _bitfield_align_1: [], _bitfield_1: Insn::new_bitfield_1(0, 0), off: 0, imm }
 }
 
-/// Asks the kernel for a link that it can only refuse: a folder cannot be probed. A kernel that
-/// does not know this type of link refuses it for that, with another error.
+/// Returns whether the kernel knows this link type, by asking for a link to a folder. A kernel that
+/// does not know the type refuses with another error than for the folder.
 pub(super) fn is_known(attach: AttachType) -> io::Result<bool> {
     let program = match empty_program(attach) {
         Ok(program) => program,

@@ -1,10 +1,10 @@
-//! The numbers by which the programs wake user space.
+//! The messages by which the programs wake user space.
 
 use super::BpfError;
 use aya::maps::{MapData, RingBuf};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Becomes readable when there are some.
+/// The messages. Its descriptor becomes readable when there are some.
 pub struct News(RingBuf<MapData>);
 
 impl News {
@@ -14,7 +14,7 @@ impl News {
         ring.map(Self).map_err(|error| BpfError::Object { reason: error.to_string() })
     }
 
-    /// All that came since the last time.
+    /// Takes all new messages.
     pub fn drain(&mut self, mut each: impl FnMut(u32)) {
         while let Some(item) = self.0.next() {
             if let Some(bytes) = item.first_chunk() {

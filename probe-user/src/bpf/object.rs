@@ -2,10 +2,10 @@
 
 use super::BpfError;
 
-/// Empty if no toolchain was found when this binary was built.
+/// Empty if the build found no toolchain.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ctrace.bpf.o"));
 
-/// What built the eBPF programs in this binary, or why there are none.
+/// Returns the toolchain of the eBPF programs in this binary, or why there are none.
 pub fn toolchain() -> &'static str {
     env!("CTRACE_BPF_TOOLCHAIN")
 }
@@ -14,8 +14,8 @@ pub(super) fn is_there() -> bool {
     !OBJECT.is_empty()
 }
 
-/// Whether tracing can be thought of at all: a binary built without the programs says so at once,
-/// and so does one that runs where process ids are not the kernel's.
+/// Checks that tracing is possible at all. It fails in a binary without the programs, and where
+/// process ids are not the kernel's.
 pub fn require() -> Result<(), BpfError> {
     bytes()?;
     super::pid_namespace::require_initial()

@@ -1,4 +1,4 @@
-//! Perf-event links: one link for each place and each end, on kernels without multi links.
+//! Perf-event links, one for each place and each end, for kernels without multi links.
 
 use super::{
     BpfError,
@@ -41,7 +41,7 @@ impl Unit {
     }
 }
 
-/// `config:0`
+/// Parses `config:0`.
 fn parse_bit(format: &str) -> Option<u32> {
     format.trim().strip_prefix("config:")?.parse().ok().filter(|&bit| bit < 32)
 }

@@ -1,7 +1,7 @@
-//! Whether process ids mean the same here as in the kernel.
+//! Checks that process ids mean the same here as in the kernel.
 //!
-//! The eBPF programs see the ids of the initial pid namespace. With those of another one ctrace
-//! would watch, and even stop, processes that have nothing to do with it.
+//! The eBPF programs see the ids of the initial pid namespace. With other ids ctrace would watch,
+//! and even stop, unrelated processes.
 
 use super::BpfError;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 const INITIAL: &str = "pid:[4026531836]";
 
 pub(super) fn require_initial() -> Result<(), BpfError> {
-    // Where /proc tells nothing there is nothing to object to.
+    // If /proc tells nothing, tracing is allowed.
     match std::fs::read_link("/proc/self/ns/pid") {
         Ok(own) if own != Path::new(INITIAL) => Err(BpfError::PidNamespace),
         _ => Ok(()),

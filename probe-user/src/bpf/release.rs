@@ -15,19 +15,19 @@ impl Release {
         Self::parse(&release.release().to_string_lossy())
     }
 
-    /// From a text like `6.1.0-42-cloud-amd64`; unreadable parts are 0.
+    /// Parses a text like `6.1.0-42-cloud-amd64`. Unreadable parts are 0.
     pub fn parse(release: &str) -> Self {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().ok());
         let mut next = || numbers.next().flatten().unwrap_or(0);
         Self { major: next(), minor: next() }
     }
 
-    /// The end of a thread is told while its memory is still there (from 6.16 on).
+    /// Returns whether a thread's end is reported while its memory still exists (from 6.16 on).
     pub fn tells_an_end_with_its_memory(self) -> bool {
         self >= Self { major: 6, minor: 16 }
     }
 
-    /// Multi links with a pid filter see one thread of the process only (6.6 to 6.9).
+    /// Returns whether a multi link's pid filter sees only one thread of the process (6.6 to 6.9).
     pub(super) fn filters_threads_not_processes(self) -> bool {
         (Self { major: 6, minor: 6 }..Self { major: 6, minor: 10 }).contains(&self)
     }

@@ -1,8 +1,8 @@
-//! The rings through which records come: one per CPU, read without a system call.
+//! Reads the rings that carry records: one per CPU, without a system call.
 //!
-//! Layout and protocol are ours, see `docs/wire-format.md`: a page with both positions, then the
-//! slots. A record is there once the word with its kind is; the reader sets that word back to 0
-//! before it gives the slot back.
+//! Layout and protocol are ours (`docs/wire-format.md`): a page with both positions, then the
+//! slots. A record exists once the word with its kind does. The reader sets that word back to 0
+//! before it returns the slot.
 
 use super::{
     BpfError,
@@ -18,15 +18,15 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What one round over the rings found.
+/// The result of one round over the rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     pub records: usize,
-    /// Rings that hold more behind a record that is still being written.
+    /// Rings with more records behind one that is still being written.
     pub blocked_rings: usize,
 }
 
-/// All rings, for the one thread that reads them.
+/// All rings, for the one reading thread.
 pub struct Rings {
     rings: Vec<Ring>,
 }
@@ -37,7 +37,7 @@ impl Rings {
         Ok(Self { rings: rings.collect::<Result<_, _>>()? })
     }
 
-    /// How many rings there are; `drain` numbers them from 0.
+    /// Returns the number of rings; `drain` numbers them from 0.
     pub fn len(&self) -> usize {
         self.rings.len()
     }
@@ -46,8 +46,8 @@ impl Rings {
         self.rings.is_empty()
     }
 
-    /// Hands over every record that was there when its ring's turn came. In one ring, records lie
-    /// in the order of their reservation.
+    /// Passes on every record that a ring has when its turn comes. Within a ring, records come in
+    /// the order of reservation.
     pub fn drain(&mut self, mut each: impl FnMut(usize, &[u8])) -> Drained {
         let mut drained = Drained::default();
         for (index, ring) in self.rings.iter_mut().enumerate() {
@@ -58,16 +58,16 @@ impl Rings {
         drained
     }
 
-    /// How full the fullest ring is, from 0 to 1.
+    /// Returns the fill of the fullest ring, from 0 to 1.
     pub fn fill(&self) -> f64 {
         self.rings.iter().map(Ring::fill).fold(0.0, f64::max)
     }
 }
 
 struct Ring {
-    /// Its pages, which live as long as they are mapped.
+    /// Its pages, mapped as long as this lives.
     pages: Mapping,
-    /// How many there are: a power of two.
+    /// The number of slots, a power of two.
     slots: usize,
     position: u64,
 }
@@ -86,12 +86,12 @@ impl Ring {
         self.end().saturating_sub(self.position) as f64 / self.slots as f64
     }
 
-    /// The writers' position.
+    /// Returns the writers' position.
     fn end(&self) -> u64 {
         self.word(WRITER_WORD * 8).load(Ordering::Acquire)
     }
 
-    /// How many records there were, and whether one of them is still being written.
+    /// Returns the number of records, and whether the next one is still being written.
     fn drain(&mut self, mut each: impl FnMut(&[u8])) -> (usize, bool) {
         let end = self.end();
         let mut records = 0;
@@ -145,7 +145,7 @@ impl Ring {
         self.word(self.offset(position) + COMMIT_WORD * 8)
     }
 
-    /// Where the slot of this position begins.
+    /// Returns the offset of the slot at this position.
     fn offset(&self, position: u64) -> usize {
         PAGE_LEN + (position as usize & (self.slots - 1)) * SLOT_LEN
     }
@@ -157,7 +157,7 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(self.pages.address().add(offset).cast()) }
     }
 
-    /// Slots that are committed, all in one page.
+    /// Returns committed slots, all in one page.
     fn slots(&self, position: u64, count: usize) -> &[u8] {
         let (start, len) = (self.offset(position), count * SLOT_LEN);
         assert!(start + len <= self.pages.len(), "slots of the ring");
@@ -167,7 +167,7 @@ impl Ring {
     }
 }
 
-/// Whether the kernel lets the programs share memory with us.
+/// Checks that the kernel lets the programs share memory with us.
 pub(super) fn try_out() -> std::io::Result<()> {
     let map = sys::create_shared_array(PAGE_LEN as u32, 1)?;
     Mapping::new(map.as_raw_fd(), PAGE_LEN, 0).map(drop)

@@ -7,7 +7,7 @@ const SLOTS: usize = BYTES / SLOT_LEN;
 const ENTER: u8 = Kind::Enter as u8;
 const FORK: u8 = Kind::Fork as u8;
 
-/// A ring over our own memory, and what the programs do with it.
+/// A ring over our own memory, with the programs' operations on it.
 struct FakeRing {
     memory: Vec<u64>,
     writer: u64,
@@ -18,7 +18,7 @@ impl FakeRing {
         Self { memory: vec![0; (PAGE_LEN + BYTES) / 8], writer: 0 }
     }
 
-    /// Takes slots for a record; says where.
+    /// Takes slots for a record, and returns their position.
     fn reserve(&mut self, slots: usize) -> u64 {
         let position = self.writer;
         self.writer += slots as u64;
@@ -26,7 +26,7 @@ impl FakeRing {
         position
     }
 
-    /// Writes `words` into the slots at `position`, and the kind where it belongs.
+    /// Writes `words` into the slots at `position`, and the kind into its place.
     fn commit(&mut self, position: u64, kind: u8, words: &[u64]) {
         assert_eq!(words.len(), 4 * slots_of(u64::from(kind) << 32));
         self.write(position, kind, words);
@@ -48,7 +48,7 @@ impl FakeRing {
         self.commit(position, kind, &vec![word; 4 * slots]);
     }
 
-    /// A marker buffer of `slots` slots, or as many skipped ones.
+    /// Puts a marker buffer of `slots` slots, or as many skipped ones.
     fn put_many(&mut self, kind: Kind, slots: usize) {
         let position = self.reserve(slots);
         let mut words = vec![7; 4 * slots];
@@ -75,17 +75,17 @@ impl FakeRing {
     }
 }
 
-/// The memory is not the kernel's: it must not be unmapped.
+/// Forgets memory that is not the kernel's and must not be unmapped.
 fn forget(ring: Ring) {
     std::mem::forget(ring.pages);
 }
 
-/// Kind, first word and length of each record.
+/// Returns kind, first word and length of each record.
 fn drain(ring: &mut Ring) -> (Vec<(u8, u64, usize)>, bool) {
     let mut records = Vec::new();
     let (count, blocked) = ring.drain(|record| {
         let word = |at| u64::from_le_bytes(record[at * 8..at * 8 + 8].try_into().unwrap());
-        // Every word but the one with the kind is the same.
+        // All words are equal, except the one with the kind.
         let whole = (0..record.len() / 8).all(|at| at == COMMIT_WORD || word(at) == word(0));
         assert!(whole, "{record:x?}");
         records.push((record[28], word(0), record.len()));

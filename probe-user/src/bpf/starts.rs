@@ -1,5 +1,4 @@
-//! Processes that start, told by the kernel: programs that are executed, and children of chosen
-//! processes.
+//! Reports processes that start: executed programs, and children of chosen processes.
 
 use super::{
     BpfError, Config, LostCounter, News,
@@ -14,10 +13,10 @@ use ctrace_common::{PAGE_LEN, TRACED};
 use ctrace_core::units::Pid;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// Room for ids of processes that wait to be read.
+/// Bytes for ids that wait to be read.
 const NEWS_BYTES: u32 = 64 << 10;
 
-/// The programs that watch, while this lives.
+/// The watching programs. Dropping this stops them.
 pub struct Starts {
     control: Control,
     news: News,
@@ -57,23 +56,23 @@ impl Starts {
         Ok(Self { control, news: News::take(&mut ebpf)?, lost, lost_before: 0 })
     }
 
-    /// A descriptor that is readable when something has started.
+    /// Returns a descriptor that becomes readable at a start.
     pub fn readable(&self) -> Result<OwnedFd, BpfError> {
         let fd = self.news.as_fd().try_clone_to_owned();
         fd.map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
     }
 
-    /// Children of this process are told, too.
+    /// Also reports children of this process.
     pub fn tell_children_of(&self, pid: Pid) -> Result<(), BpfError> {
         self.control.trace(pid.0, TRACED)
     }
 
-    /// It has ended, or nobody cares any more.
+    /// Stops reporting children of a process.
     pub fn forget(&self, pid: Pid) {
         self.control.forget(pid.0);
     }
 
-    /// What has started since the last time; `false` when some of it found no room.
+    /// Takes the new starts. Returns `false` if some found no room.
     pub fn drain(&mut self, mut each: impl FnMut(Pid)) -> bool {
         self.news.drain(|pid| each(Pid(pid)));
         let lost = self.lost.read().map_or(self.lost_before, |lost| lost.events);

@@ -1,8 +1,8 @@
-//! Probes many places of a file in growing parts, and gives up when each place takes too long.
+//! Places probes of a file in growing parts, and gives up when each place takes too long.
 //!
-//! The kernel visits every mapping of the file for each place, and nobody can fork meanwhile. A file
-//! is seldom mapped more than some hundred times. Whoever can read it can map it a million times, and
-//! then a thousand places would take minutes, to place and to remove. So the first few are timed.
+//! For each place, the kernel visits every mapping of the file, and nobody can fork meanwhile. A
+//! file is seldom mapped more than some hundred times. But any reader can map it a million times:
+//! then a thousand places would take minutes to place and to remove. So the first few are timed.
 
 use super::{BpfError, link::Site};
 use std::{
@@ -10,18 +10,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So few are placed at once.
+/// Up to this number, all places go at once.
 const FEW: usize = 8;
-/// The first part of more. The part after it may be larger by this factor: each part is a link, and
-/// the kernel needs a moment to remove a link.
+/// The first part of a larger number. Each part may be larger than the one before by this factor.
+/// Each part is a link, and the kernel needs a moment to remove a link.
 const FIRST: usize = 2;
 const GROWTH: usize = 128;
-/// A part takes about so long at most. After so long it is known how long a place takes.
+/// The target duration of a part. After this time the cost of a place is known.
 const PART: Duration = Duration::from_secs(1);
-/// All places of a link may take so long, as far as the first ones tell.
+/// The limit for all places of a link, extrapolated from the first.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Calls `place` for one part after the other.
+/// Calls `place` for each part in turn.
 pub(super) fn place<T>(
     path: &Path,
     sites: &[Site],
@@ -63,7 +63,7 @@ mod tests {
     use ctrace_common::Cookie;
     use std::cell::Cell;
 
-    /// The parts of so many places, each of which takes so long.
+    /// Returns the parts of so many places, each of which takes so long.
     fn parts(count: usize, each: Duration) -> Result<Vec<usize>, BpfError> {
         let site = Site { offset: 16, ref_ctr_offset: 0, cookie: Cookie::plain(1) };
         let taken = Cell::new(Duration::ZERO);

@@ -1,6 +1,6 @@
-//! Attaches a program that does nothing and takes it away again: with its last probe, the kernel puts
-//! back the instruction of a place, also where an earlier probe had left its breakpoint. Where another
-//! tracer has a probe, nothing changes.
+//! Attaches and detaches an empty program. With its last probe, the kernel restores a place's
+//! instruction, even where an earlier probe left its breakpoint. Another tracer's probes are not
+//! affected.
 
 use super::{
     BpfError,
@@ -26,39 +26,39 @@ use std::{
     time::Instant,
 };
 
-/// After so many refusals no further place is touched: each takes a few links. Of the probes of a tracer,
-/// hardly one is refused, whereas a process can write to its own code wherever it likes.
+/// Limit of refusals, because each takes a few links. The kernel refuses hardly any of a tracer's
+/// probes, but a process can forge breakpoints anywhere in its code.
 const MOST_REFUSED: usize = 256;
 
-/// A place in a file that is to be touched.
+/// A place in a file to touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Offset in the file.
+    /// File offset.
     pub offset: u64,
-    /// Offset in the file of the semaphore that the earlier probe raised; 0: none.
+    /// File offset of the semaphore that the earlier probe raised; 0 for none.
     pub semaphore: u64,
 }
 
-/// What became of places that were to be touched.
+/// The result of touching places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touched {
-    /// So many of them, from the first one on, were begun with in time.
+    /// The number of places, from the first on, that were begun in time.
     pub tried: usize,
-    /// The kernel refused these: another tracer has them with another semaphore, or there is nothing to probe. Their
-    /// breakpoints can be gone all the same: taking back what it had begun, the kernel mends them, too.
+    /// Places that the kernel refused: another tracer has them with another semaphore, or nothing
+    /// can be probed. Their breakpoints may be gone all the same: undoing its work mends them.
     pub refused: Vec<Place>,
 }
 
-/// Whether the kernel touches many places at once, in milliseconds; else it takes about 0.1 s for each.
+/// Returns whether many places are touched at once, in milliseconds. Otherwise each takes 0.1 s.
 pub fn touches_many() -> bool {
     features::knows(LinkKind::Multi)
 }
 
-/// Touches places of the file. The kernel looks at all processes that map it when it takes the probes
-/// away; the probes themselves are those of one process, which must map the file: so the kernel reads the
-/// instructions that it puts back. None is begun with after `until`, nor after too many were refused.
+/// Touches places of the file. On removal, the kernel visits all processes that map it. The probes
+/// belong to one process, which must map the file, so that the kernel reads the instructions that
+/// it restores. No place is begun after `until`, nor after too many refusals.
 pub fn touch(file: &File, pid: Pid, places: &[Place], until: Instant) -> Result<Touched, BpfError> {
-    // The very file that was compared, whatever its path names by now.
+    // The file that was compared, whatever its path names by now.
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let site = |place: &Place| Site {
         offset: place.offset,
@@ -79,7 +79,7 @@ pub fn touch(file: &File, pid: Pid, places: &[Place], until: Instant) -> Result<
     Ok(Touched { tried, refused: refused.collect() })
 }
 
-/// One link after the other, for as many places as go at once; says how many, and which were refused.
+/// Makes links, each as large as possible. Returns the number of places and the refused ones.
 fn by_multi_links(
     request: &Request<'_>,
     path: &CStr,
@@ -120,7 +120,7 @@ fn by_multi_links(
     Ok((parts.done(), refused))
 }
 
-/// One event after the other; says how many, and which were refused.
+/// Makes events, one by one. Returns the number of places and the refused ones.
 fn by_events(
     request: &Request<'_>,
     path: &CStr,
@@ -169,8 +169,8 @@ mod tests {
         offsets.iter().map(|offset| Place { offset: *offset, semaphore: 0 }).collect()
     }
 
-    /// Touches the places where the kernel refuses links with offsets from 100 on. Returns how many were
-    /// tried, which were refused, and how many places each link had that it was asked for.
+    /// Touches places on a kernel that refuses links with offsets from 100 on. Returns the number
+    /// tried, the refused ones, and the number of places in each requested link.
     fn touched_within(offsets: &[u64], limit: Duration) -> (usize, Vec<u64>, Vec<u32>) {
         let links = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&links);
@@ -178,7 +178,7 @@ mod tests {
         let _fake = fake::Fake::new(move |call| {
             let Syscall::Bpf { command: LINK_CREATE, attr } = call else { return fake::fd() };
             if attr.get_u32(56) == 0 {
-                // Whether it knows such links at all.
+                // The check whether the kernel knows such links.
                 return fake::error(libc::EBADF);
             }
             let (offsets, count) = (attr.get_u64(24) as *const u64, attr.get_u32(48));
@@ -226,7 +226,7 @@ mod tests {
         assert!(links.len() < MOST_REFUSED * 2, "{}", links.len());
     }
 
-    /// Of a kernel without multi links.
+    /// A kernel without multi links.
     #[test]
     fn else_each_place_has_an_event() {
         if perf::Unit::find().is_err() {

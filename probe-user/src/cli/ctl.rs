@@ -4,11 +4,11 @@ use super::values;
 use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Duration};
 
-/// Ask a running `ctrace daemon`, or tell it what to do
+/// Ask or control a running `ctrace daemon`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Root may, and the members of `group` in the daemon's configuration. What goes \
-    over the socket is in docs/daemon.md.\n\nExamples:\n  \
+    after_help = "Only root and the members of `group` in the daemon's configuration may use it. \
+    docs/daemon.md describes the protocol.\n\nExamples:\n  \
     sudo ctrace ctl status\n  \
     sudo ctrace ctl targets\n  \
     sudo ctrace ctl attach 4711 -f 'handle_*'\n  \
@@ -16,10 +16,10 @@ use std::{path::PathBuf, time::Duration};
     sudo ctrace ctl record web -d 10        every call of ten seconds, for `ctrace report`"
 )]
 pub struct CtlArgs {
-    /// Where the daemon listens
+    /// Path of the daemon's socket
     #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock", global = true)]
     pub socket: PathBuf,
-    /// Print the daemon's answer, a line of JSON
+    /// Print the daemon's answer as one line of JSON
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
@@ -28,34 +28,34 @@ pub struct CtlArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum CtlCommand {
-    /// How the daemon is
+    /// Show the state of the daemon
     Status,
-    /// Its targets and their processes
+    /// Show its targets and their processes
     Targets,
-    /// Trace a process, as a target of the configuration says or as chosen here
+    /// Trace a process, by a target of the configuration or as chosen here
     Attach(CtlAttachArgs),
-    /// Let go of a process or a target, until `attach` or `reload`
+    /// Stop tracing a process or a target, until `attach` or `reload`
     Detach(WhomArgs),
-    /// The interval so far
+    /// Show the current interval so far
     Report(WhomArgs),
     /// Read the configuration again
     Reload,
-    /// Record every call for a while, into a file of the daemon's folder
+    /// Record every call for a while into the daemon's folder
     Record(CtlRecordArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct CtlAttachArgs {
-    /// The process
+    /// The process to trace
     #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
-    /// As this target of the configuration
+    /// Trace it as this target of the configuration
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
     /// Functions to trace; repeatable
     #[arg(short, long = "function", value_name = "GLOB[@OBJECT]", conflicts_with = "target")]
     pub functions: Vec<String>,
-    /// USDT probes; repeatable
+    /// USDT probes to trace; repeatable
     #[arg(
         short,
         long = "usdt",
@@ -63,17 +63,17 @@ pub struct CtlAttachArgs {
         conflicts_with = "target"
     )]
     pub usdt: Vec<String>,
-    /// Marker scopes; repeatable
+    /// Marker scopes to trace; repeatable
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]", conflicts_with = "target")]
     pub markers: Vec<String>,
-    /// Leave these out; repeatable
+    /// Functions, probes and scopes to leave out; repeatable
     #[arg(short = 'x', long = "exclude", value_name = "GLOB", conflicts_with = "target")]
     pub exclude: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct WhomArgs {
-    /// A target's name, or the id of a process
+    /// Name of a target, or id of a process
     #[arg(value_name = "TARGET|PID")]
     pub whom: Option<String>,
 }
@@ -82,7 +82,7 @@ pub struct WhomArgs {
 pub struct CtlRecordArgs {
     #[command(flatten)]
     pub whom: WhomArgs,
-    /// For so many seconds (also 500ms, 2m)
+    /// Record for this many seconds (also 500ms, 2m)
     #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = values::seconds)]
     pub duration: Duration,
 }

@@ -6,30 +6,30 @@ use clap::{Args, ValueEnum};
 use ctrace_core::diff::Metric;
 use std::path::PathBuf;
 
-/// Compare recordings: what changed, and what is only noise
+/// Compare recordings, and tell changes from noise
 #[derive(Debug, Args)]
 #[command(
-    after_help = "OLD and NEW are recordings; reports of `--format json` can be compared too, but \
-    nothing in them tells a change from noise. Several recordings of each side tell what differs \
-    from run to run of the same program; files of one `record --rotate` are one recording. \
-    docs/diff.md says how it is judged.\n\n\
-    Exit status: 0; 1 when --fail-over is exceeded; 125 any failure of ctrace itself.\n\nExamples:\n  \
+    after_help = "OLD and NEW are recordings. Reports of `--format json` also work, but cannot tell \
+    a change from noise. Several recordings of each side show what differs from run to run of the \
+    same program. The files of one `record --rotate` count as one recording. docs/diff.md explains \
+    the verdict.\n\n\
+    Exit status: 0 pass, 1 --fail-over exceeded, 125 error.\n\nExamples:\n  \
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
     ctrace diff o1.ctrace n1.ctrace --old o2.ctrace --new n2.ctrace --old o3.ctrace --new n3.ctrace\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
 pub struct DiffArgs {
-    /// What it was: a file that `ctrace record` wrote
+    /// The old recording
     #[arg(value_name = "OLD")]
     pub old: PathBuf,
-    /// What it is now
+    /// The new recording
     #[arg(value_name = "NEW")]
     pub new: PathBuf,
-    /// Another recording of what it was; repeatable
+    /// Another old recording; repeatable
     #[arg(long = "old", value_name = "FILE")]
     pub more_old: Vec<PathBuf>,
-    /// Another recording of what it is now; repeatable
+    /// Another new recording; repeatable
     #[arg(long = "new", value_name = "FILE")]
     pub more_new: Vec<PathBuf>,
     #[command(flatten)]
@@ -43,13 +43,13 @@ pub struct DiffArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The verdict")]
 pub struct JudgeArgs {
-    /// What the verdict is about
+    /// The metric that decides the verdict
     #[arg(long, value_name = "METRIC", default_value = "p50", value_parser = values::metrics())]
     pub metric: Metric,
     /// Exit with 1 if a function is significantly worse by more than this
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub fail_over: Option<f64>,
-    /// Changes up to this do not matter
+    /// Ignore changes up to this
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = values::percent)]
     pub margin: f64,
 }
@@ -59,7 +59,7 @@ pub struct JudgeArgs {
 pub struct DiffOutputArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: DiffFormat,
-    /// What to show; repeatable
+    /// The view to show; repeatable
     #[arg(long = "view", value_name = "VIEW", value_enum, default_value = "functions")]
     pub views: Vec<DiffView>,
     /// Sort rows by a column: verdict, change, name, or a metric
@@ -68,7 +68,7 @@ pub struct DiffOutputArgs {
     /// Show only the first N rows
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>)]
     pub top: Option<usize>,
-    /// Leave out rows with less than this percent of the time on both sides
+    /// Leave out rows below this percentage of the time on both sides
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub min_percent: Option<f64>,
     /// Write to this file; - is stdout

@@ -1,4 +1,4 @@
-//! The command line: every option once, with the help that the man page and the completions repeat.
+//! The command line. Man page and completions derive from it.
 
 mod ctl;
 mod daemon;
@@ -21,7 +21,7 @@ use clap_complete::Shell;
 use ctrace_core::formats::Table;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-/// See where the time goes inside a running native program, from outside, with no recompile.
+/// Show where the time goes inside a running native program, from outside, without recompiling.
 #[derive(Debug, Parser)]
 #[command(
     name = "ctrace",
@@ -32,15 +32,15 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace attach 4711 -f 'handle_*' -d 10          ten seconds of a live process\n  \
         sudo ctrace run -f '*' --view tree -- ./server       a program from its first function\n  \
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
-        sudo ctrace top 4711 -f 'handle_*'                   a screen of it that changes\n  \
-        sudo ctrace record -f 'handle_*' -p 4711 -d 60       the same into a file, to look at later\n  \
+        sudo ctrace top 4711 -f 'handle_*'                   a live screen\n  \
+        sudo ctrace record -f 'handle_*' -p 4711 -d 60       into a file, for later reports\n  \
         ctrace report trace.ctrace --view tree\n  \
-        ctrace diff old.ctrace new.ctrace                    what changed, and what is noise\n  \
-        ctrace report trace.ctrace --view calls --top 3      its slowest calls, with what was inside\n  \
-        sudo ctrace doctor                                   what this kernel and user can do"
+        ctrace diff old.ctrace new.ctrace                    changes, apart from noise\n  \
+        ctrace report trace.ctrace --view calls --top 3      its slowest calls, with the calls inside\n  \
+        sudo ctrace doctor                                   what this kernel and user support"
 )]
 pub struct Cli {
-    /// Say more: what is attached and what it costs; twice: every step
+    /// Print what is attached and what it costs; twice: print every step
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
@@ -70,13 +70,13 @@ pub enum Command {
     Heal(HealArgs),
 }
 
-/// What this kernel and this user can do, and what ctrace will therefore use
+/// Check what this kernel and user support, and what ctrace will use
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sudo ctrace doctor\n  ctrace doctor --json\n  \
     sudo ctrace doctor --calibrate        measure what a probe costs on this machine\n  \
     sudo ctrace doctor --heal 4711        remove breakpoints that a killed tracer left in it\n\n\
-    Exit status: 0 tracing works, or with --heal nothing is left; 1 it does not, or something \
-    is; 125 ctrace failed.")]
+    Exit status: 0 tracing works (with --heal: nothing is left), 1 it does not \
+    (something is left), 125 error.")]
 pub struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
@@ -84,29 +84,29 @@ pub struct DoctorArgs {
     /// Measure what a probe costs on this machine (a second or two)
     #[arg(long)]
     pub calibrate: bool,
-    /// Remove breakpoints that a killed tracer left in a process (instead of all else)
+    /// Only remove breakpoints that a killed tracer left in a process
     #[arg(long, value_name = "PID", value_parser = values::pid, conflicts_with = "calibrate")]
     pub heal: Option<u32>,
 }
 
-/// Functions, USDT probes and marker scopes of a program, and how each would be traced (-v)
+/// List functions, USDT probes and marker scopes of a program; -v shows how each would be traced
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ctrace list ./server\n  \
     ctrace list ./server -f 'http::*' -v         place, cost class, how the exit is seen, why not\n  \
     ctrace list ./server -m 'prod/*'             marker scopes of a group\n  \
     sudo ctrace list -p 4711 -f 'malloc*@libc*'")]
 pub struct ListArgs {
-    /// The program or library to look into
+    /// The program or library to search
     #[arg(value_name = "BINARY", required_unless_present = "pid", conflicts_with = "pid")]
     pub binary: Option<PathBuf>,
-    /// The running process to look into, with its libraries
+    /// The running process to search, with its libraries
     #[arg(short, long, value_parser = values::pid)]
     pub pid: Option<u32>,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub most: MostArgs,
-    /// How the ends of calls would be seen
+    /// How to see the ends of calls
     #[arg(long, value_enum, default_value_t, help_heading = "Probes")]
     pub returns: ReturnsArg,
     /// Print one JSON object
@@ -116,9 +116,9 @@ pub struct ListArgs {
 
 /// Run a command and trace it from the first instruction of main
 #[derive(Debug, Args)]
-#[command(after_help = "The report goes to stderr (stdout is the command's) unless -o says \
-    otherwise; ctrace exits as the command did. Under sudo the command runs as the user who called \
-    it, not as root, and reports in files are that user's.\n\nExamples:\n  \
+#[command(after_help = "The report goes to stderr, as stdout is the command's; -o changes that. \
+    ctrace exits as the command did. Under sudo the command runs as the user who called sudo, not as \
+    root, and that user owns the report files.\n\nExamples:\n  \
     sudo ctrace run -f '*' -- ./server --port 80\n  \
     sudo ctrace run -f 'parse*' -f 'eval*' --view tree -- ./interp script\n  \
     sudo ctrace run -f '*' --format json -o report.json -- ./batch")]
@@ -144,7 +144,7 @@ pub struct RunArgs {
     sudo ctrace attach 4711 -m 'prod/*'          marker scopes of a group\n  \
     sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
 pub struct AttachArgs {
-    /// The process to trace: all its threads
+    /// The process to trace, with all its threads
     #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
     #[command(flatten)]
@@ -154,7 +154,7 @@ pub struct AttachArgs {
     pub duration: Option<Duration>,
 }
 
-/// What `run` and `attach` share.
+/// The options that `run` and `attach` share.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
     #[command(flatten)]
@@ -163,7 +163,7 @@ pub struct TraceArgs {
     pub output: OutputArgs,
 }
 
-/// What these and `record` share.
+/// The options that these and `record` share.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct WhatArgs {
     #[command(flatten)]
@@ -176,10 +176,10 @@ pub struct WhatArgs {
     pub probes: ProbeArgs,
 }
 
-/// Trace a process or a command and keep every call in a file
+/// Trace a process or a command, and keep every call in a file
 #[derive(Debug, Args)]
-#[command(after_help = "Everything `run` and `attach` show can be had from the file later, by \
-    `ctrace report`, with any filter.\n\nExamples:\n  \
+#[command(after_help = "`ctrace report` prints from the file all that `run` and `attach` show, \
+    with any filter.\n\nExamples:\n  \
     sudo ctrace record -o slow.ctrace -f 'handle_*' -p 4711 -d 60\n  \
     sudo ctrace record -f '*' -- ./batch --all\n  \
     sudo ctrace record --max-size 100MiB -m '*' -p 4711     a flight recorder: the newest calls\n  \
@@ -189,7 +189,7 @@ pub struct RecordArgs {
     pub what: WhatArgs,
     #[command(flatten)]
     pub file: RecordingArgs,
-    /// The running process to record: all its threads
+    /// The running process to record, with all its threads
     #[arg(short, long, value_name = "PID", value_parser = values::pid)]
     pub pid: Option<u32>,
     /// Stop after this many seconds (also 500ms, 2m)
@@ -207,7 +207,7 @@ pub struct RecordArgs {
     pub command: Vec<OsString>,
 }
 
-/// Show a recording as `run` and `attach` show what they trace
+/// Print reports from a recording
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ctrace report trace.ctrace\n  \
@@ -217,7 +217,7 @@ pub struct RecordArgs {
     ctrace report trace.ctrace --interval 60\n  \
     ctrace report trace*.ctrace                      the files of `record --rotate` as one")]
 pub struct ReportArgs {
-    /// A file that `ctrace record` wrote, or all that `--rotate` made of one recording
+    /// A recording, or all files that `--rotate` made of it
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
@@ -226,11 +226,11 @@ pub struct ReportArgs {
     pub output: OutputArgs,
 }
 
-/// Turn a recording into what other tools read
+/// Convert a recording for other tools
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is missing from the recording is told on stderr, and in the file where \
-    its format has a place for that.\n\nExamples:\n  \
+    after_help = "Messages on stderr, and in the file if its format has a place for them, tell what \
+    is missing from the recording.\n\nExamples:\n  \
     ctrace export run.ctrace --format perfetto -o run.pftrace    open it at ui.perfetto.dev\n  \
     ctrace export run.ctrace --format flamegraph -o run.svg      open it in a browser\n  \
     ctrace export new.ctrace --format flamegraph --diff old.ctrace -o diff.svg\n  \
@@ -241,10 +241,10 @@ pub struct ExportArgs {
     /// The recording, or all files that `--rotate` made of it
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// What to turn it into
+    /// The format to write
     #[arg(long, value_name = "NAME", value_parser = values::format_names())]
     pub format: String,
-    /// Write it to this file; - is stdout, which is also the default
+    /// Write to this file; - is stdout, the default
     #[arg(short, long = "output", value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// flamegraph: merge stacks from their innermost frames and draw them downwards
@@ -253,10 +253,10 @@ pub struct ExportArgs {
     /// flamegraph: colour what became slower (red) and faster (blue) since this recording
     #[arg(long, value_name = "OLD")]
     pub diff: Option<PathBuf>,
-    /// parquet: which table to write [default: calls]
+    /// parquet: the table to write [default: calls]
     #[arg(long, value_enum)]
     pub table: Option<TableArg>,
-    /// Write up to this much [default: 4096 times what the recording has, and 1GiB]
+    /// Write at most this much [default: 4096 times the size of the recording, plus 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_output: Option<u64>,
     #[command(flatten)]
@@ -293,13 +293,13 @@ pub struct ManArgs {
     pub folder: PathBuf,
 }
 
-/// The child of `run`: becomes the command once it is told to.
+/// The child of `run`, which becomes the command when ctrace tells it to.
 #[derive(Debug, Args)]
 pub struct ExecArgs {
-    /// Whose rights it gets: UID:GID:GROUP,GROUP…
+    /// The rights to take on: UID:GID:GROUP,GROUP…
     #[arg(long = "as")]
     pub rights: Option<String>,
-    /// The descriptor by which ctrace tells it to start
+    /// The descriptor through which ctrace tells it to start.
     pub socket: i32,
     /// The resolved file to execute
     pub file: PathBuf,
@@ -307,10 +307,10 @@ pub struct ExecArgs {
     pub command: Vec<OsString>,
 }
 
-/// The child of whoever wants breakpoints removed, so that nothing interrupts it.
+/// The child that removes breakpoints, so that nothing interrupts it.
 #[derive(Debug, Args)]
 pub struct HealArgs {
     pub pid: u32,
-    /// No place is begun with afterwards
+    /// No place is begun after this time.
     pub seconds: u64,
 }

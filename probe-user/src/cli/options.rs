@@ -1,4 +1,4 @@
-//! The groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
+//! Groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
 
 use super::values;
 use crate::session::budget::slowdown::SlowdownPolicy;
@@ -16,11 +16,11 @@ pub struct SelectArgs {
     /// USDT probes; repeatable
     #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
     pub usdt: Vec<String>,
-    /// Marker scopes, in the program and all its libraries; repeatable. With none of -f, -u and -m:
-    /// all that there are
+    /// Marker scopes, in the program and all its libraries; repeatable. By default (without -f, -u
+    /// and -m) all markers are traced
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
     pub markers: Vec<String>,
-    /// Leave these out; repeatable
+    /// Functions, probes and scopes to leave out; repeatable
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
 }
@@ -31,10 +31,10 @@ pub struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = values::at_least_one::<usize>)]
     pub max_functions: usize,
-    /// The memory that looking into one program or library may take, its debug file included
+    /// Memory limit for reading one program or library, including its debug file
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = values::size)]
     pub max_object_memory: u64,
-    /// The processor time that looking into one program or library may take
+    /// CPU time limit for reading one program or library
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::seconds)]
     pub max_object_time: Duration,
 }
@@ -42,13 +42,13 @@ pub struct MostArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Which calls count")]
 pub struct FilterArgs {
-    /// Only calls that took at least this long; shorter ones are their caller's time
+    /// Only calls that took at least this long; shorter calls count toward their caller
     #[arg(long, value_name = "TIME", value_parser = values::nanos)]
     pub min_duration: Option<Nanos>,
     /// Only calls at most this deep among the traced functions
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<u32>)]
     pub depth: Option<u32>,
-    /// Only the threads whose names match, or the one of this id; repeatable
+    /// Only threads with a matching name, or the one with this id; repeatable
     #[arg(long = "thread", value_name = "GLOB|TID")]
     pub threads: Vec<String>,
 }
@@ -56,28 +56,28 @@ pub struct FilterArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "How to look at it")]
 pub struct LensArgs {
-    /// Only calls of these functions, and what they call; repeatable
+    /// Only calls of these functions, and the calls inside them; repeatable
     #[arg(long = "caller", value_name = "GLOB[@OBJECT]")]
     pub callers: Vec<String>,
-    /// Only calls of these functions, and the calls they are made in; repeatable
+    /// Only calls of these functions, and the calls around them; repeatable
     #[arg(long = "callee", value_name = "GLOB[@OBJECT]")]
     pub callees: Vec<String>,
-    /// Paths begin with these functions, such as an event loop's handlers; repeatable
+    /// Start paths at these functions, such as an event loop's handlers; repeatable
     #[arg(long = "root", value_name = "GLOB[@OBJECT]")]
     pub roots: Vec<String>,
     /// Only calls that ended in this time since the start, such as 10s..20s, ..5s or 1m..
     #[arg(long, value_name = "FROM..TO", value_parser = values::window)]
     pub time: Option<std::ops::Range<Nanos>>,
-    /// A function that is on the path already is not added to it again
+    /// Do not add a function to a path that already contains it
     #[arg(long)]
     pub fold_recursion: bool,
-    /// Read recordings of up to this many calls, each [default: 16 for each byte of its file, and
-    /// 4 million, which recordings of ctrace do not have]
+    /// Read at most this many calls of each recording [default: 16 for each byte of its file, plus
+    /// 4 million; recordings of ctrace never have more]
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<u64>)]
     pub max_calls: Option<u64>,
 }
 
-/// What of a recording is looked at: SELECT, FILTER and how.
+/// The part of a recording to look at: SELECT, FILTER and lens.
 #[derive(Debug, Args)]
 pub struct QueryArgs {
     #[command(flatten)]
@@ -91,11 +91,11 @@ pub struct QueryArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "The command")]
 pub struct UserArgs {
-    /// Run the command as this user, with the groups and the login environment of the account; root
-    /// keeps root. Under sudo the default is who called it, without sudo nothing changes
+    /// Run the command as this user, with the account's groups and login environment; root keeps
+    /// root. Default: under sudo its caller, else no change
     ///
-    /// The command shares ctrace's terminal. Where `sysctl dev.tty.legacy_tiocsti` is 1, it can type
-    /// into the root shell that ctrace was started from: set that to 0, or start ctrace by `setsid -w`
+    /// The command shares ctrace's terminal. Where `sysctl dev.tty.legacy_tiocsti` is 1, it can
+    /// type into the root shell that started ctrace: set that to 0, or start ctrace by `setsid -w`
     #[arg(long, value_name = "NAME|UID")]
     pub user: Option<String>,
 }
@@ -106,18 +106,18 @@ pub struct RecordingArgs {
     /// The file to write
     #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
     pub output: PathBuf,
-    /// Replace recordings that are there already
+    /// Replace existing recordings
     #[arg(long)]
     pub force: bool,
-    /// Keep only the newest calls: at least half of this size (1MiB or more), and at most all
-    /// of it, unless names and paths alone need nearly as much
+    /// Keep only the newest calls: between half and all of this size (1MiB or more), unless names
+    /// and paths alone need nearly as much
     #[arg(long, value_name = "SIZE", value_parser = values::recording_size)]
     pub max_size: Option<u64>,
-    /// Begin another file before one is larger than this (1MiB or more): trace.ctrace,
-    /// trace.1.ctrace, …; each stands for itself
+    /// Start a new file before one exceeds this size (1MiB or more): trace.ctrace, trace.1.ctrace,
+    /// …; each is readable alone
     #[arg(long, value_name = "SIZE", value_parser = values::recording_size, conflicts_with = "max_size")]
     pub rotate: Option<u64>,
-    /// With --rotate: remove all but the newest so many files
+    /// With --rotate: keep only the N newest files
     #[arg(long, value_name = "N", requires = "rotate", value_parser = values::at_least_one::<u32>)]
     pub keep: Option<u32>,
 }
@@ -127,7 +127,7 @@ pub struct RecordingArgs {
 pub struct OutputArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// What to show; repeatable
+    /// The view to show; repeatable
     #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
     pub views: Vec<String>,
     /// Sort rows by a column
@@ -136,16 +136,16 @@ pub struct OutputArgs {
     /// Show only the first N rows
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>)]
     pub top: Option<usize>,
-    /// Percent of the calls to cut off each end for the center columns
+    /// Percentage of calls to cut off each end for the center columns
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
     pub center: f64,
-    /// Leave out rows with less than this percent of the time
+    /// Leave out rows below this percentage of the time
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub min_percent: Option<f64>,
-    /// Report every so many seconds (also 500ms, 2m); each report covers its own interval
+    /// Report at this interval in seconds (also 500ms, 2m); each report covers its own interval
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     pub interval: Option<Duration>,
-    /// With --interval: each report covers everything since the start
+    /// With --interval: let each report cover everything since the start
     #[arg(long, requires = "interval")]
     pub cumulative: bool,
     /// Write the report to this file; - is stdout
@@ -156,31 +156,31 @@ pub struct OutputArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Probes")]
 pub struct ProbeArgs {
-    /// How the ends of calls are seen
+    /// How to see the ends of calls
     #[arg(long, value_enum, default_value_t)]
     pub returns: ReturnsArg,
-    /// How probes are linked to the kernel
+    /// The kind of kernel link for probes
     #[arg(long, value_enum, default_value_t)]
     pub link: LinkArg,
     /// Attach more than a few hundred functions with perf links, although that is slow
     #[arg(long)]
     pub force_perf: bool,
-    /// Trace the processes that the target forks, too
+    /// Also trace the processes that the target forks
     #[arg(long)]
     pub follow: bool,
-    /// Size of the ring buffer of each CPU, from 4KiB to 1GiB; it becomes a power of two
+    /// Size of each CPU's ring buffer, from 4KiB to 1GiB, rounded up to a power of two
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::ring_size)]
     pub ring_size: u64,
-    /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), and with 0 all. With
-    /// --interval there is no file, and past this size percentiles are within 0.1 %
+    /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), with 0 all of them.
+    /// With --interval there is no file, and beyond this size percentiles are within 0.1 %
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
     pub spool: u64,
-    /// Keep what the probes cost within this much of the target's own processor time: the dearest
-    /// functions are armed for a part of the time only, and what they do in all of it is estimated
+    /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest
+    /// functions are probed intermittently, and their totals are estimated
     #[arg(long, value_name = "PERCENT", value_parser = values::budget)]
     pub budget: Option<f64>,
-    /// What to do about a slowed target (with --follow, and its children): warn (beyond 50 %), off,
-    /// or stop beyond PERCENT
+    /// Reaction to a slowed target (with --follow, including its children): warn (beyond 50 %),
+    /// off, or stop beyond PERCENT
     #[arg(long, value_name = "warn|off|PERCENT", default_value = "warn", value_parser = values::slowdown)]
     pub max_slowdown: SlowdownPolicy,
 }
@@ -195,10 +195,11 @@ pub enum ReportFormat {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReturnsArg {
-    /// Return probes where nothing can unwind through them, probes on the ways out elsewhere
+    /// Return probes where nothing can unwind through them, else probes on the ways out
     #[default]
     Auto,
-    /// Return probes wherever they are not deadly; exceptions and panics through them kill the target
+    /// Return probes wherever they are not deadly; exceptions and panics through them kill the
+    /// target
     Uretprobe,
     /// Probes on the ways out of each function
     RetSites,
@@ -206,7 +207,7 @@ pub enum ReturnsArg {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LinkArg {
-    /// The best this kernel has
+    /// The best kind that this kernel has
     #[default]
     Auto,
     /// One session link (6.13 and later)

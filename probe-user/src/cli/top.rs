@@ -4,13 +4,13 @@ use super::{UserArgs, WhatArgs, values};
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-/// Watch a process or a command on a screen that changes while it runs
+/// Watch a process or a command on a live screen
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys are told by ? on the screen. Losses and what the probes cost are always \
-    shown; ~ marks what is not exact. With NO_COLOR set there is no colour.\n\nA command reads and \
-    writes /dev/null where ctrace has the terminal; its stderr may be redirected with that of ctrace. \
-    When you quit, it goes on.\n\nExamples:\n  \
+    after_help = "Press ? on the screen for the keys. Losses and the cost of the probes are always \
+    shown; ~ marks inexact numbers. NO_COLOR switches colours off.\n\nA command reads and writes /dev/null \
+    where ctrace has the terminal. Its stderr can be redirected with that of ctrace. It goes on when \
+    you quit.\n\nExamples:\n  \
     sudo ctrace top 4711 -f 'handle_*'\n  \
     sudo ctrace top 4711                         the marker scopes of a program that has some\n  \
     sudo ctrace top $(pidof redis-server) -f '/^(read|write).*/' --interval 2\n  \
@@ -19,7 +19,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
 )]
 pub struct TopArgs {
-    /// The process to watch: all its threads
+    /// The process to watch, with all its threads
     #[arg(
         value_name = "PID",
         value_parser = values::pid,
@@ -32,15 +32,15 @@ pub struct TopArgs {
     pub command: Vec<OsString>,
     #[command(flatten)]
     pub user: UserArgs,
-    /// Look at what `ctrace daemon` traces: a list of its processes, then the one that is chosen
+    /// Watch what `ctrace daemon` traces: choose from a list of its processes
     #[arg(long)]
     pub daemon: bool,
-    /// Where the daemon listens
+    /// Path of the daemon's socket
     #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock")]
     pub socket: PathBuf,
     #[command(flatten)]
     pub what: WhatArgs,
-    /// New numbers every so many seconds (also 500ms, 2m)
+    /// Refresh at this interval in seconds (also 500ms, 2m)
     #[arg(
         long,
         value_name = "SECONDS",

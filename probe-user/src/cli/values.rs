@@ -1,4 +1,4 @@
-//! Values of options: those that files of ctrace have, too, and the names in its registries.
+//! Value parsers of options, and the names in the registries.
 
 pub use crate::values::*;
 
@@ -7,13 +7,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ctrace_core::{diff::Metric, formats::Format, recording::Joined};
 use std::fs::File;
 
-/// The numbers that are compared, from their registry.
+/// Accepts the compared metrics, from their registry.
 pub fn metrics() -> impl TypedValueParser<Value = Metric> {
     let values = Metric::ALL.map(|metric| PossibleValue::new(metric.name()).help(metric.help()));
     PossibleValuesParser::new(values).try_map(|name| name.parse().map_err(|()| "no such metric"))
 }
 
-/// The names of the views, from their registry.
+/// Accepts the names of the views, from their registry.
 pub fn view_names() -> PossibleValuesParser {
     PossibleValuesParser::new(ViewName::all().map(|name| {
         let view = name.view();
@@ -21,7 +21,7 @@ pub fn view_names() -> PossibleValuesParser {
     }))
 }
 
-/// The names of the export formats, from their registry.
+/// Accepts the names of the export formats, from their registry.
 pub fn format_names() -> PossibleValuesParser {
     let formats = Format::<Joined<File>>::ALL.iter();
     PossibleValuesParser::new(

@@ -34,7 +34,7 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     Ok(attach(&spec::trace(&args.trace.what), &process, watched, output, args.duration, verbose)?)
 }
 
-/// Workers of a server are often there before anybody looks.
+/// Warns of processes forked earlier: a server's workers often exist before anybody looks.
 fn forked_before(children: &[u32]) -> Option<String> {
     const NAMED: usize = 5;
     let mut named: Vec<String> = children.iter().take(NAMED).map(ToString::to_string).collect();
@@ -51,7 +51,7 @@ fn forked_before(children: &[u32]) -> Option<String> {
     })
 }
 
-/// Traces a process, for so long at most.
+/// Traces a process, up to the time limit.
 pub(super) fn attach(
     spec: &TraceSpec,
     process: &Process,

@@ -1,4 +1,4 @@
-//! `ctrace ctl`: one question to the daemon, and its answer for people or as it came.
+//! `ctrace ctl`: sends one question to the daemon, and prints its answer as text or JSON.
 
 use super::Failure;
 use crate::{
@@ -50,7 +50,7 @@ fn ask(command: &CtlCommand, json: bool) -> Ask {
     }
 }
 
-/// A number is a process.
+/// Parses a target; a number is a process.
 fn whom(args: &WhomArgs) -> Whom {
     let pid = args.whom.as_deref().and_then(|text| text.parse().ok());
     Whom { target: args.whom.clone().filter(|_| pid.is_none()), pid }
@@ -71,7 +71,7 @@ fn show_for(command: &CtlCommand) -> Show {
             format!("let go of {}\n", units::counted(pids as u64, "process", "processes"))
         },
         CtlCommand::Report(_) => |reply| {
-            // Made for a terminal by the daemon.
+            // The daemon formatted it for a terminal.
             reply.what.get("text").and_then(Value::as_str).unwrap_or_default().to_owned()
         },
         CtlCommand::Record(_) => |reply| {
@@ -81,7 +81,7 @@ fn show_for(command: &CtlCommand) -> Show {
     }
 }
 
-/// A value as people read it, harmless.
+/// Returns a value for people, escaped.
 fn text(of: &Map<String, Value>, key: &str) -> String {
     match of.get(key) {
         None | Some(Value::Null) => "-".to_owned(),
@@ -151,7 +151,7 @@ fn targets(of: &Map<String, Value>) -> String {
     columns(rows) + &notes
 }
 
-/// Left-aligned, two spaces apart.
+/// Formats left-aligned columns, two spaces apart.
 fn columns(rows: Vec<Vec<String>>) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,4 +1,4 @@
-//! `ctrace diff`: two recordings, or several of each side, compared.
+//! `ctrace diff`: compares two recordings, or several of each side.
 
 use super::{
     Failure,
@@ -25,7 +25,7 @@ use std::{
 
 /// The exit status when something got worse.
 const WORSE: u8 = 1;
-/// No report is as large.
+/// Larger than any report, in bytes.
 const MOST_JSON: u64 = 256 << 20;
 
 enum Input {
@@ -33,7 +33,7 @@ enum Input {
     Report(ReportFacts),
 }
 
-/// A file, opened.
+/// An opened file.
 struct Opened {
     file: String,
     input: Input,
@@ -81,7 +81,7 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
     Ok(diff(&sources(&old, of_old), &sources(&new, of_new), &options))
 }
 
-/// Reports, and recordings; files of one that was rotated are one.
+/// Opens reports and recordings. The files of a rotated recording are one.
 fn open_side(first: &Path, more: &[PathBuf], lens: &LensArgs) -> anyhow::Result<Vec<Opened>> {
     let (mut reports, mut recordings) = (Vec::new(), Vec::new());
     for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
@@ -98,7 +98,7 @@ fn open_side(first: &Path, more: &[PathBuf], lens: &LensArgs) -> anyhow::Result<
 }
 
 impl Opened {
-    /// Nothing if it is a recording.
+    /// Opens a report. Returns `None` for a recording.
     fn report(path: &Path) -> anyhow::Result<Option<Self>> {
         let shown = path.display();
         let mut file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
@@ -129,7 +129,7 @@ impl Opened {
     }
 }
 
-/// A verdict for others to rely on wants all calls.
+/// Refuses damaged recordings for --fail-over: a reliable verdict needs all calls.
 fn check_whole(found: &Diff) -> anyhow::Result<()> {
     let Some(damaged) = [&found.old, &found.new].into_iter().find(|side| side.loss.is_damage())
     else {
@@ -139,7 +139,7 @@ fn check_whole(found: &Diff) -> anyhow::Result<()> {
     bail!("{files} cannot be read as a whole; without --fail-over what is left is compared")
 }
 
-/// What reports cannot be asked.
+/// Refuses options that a report cannot answer.
 fn check_report(args: &DiffArgs, file: &str) -> anyhow::Result<()> {
     let QueryArgs { filter, lens, .. } = &args.query;
     let filters = filter.min_duration.is_some()

@@ -1,4 +1,4 @@
-//! `ctrace doctor`: what this kernel and this user can do, and what ctrace will therefore use.
+//! `ctrace doctor`: checks what this kernel and user support, and what ctrace will use.
 
 use super::{Failure, heal};
 use crate::{
@@ -113,7 +113,7 @@ fn rights(features: &Features) -> String {
     }
 }
 
-/// The least that a use takes, and whether it is there.
+/// Returns the least rights for a use, and whether they are present.
 fn rights_for(needs: &Needs) -> String {
     let all = names(needs.needs);
     let value = match needs.missing.as_slice() {

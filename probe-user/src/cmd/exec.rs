@@ -34,13 +34,13 @@ pub(super) fn main(args: &ExecArgs) -> Failure {
     }
 }
 
-/// Everything that the command is not to have of ours. Set-user-ID programs work as ever: nothing
-/// keeps the command from new rights (no_new_privs, bounding set).
+/// Gives up everything of ours that the command must not have. Set-user-ID programs still work:
+/// nothing keeps the command from new rights (no_new_privs, bounding set).
 fn give_up_rights(args: &ExecArgs) -> Result<(), Failure> {
     match &args.rights {
         Some(rights) => {
             rights.parse::<Rights>()?.take_on()?;
-            // The new keyring is the user's, as the rights are by now.
+            // The new keyring is the user's, as the rights already are.
             keyring::join_a_new_session()
                 .map_err(|error| anyhow!("cannot keep keys from the command: {error}"))?;
             descriptors::close_on_exec()
@@ -52,8 +52,8 @@ fn give_up_rights(args: &ExecArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells ctrace that this program runs, and waits for its word. A signal cannot be that word, for others
-/// can send it. When ctrace is gone, the socket ends, and so does this process.
+/// Tells ctrace that this program runs, and waits for its message. A signal would not do, for
+/// others can send it. When ctrace is gone, the socket ends, and so does this process.
 fn wait_until_armed(socket: i32) -> io::Result<()> {
     let mut ctrace = UnixStream::from(descriptors::take(socket)?);
     ctrace.write_all(&[0])?;

@@ -1,5 +1,4 @@
-//! `ctrace export`: a recording as another tool's file, by one of the formats in
-//! [`ctrace_core::formats`].
+//! `ctrace export`: writes a recording in one of the formats in [`ctrace_core::formats`].
 
 use super::{
     Failure,
@@ -54,7 +53,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     bar.finish_and_clear();
     match written {
         Ok(told) => ui::remarks(&told).iter().for_each(|line| ui::say(line)),
-        // A reader that went away (`| head`) has seen enough.
+        // A reader that went away (`| head`) has enough.
         Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(ExportError::Write(error)) if error.kind() == ErrorKind::QuotaExceeded => bail!(
             "{name} became larger than {}, which is much for such a recording, and ends there: \
@@ -70,7 +69,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How much a file is turned into: many times what it can be of a recording that ctrace wrote.
+/// Returns the size limit of the output: many times what ctrace's own recordings need.
 fn most_of(args: &ExportArgs) -> anyhow::Result<u64> {
     const FREE: u64 = 1 << 30;
     const RATIO: u64 = 4096;
@@ -83,7 +82,7 @@ fn most_of(args: &ExportArgs) -> anyhow::Result<u64> {
     Ok(all.saturating_mul(RATIO).saturating_add(FREE))
 }
 
-/// Takes so many bytes and no more.
+/// A writer that takes a limited number of bytes.
 struct Bounded<'a> {
     out: &'a mut (dyn Write + Send),
     left: u64,
@@ -104,7 +103,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Whether the format has what else was asked for.
+/// Refuses options that the format does not have.
 fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
     let asked = [
         (args.reversed, Choice::Reversed, "--reversed"),
@@ -122,7 +121,7 @@ fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where to write, and how that is called.
+/// Opens the output, and returns its name.
 fn output(
     args: &ExportArgs,
     format: &Format<Files>,
@@ -157,7 +156,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     id(one).is_some() && id(one) == id(other)
 }
 
-/// A bar on stderr, or nothing when that is no terminal.
+/// Returns a bar on stderr, hidden where that is no terminal.
 fn progress(calls: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(calls), ProgressDrawTarget::stderr_with_hz(5));
     if let Ok(style) = ProgressStyle::with_template(

@@ -1,7 +1,7 @@
-//! The companion of every ctrace that attaches probes: see `crate::bpf`'s `guard`.
+//! The companion of every ctrace that attaches probes: see `guard` in `crate::bpf`.
 //!
-//! What it does besides links: a command that is held at the start of a new program must go on even if
-//! ctrace is killed or stopped in that moment.
+//! Besides links it looks after a held command: at the start of a new program the command must go
+//! on even if ctrace is killed or stopped just then.
 
 use super::Failure;
 use crate::{
@@ -19,17 +19,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two looks at a process that may be held.
+/// The time between two looks at a process that may be held.
 const PAUSE: Duration = Duration::from_millis(5);
-/// After the end of ctrace: a program that was running then is over, and a stop that the kernel has
-/// begun is complete.
+/// The watch after ctrace's end: by then its programs have ended, and any stop that the kernel
+/// began is complete.
 const AFTERWARDS: Duration = Duration::from_secs(3);
 
 pub(super) fn main() -> Result<u8, Failure> {
     let mut stopped = 0;
     let tend = |hold: &Hold, ctrace| {
         stopped = if ctrace == Sight::Stopped { stopped + 1 } else { 0 };
-        // For more than two seconds: its heartbeat is old, and the programs hold nobody any more.
+        // Stopped for over two seconds: its heartbeat is old, and the programs hold nobody.
         if stopped > 2 {
             go_on(hold);
         }
@@ -47,7 +47,7 @@ fn go_on(hold: &Hold) {
 }
 
 /// Continues the process whenever it is held, until nothing stops it any more: the programs that do
-/// end with the last thread of ctrace.
+/// end with ctrace's last thread.
 fn outlive(hold: &Hold, ctrace: &Owner) {
     let mut until = None;
     while !has_ended(&hold.command) && until.is_none_or(|until| Instant::now() < until) {
@@ -59,7 +59,7 @@ fn outlive(hold: &Hold, ctrace: &Owner) {
     }
 }
 
-/// Also while nobody has waited for it.
+/// Returns whether it has ended, even if nobody has waited for it.
 fn has_ended(process: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)

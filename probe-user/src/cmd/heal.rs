@@ -1,5 +1,5 @@
-//! `ctrace doctor --heal PID`: removes breakpoints that a killed tracer left in a process; and the child
-//! of ctrace that does so.
+//! `ctrace doctor --heal PID` removes breakpoints that a killed tracer left in a process. The child
+//! of ctrace that does it is here, too.
 
 use super::Failure;
 use crate::{
@@ -10,14 +10,14 @@ use ctrace_core::{report::render::clean::clean, units::Pid};
 use serde::Serialize;
 use std::time::Duration;
 
-/// For the places of the process: who asked is ready to wait.
+/// Time limit for the places of the process. Its user is ready to wait.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The object that `--json` prints.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: &'static str,
-    /// Whether something is left, or may be.
+    /// True if something is left, or may be.
     remains: bool,
     #[serde(flatten)]
     outcome: &'a Outcome,

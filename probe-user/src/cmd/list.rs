@@ -1,4 +1,4 @@
-//! `ctrace list`: what can be traced, and with `-v` how, or why not.
+//! `ctrace list`: lists what can be traced, and with `-v` how, or why not.
 
 use super::{Failure, spec};
 use crate::{
@@ -32,7 +32,7 @@ use std::{
     path::Path,
 };
 
-/// A row, and how it would be traced, where that was asked for.
+/// A row and, on request, how it would be traced.
 type Decided = (Row, Option<Result<Placement, Refusal>>);
 
 pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
@@ -76,19 +76,19 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     }
 }
 
-/// A program with the libraries that `run` would find, as they decide how ends of calls are seen;
-/// a library, or what cannot be run, alone.
+/// Returns a program with the libraries that `run` would find, as they decide how ends of calls are
+/// seen. A library, or a file that cannot be run, comes alone.
 fn with_libraries(path: &Path) -> anyhow::Result<Vec<MappedObject>> {
     let main = MappedObject::from_file(path, true)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    // A name without a slash is meant as a file, and not to be looked up in PATH.
+    // A name without a slash means a file, not a command in PATH.
     let launch = std::path::absolute(path).ok().and_then(|path| resolve(path.as_os_str()).ok());
     let loaded = launch.filter(|launch| launch.scripts.is_empty()).map(|launch| launch.objects);
     let libraries = loaded.into_iter().flatten().filter(|object| !object.is_main);
     Ok(std::iter::once(main).chain(libraries).collect())
 }
 
-/// All of a file means: not what its libraries have. Nothing if it has nothing.
+/// Keeps the main object: all of a file excludes its libraries. Returns `None` if it has nothing.
 fn main_alone(found: (Vec<Object>, Selection)) -> Option<(Vec<Object>, Selection)> {
     let (objects, mut selection) = found;
     selection.functions.retain(|selected| objects[selected.object].is_main());
@@ -101,7 +101,7 @@ fn is_all(asked: &SelectArgs) -> bool {
     asked.functions.is_empty() && asked.usdt.is_empty() && asked.markers.is_empty()
 }
 
-/// Without a selection everything is listed.
+/// Lists everything without a selection.
 fn select(asked: &SelectArgs) -> SelectSpec {
     let all = is_all(asked);
     let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
@@ -166,7 +166,7 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
     decided.iter().map(line)
 }
 
-/// What a scope costs, and where in the code it is.
+/// Returns the cost of a scope and its places in the code.
 fn marker_text(sites: &[MarkerSite]) -> String {
     const SHOWN: usize = 4;
     let places: Vec<String> = sites
@@ -194,7 +194,7 @@ fn marker_json(sites: &[MarkerSite]) -> Vec<serde_json::Value> {
     sites.iter().map(site).collect()
 }
 
-/// One row after the other: all of them together would be several times as large as the object.
+/// A list written row by row: all rows together would be several times as large as the object.
 struct Functions<'a>(&'a [Decided]);
 
 impl Serialize for Functions<'_> {

@@ -1,4 +1,4 @@
-//! `ctrace man`: one page per subcommand, derived from the command line's definition.
+//! `ctrace man`: writes one page per subcommand, derived from the command line's definition.
 
 use super::Failure;
 use crate::{
@@ -18,7 +18,7 @@ pub(super) fn main(args: &ManArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The page of a command, and those of its subcommands.
+/// Writes the page of a command, and those of its subcommands.
 fn write(command: &Command, folder: &Path) -> anyhow::Result<()> {
     for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         write(subcommand, folder)?;
@@ -27,7 +27,7 @@ fn write(command: &Command, folder: &Path) -> anyhow::Result<()> {
     let mut page = Vec::new();
     man.render(&mut page)?;
     let path = folder.join(man.get_filename());
-    // They are for everybody, and where others look for them they are the system's.
+    // Pages are for everybody, and in the places where others look they are the system's.
     let mut file = Place::find(&path, Owner::Ours)?.open_public()?;
     file.set_len(0)
         .and_then(|()| file.write_all(&page))

@@ -1,4 +1,4 @@
-//! One file per subcommand, and the way they fail.
+//! One file per subcommand, and their common failure.
 
 mod attach;
 mod completions;
@@ -27,7 +27,7 @@ use crate::{
 };
 use ctrace_core::units::Pid;
 
-/// Runs the subcommand; its value is the exit status.
+/// Runs the subcommand. Returns the exit status.
 pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let verbose = cli.verbose;
     match cli.command {
@@ -50,7 +50,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
     }
 }
 
-/// Says what is going to be traced, when asked.
+/// With -v, tells what is going to be traced.
 fn announce(verbose: u8, plan: &Plan, pid: Pid) {
     if verbose == 0 {
         return;
@@ -70,15 +70,15 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Any failure of ctrace itself, as `env` and `timeout` have it.
+    /// The status of any failure of ctrace itself, as in `env` and `timeout`.
     pub const OWN: u8 = 125;
 
-    /// `error` with an exit status of its own.
+    /// Makes a failure with its own exit status.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into() }
     }
 
-    /// What clap found wrong, without its usage block.
+    /// Makes a failure of clap's error, without its usage block.
     pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let first = text.split("\n\nUsage").next().unwrap_or_default();
@@ -97,7 +97,7 @@ impl Failure {
         self.code
     }
 
-    /// One line, whatever the error's texts hold. A cause that was told already is not told again.
+    /// Returns one line, whatever the error contains. A repeated cause is left out.
     pub fn message(&self) -> String {
         let mut message = self.error.to_string();
         for cause in self.error.chain().skip(1).map(ToString::to_string) {

@@ -5,11 +5,11 @@ use anyhow::Context;
 use ctrace_core::recording::{Joined, RecordError, Recording};
 use std::{fs::File, path::Path};
 
-/// What a recording is read from.
+/// The source of a recording.
 pub(super) type Files = Joined<File>;
 
-/// Opens a recording; an error is one line that names the file. Of several files, those that ctrace had
-/// just begun when it was killed are left out, which is said.
+/// Opens a recording. An error is one line that names the file. Files that a killed ctrace had just
+/// begun are left out, with a message.
 pub(super) fn open(
     paths: &[impl AsRef<Path>],
     lens: &LensArgs,
@@ -17,7 +17,7 @@ pub(super) fn open(
     Ok(Recording::join(each(paths, lens)?)?)
 }
 
-/// The same of several recordings: what each is called, and it.
+/// Opens several recordings. Returns each with its name.
 pub(super) fn open_several(
     paths: &[impl AsRef<Path>],
     lens: &LensArgs,

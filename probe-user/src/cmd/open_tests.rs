@@ -1,4 +1,4 @@
-//! Files that were begun and no more.
+//! Tests files that were only begun.
 
 use super::open;
 use crate::cli::LensArgs;

@@ -1,4 +1,4 @@
-//! SELECT, FILTER and the ways to look at a recording, as what the core is asked.
+//! Turns SELECT, FILTER and lens options into a query for the core.
 
 use super::{open::Files, spec::filter};
 use crate::{
@@ -15,7 +15,7 @@ use ctrace_core::{
 };
 use std::{collections::BTreeSet, ops::Range};
 
-/// What is asked about: a recording, or a report, which has functions only.
+/// The object of a query: a recording, or a report, which has only functions.
 pub(super) struct QuerySource<'a> {
     pub(super) functions: &'a [FunctionInfo],
     pub(super) recording: Option<&'a Recording<Files>>,
@@ -27,7 +27,7 @@ impl<'a> From<&'a Recording<Files>> for QuerySource<'a> {
     }
 }
 
-/// What to look at in one recording.
+/// Returns the query for one recording.
 pub(super) fn query(
     args: &QueryArgs,
     recording: &Recording<Files>,
@@ -69,7 +69,7 @@ fn query_of(
     })
 }
 
-/// What to look at in each of several files. A pattern may match in any of them.
+/// Returns the queries for several files. A pattern may match in any of them.
 pub(super) fn queries(args: &QueryArgs, files: &[QuerySource<'_>]) -> anyhow::Result<Vec<Query>> {
     let all: Vec<FunctionInfo> =
         files.iter().flat_map(|file| file.functions.iter().cloned()).collect();
@@ -96,7 +96,7 @@ fn part(query: &Query, range: &Range<usize>) -> Query {
     }
 }
 
-/// Whether each thread that is asked for is in one of the files.
+/// Checks that each requested thread is in one of the files.
 fn check_threads(args: &FilterArgs, files: &[QuerySource<'_>]) -> anyhow::Result<()> {
     let threads = || files.iter().filter_map(|file| file.recording).flat_map(Recording::threads);
     let wanted = filter(args).threads;
@@ -110,7 +110,7 @@ fn check_threads(args: &FilterArgs, files: &[QuerySource<'_>]) -> anyhow::Result
     Ok(())
 }
 
-/// The first of them, if there are any.
+/// Joins the first of some names.
 fn some(names: &[&str]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<_> = names.iter().take(SHOWN).map(|name| clean(name)).collect();
@@ -121,7 +121,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// `--time`, which is counted from the start of a recording.
+/// Returns `--time`, counted from the start of a recording.
 pub(super) fn window(
     lens: &LensArgs,
     (start, end): (Nanos, Nanos),

@@ -1,4 +1,4 @@
-//! `ctrace record`: what `attach` and `run` do, into a file.
+//! `ctrace record`: does the work of `attach` and `run`, into a file.
 
 use super::{Failure, attach, run, spec};
 use crate::{

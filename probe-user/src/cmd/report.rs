@@ -1,4 +1,4 @@
-//! `ctrace report`: a recording, as `run` and `attach` would have shown it.
+//! `ctrace report`: prints a recording like `run` and `attach`.
 
 use super::{
     Failure,
@@ -22,7 +22,7 @@ use ctrace_core::{
 };
 use std::ops::Range;
 
-/// A day of seconds. More are read by nobody, and a file may say of itself that it has centuries.
+/// More than a day of seconds. Nobody reads more, and a file may claim centuries.
 const MOST_REPORTS: u64 = 100_000;
 
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
@@ -43,14 +43,14 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whether calls of the function would be in the report.
+/// Returns whether the report would contain calls of the function.
 fn is_asked(recording: &Recording<Files>, query: &Query, function: usize) -> bool {
     let is_chosen = query.functions.as_ref().is_none_or(|chosen| chosen[function]);
     let unarmed = recording.end().map_or(&[][..], |end| &end.unarmed);
     is_chosen && unarmed.binary_search(&FuncId(function as u32)).is_err()
 }
 
-/// The times that reports are made of: one, or one for each interval.
+/// Returns the times of the reports: one, or one for each interval.
 fn windows(
     args: &ReportArgs,
     period: (Nanos, Nanos),

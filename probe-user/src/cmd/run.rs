@@ -1,4 +1,4 @@
-//! `ctrace run`: launch a command and trace it from the first instruction of main.
+//! `ctrace run`: launches a command and traces it from the first instruction of main.
 
 use super::{Failure, spec};
 use crate::{
@@ -29,7 +29,7 @@ pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
     Ok(trace_command(args, &resolved, &user, verbose)?)
 }
 
-/// What the words behind the options of a subcommand would execute, and as whom.
+/// Finds the program and user of the words behind a subcommand's options.
 pub(super) fn resolve(
     subcommand: &str,
     command: &[OsString],
@@ -52,7 +52,7 @@ pub(super) fn resolve(
     Ok((resolved, user))
 }
 
-/// Where no command is started.
+/// Refuses `--user` where no command is started.
 pub(super) fn check_no_user(user: &UserArgs) -> anyhow::Result<()> {
     ensure!(user.user.is_none(), "--user is for a command that ctrace starts: leave it out");
     Ok(())
@@ -74,7 +74,7 @@ fn trace_command(
     launch(&spec::trace(&args.trace.what), &program, output, verbose)
 }
 
-/// A command that reads and writes what ctrace does.
+/// Returns a command that shares ctrace's input and output.
 pub(super) fn program<'a>(
     words: &'a [OsString],
     resolved: &'a Launch,
@@ -83,7 +83,7 @@ pub(super) fn program<'a>(
     Program { words, resolved, user, streams: Streams::Ours }
 }
 
-/// Launches a command under trace; gives its exit status.
+/// Launches a command under trace. Returns its exit status.
 pub(super) fn launch(
     spec: &TraceSpec,
     program: &Program<'_>,
@@ -105,7 +105,7 @@ pub(super) fn launch(
         traced => traced.map(|()| false)?,
     };
     launched.let_go()?;
-    // Whoever waits for ctrace waits for the command.
+    // A wait for ctrace includes the command.
     let status = launched.wait()?;
     Ok(if failed { Failure::OWN } else { exit_code(status) })
 }

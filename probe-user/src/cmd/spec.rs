@@ -1,4 +1,4 @@
-//! From the options of the command line to what sessions and reports are asked for.
+//! Converts command line options into the specs of sessions and reports.
 
 use crate::{
     bpf::LinkChoice,

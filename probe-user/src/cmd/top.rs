@@ -1,4 +1,4 @@
-//! `ctrace top`: a running process or a command on a screen, or those that the daemon traces.
+//! `ctrace top`: shows a process, a command, or the daemon's processes on a live screen.
 
 use super::{Failure, run, spec};
 use crate::{
@@ -38,7 +38,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The daemon's targets have their own selections.
+/// Refuses a selection with `--daemon`: the daemon's targets have their own.
 fn check_nothing_chosen(select: &SelectArgs) -> anyhow::Result<()> {
     let SelectArgs { functions, usdt, markers, exclude, .. } = select;
     if [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty()) {

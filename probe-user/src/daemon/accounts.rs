@@ -1,16 +1,16 @@
-//! Names of users and groups, as the files in /etc have them.
+//! Reads names of users and groups from the files in /etc.
 
-/// The number of a user.
+/// Returns the number of a user.
 pub fn user(text: &str) -> Result<u32, String> {
     number(text, "/etc/passwd").ok_or_else(|| format!("there is no user `{text}` on this machine"))
 }
 
-/// The number of a group.
+/// Returns the number of a group.
 pub fn group(text: &str) -> Result<u32, String> {
     number(text, "/etc/group").ok_or_else(|| format!("there is no group `{text}` on this machine"))
 }
 
-/// Whether a user is a member of a group beside being in it at login.
+/// Returns whether a user is a listed member of a group, besides the login group.
 pub fn is_member(user: u32, group: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let passwd = read("/etc/passwd");

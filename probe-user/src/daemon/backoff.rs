@@ -1,9 +1,9 @@
-//! When a process that could not be traced is tried again, and why it could not be.
+//! Decides when to retry a process that could not be traced, and remembers why.
 
 use super::config::TargetName;
 use std::time::{Duration, Instant};
 
-/// A program that has just started has not loaded its libraries yet: soon at first.
+/// A program that has just started has not loaded its libraries yet, so the first pauses are short.
 const PAUSES: [Duration; 7] = [
     Duration::from_millis(200),
     Duration::from_millis(800),
@@ -14,10 +14,10 @@ const PAUSES: [Duration; 7] = [
     Duration::from_secs(1800),
 ];
 
-/// Failures before they are worth a word.
+/// Failures before the first message.
 const QUIET: usize = 2;
 
-/// Why a process, known by when it started, could not be traced for a target.
+/// The reason why a process, known by its start time, could not be traced for a target.
 pub(super) struct Failure<'a> {
     pub(super) start_time: u64,
     pub(super) target: &'a TargetName,
@@ -27,25 +27,25 @@ pub(super) struct Failure<'a> {
 /// The failures of one process.
 #[derive(Clone, Debug)]
 pub(super) struct Retry {
-    /// Of the process, so that another one that gets its id begins anew.
+    /// The process's start, so that another process with its id begins anew.
     pub(super) start_time: u64,
     pub(super) target: TargetName,
     pub(super) why: String,
     failures: usize,
     pub(super) at: Instant,
-    /// Not tried at all, since others have the room.
+    /// True if it was not tried, because others have the room.
     pub(super) waits_for_room: bool,
 }
 
 impl Retry {
-    /// After the first failure, or one more, of the same process.
+    /// Makes the state after the first failure, or one more, of the same process.
     pub(super) fn after(before: Option<&Self>, failure: Failure<'_>, now: Instant) -> Self {
         let before = before.filter(|before| before.start_time == failure.start_time);
         let failures = before.map_or(0, |before| before.failures);
         Self::new(failure, failures + 1, now + PAUSES[failures.min(PAUSES.len() - 1)])
     }
 
-    /// It was let go for its own good.
+    /// Makes a long pause for a process that was let go for its own good.
     pub(super) fn long(failure: Failure<'_>, now: Instant) -> Self {
         let failures = PAUSES.len() - 1;
         Self::new(failure, failures, now + PAUSES[failures - 1])

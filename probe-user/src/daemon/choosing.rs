@@ -1,5 +1,5 @@
-//! Which processes get sessions: those that a target asks for, while there is room, unless a session
-//! traces them already.
+//! Chooses the processes that get sessions: those of a target, while there is room, unless a
+//! session traces them already.
 
 use super::{
     SessionId,
@@ -19,12 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long it takes, more or less, to plan and arm.
+/// The approximate time to plan and arm.
 const POSTPONED: Duration = Duration::from_secs(1);
 
 impl Supervisor {
-    /// A process is there: is it a target's, and is it traced? Where its command line decides, it is
-    /// decided when that has been read.
+    /// Decides whether to trace a process. If the command line matters, the decision waits until it
+    /// has been read.
     pub(super) fn consider(&mut self, pid: Pid) {
         if pid.0 == std::process::id() {
             return;
@@ -40,7 +40,7 @@ impl Supervisor {
         }
     }
 
-    /// Its command line has been read, unless it was asked for once more since.
+    /// Decides with the command line, unless it was asked for once more since.
     pub(super) fn known(&mut self, answer: commands::Answer) {
         if self.commands.is_latest(&answer) {
             self.decide(answer.pid, answer.facts);
@@ -59,7 +59,7 @@ impl Supervisor {
             let is_right = wanted.as_ref() == Some(&running.target)
                 && running.facts.start_time == facts.start_time;
             if !is_right {
-                // Its end brings us here again.
+                // Its end calls this again.
                 running.stop();
             }
             return;
@@ -73,7 +73,7 @@ impl Supervisor {
             return;
         }
         if self.is_followed(&target, pid) {
-            // Should that end, all processes are looked at.
+            // When that session ends, all processes are looked at.
             self.retries.remove(&pid);
             return;
         }
@@ -88,8 +88,7 @@ impl Supervisor {
         self.start(target, facts);
     }
 
-    /// For which target a process is to be traced: the one that somebody asked for by hand, or the
-    /// first that it matches.
+    /// Returns the target for a process: the one chosen by hand, or the first match.
     fn wanted(&mut self, facts: &Facts) -> Option<Arc<Target>> {
         let target = match self.by_hand.get(&facts.pid) {
             Some(asked) if self.is_asked_for(facts) => Arc::clone(&asked.target),
@@ -106,14 +105,14 @@ impl Supervisor {
         (!is_let_go).then_some(target)
     }
 
-    /// Whether somebody asked by hand for this very process.
+    /// Returns whether somebody asked by hand for this very process.
     fn is_asked_for(&self, facts: &Facts) -> bool {
         let asked = self.by_hand.get(&facts.pid);
         asked.is_some_and(|asked| asked.start_time == facts.start_time)
     }
 
-    /// Whether a session of its target traces it as the child of another process. One that has no
-    /// probes yet traces what an ancestor forks from now on, perhaps this one.
+    /// Returns whether a session of its target traces it as a child. A session without probes yet
+    /// will trace what an ancestor forks from now on, perhaps this process.
     fn is_followed(&self, target: &Target, pid: Pid) -> bool {
         const FAR: usize = 64;
         if !target.what.probes.follow {
@@ -172,7 +171,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether it has failed often enough for a word.
+    /// Records a failure. Returns whether there were enough for a message.
     pub(super) fn try_later(&mut self, target: &TargetName, facts: &Facts, why: &str) -> bool {
         let before = self.retries.get(&facts.pid);
         let failure = Failure { start_time: facts.start_time, target, why };
@@ -183,7 +182,7 @@ impl Supervisor {
     }
 }
 
-/// A process whose session has not begun or failed yet is looked at again, but not without a pause.
+/// Postpones the next look at a process whose session has neither begun nor failed yet.
 fn postpone(retry: Option<&mut Retry>) {
     if let Some(retry) = retry {
         retry.at = retry.at.max(Instant::now() + POSTPONED);

@@ -1,5 +1,5 @@
-//! Command lines are read off the supervisor's thread: they are in the memory of the processes, and a
-//! process can make each read of that take a second.
+//! Reads command lines off the supervisor's thread. They are in the memory of the processes, and a
+//! process can delay each read by a second.
 
 use super::Event;
 use crate::target::facts::Facts;
@@ -13,23 +13,23 @@ use std::{
     thread,
 };
 
-/// Threads that read. A process that does not answer keeps one of them for a second, twice.
+/// Threads that read. A silent process blocks one of them for a second, twice.
 const READERS: usize = 8;
 
-/// A process as it was when its command line was read.
+/// A process at the time when its command line was read.
 pub struct Answer {
     pub pid: Pid,
-    /// Nothing of a process that has ended.
+    /// `None` for a process that has ended.
     pub facts: Option<Facts>,
     number: u64,
 }
 
 pub(super) struct Commands {
     events: Sender<Event>,
-    /// Of processes whose command line is being read, the question that counts.
+    /// The latest question about each process whose command line is being read.
     underway: HashMap<Pid, u64>,
     asked: u64,
-    /// Once there are readers.
+    /// `None` until there are readers.
     questions: Option<Sender<(Pid, u64)>>,
 }
 
@@ -38,13 +38,13 @@ impl Commands {
         Self { events, underway: HashMap::new(), asked: 0, questions: None }
     }
 
-    /// The answer comes as an [`Event`]. One to an earlier question about the process does not count
-    /// any more: it may run another program by now.
+    /// Asks for a command line. The answer comes as an [`Event`]. Answers to earlier questions are
+    /// ignored: the process may run another program by now.
     pub(super) fn ask(&mut self, pid: Pid) {
         self.asked += 1;
         let question = (pid, self.asked);
         let questions = self.questions.take().or_else(|| start(&self.events));
-        // Without a thread the next look at all processes asks again.
+        // Without a thread, the next look at all processes asks again.
         if let Some(questions) = questions
             && questions.send(question).is_ok()
         {
@@ -66,7 +66,7 @@ impl Commands {
     }
 }
 
-/// The threads end with the sender. There may be fewer than wanted.
+/// Starts the readers. They end with the sender. Fewer than wanted may start.
 fn start(events: &Sender<Event>) -> Option<Sender<(Pid, u64)>> {
     let (sender, questions) = channel();
     let questions = Arc::new(Mutex::new(questions));

@@ -1,6 +1,5 @@
-//! Finds processes: the kernel tells of those that start, and a look through /proc finds those that
-//! were there before, and any of which the word was lost. Most of them are of no interest, as their
-//! program tells.
+//! Finds processes. The kernel reports starts. A look through /proc finds earlier processes, and
+//! those whose report was lost. The program rules most of them out.
 
 use super::{Event, config::Target};
 use crate::{
@@ -15,32 +14,32 @@ use std::{
     time::Duration,
 };
 
-/// Programs start in bursts, and many are over soon. To attach takes longer than the shortest pause;
-/// the longest comes where programs start without end.
+/// Programs start in bursts, and many end soon. Attaching takes longer than the shortest pause. The
+/// longest applies where programs start without end.
 const GATHERING: (Nanos, Nanos) = (Nanos::from_millis(20), Nanos::from_millis(200));
-/// Between two rounds lies so many times the processor time of the first.
+/// The pause between two rounds, as a multiple of the first one's CPU time.
 const PAUSE_PER_ROUND: u64 = 1000;
 
-/// Looks at a process; after so many it is not new any more. What it is known by may change soon
-/// after its start (user, control group), and hardly ever later.
+/// The number of looks until a process counts as known. Its facts (user, control group) may change
+/// soon after its start, and hardly ever later.
 const LOOKS: u8 = 3;
 
 pub(super) struct Finder {
     shared: Arc<Shared>,
-    /// By process, with the time of its start and its name: how often it was looked at.
+    /// For each process: the time of its start, its name, and the number of looks.
     known: HashMap<Pid, (u64, String, u8)>,
 }
 
-/// With the thread that waits for the kernel's word.
+/// State shared with the thread that waits for the kernel's reports.
 struct Shared {
     starts: Mutex<Starts>,
     interest: Mutex<Interest>,
 }
 
-/// Which processes somebody wants to know of.
+/// The processes that are of interest.
 struct Interest {
     targets: Vec<Arc<Target>>,
-    /// Those that are traced, whatever they run.
+    /// Traced processes, whatever they run.
     watched: HashSet<Pid>,
 }
 
@@ -79,7 +78,7 @@ impl Finder {
         Ok(Self { shared: finder, known: HashMap::new() })
     }
 
-    /// All processes that may be new, or may have become something else.
+    /// Returns all processes that may be new or may have changed.
     pub(super) fn scan(&mut self) -> Vec<Pid> {
         let mut known = std::mem::take(&mut self.known);
         let mut found = Vec::new();
@@ -98,19 +97,19 @@ impl Finder {
         found
     }
 
-    /// Other targets.
+    /// Sets the targets to look for.
     pub(super) fn look_for(&mut self, targets: Vec<Arc<Target>>) {
         lock(&self.shared.interest).targets = targets;
         self.look_again();
     }
 
-    /// All processes are new.
+    /// Treats all processes as new.
     pub(super) fn look_again(&mut self) {
         self.known.clear();
     }
 
-    /// A process is traced: what becomes of it is told, and its children are, since they run what it
-    /// runs.
+    /// Watches a traced process: reports its changes, and its children, since they run the same
+    /// program.
     pub(super) fn watch(&self, pid: Pid) {
         lock(&self.shared.interest).watched.insert(pid);
         if let Err(error) = lock(&self.shared.starts).tell_children_of(pid) {

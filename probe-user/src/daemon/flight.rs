@@ -1,5 +1,5 @@
-//! Slow calls: what the flight recorder of a session has is written beside the other recordings, so
-//! often at most, and handed on to be exported as spans.
+//! Writes the flight recorder's calls after a slow one beside the other recordings, at a limited
+//! rate, and passes them on for export as spans.
 
 use super::{
     config::{self, Target},
@@ -22,7 +22,7 @@ use std::{
     time::Instant,
 };
 
-/// What a target says of slow calls, checked; nothing where it is off.
+/// Checks a target's settings for slow calls. Returns `None` if they are off.
 pub fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
     let functions = flight.functions.iter().map(|text| Pattern::parse(text));
     let functions = functions.collect::<Result<_, _>>()?;
@@ -30,7 +30,7 @@ pub fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
     Ok(threshold.map(|threshold| TooSlow { threshold, functions }))
 }
 
-/// What a session of the target is to keep.
+/// Returns what a session of the target is to keep.
 pub(super) fn asked(
     target: &Arc<Target>,
     pid: Pid,
@@ -60,15 +60,15 @@ struct Keeper {
     recordings: Arc<Mutex<Recordings>>,
     hub: Arc<Hub>,
     last: Option<Instant>,
-    /// Writes what was kept last.
+    /// The writer of the last kept calls.
     writer: Option<JoinHandle<()>>,
 }
 
 impl Drop for Keeper {
-    /// What a session kept is whole when the session is over.
+    /// Waits until the kept calls are complete.
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // It has said what went wrong.
+            // It has reported its errors.
             let _ = writer.join();
         }
     }
@@ -98,7 +98,7 @@ impl Keeper {
         };
         let what =
             format!("{name} took {}", ui::units::time(slow.duration, ui::units::Digits::Short));
-        // A disk is too slow for a session to wait for.
+        // A session cannot wait for a disk.
         let spawned = std::thread::Builder::new().name("keeper".into()).spawn(move || {
             let recordings = || recordings.lock().unwrap_or_else(PoisonError::into_inner);
             let place = recordings().next(&target, pid, "slow");

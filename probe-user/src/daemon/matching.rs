@@ -1,8 +1,8 @@
-//! The patterns that processes are held against.
+//! The patterns that processes are matched with.
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A glob: in paths `*` stops at a slash, in all else it is anything.
+/// A glob. In paths, `*` stops at a slash; elsewhere it matches anything.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,

@@ -1,11 +1,10 @@
-//! `ctrace daemon`: traces chosen processes for as long as they live, for as long as the machine
-//! runs.
+//! `ctrace daemon`: traces chosen processes for as long as they live and the machine runs.
 //!
-//! [`supervisor`] is the one thread that decides ([`choosing`]: which processes to trace), and waits for no
-//! process ([`commands`]); everything
-//! reaches it as an [`Event`]. [`finder`] says which processes there are. Each traced process has a session on threads of its own
-//! ([`session`]), which is what `ctrace attach` does; what the sessions see goes through the
-//! [`hub`], and from there to reports and to whoever asks ([`control`]).
+//! [`supervisor`] is the one thread that decides. [`choosing`] picks the processes to trace, and
+//! [`commands`] keeps it from waiting for any. Everything reaches it as an [`Event`]. [`finder`]
+//! reports processes. Each traced process has a [`session`] on its own threads, which works like
+//! `ctrace attach`. The sessions' reports go through the [`hub`] to files and to clients
+//! ([`control`]).
 
 pub mod accounts;
 pub mod backoff;
@@ -39,31 +38,31 @@ pub use supervisor::run;
 use crate::bpf::Traced;
 use ctrace_core::units::Pid;
 
-/// What happens, to the supervisor.
+/// An event for the supervisor.
 pub enum Event {
     /// A process runs a new program, or is the child of one that is traced.
     Started(Pid),
-    /// A process and its command line, which somebody wanted to know.
+    /// A process and its requested command line.
     Known(commands::Answer),
-    /// Some starts found no room on their way.
+    /// Some reports of starts were lost.
     StartsLost,
     Session(SessionId, Progress),
     Signal(signals::Order),
-    /// From the control socket.
+    /// A request from the control socket.
     Request(control::Request),
 }
 
-/// Of all sessions of this daemon, in the order of their starts.
+/// The number of a session in this daemon, in the order of starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 
-/// How far a session is.
+/// The progress of a session.
 pub enum Progress {
     /// Its probes are in place.
     Armed {
         /// The processes that it traces.
         traced: Traced,
-        /// None of its functions is one whose slow calls are wanted.
+        /// True if it traces none of the functions whose slow calls are wanted.
         in_vain: bool,
     },
     Ended(Result<(), String>),

@@ -1,11 +1,11 @@
-//! Tells the service manager how the daemon is, where it runs under one.
+//! Tells the service manager, if there is one, how the daemon is.
 
 use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
 
-/// The manager restarts a daemon that is silent for longer than it allows.
+/// The manager, which restarts a daemon that is silent for too long.
 pub(super) struct Manager {
-    /// Between signs of life.
+    /// The time between signs of life.
     pause: Option<Duration>,
     next: Instant,
 }
@@ -31,7 +31,7 @@ impl Manager {
         tell(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
     }
 
-    /// A sign of life, if it is time for one; when the next one is due.
+    /// Sends a sign of life if one is due. Returns when the next one is.
     pub(super) fn live(&mut self) -> Option<Instant> {
         let pause = self.pause?;
         let now = Instant::now();

@@ -1,10 +1,10 @@
-//! Says things once: what goes wrong for hours is one line in the log, and so is its end.
+//! Logs each problem once: hours of failure are one line, and so is their end.
 
 use super::config::TargetName;
 use crate::ui;
 use std::collections::{HashMap, HashSet};
 
-/// What was said of which target last.
+/// The last message about each target.
 #[derive(Default)]
 pub(super) struct SaidOnce {
     of_targets: HashMap<TargetName, String>,
@@ -13,8 +13,7 @@ pub(super) struct SaidOnce {
 }
 
 impl SaidOnce {
-    /// Says it unless it was the last thing said of this target. Which process it was makes no
-    /// difference.
+    /// Logs a message unless it was the last one about this target, whatever the process.
     pub(super) fn say(&mut self, target: &TargetName, what: &str) {
         let without_numbers: String = what.chars().filter(|c| !c.is_ascii_digit()).collect();
         let before = self.of_targets.insert(target.clone(), without_numbers.clone());
@@ -23,12 +22,12 @@ impl SaidOnce {
         }
     }
 
-    /// It is well: should it go wrong again, that is news.
+    /// Records that all is well, so that the next problem is logged.
     pub(super) fn forget(&mut self, target: &TargetName) {
         self.of_targets.remove(target);
     }
 
-    /// A process that two targets match.
+    /// Logs a process that two targets match.
     pub(super) fn twice_matched(&mut self, has_it: &TargetName, other: &TargetName, pid: u32) {
         if self.twice_matched.insert((has_it.clone(), other.clone())) {
             ui::say(&format!(
@@ -38,7 +37,7 @@ impl SaidOnce {
         }
     }
 
-    /// Slow calls are wanted of functions that are not traced in a process.
+    /// Logs that slow calls are wanted of functions that are not traced in a process.
     pub(super) fn watched_in_vain(&mut self, target: &TargetName, pid: u32) {
         if self.in_vain.insert(target.clone()) {
             ui::say(&format!(
@@ -48,7 +47,7 @@ impl SaidOnce {
         }
     }
 
-    /// Another configuration is another matter.
+    /// Forgets all messages, for a new configuration.
     pub(super) fn forget_all(&mut self) {
         *self = Self::default();
     }

@@ -1,20 +1,21 @@
-//! Places for connections: a bounded number of them, none of which is held by doing nothing.
+//! Limits connections. None of them keeps its place by doing nothing.
 //!
-//! A connection either waits for its peer, who is to ask or to take an answer, or is being answered.
-//! When all places are taken, a newcomer gets the place of the one that has waited longest; if all
-//! are being answered, that of the first to ask again. So neither silence nor haste keeps others out.
+//! A connection either waits for its peer, which is to ask or to take an answer, or is being
+//! answered. When all places are taken, a newcomer gets the place of the longest wait. If all are
+//! being answered, it gets that of the first to ask again. So neither silence nor haste keeps
+//! others out.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-/// Between two looks for a place.
+/// The time between two searches for a place.
 const STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Places {
     most: usize,
-    /// A connection has its place for so long at least, whatever it does.
+    /// The least time that a connection keeps its place.
     grace: Duration,
     taken: Mutex<Taken>,
 }
@@ -22,9 +23,9 @@ pub(super) struct Places {
 #[derive(Default)]
 struct Taken {
     last: u64,
-    /// Somebody looks for a place.
+    /// True while somebody looks for a place.
     is_short: bool,
-    /// Those that wait longest come first.
+    /// Sorted by waiting time, the longest first.
     connections: Vec<Connection>,
 }
 
@@ -42,7 +43,7 @@ enum State {
     Again,
 }
 
-/// A place, until this is dropped or a newcomer has it.
+/// A place, until it is dropped or goes to a newcomer.
 pub(super) struct Place {
     id: u64,
     places: Arc<Places>,
@@ -53,7 +54,7 @@ impl Places {
         Arc::new(Self { most, grace, taken: Mutex::default() })
     }
 
-    /// A place for a connection that `close` ends from outside; nothing if there is none in time.
+    /// Takes a place for a connection that `close` can end. Returns `None` after the time limit.
     pub(super) fn take(
         self: &Arc<Self>,
         patience: Duration,
@@ -94,12 +95,12 @@ impl Places {
 }
 
 impl Place {
-    /// The peer has asked: the place is kept until it is answered. False if a newcomer has it.
+    /// Keeps the place until the peer's request is answered. Returns false if a newcomer has it.
     pub(super) fn keep(&self) -> bool {
         self.turn(State::Answered)
     }
 
-    /// It is the peer's turn again. False if a newcomer has the place.
+    /// Waits for the peer again. Returns false if a newcomer has the place.
     pub(super) fn wait(&self) -> bool {
         self.turn(State::Again)
     }
@@ -131,7 +132,7 @@ mod tests {
 
     const NO_PATIENCE: Duration = Duration::ZERO;
 
-    /// A connection that tells when it is closed.
+    /// Enters a connection that reports when it is closed.
     fn enter(places: &Arc<Places>) -> Option<(Place, Receiver<()>)> {
         let (closed, tells) = channel();
         let place = places.take(NO_PATIENCE, move || closed.send(()).expect("somebody listens"))?;

@@ -1,4 +1,4 @@
-//! The folder of recordings: names for new ones, and the oldest removed when there are too many.
+//! The folder of recordings: names new ones, and removes the oldest when there are too many.
 
 use super::config::{self, TargetName};
 use crate::{
@@ -23,11 +23,11 @@ pub struct Recordings {
     last: AtomicI64,
 }
 
-/// Where one is going to be.
+/// The place of a future recording.
 pub struct Place {
     pub path: PathBuf,
     pub target: TargetName,
-    /// Of the file, at most.
+    /// The size limit of the file, in bytes.
     pub bytes: u64,
 }
 
@@ -36,7 +36,7 @@ impl Recordings {
         Self { config, last: AtomicI64::new(0) }
     }
 
-    /// The place of a new one; `why` is in its name.
+    /// Returns the place of a new one, with `why` in its name.
     pub fn next(&self, target: &TargetName, pid: Pid, why: &str) -> anyhow::Result<Place> {
         let folder = &self.config.folder;
         files::make_folder(folder, 0o750).context("`recordings` in [daemon]")?;
@@ -46,7 +46,7 @@ impl Recordings {
         Ok(Place { path, target, bytes: self.config.bytes })
     }
 
-    /// Now, in milliseconds; no two recordings have the same.
+    /// Returns the time in milliseconds, different for each recording.
     fn a_time(&self) -> DateTime<Local> {
         let now = Local::now();
         let next = |last: i64| now.timestamp_millis().max(last + 1);
@@ -55,7 +55,7 @@ impl Recordings {
         Local.timestamp_millis_opt(own).single().unwrap_or(now)
     }
 
-    /// Removes the oldest of a target, and what was left half-written by a daemon that was killed.
+    /// Removes a target's oldest ones, and half-written ones of a killed daemon.
     pub fn prune(&self, target: &TargetName) {
         let removed = |place: &files::Place, removed: io::Result<()>| {
             if let Err(error) = removed {
@@ -77,14 +77,14 @@ impl Recordings {
         }
     }
 
-    /// Files that were written for the target: by their names, and by what they say themselves.
-    /// `recording` is the name of the recording that a file of some name is, or was to be.
+    /// Returns the target's files, by their names and their contents. `recording` returns the name
+    /// that a file has or was to get.
     fn of(
         &self,
         target: &TargetName,
         recording: fn(&OsStr) -> Option<&str>,
     ) -> Vec<StoredRecording> {
-        // Whatever the name: it stands for the folder.
+        // The name only serves to find the folder.
         let Ok(folder) = files::Place::find(&self.config.folder.join("x"), Owner::Ours) else {
             return Vec::new();
         };
@@ -136,7 +136,7 @@ mod tests {
         };
         let strangers = [
             ("notes.txt", b"mine".to_vec()),
-            // By hand, of another target, and moved here under another name.
+            // Another target's file, moved here by hand under another name.
             ("web-1-mine.ctrace", recording(None)),
             ("web-2-x.ctrace", recording(Some("web-2"))),
             ("keep.ctrace", recording(Some("web"))),

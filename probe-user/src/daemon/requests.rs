@@ -1,4 +1,4 @@
-//! What the supervisor answers to those who ask at the control socket.
+//! Answers requests from the control socket on the supervisor's thread.
 
 use super::{
     SessionId,
@@ -16,7 +16,7 @@ use std::{
     time::Instant,
 };
 
-/// Of a target, told one by one.
+/// Limit of untraced processes that are listed for a target.
 const MOST_UNTRACED: usize = 20;
 
 impl Supervisor {
@@ -41,7 +41,7 @@ impl Supervisor {
                 Err(error) => Err(error),
             },
         };
-        // Who asked may have gone.
+        // The client may have gone.
         let _ = asker.send(Answer::Now(result.map_or_else(Reply::error, Reply::ok)));
     }
 
@@ -139,7 +139,7 @@ impl Supervisor {
         Ok((id, json!({ "target": name.0, "pid": pid.0 })))
     }
 
-    /// A target that is in no file: as the defaults say.
+    /// Makes a target outside of any file, with the defaults.
     fn made_by_hand(&self, pid: Pid, choice: Choice) -> Target {
         let mut target = self.config.common.clone();
         target.id = TargetName(format!("pid-{}", pid.0).into());
@@ -197,7 +197,7 @@ impl Supervisor {
         Ok(self.found(whom)?.iter().map(handle).collect())
     }
 
-    /// The sessions that are meant: at least one, the oldest first.
+    /// Returns the requested sessions: at least one, the oldest first.
     fn found(&self, whom: &Whom) -> Result<Vec<&Running>, String> {
         let is_meant = |running: &&Running| whom.is(&running.target.id, running.pid());
         let mut found: Vec<&Running> = self.sessions.values().filter(is_meant).collect();

@@ -1,5 +1,5 @@
-//! The session of one process: what `ctrace attach` does, on threads of its own, with its reports
-//! going to the hub.
+//! The session of one process: works like `ctrace attach`, on its own threads, and sends its
+//! reports to the hub.
 
 use super::{
     Event, Progress, SessionId,
@@ -37,15 +37,15 @@ use std::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Between passes over the rings of a session that takes in events as they come: a recording, the
-/// flight recorder, or markers, which lie in the target's memory until then.
+/// The pause between passes over the rings of a session that needs events as they come: a
+/// recording, the flight recorder, or markers, whose events wait in the target's memory.
 const CALM: Duration = Duration::from_secs(1);
-/// The same where a budget is to be kept.
+/// The pause if a budget is to be kept.
 const WATCHFUL: Duration = Duration::from_millis(250);
-/// The same where only the next report needs the events, which has a pass of its own.
+/// The pause if only the next report needs the events, which has its own pass.
 const LAZY: Duration = Duration::from_secs(8);
 
-/// To those who ask too late.
+/// The answer to late requests.
 pub(super) const ENDING: &str = "the daemon is ending";
 
 /// A session as the supervisor knows it.
@@ -56,7 +56,7 @@ pub(super) struct Running {
     pub(super) commands: UnboundedSender<Command>,
     pub(super) looks: Arc<Looks>,
     pub(super) since: Instant,
-    /// Once its probes are in place.
+    /// `None` until its probes are in place.
     pub(super) traced: Option<Traced>,
     pub(super) is_stopping: bool,
 }
@@ -70,12 +70,12 @@ impl Running {
         self.traced.is_some()
     }
 
-    /// Whether this process is among those that it traces by now.
+    /// Returns whether it traces this process by now.
     pub(super) fn traces(&self, pid: Pid) -> bool {
         self.traced.as_ref().is_some_and(|traced| traced.has(pid))
     }
 
-    /// Asks it to end; its end is told.
+    /// Asks it to end. Its end is reported.
     pub(super) fn stop(&mut self) {
         self.is_stopping = true;
         // It may be over already.
@@ -83,7 +83,7 @@ impl Running {
     }
 }
 
-/// What all sessions use.
+/// Resources that all sessions share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) hub: Arc<Hub>,
@@ -91,7 +91,7 @@ pub(super) struct Shared {
     pub(super) events: Sender<Event>,
 }
 
-/// Starts a session; how it goes on is told to the supervisor.
+/// Starts a session. The supervisor learns of its progress.
 pub(super) fn start(
     id: SessionId,
     target: Arc<Target>,
@@ -158,13 +158,13 @@ impl Work {
         let mut session = planned.arm(&process, self.output())?;
         let (traced, in_vain) = (session.traced(), session.watches_in_vain());
         event_loop::run(&mut session, watched, Ending::commanded(commands, None), || {
-            // The supervisor is gone only when all is over.
+            // The supervisor goes only when all is over.
             let _ = self.events.send(Event::Session(self.id, Progress::Armed { traced, in_vain }));
             Ok(())
         })
     }
 
-    /// Between passes over the rings, when they do not fill.
+    /// Returns the pause between passes over the rings, if they do not fill.
     fn pause(&self, asks_for_markers: bool) -> Duration {
         let Target { what, flight, .. } = &*self.target;
         if what.probes.budget.is_some() {
@@ -186,7 +186,7 @@ impl Work {
             false => always,
         };
         let deliver = move |mut snapshot: Snapshot| {
-            // The reports of a target are the same whoever looks.
+            // A target's reports do not depend on who looks.
             let all = &mut snapshot.report.histograms;
             let histograms = all.take_if(|_| !always.histograms);
             hub.observe(&target, id, &snapshot);
@@ -203,7 +203,7 @@ impl Work {
     }
 }
 
-/// Records a process for so long, beside whatever else traces it: every call, whatever the budget.
+/// Records every call of a process for a time, beside other sessions and without a budget.
 pub fn record(
     what: &TraceSpec,
     pid: Pid,
@@ -224,13 +224,13 @@ pub fn record(
     event_loop::run(&mut session, watched, Ending::commanded(commands, Some(time)), || Ok(()))
 }
 
-/// What is to be attached to a process.
+/// The plan for attaching to a process.
 struct Planned<'a> {
     setup: Setup<'a>,
     objects: Vec<MappedObject>,
 }
 
-/// Plans when it is its turn; nothing if it is not wanted any more by then.
+/// Plans at its turn. Returns `None` if it is no longer wanted by then.
 fn plan<'a>(
     what: &'a TraceSpec,
     process: &Process,
@@ -248,7 +248,7 @@ fn plan<'a>(
 }
 
 impl Planned<'_> {
-    /// The kernel takes its time for this, and several sessions wait for it at once.
+    /// Arms. The kernel is slow at this, and several sessions wait for it at once.
     fn arm(self, process: &Process, output: Output) -> anyhow::Result<Session> {
         let (mut session, plan) = self.setup.running(process, output)?;
         for line in &plan.remarks {
@@ -259,7 +259,7 @@ impl Planned<'_> {
     }
 }
 
-/// Tells how a session ended, whatever became of its thread.
+/// Reports how a session ended, whatever became of its thread.
 struct Outcome {
     id: SessionId,
     events: Sender<Event>,

@@ -1,4 +1,4 @@
-//! Signals, as events for the supervisor.
+//! Turns signals into events for the supervisor.
 
 use super::Event;
 use crate::{bpf, heal, ui};
@@ -14,7 +14,7 @@ pub enum Order {
     End,
 }
 
-/// From now on; the second request to end is obeyed as soon as no probe is left.
+/// Starts listening. The second request to end is obeyed as soon as no probe is left.
 pub(super) fn listen(events: Sender<Event>) -> std::io::Result<()> {
     let mut arriving = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {

@@ -34,12 +34,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Where looks at all processes are asked for one after the other.
+/// The time between looks at all processes, if they are asked for repeatedly.
 const BETWEEN_SCANS: Duration = Duration::from_secs(1);
-/// For sessions to take their probes away and report, at the end.
+/// Time limit for sessions to remove their probes and report at the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Traces what the file says until it is told to end.
+/// Traces by the file until it is told to end.
 pub fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
     bpf::use_one_arena();
@@ -49,7 +49,7 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
     signals::listen(events.clone()).context("cannot listen for signals")?;
     limits::allow_many_files();
     let hub = Arc::new(Hub::start(&config).context("cannot start a thread")?);
-    // Ends, with a last export, when all sessions have.
+    // It ends after all sessions, with a last export.
     let _service = Service::start(config.metrics.service(), hub.metrics().clone())?;
     let recordings = Arc::new(Mutex::new(Recordings::new(config.daemon.recordings.clone())));
     let targets: Vec<_> = config.targets.iter().cloned().map(Arc::new).collect();
@@ -86,8 +86,8 @@ pub fn run(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A process, known by when it started, and what it is to be traced for: as the configuration says,
-/// as long as it does.
+/// A process, known by its start time, and its target. The target changes with the configuration,
+/// if that names it.
 pub(super) struct ByHand {
     pub(super) start_time: u64,
     pub(super) target: Arc<Target>,
@@ -108,11 +108,11 @@ pub(super) struct Supervisor {
     pub(super) sessions: HashMap<Pid, Running>,
     /// Processes that could not be traced.
     pub(super) retries: HashMap<Pid, Retry>,
-    /// Processes that somebody attached to by hand: they stay whatever the configuration says.
+    /// Processes attached by hand, which stay whatever the configuration says.
     pub(super) by_hand: HashMap<Pid, ByHand>,
-    /// Targets that somebody let go by hand.
+    /// Targets detached by hand.
     pub(super) detached: HashSet<TargetName>,
-    /// Processes that somebody let go by hand.
+    /// Processes detached by hand.
     pub(super) let_go: HashSet<Pid>,
     pub(super) waiting: Waiting,
     pub(super) told: SaidOnce,
@@ -156,7 +156,7 @@ impl Supervisor {
             }
             Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
             Event::Signal(Order::Reload) => {
-                // That it failed was said.
+                // A failure was logged.
                 let _ = self.reload();
             }
             Event::Request(control::Request { ask, answer }) => {
@@ -166,7 +166,7 @@ impl Supervisor {
         }
     }
 
-    /// When there is something to do without an event.
+    /// Returns the time of the next work without an event.
     fn next_due(&self) -> Instant {
         let retries = self.retries.iter().filter(|(pid, _)| !self.commands.is_underway(**pid));
         retries.map(|(_, retry)| retry.at).fold(self.next_scan, Instant::min)
@@ -215,8 +215,8 @@ impl Supervisor {
         }
     }
 
-    /// Children that were there before a session of their parent, or are after it, need their own.
-    /// Sessions that begin and end one after the other share a look.
+    /// Looks at all processes: children older or younger than their parent's session need their
+    /// own. Sessions that begin and end in sequence share a look.
     fn look_at_all(&mut self) {
         self.finder.look_again();
         let soon = self.last_scan.map_or_else(Instant::now, |last| last + BETWEEN_SCANS);
@@ -236,7 +236,7 @@ impl Supervisor {
         let is_there = facts::birth(pid).is_some_and(|birth| birth.0 == running.facts.start_time);
         match result {
             Err(_) if !is_there => {}
-            // Who asked for it has the answer.
+            // The client has the answer.
             Err(_) if is_told => drop(self.by_hand.remove(&pid)),
             Err(error) => {
                 if self.try_later(&running.target.id, &running.facts, &error) {
@@ -255,7 +255,7 @@ impl Supervisor {
             }
             Ok(()) => tracing::info!("target {}: process {} is let go", running.target.id, pid.0),
         }
-        // Another one may wait for the room; and this one may be another target's now.
+        // Another process may wait for the room, and this one may now belong to another target.
         self.consider(pid);
         let now = Instant::now();
         for retry in self.retries.values_mut().filter(|retry| retry.waits_for_room) {
@@ -263,7 +263,7 @@ impl Supervisor {
         }
     }
 
-    /// Reads the file again. What did not change is not disturbed.
+    /// Reads the file again. Unchanged parts are not disturbed.
     pub(super) fn reload(&mut self) -> anyhow::Result<()> {
         self.manager.reloading();
         let read = Config::load(&self.path);
@@ -305,7 +305,7 @@ impl Supervisor {
         ui::say(&format!("{} is read again: {}", self.path.display(), self.in_short()));
     }
 
-    /// Takes all probes away, and writes the last reports.
+    /// Removes all probes, and writes the last reports.
     fn end(&mut self, arriving: &Receiver<Event>) {
         self.manager.ending(PATIENCE);
         self.sessions.values_mut().for_each(Running::stop);

@@ -1,12 +1,12 @@
-//! Reading a program takes memory, so one session does at a time. But a file system may take for ever
-//! to answer: who is slow loses the turn, and others read beside it.
+//! Lets one session at a time read a program, because that takes memory. A file system may never
+//! answer, so a slow session loses its turn, and others read beside it.
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-/// Most programs take a tenth of a second.
+/// The longest turn. Most programs take a tenth of a second.
 const LONGEST: Duration = Duration::from_secs(10);
 
 static TURNS: Turns = Turns::new(LONGEST);
@@ -23,12 +23,12 @@ struct Turns {
 }
 
 struct State {
-    /// Whose turn it is, and since when.
+    /// The current holder, and the begin of its turn.
     holder: Option<(u64, Instant)>,
     turns: u64,
 }
 
-/// Ends with this.
+/// A turn, which ends on drop.
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
     number: u64,

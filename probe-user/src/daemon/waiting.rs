@@ -1,5 +1,5 @@
-//! Who asked for what takes a while: an attach is answered when the probes are in place or cannot be,
-//! a detach when they are gone.
+//! Answers slow requests when they are done: an attach when the probes are in place or cannot be, a
+//! detach when they are gone.
 
 use super::{
     SessionId,
@@ -13,7 +13,7 @@ pub(super) struct Waiting(Vec<Asker>);
 
 struct Asker {
     goal: Goal,
-    /// What is answered then.
+    /// The later answer.
     told: Value,
     answer: Sender<Answer>,
 }
@@ -40,7 +40,7 @@ impl Waiting {
         });
     }
 
-    /// Whether somebody waited for it to be armed.
+    /// Returns whether somebody waited for it to be armed.
     pub(super) fn ended(&mut self, id: SessionId, result: &Result<(), String>) -> bool {
         let is_told = self.0.iter().any(|asker| matches!(asker.goal, Goal::Armed(of) if of == id));
         self.settle(|goal| match goal {
@@ -57,7 +57,7 @@ impl Waiting {
         is_told
     }
 
-    /// Answers those whose goal is reached, or cannot be any more.
+    /// Answers requests whose goal is reached, or cannot be any more.
     fn settle(&mut self, mut came: impl FnMut(&mut Goal) -> Option<Result<(), String>>) {
         self.0.retain_mut(|asker| {
             let result = match (came(&mut asker.goal), &asker.goal) {
@@ -66,7 +66,7 @@ impl Waiting {
                 (Some(result), _) => result,
             };
             let told = asker.told.take();
-            // Who asked may have gone.
+            // The client may have gone.
             let _ = asker
                 .answer
                 .send(Answer::Now(result.map_or_else(Reply::error, |()| Reply::ok(told))));

@@ -1,4 +1,4 @@
-//! Why a file is not written: one line each, with a remedy.
+//! The reasons why a file is not written: one line each, with a remedy.
 
 use crate::user::UserError;
 use std::{io, path::PathBuf};

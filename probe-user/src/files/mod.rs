@@ -1,10 +1,10 @@
-//! Every file that ctrace writes is opened here.
+//! Opens every file that ctrace writes.
 //!
-//! ctrace is root, and often writes where others can write as well: /tmp, the home of whoever runs
-//! the target. They could put a symbolic link there, and root would write wherever it leads. So a
-//! path is gone through folder by folder ([`walk`]), and a link is followed only if nobody but root
-//! could have put it there ([`trust`]). What is opened, renamed or removed then is an entry of an
-//! open folder ([`Place`]), so that nothing can be swapped in between.
+//! ctrace is root, and often writes where others can write as well: /tmp, or the home of the
+//! target's user. They could put a symbolic link there, and root would write wherever it leads. So
+//! a path is walked folder by folder ([`walk`]), and a link is followed only if nobody but root
+//! could have put it there ([`trust`]). The file is then opened, renamed or removed as an entry of
+//! an open folder ([`Place`]), so that nothing can be swapped in between.
 
 mod error;
 mod owner;

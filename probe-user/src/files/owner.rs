@@ -1,22 +1,22 @@
-//! Whose a new file is.
+//! The owners of new files.
 
 use crate::user::{UserError, caller};
 use rustix::process::{Gid, Uid};
 
-/// Nobody else but them and their group reads what was seen of a target.
+/// Only the owner and the group may read data about a target.
 pub(super) const PRIVATE: u32 = 0o640;
 /// For manual pages.
 pub(super) const PUBLIC: u32 = 0o644;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Whoever called sudo, if somebody did.
+    /// The caller of sudo, if there is one.
     Caller,
-    /// Whoever ctrace runs as.
+    /// The user that ctrace runs as.
     Ours,
 }
 
-/// Who that is; none: as it comes.
+/// The ids of the owner. `None` keeps the process's own.
 pub(super) type Ids = Option<(Uid, Gid)>;
 
 impl Owner {

@@ -1,5 +1,5 @@
-//! A name in an open folder: what is opened, renamed and removed there is in that folder, whatever
-//! becomes of its path.
+//! A name in an open folder. Opening, renaming and removing stay in that folder, whatever becomes
+//! of its path.
 
 use super::{
     FileError, Owner,
@@ -24,10 +24,10 @@ use std::{
     sync::Arc,
 };
 
-/// Somebody may remove or make a file again and again.
+/// Limit of retries, because somebody may remove or make a file again and again.
 const TRIES: u32 = 100;
 
-/// Which file it is, whatever its name.
+/// The identity of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     device: u64,
@@ -50,18 +50,18 @@ impl From<&Stat> for FileId {
 pub struct Place {
     folder: Arc<OwnedFd>,
     name: OsString,
-    /// For messages.
+    /// For messages only.
     path: PathBuf,
-    /// Whose new files are.
+    /// The owner of new files.
     owner: Ids,
     is_strict: bool,
-    /// Nothing but regular files is written where others could have put it: nobody is there who named it and
-    /// waits for it.
+    /// True if only regular files are written where others could have put the file: nobody named it
+    /// and waits for it.
     takes_files_only: bool,
 }
 
 impl Place {
-    /// Where `path` leads; new files there will be `owner`'s.
+    /// Finds the place that `path` leads to. New files there will be `owner`'s.
     pub fn find(path: &Path, owner: Owner) -> Result<Self, FileError> {
         let follow = Follow::by_rights();
         let Reached { folder, name, .. } = walk(path, follow, None)?;
@@ -70,8 +70,8 @@ impl Place {
         Ok(Self { folder, name, path, owner, is_strict, takes_files_only })
     }
 
-    /// What root's daemon would do with `path`, without doing it: the links that it would follow, and where they
-    /// lead; or why it would not write there.
+    /// Tells what root's daemon would do with `path`, without doing it. Returns the links that it
+    /// would follow and their targets, or why it would not write there.
     pub fn judge(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
         let Reached { folder, name, links } = walk(path, Follow::Ours, None)?;
         let path = path.to_owned();
@@ -84,7 +84,7 @@ impl Place {
         Ok(links)
     }
 
-    /// Another name in the same folder.
+    /// Returns another name in the same folder.
     pub fn sibling(&self, name: &OsStr) -> Self {
         Self { name: name.to_owned(), path: self.path.with_file_name(name), ..self.clone() }
     }
@@ -97,12 +97,12 @@ impl Place {
         &self.name
     }
 
-    /// Opens what is there, or makes a file.
+    /// Opens the existing file, or makes one.
     pub fn open(&self, access: OFlags) -> Result<File, FileError> {
         self.open_with(access, PRIVATE)
     }
 
-    /// The same; what is made can be read by everybody.
+    /// Like [`Self::open`], but a new file is readable by everybody.
     pub fn open_public(&self) -> Result<File, FileError> {
         self.open_with(OFlags::WRONLY, PUBLIC)
     }
@@ -122,7 +122,7 @@ impl Place {
         Err(FileError::Replaced { path: self.path.clone() })
     }
 
-    /// The same, and nobody else who asks for the lock gets it as long as the file is open.
+    /// Like [`Self::open`], and holds the file's lock as long as it is open.
     pub fn open_locked(&self, access: OFlags) -> Result<File, FileError> {
         for _ in 0..TRIES {
             let file = self.open(access)?;
@@ -134,14 +134,14 @@ impl Place {
         Err(FileError::Replaced { path: self.path.clone() })
     }
 
-    /// No link, and nothing that has to be waited for.
+    /// Opens the file to read, without following a link and without waiting.
     pub fn open_to_read(&self) -> Result<File, FileError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = openat(&*self.folder, &self.name, flags, Mode::empty());
         opened.map(File::from).map_err(|error| self.io(error))
     }
 
-    /// Makes a file that was not there.
+    /// Makes a file that does not exist yet.
     pub fn create_new(&self, access: OFlags) -> Result<File, FileError> {
         self.create(access, PRIVATE)
     }
@@ -152,7 +152,7 @@ impl Place {
         let file = openat(&*self.folder, &self.name, access | new, mode);
         let file = File::from(file.map_err(|error| self.io(error))?);
         if let Some((uid, gid)) = self.owner {
-            // By the descriptor: the name may by now be another file's.
+            // By descriptor: the name may by now be another file's.
             fchown(&file, Some(uid), Some(gid)).map_err(|error| self.io(error))?;
         }
         Ok(file)
@@ -161,11 +161,11 @@ impl Place {
     fn open_existing(&self, access: OFlags) -> Result<File, FileError> {
         let io = |error| self.io(error);
         if self.is_proc() {
-            // Such as /proc/self/fd/1, which is where /dev/stdout leads.
+            // A link such as /proc/self/fd/1, where /dev/stdout leads.
             let opened = openat(&*self.folder, &self.name, access | OFlags::CLOEXEC, Mode::empty());
             return opened.map(File::from).map_err(io);
         }
-        // Nothing happens to it before it is known what it is.
+        // Opening by O_PATH has no effect on a file whose kind is not known yet.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let seen = openat(&*self.folder, &self.name, flags, Mode::empty()).map_err(io)?;
         self.check(&fstat(&seen).map_err(io)?)?;
@@ -174,7 +174,7 @@ impl Place {
         opened.map(File::from).map_err(io)
     }
 
-    /// Whether to write to what somebody may have put there.
+    /// Checks whether to write to an entry that somebody may have put there.
     fn check(&self, entry: &Stat) -> Result<(), FileError> {
         let path = || self.path.clone();
         if is_link(entry) {
@@ -198,7 +198,7 @@ impl Place {
         Ok(())
     }
 
-    /// Fails at once if somebody else has it. Where there are no locks, nobody has any.
+    /// Takes the lock, or fails at once if it is taken. Succeeds where there are no locks.
     pub(super) fn lock(&self, file: &File) -> Result<(), FileError> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(FileError::Locked { path: self.path.clone() }),
@@ -206,8 +206,8 @@ impl Place {
         }
     }
 
-    /// Removes the file, if the name still is its own and nobody writes it; whoever does has the lock.
-    /// Where there are no locks, it stays.
+    /// Removes the file if it still has its name and nobody writes it, which the lock tells. Where
+    /// locks are not supported, the file stays.
     pub fn remove_unless_written(&self, file: &File) -> io::Result<()> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if self.is_still(file) => self.remove(),
@@ -215,12 +215,12 @@ impl Place {
         }
     }
 
-    /// Whether the name still is this file's.
+    /// Returns whether the name is still this file's.
     pub fn is_still(&self, file: &File) -> bool {
         FileId::of(file).is_ok_and(|id| self.id() == Some(id))
     }
 
-    /// Of the file that has the name.
+    /// Returns the identity of the file that has the name.
     pub fn id(&self) -> Option<FileId> {
         self.stat().as_ref().map(FileId::from)
     }
@@ -229,7 +229,7 @@ impl Place {
         statat(&*self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Size of the file that has the name, if it is one and nobody else can have put it there.
+    /// Returns the size of the file with this name, if nobody else can have put it there.
     pub fn size_of_ours(&self) -> Option<u64> {
         let entry = self.stat()?;
         let folder = fstat(&*self.folder).ok()?;
@@ -239,12 +239,12 @@ impl Place {
         (is_file && is_ours).then_some(entry.st_size as u64)
     }
 
-    /// Gives the file another name in its folder, which nothing has.
+    /// Gives the file another unused name in its folder.
     pub fn rename(&self, to: &Self) -> Result<(), FileError> {
         self.rename_with(to, RenameFlags::NOREPLACE)
     }
 
-    /// The same; what has the name goes.
+    /// Like [`Self::rename`], but replaces a file of that name.
     pub(super) fn replace(&self, other: &Self) -> Result<(), FileError> {
         self.rename_with(other, RenameFlags::empty())
     }
@@ -252,7 +252,7 @@ impl Place {
     fn rename_with(&self, to: &Self, flags: RenameFlags) -> Result<(), FileError> {
         let (from, into) = (&*self.folder, &*to.folder);
         let renamed = match renameat_with(from, &self.name, into, &to.name, flags) {
-            // NFS cannot tell whether there is something. A second name cannot replace anything.
+            // NFS cannot check for an existing file. A second link cannot replace one.
             Err(Errno::INVAL) => linkat(from, &self.name, into, &to.name, AtFlags::empty())
                 .and_then(|()| unlinkat(from, &self.name, AtFlags::empty())),
             renamed => renamed,
@@ -260,7 +260,7 @@ impl Place {
         renamed.map_err(|error| to.io(error))
     }
 
-    /// Removes the name; it may be gone already.
+    /// Removes the name. A missing one is no error.
     pub fn remove(&self) -> io::Result<()> {
         match unlinkat(&*self.folder, &self.name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -268,7 +268,7 @@ impl Place {
         }
     }
 
-    /// All names in the folder.
+    /// Lists all names in the folder.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(&*self.folder, ".", flags, Mode::empty())?;
@@ -280,7 +280,7 @@ impl Place {
         names.collect()
     }
 
-    /// A file in the same folder that is going to take this place.
+    /// Creates a file in the same folder that will replace this one.
     pub fn temporary(&self, access: OFlags) -> Result<Temporary, FileError> {
         Temporary::create(self, access)
     }

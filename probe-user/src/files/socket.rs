@@ -1,5 +1,5 @@
-//! A socket that others connect to. Who can put a socket of theirs in its place could answer for it;
-//! and only a socket of the daemon's own is replaced or removed.
+//! A socket that others connect to. Whoever can replace it could answer for the daemon, so its
+//! folder is checked. Only a socket of the daemon's own is replaced or removed.
 
 use super::{
     FileError, Owner, Place, trust,
@@ -27,13 +27,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Connections that have not been taken yet.
+/// Limit of connections not accepted yet.
 const BACKLOG: i32 = 128;
-/// Before the owner and the group are right, nobody else connects.
+/// Nobody else connects before owner and group are set.
 const OURS_ALONE: Mode = Mode::from_raw_mode(0o600);
 const OURS_AND_THE_GROUPS: Mode = Mode::from_raw_mode(0o660);
 
-/// The file of a socket; it is removed with this.
+/// The file of a socket, which is removed on drop.
 pub struct SocketFile {
     folder: OwnedFd,
     name: OsString,
@@ -43,8 +43,8 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens at `path`, whose folder is made if need be, for root and the members of `group`. A
-    /// socket that was left behind goes.
+    /// Listens at `path` for root and the members of `group`. Makes the folder if it is missing,
+    /// and removes a socket that was left behind.
     pub fn listen(path: &Path, group: Option<u32>) -> Result<(UnixListener, Self), FileError> {
         let failed =
             |error: Errno| FileError::Socket { path: path.to_owned(), error: error.into() };
@@ -54,12 +54,12 @@ impl SocketFile {
         if Follow::by_rights() == Follow::Ours && trust::others_remove(&holder) {
             return Err(FileError::SharedFolder { path: path.to_owned() });
         }
-        // Between its start and its end another daemon's socket looks stale.
+        // While another daemon starts or ends, its socket looks stale.
         let starting = Starting::alone(path)?;
         let mut file = Self { folder, name, path: path.to_owned(), id: (0, 0) };
         file.remove_stale()?;
         let socket = stream_socket(SocketFlags::empty()).map_err(failed)?;
-        // The file is made with this mode, less the umask.
+        // The file gets this mode, less the umask.
         fchmod(&socket, OURS_ALONE).map_err(failed)?;
         bind(&socket, &file.address().map_err(failed)?).map_err(failed)?;
         file.id = id(&file.entry().map_err(failed)?);
@@ -69,7 +69,7 @@ impl SocketFile {
         Ok((UnixListener::from(socket), file))
     }
 
-    /// Changes the group that may connect; the mode keeps all others out.
+    /// Changes the group that may connect. The mode keeps all others out.
     pub fn admit(&self, group: Option<u32>) -> Result<(), FileError> {
         let failed = |error: Errno| self.failed(error);
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -79,12 +79,12 @@ impl SocketFile {
         }
         let group = Some(Gid::from_raw(group.unwrap_or(0)));
         chownat(&file, "", None::<Uid>, group, AtFlags::EMPTY_PATH).map_err(failed)?;
-        // A descriptor made with O_PATH has no other way.
+        // A descriptor made with O_PATH allows no other way.
         let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
         chmod(by_descriptor, OURS_AND_THE_GROUPS).map_err(failed)
     }
 
-    /// What a daemon left behind that was killed goes.
+    /// Removes the socket that a killed daemon left behind.
     fn remove_stale(&self) -> Result<(), FileError> {
         let found = match self.entry() {
             Ok(found) => found,
@@ -98,7 +98,7 @@ impl SocketFile {
         if found.st_uid != geteuid().as_raw() {
             return Err(FileError::ForeignSocket { path: path(), owner: found.st_uid });
         }
-        // Without waiting: a daemon that hangs lets nobody in.
+        // Nonblocking: a daemon that hangs accepts nobody.
         let answer = stream_socket(SocketFlags::NONBLOCK)
             .and_then(|probe| connect(&probe, &self.address()?));
         match answer {
@@ -108,7 +108,7 @@ impl SocketFile {
         }
     }
 
-    /// In the folder that was walked to, whatever its path is by now.
+    /// Returns the address in the folder that was walked to, whatever its path is by now.
     fn address(&self) -> Result<SocketAddrUnix, Errno> {
         let folder = self.folder.as_raw_fd().to_string();
         SocketAddrUnix::new(Path::new("/proc/self/fd").join(folder).join(&self.name))
@@ -132,8 +132,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// One daemon at a time begins to listen at a path: who has the lock of the file beside it, which goes
-/// with this.
+/// The right to begin to listen at a path, for one daemon at a time. It is the lock of a file
+/// beside the socket, which is removed on drop.
 struct Starting {
     lock: Place,
     _held: File,
@@ -154,7 +154,7 @@ impl Starting {
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        // The lock is held still: it is nobody else's file. One that stays harms nobody.
+        // The lock is still held, so the file is nobody else's. A file that stays is harmless.
         let _ = self.lock.remove();
     }
 }
@@ -167,7 +167,7 @@ fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)
 }
 
-/// What root would do with the path: as [`Place::judge`](super::Place::judge).
+/// Tells what root would do with the path, like [`Place::judge`](super::Place::judge).
 pub fn judge_socket(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
     let Reached { folder, links, .. } = walk(path, Follow::Ours, None)?;
     let holder = fstat(&folder)
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&text).unwrap(), "kept");
     }
 
-    /// One that has its socket and does not listen yet.
+    /// A daemon has its socket and does not listen yet.
     #[test]
     fn who_begins_to_listen_is_somebody_who_listens() {
         let folder = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ mod tests {
     fn of_many_at_once_one_listens() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        // As a daemon leaves it that was killed.
+        // A killed daemon leaves this.
         drop(UnixListener::bind(&path).unwrap());
         let all = std::thread::scope(|scope| {
             let listen = || SocketFile::listen(&path, None);

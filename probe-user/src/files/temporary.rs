@@ -1,5 +1,5 @@
-//! A file that is to replace another when it is whole. Its name cannot be guessed, and whatever has
-//! it already is left alone.
+//! A file that replaces another when it is complete. Its name cannot be guessed, and an existing
+//! file of that name is left alone.
 
 use super::{FileError, FileId, Place};
 use rustix::{
@@ -10,10 +10,10 @@ use rustix::{
 use std::{ffi::OsStr, fs::File};
 
 const SUFFIX: &str = ".part";
-/// Digits before it.
+/// The number of digits before the suffix.
 const DIGITS: usize = 16;
 
-/// The name of the file that one of this name was to replace, if it is the name of such a file.
+/// Returns the name of the file that a temporary file was to replace, if this is the name of one.
 pub fn replaced_by(temporary: &OsStr) -> Option<&str> {
     let (name, digits) = temporary.to_str()?.strip_suffix(SUFFIX)?.rsplit_once('.')?;
     let is_ours = digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -34,7 +34,7 @@ impl Temporary {
         let place = of.sibling(&name);
         let file = place.create_new(access)?;
         let temporary = Self { place, file: Some(file) };
-        // As long as it is written: without the lock, it was left behind.
+        // The lock is held during the write. Without the lock, the file was left behind.
         temporary.file.as_ref().map_or(Ok(()), |file| temporary.place.lock(file))?;
         Ok(temporary)
     }
@@ -46,7 +46,7 @@ impl Temporary {
         }
     }
 
-    /// Takes the place of `old`, with the lock that it has; fails if that is another file by now.
+    /// Replaces `old`, keeping the lock. Fails if another file has the name by now.
     pub fn persist(mut self, place: &Place, old: FileId) -> Result<(), FileError> {
         match place.id() {
             Some(id) if id == old => self.place.replace(place)?,
@@ -61,7 +61,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // Half of a file is of no use; there is nobody left to tell.
+            // Half of a file is useless, and an error has no receiver here.
             let _ = self.place.remove();
         }
     }

@@ -1,5 +1,5 @@
-//! What root does with what others have put where it writes. As another user the kernel's own
-//! rights decide, and nothing is checked here.
+//! Tests how root treats what others put where it writes. Without root, the kernel's own rights
+//! decide, and nothing is checked here.
 
 use super::*;
 use rustix::fs::{OFlags, chown};
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A folder with a file that is not to be touched, and one that a stranger can write, too.
+/// A folder with a file that must not change, and one that a stranger can write, too.
 struct Scene {
     folder: tempfile::TempDir,
 }
@@ -36,7 +36,7 @@ impl Scene {
         chown(self.path(name), Some(Uid::from_raw(STRANGER)), None).unwrap();
     }
 
-    /// A link of the stranger's in the shared folder.
+    /// Puts the stranger's link into the shared folder.
     fn plant(&self, name: &str, to: &Path) {
         let link = self.path("shared").join(name);
         symlink(to, &link).unwrap();
@@ -110,7 +110,7 @@ fn files_of_strangers_are_refused_where_they_can_put_them() {
     scene.give_away("shared/theirs");
     let error = scene.write("shared/theirs").unwrap_err().to_string();
     assert!(error.contains("somebody else's file"), "{error}");
-    // In a folder of root's, and in that of the stranger, it is where it belongs.
+    // A file is fine in root's folder and in the stranger's.
     fs::write(scene.path("theirs"), "").unwrap();
     scene.give_away("theirs");
     scene.write("theirs").unwrap();
@@ -118,7 +118,7 @@ fn files_of_strangers_are_refused_where_they_can_put_them() {
     scene.write("shared/theirs").unwrap();
 }
 
-/// Whoever opened it would wait for a reader.
+/// Opening the pipe would wait for a reader.
 #[test]
 fn pipes_are_refused_where_others_can_put_them_unless_somebody_named_them() {
     let Some(scene) = scene(0o1777) else { return };
@@ -140,7 +140,7 @@ fn pipes_are_refused_where_others_can_put_them_unless_somebody_named_them() {
         assert!(error.contains("no regular file"), "{error}");
     }
     assert!(Place::judge(&named).is_ok());
-    // The kernel's own word: nobody reads them.
+    // The kernel's error: nobody reads them.
     for (path, owner) in [(&named, Owner::Ours), (&planted, Owner::Caller)] {
         let error = open(path, owner).unwrap_err();
         assert!(matches!(error, FileError::Io { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! Who could have put an entry into a folder.
+//! Tells who could have put an entry into a folder.
 
 use rustix::fs::Stat;
 use rustix::process::geteuid;
@@ -6,23 +6,23 @@ use rustix::process::geteuid;
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// Whether somebody else can add entries to the folder. Lists of access rights show up in the mode
-/// of the group.
+/// Returns whether somebody else can add entries to the folder. Access lists show up in the group's
+/// mode.
 pub(super) fn others_write(folder: &Stat) -> bool {
     !is_ours(folder) || folder.st_mode & OTHERS_WRITE != 0
 }
 
-/// Whether others can remove and rename entries of ours in the folder.
+/// Returns whether others can remove and rename our entries in the folder.
 pub(super) fn others_remove(folder: &Stat) -> bool {
     others_write(folder) && !(is_ours(folder) && folder.st_mode & STICKY != 0)
 }
 
-/// Whether nobody else can have put the entry into the folder, nor take it away.
+/// Returns whether nobody else can have put the entry into the folder or can take it away.
 pub(super) fn is_from_us(folder: &Stat, entry: &Stat) -> bool {
     is_ours(folder) && (!others_write(folder) || !others_remove(folder) && is_ours(entry))
 }
 
-/// Root's, or whoever we are.
+/// Returns whether an entry is root's or our user's.
 pub(super) fn is_ours(entry: &Stat) -> bool {
     entry.st_uid == 0 || entry.st_uid == geteuid().as_raw()
 }

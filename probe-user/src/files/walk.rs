@@ -1,4 +1,4 @@
-//! From a path to an open folder and a name in it, link by link.
+//! Walks a path, link by link, to an open folder and a name in it.
 
 use super::{FileError, trust};
 use rustix::{
@@ -18,31 +18,31 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// As many as the kernel follows.
+/// The kernel's limit.
 const MOST_LINKS: usize = 40;
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Which links are followed.
+/// The links that are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Follow {
     All,
-    /// Those that nobody but root, and whoever we are, can have put there.
+    /// Links that nobody but root and our user can have put there.
     Ours,
 }
 
 impl Follow {
-    /// Only root writes where the one who put a link there could not write.
+    /// Distrusts links only as root, who alone can write more than the link's maker.
     pub(super) fn by_rights() -> Self {
         if geteuid().is_root() { Self::Ours } else { Self::All }
     }
 }
 
-/// Where a path leads.
+/// The end of a path.
 pub(super) struct Reached {
     pub(super) folder: OwnedFd,
-    /// In the folder; it may not exist. No link, but in /proc.
+    /// A name in the folder, which may not exist. It is no link, except in /proc.
     pub(super) name: OsString,
-    /// Links that were followed, and where they lead.
+    /// Links that were followed, and their targets.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -52,8 +52,8 @@ enum Step {
     Into(OsString),
 }
 
-/// Goes along `path`, up to the folder of its last name. `make`: folders that are not there are made
-/// with this mode.
+/// Walks `path` up to the folder of its last name. With `make`, makes missing folders with this
+/// mode.
 pub(super) fn walk(path: &Path, follow: Follow, make: Option<Mode>) -> Result<Reached, FileError> {
     let io = |error: Errno| FileError::Io { path: path.to_owned(), error: error.into() };
     if path.as_os_str().as_bytes().ends_with(b"/") {
@@ -114,7 +114,7 @@ pub(super) fn walk(path: &Path, follow: Follow, make: Option<Mode>) -> Result<Re
             return Err(io(Errno::LOOP));
         }
         if is_proc(&folder).map_err(io)? {
-            // What the kernel's own links lead to often has no path: it alone can follow them.
+            // The kernel's own links often lead to no path: only the kernel can follow them.
             if is_last {
                 return Ok(Reached { folder, name, links });
             }
@@ -130,7 +130,7 @@ pub(super) fn walk(path: &Path, follow: Follow, make: Option<Mode>) -> Result<Re
     Err(io(Errno::ISDIR))
 }
 
-/// The last one first.
+/// Returns the steps of a path, the last one first.
 fn steps(path: &Path) -> Vec<Step> {
     let steps = path.components().rev().filter_map(|part| match part {
         Component::RootDir => Some(Step::Root),
@@ -149,7 +149,7 @@ pub(super) fn is_proc(folder: &OwnedFd) -> rustix::io::Result<bool> {
     Ok(fstatfs(folder)?.f_type == PROC_SUPER_MAGIC)
 }
 
-/// Makes a folder and those that it is in, as far as they are not there.
+/// Makes a folder and its missing parents.
 pub fn make_folder(path: &Path, mode: u32) -> Result<(), FileError> {
     let inside = path.join(OsStr::new("x"));
     walk(&inside, Follow::by_rights(), Some(Mode::from_raw_mode(mode))).map(drop)

@@ -1,4 +1,4 @@
-//! After a death: the guard looks at what ctrace had probes in, and ctrace at what its guard had.
+//! Heals after a death: the guard after ctrace's, ctrace after its guard's.
 
 use super::{HealError, Outcome, in_a_child, mend::mend, others};
 use crate::bpf::Left;
@@ -8,15 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// No process, and no place of one, is begun with afterwards.
+/// No process and no place is begun after this time.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// ctrace has died, and the guard, which nothing interrupts, removes what is left.
+/// Removes what a dead ctrace left. This runs in the guard, which nothing interrupts.
 pub fn of_ctrace(left: &Left) {
     remove(left, |pid, limit| mend(pid.0, limit));
 }
 
-/// The guard has died. ctrace may be interrupted itself, so a child removes what is left.
+/// Removes what a dead guard left. A child does it, because ctrace may be interrupted.
 pub fn of_guard(left: &Left) {
     remove(left, in_a_child::process);
 }
@@ -30,13 +30,13 @@ fn remove(left: &Left, remove: fn(Pid, Duration) -> Result<Outcome, HealError>) 
                     tracing::warn!("process {}: {line}", pid.0);
                 }
             }
-            // Most have ended meanwhile.
+            // Most processes have ended meanwhile.
             Err(error) => tracing::debug!("{error}"),
         }
     }
 }
 
-/// The processes that links were bound to, and all that map a file of a link that was bound to none.
+/// Lists processes that links were bound to, and all that map a file of an unbound link.
 fn concerned(left: &Left) -> BTreeSet<Pid> {
     let mapping = if left.inodes.is_empty() { Vec::new() } else { others::mapping(&left.inodes) };
     left.pids.iter().copied().chain(mapping.into_iter().map(Pid)).collect()

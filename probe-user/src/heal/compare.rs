@@ -1,8 +1,8 @@
-//! What the differences between a page of code and its file mean.
+//! Interprets the differences between a page of code and its file.
 //!
-//! A probe changes one byte: the first of its instruction becomes a breakpoint. On Linux 6.18 a 5-byte
-//! nop under a probe becomes a call to a page of the kernel's. Anything else was not the kernel: a
-//! program that changes its own code, or a loader that relocates it. Of such a page nothing is touched.
+//! A probe turns the first byte of its instruction into a breakpoint. On Linux 6.18 a 5-byte nop
+//! under a probe becomes a call to a page of the kernel's. Other changes are the program's: it
+//! changes its own code, or a loader relocates it. Such a page is left alone.
 
 const BREAKPOINT: u8 = 0xcc;
 const CALL: u8 = 0xe8;
@@ -12,11 +12,11 @@ const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trace {
     Breakpoint,
-    /// What a nop was replaced by, and the address that it calls.
+    /// A call in place of a nop, and its target.
     Call(u64),
 }
 
-/// Those in a page, with their offsets in it; `None` when somebody else changed it.
+/// Returns the traces in a page with their offsets, `None` if somebody else changed the page.
 pub(super) fn page(file: &[u8], memory: &[u8], address: u64) -> Option<Vec<(usize, Trace)>> {
     let mut traces = Vec::new();
     let mut at = 0;
@@ -35,7 +35,7 @@ pub(super) fn page(file: &[u8], memory: &[u8], address: u64) -> Option<Vec<(usiz
     Some(traces)
 }
 
-/// The address that is called where the file has a nop.
+/// Returns the target of a call where the file has a nop.
 fn call(file: &[u8], memory: &[u8], address: u64) -> Option<u64> {
     let (opcode, distance) = memory.split_first()?;
     let distance = i32::from_le_bytes(distance.try_into().ok()?);
@@ -77,13 +77,13 @@ mod tests {
     #[test]
     fn what_somebody_else_wrote_is_left_alone() {
         assert_eq!(changed(&[(0, 0xcc), (9, 0x90)]), None);
-        // A jump over a function's start, as hot patches have it.
+        // A jump over a function's start, as hot patches write it.
         assert_eq!(changed(&[(0, 0xe9), (1, 1), (2, 2), (3, 3), (4, 4)]), None);
-        // Half of what the kernel writes over a nop.
+        // Half of the bytes that the kernel writes over a nop.
         assert_eq!(changed(&[(2, 0xcc), (3, 0xf9)]), None);
-        // The breakpoint was the program's own, and is gone.
+        // The breakpoint was the program's own and is gone.
         assert_eq!(changed(&[(10, 0x90)]), None);
-        // A call where the file has no nop, and one that is cut off.
+        // One call is where the file has no nop, the other is cut off.
         assert_eq!(changed(&[(0, 0xe8)]), None);
         assert_eq!(changed(&[(9, 0xe8)]), None);
     }

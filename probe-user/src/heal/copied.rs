@@ -1,5 +1,5 @@
-//! Which pages of a mapping are copies of the process's own: only there can its code differ from the
-//! file. /proc/PID/pagemap tells without touching a page.
+//! Finds the pages of a mapping that are the process's own copies: only there can its code differ
+//! from the file. /proc/PID/pagemap tells without touching a page.
 
 use std::{fs::File, io, ops::Range, os::unix::fs::FileExt as _};
 
@@ -8,18 +8,18 @@ const CHUNK: u64 = 8192;
 const ENTRY_BYTES: u64 = 8;
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
-/// The page is the file's own.
+/// The bit of a page that is the file's own.
 const OF_THE_FILE: u64 = 1 << 61;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Copies {
-    /// Addresses of those that are in memory.
+    /// Addresses of the copies in memory.
     pub(super) pages: Vec<u64>,
-    /// How many are swapped out: reading them would bring them back.
+    /// The number of copies that are swapped out: reading them would bring them back.
     pub(super) swapped: u64,
 }
 
-/// The copies in a range of addresses.
+/// Finds the copies in a range of addresses.
 pub(super) fn find(pagemap: &File, addresses: &Range<u64>, page_bytes: u64) -> io::Result<Copies> {
     let mut copies = Copies::default();
     let pages = addresses.start / page_bytes..addresses.end / page_bytes;
@@ -37,7 +37,7 @@ pub(super) fn find(pagemap: &File, addresses: &Range<u64>, page_bytes: u64) -> i
 }
 
 impl Copies {
-    /// Entries of pages from `first` on.
+    /// Adds the entries of pages from `first` on.
     fn add(&mut self, first: u64, entries: &[u8], page_bytes: u64) {
         for (page, entry) in (first..).zip(entries.as_chunks::<8>().0) {
             let entry = u64::from_ne_bytes(*entry);
@@ -83,7 +83,7 @@ mod tests {
     fn the_kernel_tells_it_so() {
         let file = File::open("/proc/self/pagemap").unwrap();
         let page_bytes = rustix::param::page_size() as u64;
-        // Memory of our own that has been written to; the program's code is the file's.
+        // This memory of ours was written to; the program's code is the file's.
         let own = vec![1_u8; 3 * page_bytes as usize];
         let start = (own.as_ptr() as u64).next_multiple_of(page_bytes);
         let copies = find(&file, &(start..start + page_bytes), page_bytes).unwrap();

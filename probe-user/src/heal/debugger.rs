@@ -1,19 +1,19 @@
-//! Whether somebody debugs a process: a debugger's breakpoints look like those of a probe, and must stay.
+//! Detects debuggers: their breakpoints look like those of a probe, and must stay.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// Of the threads of a process, so many are asked who traces them: a debugger traces all.
+/// Limit of threads that are checked for a tracer: a debugger traces all.
 const MOST_THREADS: usize = 256;
 
-/// Who traces a process by ptrace(2).
+/// The tracer of a process by ptrace(2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Debugger {
     pub pid: u32,
     pub name: String,
 }
 
-/// The debugger of a process.
+/// Returns the debugger of a process.
 pub(super) fn of(pid: u32) -> Option<Debugger> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let threads = threads.take(MOST_THREADS).map(|thread| thread.path().join("status"));
@@ -24,7 +24,7 @@ pub(super) fn of(pid: u32) -> Option<Debugger> {
     Some(Debugger { pid: debugger, name })
 }
 
-/// From the text of /proc/PID/status; the name of the process in it may hold any bytes but newlines.
+/// Parses /proc/PID/status. The process name in it may hold any bytes but newlines.
 fn tracer(status: &[u8]) -> Option<u32> {
     let line =
         status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"TracerPid:"))?;

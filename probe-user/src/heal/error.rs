@@ -1,4 +1,4 @@
-//! Why a process could not be looked at, or nothing be removed from it.
+//! The reasons why a process could not be examined or healed.
 
 use crate::{
     bpf::BpfError,

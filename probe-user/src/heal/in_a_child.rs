@@ -1,5 +1,5 @@
-//! Looks at a process, and has a child of ours remove what is found: it must not end before it is done,
-//! and we may be interrupted or killed at any time.
+//! Examines a process, and has a child of ours remove what is found. The removal must not end
+//! early, and we may be interrupted or killed at any time.
 
 use super::{HealError, Outcome, mend};
 use crate::bpf;
@@ -16,17 +16,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The child ends by itself when its limit is over, unless the kernel keeps it: a link takes long where
-/// many processes map a file.
+/// Extra time for the child, which ends by itself at its limit, unless the kernel keeps it: a link
+/// takes long where many processes map a file.
 const LATE: Duration = Duration::from_secs(20);
-/// For everything, when ctrace is about to end. It takes milliseconds, unless somebody forges breakpoints.
+/// Limit for everything when ctrace is about to end. Only forged breakpoints take so long.
 const HURRIED: Duration = Duration::from_secs(2);
-/// Between two looks whether ctrace is about to end.
+/// Time between two checks whether ctrace is about to end.
 const PAUSE: Duration = Duration::from_millis(100);
 
 static IN_A_HURRY: AtomicBool = AtomicBool::new(false);
 
-/// From now on nobody waits long for breakpoints to be removed: ctrace is about to end.
+/// Makes all waits for removals short: ctrace is about to end.
 pub fn hurry() {
     IN_A_HURRY.store(true, Ordering::Relaxed);
 }
@@ -35,7 +35,7 @@ fn is_in_a_hurry() -> bool {
     IN_A_HURRY.load(Ordering::Relaxed)
 }
 
-/// Removes from a process what an earlier tracer left in it. No place is begun with when the limit is over.
+/// Removes what an earlier tracer left in a process. No place is begun after the limit.
 pub fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
     let seen = mend::survey(pid.0)?.outcome;
     if seen.found == 0 {
@@ -49,7 +49,7 @@ pub fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
     answer.map_err(failed)
 }
 
-/// What the child wrote. It is in a process group of its own: no Ctrl-C reaches it.
+/// Returns the child's output. The child has its own process group: no Ctrl-C reaches it.
 fn ask(pid: u32, limit: Duration) -> Result<Vec<u8>, HealError> {
     let child = Command::new("/proc/self/exe")
         .arg0("ctrace")
@@ -66,7 +66,7 @@ fn ask(pid: u32, limit: Duration) -> Result<Vec<u8>, HealError> {
         .name("heal".into())
         .spawn(move || {
             let answer = child.wait_with_output().map(|output| output.stdout);
-            // Nobody waits any more when it took too long.
+            // After too long a time, nobody waits any more.
             let _ = sender.send(answer);
         })
         .map_err(HealError::Start)?;
@@ -84,16 +84,16 @@ fn ask(pid: u32, limit: Duration) -> Result<Vec<u8>, HealError> {
     }
 }
 
-/// How long the child is waited for.
+/// Returns how long to wait for the child.
 fn patience(limit: Duration, in_a_hurry: bool) -> Duration {
     if in_a_hurry { HURRIED } else { limit.max(mend::ONE_BY_ONE) + LATE }
 }
 
-/// The child's part. Only SIGKILL ends it early.
+/// Does the child's part. Only SIGKILL ends it early.
 pub fn answer(pid: u32, limit: Duration) -> io::Result<()> {
     bpf::stay_undisturbed();
     let answer = mend::mend(pid, limit).map_err(|error| error.to_string());
-    // Who asked may be gone meanwhile.
+    // The asking process may be gone meanwhile.
     serde_json::to_writer(io::stdout(), &answer)?;
     Ok(())
 }

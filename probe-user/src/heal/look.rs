@@ -1,5 +1,5 @@
-//! One look at the code of a process: where it differs from its files by breakpoints. Nothing of the
-//! process is changed, and no page of it is brought into memory.
+//! Examines the code of a process for breakpoints that its files do not have. It changes nothing
+//! and brings no page into memory.
 
 use super::{
     HealError,
@@ -20,41 +20,41 @@ use std::{
     time::Duration,
 };
 
-/// Copied pages that are read at a time.
+/// The number of copied pages read at a time.
 const BATCH: usize = 128;
-/// Code of a process that is looked at, in bytes; the largest programs have a tenth of it.
+/// Limit of examined code of a process, in bytes; the largest programs have a tenth of it.
 const MOST_CODE: u64 = 4 << 30;
-/// Copied pages of a process that are compared: 1 GiB.
+/// Limit of compared copies of a process, in pages: 1 GiB.
 const MOST_COPIES: usize = 1 << 18;
-/// Places that are taken in: what the kernel takes in one link. A program can fill its code with breakpoints.
+/// Limit of places: the kernel's for one link. A program can fill its code with breakpoints.
 const MOST_PLACES: usize = SITES_LIMIT;
 
-/// What there was to see.
+/// The findings of a look.
 #[derive(Default)]
 pub(super) struct Look {
-    /// Those with breakpoints.
+    /// Files with breakpoints in them.
     pub(super) files: Vec<Marked>,
-    /// Pages that the program changed otherwise.
+    /// The number of pages that the program changed otherwise.
     pub(super) changed: u64,
-    /// Pages that were not looked at.
+    /// The number of pages that were not examined.
     pub(super) unread: u64,
 }
 
-/// A file and the places in it where the process has breakpoints instead.
+/// A file and the places where the process has breakpoints in it.
 pub(super) struct Marked {
-    /// As the process calls it.
+    /// The process's name for it.
     pub(super) path: PathBuf,
     pub(super) file: File,
     /// Its device and inode.
     pub(super) identity: (u64, u64),
-    /// Those that only the kernel can have put there, by their offsets in the file.
+    /// File offsets of breakpoints that only the kernel can have put there.
     pub(super) places: BTreeSet<u64>,
-    /// Those that the program may have put there itself.
+    /// File offsets of breakpoints that the program may have put there itself.
     pub(super) own: BTreeSet<u64>,
 }
 
-/// Looks for so long at most: a process can make reading its memory, or a file that it maps, take for
-/// ever. A look that takes longer is left behind with its thread; it changes nothing.
+/// Looks within a time limit: a process can stall reads of its memory and of its files. A look that
+/// takes longer is abandoned with its thread. It changes nothing.
 pub(super) fn within(limit: Duration, pid: u32) -> Result<Look, HealError> {
     let looked = patience::within_limit(limit, Pid(pid), move || look(pid));
     looked.unwrap_or(Err(HealError::TooSlow { pid, limit }))
@@ -81,9 +81,9 @@ fn look(pid: u32) -> Result<Look, HealError> {
 
 /// A difference that a probe makes.
 struct Found {
-    /// Start of its mapping.
+    /// The start of its mapping.
     mapping: u64,
-    /// Which of the files.
+    /// The index of its file.
     file: usize,
     offset: u64,
     trace: Trace,
@@ -101,7 +101,7 @@ struct Looking {
 
 impl Looking {
     fn object(&mut self, object: &MappedObject) -> io::Result<()> {
-        // (start of the mapping, address of the page, its offset in the file)
+        // (start of the mapping, address of the page, file offset)
         let mut pages: Vec<(u64, u64, u64)> = Vec::new();
         for code in &object.code {
             let mut addresses = code.addresses.clone();
@@ -138,7 +138,7 @@ impl Looking {
         Ok(())
     }
 
-    /// Compares pages of the file that will be the next of the files.
+    /// Compares pages of the file that gets the next index.
     fn compare(&mut self, file: &File, pages: &[(u64, u64, u64)]) -> io::Result<()> {
         let page_bytes = self.page_bytes as usize;
         let mut memory = vec![0; page_bytes * pages.len()];
@@ -169,7 +169,7 @@ impl Looking {
         Ok(())
     }
 
-    /// Tells what the kernel did from what the program may have done.
+    /// Separates the kernel's changes from possible ones of the program.
     fn finish(mut self) -> io::Result<Look> {
         if !self.found.is_empty() {
             let smaps = File::open(format!("/proc/{}/smaps", self.pid.0))?;
@@ -192,7 +192,7 @@ impl Looking {
     }
 }
 
-/// What a mapping has there: behind the end of the file zeros.
+/// Reads a page as a mapping has it: zeros after the file's end.
 fn read_page(file: &File, page: &mut [u8], offset: u64) -> io::Result<()> {
     page.fill(0);
     let mut done = 0;

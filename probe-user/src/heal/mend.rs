@@ -1,6 +1,6 @@
-//! Removes breakpoints that were left: attaches to their places, detaches, and looks again.
+//! Removes leftover breakpoints: attaches to their places, detaches, and looks again.
 //!
-//! Whoever calls this must not be killed meanwhile, or leaves breakpoints itself.
+//! The calling process must not be killed meanwhile, or it leaves breakpoints itself.
 
 use super::{HealError, Outcome, debugger, look, look::Marked, order, others, semaphores};
 use crate::bpf::{self, BpfError, Place, Touched};
@@ -10,14 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A look at a process takes milliseconds.
+/// The time limit of a look, which takes milliseconds.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
-/// For the places of a process, where the kernel takes 0.1 s for each.
+/// The limit for a process's places where the kernel takes 0.1 s for each.
 pub(super) const ONE_BY_ONE: Duration = Duration::from_secs(30);
-/// Files that are named.
+/// Limit of files that are named.
 const MOST_NAMED: usize = 8;
 
-/// What is in a process, before anything is done about it.
+/// The findings in a process before anything is done.
 pub(super) struct Survey {
     pub(super) outcome: Outcome,
     files: Vec<Marked>,
@@ -43,13 +43,13 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
     Ok(Survey { outcome, files: look.files })
 }
 
-/// Removes from one process, and with it from all that map the same files, what a tracer left there. No
-/// place is begun with when the limit is over.
+/// Removes leftover breakpoints from one process and thereby from all that map the same files. No
+/// place is begun after the limit.
 pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
     let limit = if bpf::touches_many() { limit } else { ONE_BY_ONE };
     let until = Instant::now() + limit;
     let Survey { mut outcome, files } = survey(pid)?;
-    // Whether the kernel refused the place.
+    // Places touched, and whether the kernel refused them.
     let mut touched = HashMap::new();
     for marked in files.iter().filter(|marked| !marked.places.is_empty()) {
         if Instant::now() >= until {
@@ -79,7 +79,7 @@ pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
     Ok(outcome)
 }
 
-/// Returns the places that there was time for, and those among them that the kernel refused.
+/// Returns the places that there was time for, and which of them the kernel refused.
 fn touch(
     marked: &Marked,
     pid: u32,
@@ -105,7 +105,7 @@ fn touch(
         };
         refused.iter().filter_map(raised).collect()
     } else {
-        // A tracer may have left the semaphore of a place alone.
+        // A place's semaphore may not have been raised by the tracer.
         let raised = refused.iter().filter(|place| place.semaphore != 0);
         raised.map(|place| Place { semaphore: 0, ..*place }).collect()
     };
@@ -117,9 +117,9 @@ fn touch(
     Ok((places[..tried].iter().map(|place| place.offset).collect(), refused))
 }
 
-/// The order in which places are touched one by one: first those with semaphores, which keep a probe of
-/// the program switched on, then the others from some place on. Another time it is another one: there may
-/// be no time for all, and the first ones may be in use for good.
+/// Returns the order for touching places one by one: those with semaphores first, as they keep a
+/// probe of the program switched on, then the others from `start` on, which differs from try to try.
+/// Time may not suffice for all, and the first ones may be in use for good.
 fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec<Place> {
     let places = offsets.iter().map(|offset| Place {
         offset: *offset,
@@ -132,8 +132,8 @@ fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec
     places
 }
 
-/// The places of the file at which other processes have breakpoints that are under a debugger. The kernel
-/// would take those away as well.
+/// Returns the places of the file where processes under a debugger have breakpoints. The kernel
+/// would remove those as well.
 fn places_under_debuggers(marked: &Marked, except: u32) -> HashSet<u64> {
     let sharing = others::mapping(&HashSet::from([marked.identity.1]));
     let debugged = sharing.into_iter().filter(|pid| *pid != except && debugger::of(*pid).is_some());

@@ -1,21 +1,21 @@
-//! Breakpoints that a dying tracer left in a program: found, and taken away.
+//! Finds and removes breakpoints that a dying tracer left in a program.
 //!
-//! A thread that is killed while the kernel takes probes away for it leaves their breakpoints in the
-//! target, where each is a trap for nothing: the target runs on, at a thousandth of its speed. Whoever
-//! attaches to the same places and detaches again makes the kernel put the instructions back.
+//! A thread that is killed while the kernel removes its probes leaves their breakpoints in the
+//! target. Each is a useless trap: the target runs at a thousandth of its speed. Attaching to the
+//! same places and detaching again makes the kernel restore the instructions.
 //!
-//! [`process`] does that for one process, [`aftermath`] for all that a dead tracer may have touched.
-//! What is done to a process is in [`Outcome`]. In the order of the work:
+//! [`process`] does that for one process, [`aftermath`] for all that a dead tracer may have
+//! touched. [`Outcome`] reports it. The modules, in the order of the work:
 //!
-//! 1. [`copied`]: a breakpoint lies on a page of its own. The kernel tells which pages of the code are.
-//! 2. [`compare`]: the bytes of such a page that differ from the file, and what each of them means.
-//! 3. [`smaps`]: what the program itself may have written there is left alone.
-//! 4. [`debugger`]: so are processes under a debugger, whose breakpoints look the same.
-//! 5. [`order`]: a process can forge more breakpoints than there is time for; likely places come first.
+//! 1. [`copied`]: finds the process's own copies of code pages. Only they can hold breakpoints.
+//! 2. [`compare`]: interprets the bytes of such a page that differ from the file.
+//! 3. [`smaps`]: excludes breakpoints that the program itself may have written.
+//! 4. [`debugger`]: excludes processes under a debugger, whose breakpoints look the same.
+//! 5. [`order`]: puts likely places first. A process can forge more than there is time for.
 //! 6. [`mend`]: attaches, detaches, and looks again.
 //!
-//! A process that dies while it does so leaves breakpoints itself. So [`process`] only looks, and has a
-//! child do the rest, which no Ctrl-C reaches.
+//! A process that dies during that leaves breakpoints itself. So [`process`] only looks. A child
+//! does the rest, and no Ctrl-C reaches it.
 
 pub mod aftermath;
 mod compare;

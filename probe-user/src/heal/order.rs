@@ -1,5 +1,5 @@
-//! In which order places are touched. A process can forge breakpoints, more than there is time for, so
-//! those come first at which tracers have probes.
+//! Orders the places to touch. A process can forge more breakpoints than there is time for, so
+//! places where tracers put probes come first.
 
 use crate::target::{
     budget::{Budget, ObjectLimits},
@@ -14,25 +14,25 @@ use std::{
     time::Duration,
 };
 
-/// A file may be made to take long. Without its functions the order is a worse one.
+/// Limits on a file's functions. Without them the order is worse.
 const LIMITS: ObjectLimits = ObjectLimits { memory: 256 << 20, time: Duration::from_secs(1) };
-/// The longest instruction.
+/// Bytes of the longest instruction.
 const INSTRUCTION: usize = 15;
-/// Of the file that are read at a time.
+/// Bytes of the file read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// How likely a probe is at a place, the likeliest first.
+/// The likelihood of a probe at a place, the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Likely {
     /// A function starts there.
     Start,
     /// The bytes are an instruction, in code.
     Instruction,
-    /// The kernel will refuse it.
+    /// The kernel will refuse a probe there.
     Refused,
 }
 
-/// The same places. Those that are equally likely stay as they were.
+/// Sorts the places. Equally likely ones keep their order.
 pub(super) fn likeliest_first(offsets: &[u64], path: &Path, file: &File) -> Vec<u64> {
     let open = format!("/proc/self/fd/{}", file.as_raw_fd());
     let object = Object::open_within(path, Path::new(&open), Budget::new(LIMITS)).ok();
@@ -52,7 +52,7 @@ pub(super) fn likeliest_first(offsets: &[u64], path: &Path, file: &File) -> Vec<
     likely.into_iter().map(|(_, offset)| offset).collect()
 }
 
-/// The bytes of a file, a chunk at a time.
+/// The bytes of a file, read by chunks.
 struct Code<'a> {
     file: &'a File,
     bytes: Vec<u8>,
@@ -60,7 +60,7 @@ struct Code<'a> {
 }
 
 impl Code<'_> {
-    /// An instruction's bytes; fewer at the end of the file.
+    /// Returns an instruction's bytes; fewer at the end of the file.
     fn at(&mut self, offset: u64) -> &[u8] {
         let end = offset.saturating_add(INSTRUCTION as u64);
         if offset < self.from || end > self.from + self.bytes.len() as u64 {
@@ -79,11 +79,11 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
-    /// Of no file of a program: only the bytes tell.
+    /// The file is no program: only the bytes tell.
     #[test]
     fn instructions_come_first() {
         let mut file = tempfile::tempfile().unwrap();
-        // Each byte of the first page is a push, each of the last ones is no instruction.
+        // Each byte of the first page is a push. The later bytes are no instructions.
         let bytes = [[0x55; 4096].as_slice(), &[0x06; CHUNK * 2]].concat();
         file.write_all(&bytes).unwrap();
         let end = bytes.len() as u64;

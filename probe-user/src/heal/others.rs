@@ -1,16 +1,16 @@
-//! The processes that map a file: breakpoints are a matter of the file, and concern all of them.
+//! Lists the processes that map a file: a breakpoint belongs to the file and concerns all of them.
 
 use crate::target::maps;
 use std::{collections::HashSet, fs};
 
-/// The ids of all processes.
+/// Lists the ids of all processes.
 fn all() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Those that have one of these inodes mapped as code. Another file system's file may have the same
-/// inode: whoever looks closer finds nothing there.
+/// Lists processes with one of these inodes mapped as code. Another file system may have the same
+/// inode: a closer look finds nothing there.
 pub(super) fn mapping(inodes: &HashSet<u64>) -> Vec<u32> {
     all().filter(|pid| maps::maps_code_of(*pid, inodes)).collect()
 }

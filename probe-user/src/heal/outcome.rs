@@ -1,25 +1,25 @@
-//! What was found in a process, and what became of it.
+//! The findings in a process, and what became of them.
 
 use super::debugger::Debugger;
 use crate::ui::units::{count, counted};
 use serde::{Deserialize, Serialize};
 
-/// Of one process.
+/// The outcome for one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub pid: u32,
     /// Breakpoints in code that only the kernel can have changed.
     pub found: u64,
-    /// Of these, those that are gone.
+    /// Found ones that are gone.
     pub removed: u64,
-    /// Of these, those of a tracer that is still there.
+    /// Found ones of a tracer that is still there.
     pub in_use: u64,
-    /// Of these, those that were not touched: a process under a debugger has some in the same places of
+    /// Found ones that were left alone: a process under a debugger has some in the same places of
     /// the file, and would lose them.
     pub spared: u64,
-    /// Of these, those that the kernel puts no probe on: nothing was changed.
+    /// Found ones that the kernel puts no probe on: nothing was changed.
     pub refused: u64,
-    /// Of these, those that there was no time for, or no patience: the kernel had refused too many.
+    /// Found ones not tried: no time was left, or the kernel had refused too many.
     pub untried: u64,
     /// Breakpoints in code that the program has made writable, so they may be its own: not touched.
     pub own: u64,
@@ -27,19 +27,19 @@ pub struct Outcome {
     pub changed_pages: u64,
     /// Pages of code that were not looked at, because they are swapped out or cannot be read.
     pub unread_pages: u64,
-    /// Who debugs it; then nothing was looked at.
+    /// The process's debugger. With one, nothing was examined.
     pub debugger: Option<Debugger>,
-    /// The files with those that were found, as the process calls them: the first few.
+    /// The first few files with breakpoints, by the process's names.
     pub files: Vec<String>,
 }
 
 impl Outcome {
-    /// Nothing was found so far.
+    /// Returns an outcome without findings.
     pub(super) fn clean(pid: u32) -> Self {
         Self { pid, ..Self::default() }
     }
 
-    /// Whether breakpoints are left in the process, or may be.
+    /// Returns whether breakpoints are left, or may be.
     pub fn remains(&self) -> bool {
         self.removed < self.found
             || self.own > 0
@@ -47,7 +47,7 @@ impl Outcome {
             || self.debugger.is_some()
     }
 
-    /// What was done, for those who did not ask; `None` when nothing was to be.
+    /// Returns what was done, for unasked healing; `None` if there was nothing to do.
     pub fn removal(&self) -> Option<String> {
         let count = counted(self.removed, "breakpoint", "breakpoints");
         let removed =
@@ -67,7 +67,7 @@ impl Outcome {
         })
     }
 
-    /// All of it, for those who asked.
+    /// Returns the full report, for `doctor --heal`.
     pub fn lines(&self) -> Vec<String> {
         let pid = self.pid;
         if let Some(Debugger { pid: debugger, name }) = &self.debugger {

@@ -1,10 +1,10 @@
-//! The semaphores of a file's USDT probes and marker scopes: a probe that raised one can only be touched
-//! by a probe that does.
+//! Finds the semaphores of a file's USDT probes and marker scopes. Only a probe with the same
+//! semaphore can touch a place whose probe raised one.
 
 use crate::target::object::Object;
 use std::{collections::HashMap, fs::File, os::fd::AsRawFd as _, path::Path};
 
-/// By the place of the probe; empty where the file cannot be read.
+/// Returns semaphores by place; none where the file cannot be read.
 pub(super) fn of(path: &Path, file: &File) -> HashMap<u64, u64> {
     let open = format!("/proc/self/fd/{}", file.as_raw_fd());
     let Ok(object) = Object::open(path, Path::new(&open)) else { return HashMap::new() };

@@ -1,8 +1,8 @@
-//! Whether a program may have written to its code itself, and where the kernel's own code for probes is.
+//! Tells whether a program may have written its code itself, and where the kernel's probe code is.
 //!
-//! The kernel puts a breakpoint into memory that the program cannot write to. A program that changes its
-//! code (hot patches, text relocations, its own breakpoints) makes it writable first, and from then on
-//! the mapping carries a mark: `ac` in the `VmFlags` of /proc/PID/smaps, the kernel's VM_ACCOUNT.
+//! The kernel puts breakpoints into memory that the program cannot write. A program that changes
+//! its code (hot patches, text relocations, its own breakpoints) makes it writable first. From then
+//! on the mapping has a mark: `ac` in `VmFlags` of /proc/PID/smaps, the kernel's VM_ACCOUNT.
 
 use std::{
     collections::HashSet,
@@ -13,18 +13,18 @@ use std::{
 const TRAMPOLINE: &[u8] = b"[uprobes-trampoline]";
 const WRITABLE_NOW: &[u8] = b"wr";
 const WRITABLE_ONCE: &[u8] = b"ac";
-/// What is longer is no line of these.
+/// The longest line, in bytes.
 const LONGEST_LINE: u64 = 64 << 10;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mappings {
-    /// Starts of those that were never writable.
+    /// Starts of mappings that were never writable.
     pub(super) unwritten: HashSet<u64>,
-    /// Where probes on nops lead.
+    /// The targets of probes on nops.
     pub(super) trampolines: Vec<Range<u64>>,
 }
 
-/// From the text of /proc/PID/smaps.
+/// Parses the text of /proc/PID/smaps.
 pub(super) fn read(mut smaps: impl BufRead) -> io::Result<Mappings> {
     let mut mappings = Mappings::default();
     let (mut line, mut start) = (Vec::new(), None);
@@ -48,7 +48,7 @@ pub(super) fn read(mut smaps: impl BufRead) -> io::Result<Mappings> {
     }
 }
 
-/// The addresses, of a line that begins a mapping.
+/// Returns the addresses in the first line of a mapping.
 fn head(line: &[u8]) -> Option<Range<u64>> {
     let first = line.split(|byte| *byte == b' ').next()?;
     let (start, end) = str::from_utf8(first).ok()?.split_once('-')?;
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(read(&text[..]).unwrap(), Mappings::default());
     }
 
-    /// The mark stays when the mapping cannot be written to any more.
+    /// The mark stays when the mapping becomes read-only again.
     #[test]
     fn the_kernel_marks_what_was_writable() {
         let text = std::fs::File::open("/proc/self/smaps").unwrap();

@@ -1,4 +1,4 @@
-//! The files that a process was started with.
+//! Access to the files that a process was started with.
 
 use std::{
     io,
@@ -6,11 +6,11 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Set once the one descriptor that ctrace's child is handed has an owner.
+/// Set once the one descriptor for ctrace's child has an owner.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The file that this process was handed under a number, once. The numbers below 3 are the standard
-/// streams'.
+/// Takes the file that this process was handed under a number, once. Numbers below 3 are the
+/// standard streams.
 pub fn take(number: RawFd) -> io::Result<OwnedFd> {
     let is_open = std::fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok();
     if number < 3 || !is_open || IS_TAKEN.swap(true, Ordering::Relaxed) {
@@ -21,7 +21,7 @@ pub fn take(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// The next program has the standard streams and no other file of this process.
+/// Closes all files but the standard streams in the next program.
 pub fn close_on_exec() -> io::Result<()> {
     // SAFETY: it marks descriptors, and reads and writes no memory.
     let done =

@@ -1,23 +1,23 @@
-//! The session keyring, which gives whoever has it the keys in it, whatever the user id.
+//! Leaves the session keyring, which gives its holder the keys in it, whatever the user id.
 
 use std::io;
 
-/// What keyctl(2) calls "the session keyring".
+/// The "session keyring" of keyctl(2).
 const SESSION: libc::c_long = libc::KEY_SPEC_SESSION_KEYRING as libc::c_long;
 
-/// Leaves the session keyring that this process was started with for an empty one. A kernel without keys
-/// has nothing to leave.
+/// Replaces the session keyring that this process was started with by an empty one. On a kernel
+/// without keys there is none to leave.
 pub fn join_a_new_session() -> io::Result<()> {
     let joined = keyctl(libc::KEYCTL_JOIN_SESSION_KEYRING, 0);
     joined.or_else(|error| match error.raw_os_error() {
         Some(libc::ENOSYS) => Ok(()),
-        // A filter of system calls, as in a container, keeps them from the command as well.
+        // A filter of system calls, as in containers, stops the command's keyctl as well.
         Some(libc::EPERM) if is_filtered() => Ok(()),
         _ => Err(error),
     })
 }
 
-/// The kernel itself refuses nobody the number of their keyring in this way.
+/// Detects such a filter: the kernel never refuses the number of one's own keyring.
 fn is_filtered() -> bool {
     let number = keyctl(libc::KEYCTL_GET_KEYRING_ID, SESSION);
     number.is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))

@@ -1,4 +1,4 @@
-//! How far an object is from where its headers say, in a process.
+//! The load bias of an object: the distance between the addresses in its headers and in a process.
 
 use super::elf::{Layout, Segment};
 use super::maps::MappedObject;
@@ -7,7 +7,7 @@ use super::maps::MappedObject;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeSegments(Vec<Segment>);
 
-/// Of one object in one process, which may map it as often as it likes.
+/// Limit for one object in one process, which may map it any number of times.
 const MOST_BIASES: usize = 1_024;
 
 /// The kernel maps whole pages.
@@ -26,9 +26,9 @@ impl CodeSegments {
         })
     }
 
-    /// The load biases of an object: an address of its headers plus the bias is that of the
-    /// process, modulo 2^64. One in all but odd cases; several where the file is loaded several
-    /// times (dlmopen), none where it does not run yet.
+    /// Returns the load biases of an object. A header address plus the bias is the process's
+    /// address, modulo 2^64. Usually there is one. There are several where the file is loaded
+    /// several times (dlmopen), and none where it does not run yet.
     pub fn biases(&self, object: &MappedObject) -> Vec<u64> {
         let mut biases = Vec::new();
         for mapping in &object.code {
@@ -36,7 +36,7 @@ impl CodeSegments {
             let end = mapping.offset.saturating_add(size);
             let page = |segment: &&Segment| segment.offset & !(PAGE - 1);
             let begins = self.0.iter().find(|segment| page(segment) == mapping.offset);
-            // Part of a segment, or merged with what is before it.
+            // A mapping may be part of a segment, or be merged with the one before it.
             let overlaps = |segment: &&Segment| {
                 let segment_end = segment.offset.saturating_add(segment.file_size);
                 page(segment) < end && mapping.offset < segment_end

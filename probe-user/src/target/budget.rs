@@ -1,16 +1,16 @@
-//! What looking into one object may cost, whatever its file says.
+//! Bounds what a look into one object may cost.
 //!
 //! A file of a few kilobytes can claim sections of terabytes and name a billion things. So every
-//! read, every table that is made of one and every long loop draws from a budget that the object
-//! and its debug file share. When it is used up the look ends, and says so.
+//! read, every table and every long loop draws from a budget that the object and its debug file
+//! share. When the budget is used up, the look ends and reports so.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How much memory and time an object may take. The time is that of the processor: a host that is
-/// busy makes no file larger.
+/// The memory and CPU time that an object may take. CPU time, because a busy host makes no file
+/// larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectLimits {
     /// In bytes.
@@ -21,7 +21,7 @@ pub struct ObjectLimits {
 impl ObjectLimits {
     pub const DEFAULT: Self = Self { memory: 512 << 20, time: Duration::from_secs(10) };
 
-    /// For all objects of a process: there may be thousands, each of which takes all that it may.
+    /// Returns the limits for all objects of a process: there may be thousands, each at its limit.
     fn together(self) -> Self {
         const OBJECTS: u32 = 4;
         Self {
@@ -37,7 +37,7 @@ impl Default for ObjectLimits {
     }
 }
 
-/// Why a look at an object ended early.
+/// The reason why a look at an object ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
     #[error(
@@ -62,14 +62,14 @@ pub enum TooLarge {
     NoMemory(u64),
 }
 
-/// What is left for an object and its debug file.
+/// The memory and time that an object and its debug file have left.
 #[derive(Debug, Default)]
 pub struct Budget {
     limits: ObjectLimits,
     used: AtomicU64,
     clock: Mutex<Clock>,
     refusal: Mutex<Option<TooLarge>>,
-    /// What all objects of the process draw from, too.
+    /// The budget that all objects of the process share.
     all: Option<Arc<Budget>>,
 }
 
@@ -77,7 +77,7 @@ pub struct Budget {
 #[derive(Debug, Default)]
 struct Clock {
     spent: Duration,
-    /// By the looker's clock.
+    /// The CPU time of the looking thread when the look began.
     since: Option<Duration>,
     lookers: u32,
 }
@@ -87,12 +87,12 @@ impl Budget {
         Arc::new(Self { limits, ..Self::default() })
     }
 
-    /// What the objects of a process, each with these limits, may take together.
+    /// Returns the budget that the objects of a process, each with these limits, share.
     pub fn of_all(limits: ObjectLimits) -> Arc<Self> {
         Self::new(limits.together())
     }
 
-    /// For one of the objects that share a budget.
+    /// Returns the budget of one object that draws from a shared one, too.
     pub(super) fn within(limits: ObjectLimits, all: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self { limits, all: Some(Arc::clone(all)), ..Self::default() })
     }
@@ -102,7 +102,7 @@ impl Budget {
         self.take(bytes).map_err(|why| self.refuse(why))
     }
 
-    /// As [`Self::charge`], for what can be done without.
+    /// Like [`Self::charge`], for optional data: a refusal is not recorded.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.take(bytes).is_ok()
     }
@@ -129,7 +129,7 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Gives back what was charged for something that is gone.
+    /// Gives back the charge of something that is gone.
     pub(super) fn release(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         if let Some(all) = &self.all {
@@ -137,7 +137,7 @@ impl Budget {
         }
     }
 
-    /// Gives back time that went into something which is gone.
+    /// Gives back the time that something took which is gone.
     pub(super) fn release_time(&self, time: Duration) {
         for budget in std::iter::once(self).chain(self.all.as_deref()) {
             let mut clock = budget.clock();
@@ -147,7 +147,7 @@ impl Budget {
         }
     }
 
-    /// Whether there is time left.
+    /// Fails when no time is left.
     pub(super) fn check(&self) -> Result<(), TooLarge> {
         let late = match &self.all {
             _ if self.is_late() => TooLarge::Time(self.limits.time),
@@ -174,20 +174,20 @@ impl Budget {
         Look(self)
     }
 
-    /// A check for loops: it is made every so many turns only.
+    /// Checks the clock once in many turns of a loop.
     pub(super) fn ticker(&self) -> Ticker<'_> {
         Ticker { budget: self, turns: 0 }
     }
 
-    /// What `read` gives, and what was refused to it first, if anything: for readers that cannot say
-    /// why they found nothing. What was refused before is not theirs.
+    /// Returns the result of `read` and its first refusal. For readers that cannot say why they
+    /// found nothing. Earlier refusals are not counted.
     pub(super) fn watch<T>(&self, read: impl FnOnce() -> T) -> (T, Option<TooLarge>) {
         let before = self.refusal().take();
         let value = read();
         (value, std::mem::replace(&mut *self.refusal(), before))
     }
 
-    /// Whoever watches is told.
+    /// Records the refusal for whoever watches.
     pub(super) fn refuse(&self, why: TooLarge) -> TooLarge {
         self.refusal().get_or_insert(why);
         why
@@ -202,13 +202,13 @@ impl Budget {
     }
 }
 
-/// What this thread has run.
+/// The CPU time of this thread.
 pub(super) fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Memory that is given back.
+/// Memory that is given back on drop.
 #[must_use]
 #[derive(Debug)]
 pub(super) struct Loan<'a> {
@@ -271,7 +271,7 @@ mod tests {
         assert!(!budget.has_room(u64::MAX));
     }
 
-    /// Each reader hears of what was refused to itself, and those within it keep theirs.
+    /// Each reader sees its own refusals. Readers within it keep theirs.
     #[test]
     fn refusals_are_told_to_whom_they_concern() {
         let budget = Budget::new(ObjectLimits { memory: 100, ..ObjectLimits::DEFAULT });

@@ -1,8 +1,7 @@
-//! Separate debug files, for programs whose symbols were taken off: by build-id, and by
-//! `.gnu_debuglink`.
+//! Finds separate debug files of stripped programs, by build-id and by `.gnu_debuglink`.
 //!
-//! A file that does not belong to the object would give names to the wrong addresses, so it is
-//! taken only when its build-id or, where there is none, its checksum proves it right.
+//! The wrong file would give names to the wrong addresses. So a file is taken only if its build-id
+//! matches or, where there is none, its checksum.
 
 use super::budget::{Budget, TooLarge};
 use super::elf::{ElfError, Layout};
@@ -16,20 +15,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the search for a debug file brought.
+/// The result of the search for a debug file.
 #[derive(Debug, Default)]
 pub struct DebugFile {
     found: Option<(PathBuf, Source)>,
-    /// The paths that were tried, with what was wrong with those that exist.
+    /// The paths that were tried, and why existing files were rejected.
     pub looked_at: Vec<(PathBuf, Rejected)>,
 }
 
-/// Why a path does not serve.
+/// The reason why a path is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
     Absent,
     Unreadable,
-    /// Not an ELF file of our machine, or without symbols.
+    /// Not an ELF file of our machine, or one without symbols.
     NoDebugFile,
     /// Build-id or checksum of another object.
     OtherObject,
@@ -47,7 +46,7 @@ impl DebugFile {
 }
 
 /// Looks for the debug file of the object with this layout, shown as `display`, opened as `open`.
-/// It draws from the same budget.
+/// It draws from the object's budget.
 pub(super) fn find(
     layout: &Layout,
     display: &Path,
@@ -89,7 +88,7 @@ fn candidates(layout: &Layout, display: &Path, open: &Path) -> Vec<PathBuf> {
             continue;
         }
         let given = display.parent().unwrap_or(Path::new("/"));
-        // Mapped files have their real names; and a link in a container may lead out of it.
+        // Mapped files have their real names. A link in a container may lead out of it.
         let ours = root == Path::new("/");
         let real = ours.then(|| root.join(relative(&display)).canonicalize().ok()).flatten();
         let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -104,7 +103,7 @@ fn candidates(layout: &Layout, display: &Path, open: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The file systems to look in: that of the process when it has its own, and ours.
+/// Lists the file systems to search: the process's own root, if it has one, and ours.
 fn roots(open: &Path) -> Vec<PathBuf> {
     let mut roots = Vec::new();
     let pid = open.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next()?.to_str());
@@ -143,7 +142,7 @@ fn take(layout: &Layout, path: &Path, budget: &Arc<Budget>) -> Result<Source, Re
     if proved { Ok(source) } else { Err(Rejected::OtherObject) }
 }
 
-/// Of the whole file.
+/// Computes the checksum of the whole file.
 fn checksum(source: &Source) -> Result<u32, Rejected> {
     let mut hasher = crc32fast::Hasher::new();
     let scan = || {

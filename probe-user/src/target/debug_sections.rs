@@ -1,7 +1,7 @@
-//! The sections of DWARF, and what they will become in memory before anything is made of them.
+//! Loads the DWARF sections, and bounds their cost before they are parsed.
 //!
-//! A byte of DWARF may be a hundred in memory, and a byte of a compressed section a thousand: the
-//! parsers take what a file says at its word, so it is weighed here first.
+//! A byte of DWARF may become a hundred in memory, and a byte of a compressed section a thousand.
+//! The parsers trust the file, so its size is checked here first.
 
 use super::elf::ElfFile;
 use super::lines::Reader;
@@ -16,15 +16,15 @@ use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
-/// What is unpacked between two looks at the clock.
+/// Bytes unpacked between two checks of the clock.
 const STEP: usize = 1 << 20;
-/// zstd keeps that much of what it unpacked, at most.
+/// The largest zstd window: unpacked bytes that zstd keeps.
 const LARGEST_WINDOW: u64 = 100 << 20;
-/// More attributes of one entry are taken for damage.
+/// An entry with more attributes counts as damaged.
 const MOST_ATTRIBUTES: u64 = 4096;
 
-/// Those that lines and inlined functions are read from. Nothing when one is refused or the file is
-/// broken; a section that cannot be unpacked is empty.
+/// Loads the sections for lines and inlined functions. Returns `None` when one is refused or the
+/// file is broken. A section that cannot be unpacked is empty.
 pub(super) fn load(source: &Source, file: &ElfFile<'_>) -> Option<Dwarf<Reader>> {
     let section = |id: SectionId| -> Result<Reader, ()> {
         let bytes = match is_needed(id) {
@@ -100,10 +100,10 @@ impl Read for Packed<'_> {
     }
 }
 
-/// How much memory the table of abbreviations takes that these bytes begin with. Nothing where it
+/// Estimates the memory of the first table of abbreviations in these bytes. Returns `None` where it
 /// is broken, or an entry has too many attributes.
 pub(super) fn abbreviations_cost(bytes: Option<&[u8]>) -> Option<u64> {
-    /// As in gimli, with room to grow.
+    /// The size in gimli, with room to grow.
     const ENTRY: u64 = 224;
     const ATTRIBUTE: u64 = 32;
     const IMPLICIT: u64 = 0x21;
@@ -129,7 +129,7 @@ pub(super) fn abbreviations_cost(bytes: Option<&[u8]>) -> Option<u64> {
     Some(cost)
 }
 
-/// How long the header of a line table says that it is.
+/// Returns the length that the header of a line table claims.
 pub(super) fn line_header_length(
     lines: &DebugLine<Reader>,
     offset: DebugLineOffset<usize>,

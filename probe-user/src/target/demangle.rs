@@ -1,19 +1,18 @@
 //! Names for people: Rust (both manglings) and C++, in the short form that globs match.
 //!
-//! Symbols come from files anyone may have written, and a few dozen bytes of C++ mangling can
-//! stand for gigabytes of text: lengths and depths are bounded, and past them the raw name is
-//! shown.
+//! A few dozen bytes of C++ mangling can stand for gigabytes of text, and anyone may have written
+//! the file. So lengths and depths are bounded. Past the bounds the raw name is shown.
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 use std::fmt::{self, Write as _};
 
 /// Longer symbols are shown as they are.
 const LONGEST_RAW: usize = 16 << 10;
-/// Longer demangled names are given up.
+/// Longer demangled names are replaced by the raw name.
 const LONGEST_NAME: usize = 32 << 10;
 const DEEPEST: u32 = 96;
 
-/// The name with its arguments, which is the short form but for C++ functions.
+/// Returns the name with its arguments. Only C++ functions have any; others get the short form.
 pub fn full(raw: &str) -> String {
     if raw.len() > LONGEST_RAW || rustc_demangle::try_demangle(raw).is_ok() {
         return short(raw);
@@ -21,8 +20,7 @@ pub fn full(raw: &str) -> String {
     cpp(raw, &DemangleOptions::new()).unwrap_or_else(|| raw.to_owned())
 }
 
-/// The short form: without hash, arguments and return type. Names that are not mangled stay as they
-/// are.
+/// Returns the name without hash, arguments and return type. Names that are not mangled stay.
 pub fn short(raw: &str) -> String {
     if raw.len() > LONGEST_RAW {
         return raw.to_owned();
@@ -31,7 +29,7 @@ pub fn short(raw: &str) -> String {
     rust(raw).or_else(|| cpp(raw, &options)).unwrap_or_else(|| raw.to_owned())
 }
 
-/// A name without its symbol version: `memcpy@@GLIBC_2.14` is `memcpy`.
+/// Removes the symbol version: `memcpy@@GLIBC_2.14` becomes `memcpy`.
 pub fn without_version(name: &[u8]) -> &[u8] {
     match memchr::memchr(b'@', name) {
         Some(at) if at > 0 => &name[..at],
@@ -39,8 +37,8 @@ pub fn without_version(name: &[u8]) -> &[u8] {
     }
 }
 
-/// A name without template or generic arguments: `max<int>` is `max`. Nothing when there are
-/// none, or when the name as a whole is in brackets (`<T as Trait>::f`).
+/// Removes template or generic arguments: `max<int>` becomes `max`. Returns `None` when there are
+/// none, or when the whole name is in brackets (`<T as Trait>::f`).
 pub fn without_generics(name: &str) -> Option<String> {
     if !name.contains('<') || name.starts_with('<') {
         return None;
@@ -86,8 +84,8 @@ pub fn without_generics(name: &str) -> Option<String> {
 const COPIES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
 const PARTS: [&str; 2] = [".cold", ".part."];
 
-/// A name without what compilers append to copies of a whole function (`f.constprop.0`,
-/// `f.isra.0`). Parts of a function (`f.cold`, `f.part.0`) are no copies.
+/// Removes the suffix of a compiler's copy of a whole function (`f.constprop.0`, `f.isra.0`). Parts
+/// of a function (`f.cold`, `f.part.0`) are no copies.
 pub fn without_clone_suffix(name: &str) -> Option<&str> {
     if PARTS.iter().any(|mark| name.contains(mark)) {
         return None;
@@ -95,7 +93,7 @@ pub fn without_clone_suffix(name: &str) -> Option<&str> {
     cut_at(name, COPIES)
 }
 
-/// The function as the source has it: `f.part.0.constprop.0` is `f`.
+/// Returns the function's name in the source: `f.part.0.constprop.0` becomes `f`.
 pub fn without_suffix(name: &str) -> &str {
     cut_at(name, COPIES.into_iter().chain(PARTS)).unwrap_or(name)
 }
@@ -113,12 +111,12 @@ fn rust(raw: &str) -> Option<String> {
 }
 
 fn cpp(raw: &str, options: &DemangleOptions) -> Option<String> {
-    // Also `___Z`, which clang's blocks have.
+    // `___Z` marks clang's blocks.
     let is_mangled = ["_Z", "__Z", "___Z", "____Z"].iter().any(|mark| raw.starts_with(mark));
     if raw.len() > LONGEST_RAW || !is_mangled {
         return None;
     }
-    // What follows a dot is the compiler's: shown as it is, so that `f.cold` stays apart.
+    // The compiler's suffix after a dot is shown, so that `f.cold` stays apart.
     let (mangled, suffix) = match raw.find('.') {
         Some(at) => raw.split_at(at),
         None => (raw, ""),
@@ -131,7 +129,7 @@ fn cpp(raw: &str, options: &DemangleOptions) -> Option<String> {
     Some(out.text)
 }
 
-/// Text that refuses to grow beyond all measure.
+/// Text with a maximum length.
 #[derive(Default)]
 struct Bounded {
     text: String,

@@ -1,6 +1,6 @@
 //! The headers of an ELF file as plain values: segments, sections, identity.
 //!
-//! Read once, through a cache that touches only the header pages, so that a process with two
+//! They are read once, through a cache that touches only the header pages. So a process with two
 //! hundred libraries costs little until a library's symbols are asked for.
 
 use super::budget::TooLarge;
@@ -17,11 +17,11 @@ use std::ops::Range;
 pub(super) type ElfFile<'data> = ElfFile64<'data, LittleEndian, &'data Source>;
 type Header = constants::FileHeader64<LittleEndian>;
 
-/// Linux itself refuses a program with more.
+/// Linux refuses a program with more.
 const MOST_SEGMENTS: u32 = 1170;
-/// Where more are, numbers of sections no longer fit their field; only object files have so many.
+/// Above this, section numbers no longer fit their field. Only object files have so many.
 const MOST_SECTIONS: u32 = 0xff00;
-/// Longer names of sections are none that we look for.
+/// No section that we look for has a longer name.
 const LONGEST_NAME: usize = 128;
 /// The kernel refuses longer paths.
 const LONGEST_INTERPRETER: u64 = 4096;
@@ -30,7 +30,7 @@ const LARGEST_NOTES: u64 = 1 << 20;
 const MOST_NOTES: usize = 64;
 const LONGEST_BUILD_ID: usize = 255;
 
-/// What is wrong with a file that should be a 64-bit x86 program or library.
+/// The reason why a file is not a usable 64-bit x86 program or library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ElfError {
     #[error("is not an ELF file")]
@@ -59,7 +59,7 @@ pub struct Segment {
     pub addresses: Range<u64>,
     /// Offset in the file of the first address.
     pub offset: u64,
-    /// Bytes that come from the file; what follows is zero.
+    /// Bytes that come from the file. The rest is zero.
     pub file_size: u64,
     pub executable: bool,
     pub writable: bool,
@@ -71,7 +71,7 @@ pub struct Section {
     pub name: String,
     pub addresses: Range<u64>,
     pub offset: u64,
-    /// The bytes are in the file, not left out as in `.bss` or in a debug file.
+    /// True if the bytes are in the file. Those of `.bss` and of debug files are not.
     pub in_file: bool,
     pub executable: bool,
     pub writable: bool,
@@ -85,7 +85,7 @@ pub struct Layout {
     pub entry: u64,
     /// The dynamic loader the program asks for.
     pub interpreter: Option<Vec<u8>>,
-    /// Its dynamic loader runs code that the program names (DT_AUDIT), even to list libraries.
+    /// True if its loader runs code that the program names (DT_AUDIT), even to list libraries.
     pub auditors: bool,
     pub build_id: Option<Vec<u8>>,
     /// File name and CRC of a separate debug file.
@@ -97,7 +97,7 @@ impl Layout {
     pub fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
         match data.budget().watch(|| Self::read(data, is_debug_file)) {
             (Err(_), Some(why)) => Err(ElfError::TooLarge(why)),
-            // What is left out because it is too large takes nothing away from the rest.
+            // A part that is left out because it is too large does not affect the rest.
             (layout, _) => layout,
         }
     }
@@ -121,7 +121,7 @@ impl Layout {
             }
         }
         let table = header.sections(endian, data)?;
-        // At once, not name by name. Where there are no sections, there are no names.
+        // All names are read at once. Without sections there are none.
         let names = header.shstrndx(endian, data);
         if let Ok(names) = names.and_then(|names| table.section(SectionIndex(names as usize))) {
             data.part(names.sh_offset(endian), names.sh_size(endian));
@@ -145,12 +145,12 @@ impl Layout {
                 .iter()
                 .filter(|program| program.p_type(endian) == constants::PT_DYNAMIC)
                 .any(|program| {
-                    // By address, as the loader reads it.
+                    // The loader reads it by address.
                     let at = layout.file_offset(program.p_vaddr(endian));
                     at.is_none_or(|at| may_name_auditors(data, at, program.p_filesz(endian)))
                 });
         }
-        // Broken notes and links take nothing away from the symbols.
+        // Broken notes and links do not affect the symbols.
         layout.build_id = build_id(data, programs, table.iter());
         layout.debug_link = layout
             .section(".gnu_debuglink")
@@ -163,7 +163,7 @@ impl Layout {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// Where the byte at an address is in the file.
+    /// Returns the file offset of the byte at an address.
     pub fn file_offset(&self, address: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let within = address.checked_sub(segment.addresses.start)?;
@@ -171,7 +171,7 @@ impl Layout {
         })
     }
 
-    /// The address of a byte of the file in the code that is loaded, the inverse of
+    /// Returns the address of a byte of the file in loaded code: the inverse of
     /// [`Self::file_offset`].
     pub fn code_address(&self, offset: u64) -> Option<u64> {
         self.segments.iter().filter(|segment| segment.executable).find_map(|segment| {
@@ -182,7 +182,7 @@ impl Layout {
 }
 
 impl Section {
-    /// As its header says it.
+    /// The size that its header claims.
     pub fn size(&self) -> u64 {
         self.addresses.end - self.addresses.start
     }
@@ -213,7 +213,7 @@ fn segment(
     })
 }
 
-/// Whether the dynamic section names auditors; one without an end may.
+/// Returns whether the dynamic section may name auditors. One without an end may.
 fn may_name_auditors(data: &Source, offset: u64, size: u64) -> bool {
     type Entry = constants::Dyn64<LittleEndian>;
     let count = size as usize / size_of::<Entry>();
@@ -228,7 +228,7 @@ fn may_name_auditors(data: &Source, offset: u64, size: u64) -> bool {
     true
 }
 
-/// The build-id, from the sections of notes or, where there are none, from the segments.
+/// Returns the build-id, from note sections or, without any, from the segments.
 fn build_id<'data>(
     data: &'data Source,
     programs: &[constants::ProgramHeader64<LittleEndian>],
@@ -241,7 +241,7 @@ fn build_id<'data>(
     let sections = sections.filter(|section| section.sh_type(endian) == constants::SHT_NOTE);
     let sections =
         sections.map(|it| (it.sh_offset(endian), it.sh_size(endian), it.sh_addralign(endian)));
-    // In a debug file, segments are without bytes.
+    // The segments of a debug file have no bytes.
     let mut sections = sections.peekable();
     let has_sections = sections.peek().is_some();
     let segments = segments.filter(|_| !has_sections);
@@ -262,7 +262,7 @@ fn build_id<'data>(
     })
 }
 
-/// A file name, zeros up to a multiple of four, and a checksum.
+/// Parses a file name, padding to a multiple of four, and a checksum.
 fn debug_link(bytes: &[u8]) -> Option<(Vec<u8>, u32)> {
     let end = memchr::memchr(0, bytes)?;
     let checksum = bytes.get((end + 1).next_multiple_of(4)..)?.first_chunk::<4>()?;
@@ -296,7 +296,7 @@ fn header(data: &Source) -> Result<&Header, ElfError> {
     Ok(header)
 }
 
-/// The file with its symbol tables.
+/// Parses the file with its symbol tables.
 pub(super) fn parse(data: &Source) -> Result<ElfFile<'_>, ElfError> {
     let parse = || {
         header(data)?;

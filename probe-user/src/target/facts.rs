@@ -1,24 +1,24 @@
-//! What a process is known by: program, name, command line, user, control group, and the unit or
-//! container that this tells of.
+//! Facts that identify a process: program, name, command line, user, control group, and the unit or
+//! container in the group's path.
 
 use super::process::{proc_path, read_command, read_stat, text};
 use ctrace_core::units::Pid;
 use std::{fs, path::Path};
 
-/// A process as a configuration speaks of it.
+/// A process, in the terms of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     pub pid: Pid,
-    /// With the id, it tells this process from a later one.
+    /// Together with the id, tells this process from a later one.
     pub start_time: u64,
     pub program: Program,
-    /// Empty until it is asked for: see [`Facts::with_command`].
+    /// Empty until [`Facts::with_command`] reads it.
     pub command: String,
     pub user: u32,
     pub cgroup: String,
 }
 
-/// What tells of most processes that nobody asks for them. It takes little to read.
+/// The facts that suffice to rule out most processes. They are cheap to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     pub exe: String,
@@ -26,12 +26,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Nothing of kernel threads and of what has ended.
+    /// Returns `None` for kernel threads and ended processes.
     pub fn of(pid: Pid) -> Option<Self> {
         let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
         let name = fs::read(proc_path(pid.0, "comm")).ok()?;
         let name = text(name.strip_suffix(b"\n").unwrap_or(&name));
-        // The kernel's mark on a file that is deleted. To ask whether a file is really called so would
+        // The kernel marks a deleted file so. Checking whether a file really has this name would
         // wait for its file system.
         let exe = exe.to_string_lossy();
         Some(Self { exe: exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_owned(), name })
@@ -43,8 +43,8 @@ impl Program {
 }
 
 impl Facts {
-    /// Of a process that runs a program; nothing of kernel threads and of what has ended. What is read
-    /// for it is the kernel's, which waits for nobody.
+    /// Reads the facts of a process that runs a program. Returns `None` for kernel threads and
+    /// ended processes. All reads are of the kernel's own data, so none can block.
     pub fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
         let program = Program::of(pid)?;
@@ -60,13 +60,13 @@ impl Facts {
         })
     }
 
-    /// The same with its command line, which is in its memory: the process can make that take a second.
+    /// Also reads the command line from the process's memory, which it can delay by a second.
     pub fn with_command(pid: Pid) -> Option<Self> {
         let facts = Self::of(pid)?;
         Some(Self { command: read_command(pid.0).join(" "), ..facts })
     }
 
-    /// The innermost unit in the path of the control group.
+    /// Returns the innermost unit in the path of the control group.
     pub fn unit(&self) -> Option<&str> {
         let is_unit = |part: &&str| {
             [".service", ".scope", ".socket", ".mount"].iter().any(|end| part.ends_with(end))
@@ -74,7 +74,7 @@ impl Facts {
         self.cgroup.rsplit('/').find(is_unit)
     }
 
-    /// The id or name of the container, as its runtime has put it into the control group's path.
+    /// Returns the id or name that the container's runtime put into the control group's path.
     pub fn container(&self) -> Option<&str> {
         let mut parts = self.cgroup.split('/').collect::<Vec<_>>();
         let mut outer = "";
@@ -99,12 +99,12 @@ impl Facts {
     }
 }
 
-/// Which process it is, and whose.
+/// The identity of a process and its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub pid: Pid,
     pub start_time: u64,
-    /// The user who started it, also where its program has another one's rights.
+    /// The user who started it, even if its program runs with another user's rights.
     pub user: u32,
 }
 
@@ -115,35 +115,35 @@ impl Identity {
         Some(Self { pid, start_time, user: user_of(&text(&status), Which::Real)? })
     }
 
-    /// A process that has ended is nobody's.
+    /// Returns the identity of a process that has ended: it belongs to nobody.
     pub fn gone(pid: Pid) -> Self {
         Self { pid, start_time: 0, user: u32::MAX }
     }
 
-    /// Whoever its user is by now.
+    /// Compares processes regardless of their current user.
     pub fn is_process(&self, other: Self) -> bool {
         (self.pid, self.start_time) == (other.pid, other.start_time)
     }
 }
 
-/// The ids of all processes.
+/// Lists the ids of all processes.
 pub fn all() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Pid))
 }
 
-/// When a process began, and its name; nothing of kernel threads.
+/// Returns a process's start time and name, `None` for kernel threads.
 pub fn birth(pid: Pid) -> Option<(u64, String)> {
     let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
     Some((stat.start_time, stat.comm))
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 pub fn parent(pid: Pid) -> Option<Pid> {
     read_stat(pid.0).ok().map(|stat| Pid(stat.parent))
 }
 
-/// What runtimes write before the id or name.
+/// Prefixes that runtimes put before the id or name.
 const PREFIXES: [&str; 9] = [
     "docker-",
     "cri-containerd-",
@@ -156,7 +156,7 @@ const PREFIXES: [&str; 9] = [
     "systemd-nspawn@",
 ];
 
-/// Which of the users of a process, in the order of /proc/PID/status.
+/// A user id of a process, in the order of /proc/PID/status.
 #[derive(Clone, Copy)]
 enum Which {
     Real,
@@ -168,7 +168,7 @@ fn user_of(status: &str, which: Which) -> Option<u32> {
     line.split_whitespace().nth(which as usize)?.parse().ok()
 }
 
-/// The path in the one hierarchy, or where there are several in that of systemd.
+/// Returns the path in the only hierarchy, or in systemd's where there are several.
 fn control_group(cgroups: &str) -> String {
     let of = |prefix: &str| cgroups.lines().find_map(|line| line.split_once(prefix)).map(|at| at.1);
     let path =

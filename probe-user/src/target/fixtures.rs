@@ -1,4 +1,4 @@
-//! Small programs that the tests compile, and what else they need from the machine.
+//! Compiles small programs for tests and provides the files of the machine that tests need.
 
 #[path = "../../../tests/src/install.rs"]
 mod install;
@@ -36,7 +36,7 @@ impl Built {
 fn run(dir: &Path, command: &str) {
     let mut words = command.split_ascii_whitespace();
     let mut tool = Command::new(words.next().unwrap());
-    // On the stable compiler, choosing the old mangling is called unstable.
+    // The stable compiler calls the choice of the old mangling unstable.
     tool.args(words).current_dir(dir).env("RUSTC_BOOTSTRAP", "1");
     let output = tool.output().unwrap_or_else(|error| panic!("{command}: {error}"));
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
@@ -51,15 +51,15 @@ pub(crate) fn compile(compiler: &str, extension: &str, source: &str) -> Built {
     Built { dir, program }
 }
 
-/// The libc of this very test.
+/// Opens the libc of this test process.
 pub(super) fn system_libc() -> Object {
     let objects = super::maps::objects(std::process::id()).unwrap();
     let libc = objects.iter().find(|object| object.name.starts_with("libc.so")).unwrap();
     Object::open_mapped(libc).unwrap()
 }
 
-/// Written into a C program, markers by hand, as docs/marker-format.md has them: `SCOPE(NAME, GROUP,
-/// FLAGS)` in a function, with texts or `NONE`, and `RUNTIME` outside of all.
+/// Hand-written markers for a C program, as in docs/marker-format.md. `SCOPE(NAME, GROUP, FLAGS)`
+/// goes into a function, with texts or `NONE`; `RUNTIME` goes outside all functions.
 pub(crate) const MARKERS: &str = r#"
     #define NONE ""
     #define STRING_(x) #x

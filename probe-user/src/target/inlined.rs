@@ -1,5 +1,4 @@
-//! The function whose source the code at an address is of, where it was inlined into another: a
-//! symbol table knows the other one only.
+//! Finds the source function of inlined code. A symbol table knows only the function around it.
 
 use super::budget::{Budget, TooLarge};
 use super::demangle;
@@ -10,10 +9,10 @@ use std::collections::HashMap;
 /// Inlined code of a unit.
 #[derive(Default)]
 pub(super) struct Inlined {
-    /// By their begin. Stretches are nested, so the last one around an address is the innermost.
+    /// Sorted by begin. Stretches are nested, so the last one around an address is the innermost.
     stretches: Vec<Stretch>,
     scopes: Vec<Scope>,
-    /// The scopes of the functions that are in one.
+    /// The innermost scope of each function that is in one.
     scope_of: HashMap<UnitOffset, usize>,
 }
 
@@ -31,16 +30,16 @@ struct Scope {
     around: Option<usize>,
 }
 
-/// Of one unit; sane ones have far fewer.
+/// Limit for one unit. Sane units have far fewer.
 const MOST_STRETCHES: usize = 1 << 22;
-/// Longer names, deeper namespaces and longer chains of references are taken for damage.
+/// Longer names, deeper namespaces and longer chains of references count as damage.
 const LONGEST_NAME: usize = 4096;
 const DEEPEST: usize = 32;
-/// What a stretch, a scope or a function in one takes.
+/// Bytes that a stretch, a scope or a function in a scope takes.
 const PART: u64 = 64;
 
 impl Lines {
-    /// The name of the innermost inlined function at an address, nothing where there is none.
+    /// Returns the name of the innermost inlined function at an address.
     pub(super) fn inlined_function(&self, address: u64) -> Option<String> {
         self.budget.check().ok()?;
         let mut ticker = self.budget.ticker();
@@ -54,7 +53,7 @@ impl Lines {
     fn inlined(&self, unit: usize) -> &Inlined {
         let unit = &self.units[unit];
         unit.inlined.get_or_init(|| {
-            // What comes of a part is not kept: see `Object::with_lines`.
+            // A partial result is not kept: see `Object::with_lines`.
             Inlined::read(unit.unit.unit_ref(&self.dwarf), &self.budget).unwrap_or_default()
         })
     }
@@ -90,7 +89,7 @@ impl Lines {
 impl Inlined {
     fn read(unit: UnitRef<'_, Reader>, budget: &Budget) -> Result<Self, TooLarge> {
         let mut inlined = Self::default();
-        // Around the entry, with their depths.
+        // Scopes around the entry, with their depths.
         let mut around: Vec<(isize, usize)> = Vec::new();
         let mut left = MOST_STRETCHES;
         let mut entries = unit.entries();
@@ -151,7 +150,7 @@ impl Inlined {
         Ok(())
     }
 
-    /// A function's name with the namespaces and classes it is in.
+    /// Prefixes a function's name with its namespaces and classes.
     fn path(&self, unit: UnitRef<'_, Reader>, function: UnitOffset, name: String) -> String {
         let innermost = self.scope_of.get(&function).copied();
         let scopes = std::iter::successors(innermost, |scope| self.scopes[*scope].around);
@@ -198,7 +197,7 @@ mod tests {
     use super::super::lines::Lines;
     use super::super::object::Object;
 
-    /// The inlined functions at the addresses that the program's `places` section holds.
+    /// Checks the inlined functions at the addresses in the program's `places` section.
     #[track_caller]
     fn check(compiler: &str, extension: &str, source: &str, expected: &[Option<&str>]) {
         let built = compile(compiler, extension, source);
@@ -247,7 +246,7 @@ mod tests {
         }
     "#;
 
-    // The linker throws away what nothing refers to, but for "R".
+    // The linker drops unreferenced data, except with flag "R".
     const RUST: &str = r#"
         macro_rules! place { () => { unsafe { std::arch::asm!(
             "990: nop", ".pushsection places,\"aR\"", ".4byte 990b - .", ".popsection"

@@ -1,5 +1,5 @@
-//! A command that does not run yet: which program the kernel will really start, and which
-//! libraries its dynamic loader will bring, so that probes are in place before main.
+//! Resolves a command before it runs: the program that the kernel will start and the libraries that
+//! its loader will bring. So probes are in place before main.
 
 use super::elf::ElfError;
 use super::loader::{self, Libraries};
@@ -17,7 +17,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Why a command cannot be launched; each is one line.
+/// The reason why a command cannot be launched, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error("command not found: {0}")]
@@ -28,7 +28,7 @@ pub enum LaunchError {
     NotExecutable { path: PathBuf, reason: String },
     #[error("{} is neither an ELF program nor a script that starts with #!", path.display())]
     NoProgram { path: PathBuf },
-    #[error("{}: more than {LONGEST_CHAIN} interpreters stand behind each other", path.display())]
+    #[error("{}: a chain of more than {LONGEST_CHAIN} interpreters", path.display())]
     TooDeep { path: PathBuf },
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -37,7 +37,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// The exit code that `env` and a shell give: 127 not found, 126 found but not to be run.
+    /// Returns the exit code of `env` and shells: 127 for not found, 126 for not executable.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound(_) | Self::NoInterpreter { .. } => 127,
@@ -47,25 +47,25 @@ impl LaunchError {
     }
 }
 
-/// What a command will start.
+/// The program and libraries that a command will start.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The file the command names.
     pub command: PathBuf,
     /// The ELF program that the kernel will run: the command itself, or the last interpreter.
     pub exe: PathBuf,
-    /// The scripts from the command on, each started by the next; empty for an ELF program.
+    /// The scripts from the command on, each started by the next. Empty for an ELF program.
     pub scripts: Vec<PathBuf>,
     /// The program first, then the libraries that will be loaded with it.
     pub objects: Vec<MappedObject>,
-    /// Libraries the loader will not find.
+    /// Libraries that the loader will not find.
     pub missing: Vec<String>,
-    /// Why the libraries are not known.
+    /// The reason why the libraries are unknown.
     unknown: Option<String>,
 }
 
 impl Launch {
-    /// What the user should know before the start, a line each.
+    /// Returns notes for the user before the start, one line each.
     pub fn remarks(&self) -> Vec<String> {
         let exe = self.exe.display();
         let script = (!self.scripts.is_empty()).then(|| {
@@ -90,18 +90,18 @@ impl Launch {
     }
 }
 
-/// Of the libraries that are missing.
+/// Limit of missing libraries that are named.
 const MOST_TOLD: usize = 20;
 
-/// As many as the kernel follows.
+/// The kernel's limit.
 const LONGEST_CHAIN: usize = 5;
 
-/// Finds out what `command` will start, with our own PATH and environment.
+/// Resolves `command` with our own PATH and environment.
 pub fn resolve(command: &OsStr) -> Result<Launch, LaunchError> {
     resolve_for(command, &Identity::Ours)
 }
 
-/// The same for a command that runs as `user`, who may not execute all that we may.
+/// Resolves a command that runs as `user`, who may not execute all that we may.
 pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchError> {
     let found = user.on_behalf(|| find(command, std::env::var_os("PATH")))??;
     let mut exe = found.clone();
@@ -120,7 +120,7 @@ pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchErr
         ObjectError::Elf { path, error: ElfError::NotElf } => LaunchError::NoProgram { path },
         error => error.into(),
     })?;
-    // With the user's rights: the loader will have no others.
+    // The user's rights decide: the loader has no others.
     let libraries = user
         .on_behalf(|| libraries(&object, |loader| loader::libraries(&exe, loader, user.ids())))?;
     let mut objects = mapped(std::iter::once(&exe).chain(&libraries.paths));
@@ -137,8 +137,8 @@ pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchErr
     })
 }
 
-/// The libraries that a process will have which is held before the first instruction of a program,
-/// as far as they can be known.
+/// Returns the libraries that a process held before its program's first instruction will have, as
+/// far as they can be known.
 pub fn libraries_of(process: &Process) -> Vec<MappedObject> {
     let Ok(object) = Object::open(process.exe(), &proc_path(process.pid(), "exe")) else {
         return Vec::new();
@@ -158,7 +158,7 @@ fn libraries(object: &Object, find: impl FnOnce(&[u8]) -> Libraries) -> Librarie
     }
 }
 
-/// The files, each once. What vanished between two looks will not be loaded either.
+/// Returns each file once. A file that vanished between two looks will not be loaded either.
 fn mapped<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<MappedObject> {
     let mut seen = HashSet::new();
     let objects = paths.filter_map(|path| MappedObject::from_file(path, false).ok());
@@ -208,7 +208,7 @@ fn check_executable(path: &Path) -> Result<(), LaunchError> {
     if !meta.is_file() {
         return refuse("it is not a regular file".to_owned());
     }
-    // Root may do anything but execute what nobody may. The rights are those that an exec would have,
+    // Root may do anything but execute a file without any x bit. The rights are those of an exec,
     // not those of the real ids.
     if meta.permissions().mode() & 0o111 == 0
         || accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_err()
@@ -220,7 +220,7 @@ fn check_executable(path: &Path) -> Result<(), LaunchError> {
 
 /// The interpreter that a script asks for in its first line.
 fn interpreter(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
-    // As much as the kernel looks at.
+    // The kernel reads as much.
     let mut head = Vec::with_capacity(256);
     let io = |error| ObjectError::Io { path: path.to_owned(), error };
     let Some(file) = open_regular(path).map_err(io)? else {

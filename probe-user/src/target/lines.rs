@@ -1,10 +1,9 @@
 //! File and line of an address, from DWARF.
 //!
-//! Only selected functions are looked up. The headers of the compilation units are parsed once
-//! for each object; of the line tables only those of the units asked for. The tables are read
-//! here and not by `addr2line`, because at a function's first byte optimised code has several
-//! rows: the first is the function's own line, which debuggers show, and `addr2line` keeps the
-//! last.
+//! Only selected functions are looked up. The unit headers are parsed once for each object, line
+//! tables only for the units in question. The tables are read here and not by `addr2line`:
+//! optimised code has several rows at a function's first byte. The first is the function's own
+//! line, which debuggers show. `addr2line` keeps the last.
 
 use super::budget::{Budget, TooLarge};
 use super::debug_sections;
@@ -24,7 +23,7 @@ pub(super) type Reader = EndianArcSlice<LittleEndian>;
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Relative to the directory the compiler ran in, where the file is below it: `main.cpp`.
+    /// Relative to the compiler's working directory where the file is below it: `main.cpp`.
     pub file: Arc<str>,
     /// The whole path.
     pub path: Arc<str>,
@@ -35,9 +34,9 @@ pub struct SourceLine {
 pub(super) struct Lines {
     pub(super) dwarf: gimli::Dwarf<Reader>,
     pub(super) units: Vec<Unit>,
-    /// Begin, end and unit of stretches of code, by their begin.
+    /// Begin, end and unit of stretches of code, sorted by begin.
     ranges: Vec<(u64, u64, usize)>,
-    /// Units that do not say which code is theirs: hand-written assembly.
+    /// Units that do not list their code: hand-written assembly.
     elsewhere: Vec<usize>,
     pub(super) budget: Arc<Budget>,
 }
@@ -49,11 +48,11 @@ pub(super) struct Unit {
     pub(super) inlined: OnceCell<Inlined>,
 }
 
-/// From this address on, code comes from this line.
+/// The source line of the code from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     address: u64,
-    /// File and line, or nothing where a stretch of code ends; this order puts an end before a
+    /// File and line, or `None` where a stretch of code ends. This order puts an end before a
     /// beginning at the same address.
     place: Option<(u64, Option<u32>)>,
 }
@@ -65,21 +64,21 @@ struct SourceFile {
     path: Arc<str>,
 }
 
-/// Ranges do not overlap in sane files; so many are looked at in others.
+/// The overlapping ranges that are searched. Sane files have none.
 const OVERLAPS: usize = 16;
-/// What a unit takes in memory, with its place in tables.
+/// Bytes that a unit takes in memory, including its table entries.
 const UNIT: u64 = 1024;
-/// What a file or directory of a unit's line table takes.
+/// Bytes that a file or directory of a unit's line table takes.
 const FILE: u64 = 160;
 const ROW: u64 = 2 * size_of::<Row>() as u64;
 const RANGE: u64 = 64;
-/// Longer names of files are taken for damage.
+/// Longer file names count as damage.
 const LONGEST_NAME: usize = 4096;
-/// Files and directories of one unit; longer tables are taken for damage.
+/// Limit for the files and directories of one unit, in bytes. Longer tables count as damage.
 const LARGEST_LINE_HEADER: u64 = 1 << 20;
 
 impl Lines {
-    /// Reads the debug sections of a file, nothing when there are none.
+    /// Reads the debug sections of a file. Returns `None` when there are none.
     pub(super) fn read(source: &Source, file: &ElfFile<'_>) -> Option<Self> {
         let dwarf = debug_sections::load(source, file)?;
         if gimli::Section::reader(&dwarf.debug_info).is_empty() {
@@ -100,7 +99,7 @@ impl Lines {
     fn read_units(&mut self) -> Result<(), TooLarge> {
         let mut abbreviations = HashMap::new();
         let mut headers = self.dwarf.units();
-        // A broken unit takes those after it along, not those before.
+        // A broken unit hides the units after it, not those before.
         while let Ok(Some(header)) = headers.next() {
             self.budget.check()?;
             self.budget.charge(UNIT)?;
@@ -135,7 +134,7 @@ impl Lines {
         Ok(())
     }
 
-    /// A unit, unless it is broken.
+    /// Reads a unit, unless it is broken.
     fn read_unit(
         &self,
         header: UnitHeader<Reader>,
@@ -153,7 +152,7 @@ impl Lines {
             }
         };
         let Some(abbreviations) = abbreviations else { return Ok(None) };
-        // The line table's header is read along: not if it is out of all proportion.
+        // The unit's parser also reads the line table's header, so its size is checked first.
         let is_sane = line_table(&header, &abbreviations).is_none_or(|offset| {
             let length = debug_sections::line_header_length(&self.dwarf.debug_line, offset);
             length.is_some_and(|length| length <= LARGEST_LINE_HEADER)
@@ -169,7 +168,7 @@ impl Lines {
         units.find_map(|unit| self.find_in(&self.units[unit], address))
     }
 
-    /// The units that the code at an address may be of.
+    /// Returns the units that may contain the code at an address.
     pub(super) fn units_at(&self, address: u64) -> impl Iterator<Item = usize> {
         let after = self.ranges.partition_point(|(begin, ..)| *begin <= address);
         let near = self.ranges[..after].iter().rev().take(OVERLAPS);
@@ -192,7 +191,7 @@ impl Lines {
     }
 }
 
-/// Where the line table of a unit is.
+/// Returns the offset of a unit's line table.
 fn line_table(
     header: &UnitHeader<Reader>,
     abbreviations: &Abbreviations,
@@ -204,18 +203,18 @@ fn line_table(
     }
 }
 
-/// The first row at each address of a unit's line table.
+/// Returns the first row at each address of a unit's line table.
 fn rows(unit: &gimli::Unit<Reader>, budget: &Budget) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut start = 0;
-    // What comes of a part is worth nothing, and is not kept: see `Object::with_lines`.
+    // A partial result is useless and not kept: see `Object::with_lines`.
     let _ = read_rows(unit, budget, &mut rows, &mut start);
     rows.truncate(start);
     rows.sort_by_key(|row| (row.address, row.place.is_some()));
     rows
 }
 
-/// `start` is where the stretch of code begins that has no end yet.
+/// Reads rows. `start` is the begin of the stretch of code that has no end yet.
 fn read_rows(
     unit: &gimli::Unit<Reader>,
     budget: &Budget,
@@ -229,7 +228,7 @@ fn read_rows(
     let mut ticker = budget.ticker();
     while let Ok(Some(instruction)) = instructions.next_instruction(&header) {
         ticker.tick()?;
-        // No compiler adds files here, and a table may do nothing else.
+        // Compilers never add files here, but a crafted table may do nothing else.
         if matches!(instruction, LineInstruction::DefineFile(_)) {
             continue;
         }
@@ -242,7 +241,7 @@ fn read_rows(
         if row.end_sequence() {
             budget.charge(ROW)?;
             rows.push(Row { address, place: None });
-            // Code that the linker threw away.
+            // The linker dropped this code.
             if rows[*start].address == 0 {
                 rows.truncate(*start);
             }
@@ -266,7 +265,7 @@ fn source_file(unit: UnitRef<'_, Reader>, file: u64) -> Option<SourceFile> {
     let header = unit.line_program.as_ref()?.header();
     let entry = header.file(file)?;
     let name = text(entry.path_name())?;
-    // Directory 0 is the one the compiler ran in.
+    // Directory 0 is the compiler's working directory.
     let directory = match entry.directory_index() {
         0 => None,
         _ => entry.directory(header).and_then(text),

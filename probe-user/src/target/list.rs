@@ -1,4 +1,4 @@
-//! The rows of `ctrace list`: what could be traced, as data.
+//! The rows of `ctrace list`: everything that can be traced, as data.
 
 use super::markers::MarkerSite;
 use super::object::Object;
@@ -10,34 +10,34 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub kind: FunctionKind,
-    /// Demangled short name; of a USDT probe and a marker scope its name.
+    /// The demangled short name of a function, or the name of a USDT probe or marker scope.
     pub name: Arc<str>,
     /// USDT provider or group of markers.
     pub group: Option<Arc<str>>,
-    /// Demangled with arguments, where that makes a difference.
+    /// Demangled with arguments, where that differs.
     pub full_name: Option<Arc<str>>,
     pub aliases: Vec<Arc<str>>,
     /// The object's file name.
     pub object: Arc<str>,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
-    /// Of a marker scope that of its first entry.
+    /// For a marker scope, the address of its first entry.
     pub address: u64,
     pub file_offset: u64,
-    /// Nothing for a USDT site and a marker scope.
+    /// `None` for a USDT site and a marker scope.
     pub size: Option<u64>,
-    /// Place of the object and of the function, probe or scope in what was searched.
+    /// Indices of the object and of the function, probe or scope in what was searched.
     pub object_index: usize,
     pub index: usize,
-    /// Which of a USDT probe's sites.
+    /// The index of a USDT probe's site.
     pub site: usize,
     /// Of a USDT site: where they are, as its note says it.
     pub arguments: Box<str>,
-    /// Those of a marker scope.
+    /// The sites of a marker scope.
     pub marker_sites: Vec<MarkerSite>,
 }
 
-/// The rows of a selection. Looking up lines reads the debug information: `with_lines` asks for it.
+/// Returns the rows of a selection. `with_lines` also reads lines from the debug information.
 pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<Row> {
     let mut rows = Vec::with_capacity(selection.len());
     for selected in &selection.functions {

@@ -1,9 +1,8 @@
-//! What a process has mapped: its executable files by inode, and the memory its stacks live in.
+//! Reads a process's mappings: its executable files by inode, and the memory of its stacks.
 //!
-//! Identity is the inode, since that is what a uprobe is attached to, as stat tells it: on overlay
-//! and btrfs /proc/PID/maps gives another device for the same file. The path in
-//! /proc/PID/maps may by now name another file, or one in another container; the path to open
-//! never does.
+//! The inode is the identity, because a uprobe attaches to it. It comes from stat: on overlay and
+//! btrfs, /proc/PID/maps gives another device for the same file. A path in /proc/PID/maps may by
+//! now name another file, or one in another container. The path to open never does.
 
 use super::process::{has_own_root, proc_path};
 use crate::target::patience::{self, GivenUp};
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, str, thread};
 
-/// Why the memory map could not be read.
+/// The reason why the memory map could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MapsError {
     #[error(
@@ -38,23 +37,23 @@ pub enum MapsError {
 /// An executable file in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedObject {
-    /// The path to show: what the process called it.
+    /// The path to show: the name that the process used.
     pub path: PathBuf,
-    /// A path that opens this very file, also when it is deleted, replaced or in a container.
+    /// A path that opens this very file, even when it is deleted, replaced or in a container.
     pub open_path: PathBuf,
     /// The file's name without its directory.
     pub name: String,
     pub is_main: bool,
-    /// The path no longer names this file.
+    /// True if the path no longer names this file.
     pub is_deleted: bool,
     pub dev: u64,
     pub inode: u64,
-    /// Where it is mapped executable. Empty for a program that does not run yet.
+    /// Its executable mappings. Empty for a program that does not run yet.
     pub code: Vec<CodeMapping>,
 }
 
 impl MappedObject {
-    /// An object that is a plain file, of a program that does not run yet.
+    /// Makes an object of a plain file, for a program that does not run yet.
     pub fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
         let (dev, inode) = stat(path)?;
         Ok(Self {
@@ -99,15 +98,15 @@ struct Line {
     path: OsString,
 }
 
-/// The executable files of a process, the main executable first.
+/// Returns the executable files of a process, the main executable first.
 pub(super) fn objects(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
-    // In the middle of an exec a process has its new program, but has not mapped it yet.
+    // During an exec, a process has its new program but has not mapped it yet.
     const PATIENCE: u32 = 50;
     const LONGEST: Duration = Duration::from_millis(200);
     let begun = Instant::now();
     for _ in 0..PATIENCE {
         let objects = look(pid)?;
-        // Who has unmapped its program and mapped much else is looked at once.
+        // A process that unmapped its program and maps much else is looked at once.
         if objects.iter().any(|object| object.is_main) || begun.elapsed() > LONGEST {
             return Ok(objects);
         }
@@ -125,7 +124,7 @@ fn look(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
         path: exe_path,
     };
     let own_root = has_own_root(pid);
-    // By what the map says: asking once for each file is enough.
+    // Grouping by the map's entries lets us stat each file once.
     let (mut found, mut places) = (Vec::<MappedObject>::new(), HashMap::new());
     for line in lines.iter().filter(|line| line.executable && line.inode != 0) {
         let code = CodeMapping { addresses: line.addresses.clone(), offset: line.offset };
@@ -138,7 +137,7 @@ fn look(pid: u32) -> Result<Vec<MappedObject>, MapsError> {
             }
         }
     }
-    // Without the right to ask for the file that is mapped, the path decides.
+    // Without the right to stat the mapped file, the path decides.
     if !found.iter().any(|object| object.is_main) {
         let link = without_deleted(Path::new(&exe.link)).0;
         if let Some(object) = found.iter_mut().find(|object| object.path == link) {
@@ -163,17 +162,16 @@ fn object(pid: u32, line: &Line, code: CodeMapping, exe: &Exe, own_root: bool) -
     let is_deleted = marked_deleted || !in_root.exists();
     let Range { start, end } = line.addresses;
     let link = proc_path(pid, &format!("map_files/{start:x}-{end:x}"));
-    // map_files wants CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; the others do not.
+    // map_files needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; the others do not.
     let open_path = if fs::metadata(&link).is_ok() {
         link
     } else if is_exe {
         exe.path.clone()
     } else {
-        // A path that cannot be proved to be the file is better than none: opening it will
-        // tell, and the build-id shows.
+        // An unproven path is better than none: opening it will tell, and the build-id shows.
         [in_root.clone(), rooted(pid, &path)].into_iter().find(|c| same(c)).unwrap_or(in_root)
     };
-    // What will be opened is what is armed, so that is asked.
+    // Probes go to the file that will be opened, so that file's inode counts.
     let (dev, inode) = stat(&open_path).unwrap_or((line.dev, line.inode));
     MappedObject {
         name: file_name(&path),
@@ -187,17 +185,17 @@ fn object(pid: u32, line: &Line, code: CodeMapping, exe: &Exe, own_root: bool) -
     }
 }
 
-/// Device and inode of a file.
+/// Returns the device and inode of a file.
 fn stat(path: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(path).map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// The path as seen from our own root.
+/// Returns the path as seen from our own root.
 fn rooted(pid: u32, path: &Path) -> PathBuf {
     proc_path(pid, "root").join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// The regions that can hold a stack: writable memory without a file behind it.
+/// Returns the regions that can hold a stack: writable memory without a file.
 pub(super) fn stack_regions(pid: u32) -> Result<Vec<Region>, MapsError> {
     Ok(regions(&read(pid)?))
 }
@@ -213,18 +211,18 @@ fn regions(lines: &[Line]) -> Vec<Region> {
         .collect()
 }
 
-/// Whether a process has one of these inodes mapped as code.
+/// Returns whether a process maps one of these inodes as code.
 pub fn maps_code_of(pid: u32, inodes: &HashSet<u64>) -> bool {
     let is_one = |line: &Line| line.executable && inodes.contains(&line.inode);
     read(pid).is_ok_and(|lines| lines.iter().any(is_one))
 }
 
-/// The file's name for people and for `@OBJECT`.
+/// Returns the file's name for people and for `@OBJECT`.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The kernel marks the path of a deleted file; a file may also really be called so.
+/// Removes the kernel's mark of a deleted file. A file's real name may also end so.
 pub(super) fn without_deleted(path: &Path) -> (PathBuf, bool) {
     const MARK: &[u8] = b" (deleted)";
     match path.as_os_str().as_bytes().strip_suffix(MARK) {
@@ -233,7 +231,7 @@ pub(super) fn without_deleted(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// Half a million mappings: eight times as many as the kernel allows by default.
+/// Bytes of half a million mappings: eight times the kernel's default limit.
 const MOST_OF_MAPS: u64 = 64 << 20;
 
 fn read(pid: u32) -> Result<Vec<Line>, MapsError> {
@@ -290,7 +288,7 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
-/// The kernel writes a newline in a path as `\012`, and nothing else so.
+/// Undoes the kernel's only escape in paths: `\012` for a newline.
 fn unescape(path: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -340,7 +338,7 @@ mod tests {
     impl Sleeper {
         fn start(program: &Path) -> Self {
             let child = Command::new(program).arg("1000").spawn().unwrap();
-            // Until the exec is done the child still is this very test.
+            // Until the exec is done, the child is still this test process.
             let own = fs::read_link("/proc/self/exe").unwrap();
             while fs::read_link(proc_path(child.id(), "exe")).is_ok_and(|exe| exe == own) {
                 std::thread::yield_now();
@@ -387,7 +385,7 @@ mod tests {
         assert_eq!(fs::read(&object.open_path).unwrap(), original);
     }
 
-    /// On overlay the map and stat differ in the device. The mount is in a namespace of its own.
+    /// On overlay, the map and stat differ in the device. The mount has its own namespace.
     #[test]
     fn a_file_is_the_same_before_and_while_it_runs() {
         let dir = tempfile::tempdir().unwrap();

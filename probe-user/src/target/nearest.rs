@@ -1,6 +1,6 @@
-//! The names closest to one that was not found.
+//! Finds the names closest to one that was not found.
 
-/// The `limit` names most like `wanted`, the best first.
+/// Returns the `limit` names most like `wanted`, the best first.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -28,11 +28,11 @@ pub fn nearest<'a>(
     best.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
-/// How far a name is off; nothing when it is too far to be meant.
+/// Returns the distance of a name, `None` when it is too far to be meant.
 fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
     let lower = name.to_lowercase();
     let tail = last_part(&lower);
-    // The right function with the wrong or no namespace.
+    // The right function with the wrong namespace, or none.
     if tail == last {
         return Some(0);
     }
@@ -44,13 +44,13 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
             .filter(|distance| *distance <= tolerated)
     };
     let typo = near(needle, &lower).into_iter().chain(near(last, tail)).min();
-    // A part of the name: the more of it is left over, the farther.
+    // A part of the name: the more is left over, the greater the distance.
     let part =
         (needle.len() >= 3 && lower.contains(needle)).then(|| 2 + (lower.len() - needle.len()) / 4);
     typo.into_iter().chain(part).min()
 }
 
-/// The name without its namespaces and arguments.
+/// Returns the name without namespaces and arguments.
 fn last_part(name: &str) -> &str {
     let head = name.split(['(', '<']).find(|part| !part.is_empty()).unwrap_or(name);
     head.trim_end_matches(':').rsplit("::").next().unwrap_or(head)

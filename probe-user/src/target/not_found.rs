@@ -1,4 +1,4 @@
-//! What is told of a pattern that matched nothing: where was searched, what comes close, and why.
+//! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
 
 use super::markers::MarkerScope;
 use super::nearest::nearest;
@@ -16,15 +16,15 @@ pub struct NotFound {
     pub kind: Wanted,
     /// File names of the objects that were searched.
     pub searched: Vec<String>,
-    /// How many functions, USDT probes or marker scopes these have.
+    /// The number of functions, USDT probes or marker scopes in them.
     pub candidates: usize,
     /// The closest names.
     pub nearest: Vec<String>,
-    /// What may explain it, each a short sentence.
+    /// Possible explanations, each a short sentence.
     pub hints: Vec<String>,
 }
 
-/// What a pattern is to find.
+/// The kind of thing that a pattern searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Function,
@@ -112,7 +112,7 @@ impl NotFound {
         }
     }
 
-    /// All that these patterns matched was taken away.
+    /// Reports that patterns of -x removed all matches.
     pub(super) fn all_excluded(patterns: &[(Wanted, &[Pattern])], candidates: usize) -> Self {
         let asked = || patterns.iter().filter(|(_, patterns)| !patterns.is_empty());
         let texts: Vec<&str> =
@@ -158,7 +158,7 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The first of some names, and how many more there are.
+/// Joins the first names and the count of the rest.
 fn first(shown: usize, names: &[String]) -> String {
     let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > shown {
@@ -167,7 +167,7 @@ fn first(shown: usize, names: &[String]) -> String {
     text
 }
 
-/// A pattern that names an object which is not there.
+/// Explains a pattern that names an absent object.
 fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> Option<String> {
     if !(pattern.names_object() && searched.is_empty()) {
         return None;
@@ -176,7 +176,7 @@ fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> O
     Some(format!("no object has this name; there are {}", first(10, &names)))
 }
 
-/// A function whose code is chosen when the program starts, so that its name leads nowhere.
+/// Explains a function whose implementation is chosen at load, so that its name leads nowhere.
 pub(super) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<String> {
     let name = object.symbols().chosen_at_load.iter().find(|name| pattern.matches_name(name))?;
     Some(format!(
@@ -186,7 +186,7 @@ pub(super) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<Strin
     ))
 }
 
-/// The closest scopes, by their names or groups, as they are asked for.
+/// Returns the closest scopes by name or group, as `-m` takes them.
 fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
     let asked_for = scopes.iter().flat_map(|scope| {
         let full = scope.full_name().to_string();
@@ -202,14 +202,14 @@ fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
     close
 }
 
-/// A scope's name where a function's was asked for.
+/// Explains a scope's name where a function's was expected.
 fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     let mut scopes = searched.iter().flat_map(|object| &object.markers().scopes);
     let scope = scopes.find(|scope| pattern.matches_marker(scope))?;
     Some(format!("there is a marker scope {}: choose those with -m", scope.full_name()))
 }
 
-/// Markers of an object that had to be left out.
+/// Reports markers of an object that were left out.
 pub fn flawed_markers(object: &Object) -> Option<String> {
     let flaws = &object.markers().flaws;
     (!flaws.is_empty()).then(|| format!("markers of {}: {flaws}", object.name()))

@@ -1,7 +1,7 @@
 //! One ELF object of a target, read and parsed once however many functions are taken from it.
 //!
-//! Opening reads the headers. The bytes, the symbols, the notes and the line tables follow when
-//! they are asked for, each once, and the open file keeps the inode whatever happens to its path.
+//! Opening reads the headers. Bytes, symbols, notes and line tables are each read once, on demand.
+//! The open file keeps the inode, whatever happens to its path.
 
 use super::budget::{Budget, ObjectLimits, TooLarge, own_time};
 use super::debug_files::{self, DebugFile, Rejected};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Why a file cannot be used; each is one line.
+/// The reason why a file cannot be used, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     #[error("cannot open {}: {error}", path.display())]
@@ -59,7 +59,7 @@ enum LineTable {
     TooLarge(TooLarge),
 }
 
-/// What probes must know of an object as a whole.
+/// Traits of the whole object that placement needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traits {
     unwinder: bool,
@@ -73,7 +73,7 @@ impl Object {
         Self::open_within(display, open, Budget::new(ObjectLimits::DEFAULT))
     }
 
-    /// As [`Self::open`], with a budget.
+    /// Like [`Self::open`], with a budget.
     pub fn open_within(
         display: &Path,
         open: &Path,
@@ -117,7 +117,7 @@ impl Object {
         Self::open_one_of(mapped, ObjectLimits::DEFAULT, &Budget::of_all(ObjectLimits::DEFAULT))
     }
 
-    /// Opens one of the objects of a process, which share a budget.
+    /// Opens an object of a process. All objects of the process share a budget.
     pub fn open_one_of(
         mapped: &MappedObject,
         limits: ObjectLimits,
@@ -140,17 +140,17 @@ impl Object {
         &self.open_path
     }
 
-    /// The file's name without its directory.
+    /// Returns the file's name without its directory.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Device and inode, whatever the path.
+    /// Returns device and inode, which do not depend on the path.
     pub fn identity(&self) -> (u64, u64) {
         self.identity
     }
 
-    /// Whether this is the program itself; a file opened by its path alone is.
+    /// Returns whether this is the program itself. A file opened by its path alone counts as one.
     pub fn is_main(&self) -> bool {
         self.is_main
     }
@@ -176,29 +176,29 @@ impl Object {
         self.layout.interpreter.as_deref()
     }
 
-    /// Whether exceptions or panics may pass through its functions: it imports or contains an
-    /// unwinder, or cannot be shown not to.
+    /// Returns whether exceptions or panics may pass through its functions: it imports or contains
+    /// an unwinder, or we cannot rule one out.
     pub fn uses_unwinder(&self) -> bool {
         self.traits.unwinder
     }
 
-    /// Whether it is a Go program, whose stacks move.
+    /// Returns whether it is a Go program, whose stacks move.
     pub fn is_go(&self) -> bool {
         self.traits.go
     }
 
-    /// Whether it has no symbol table of its own, only what the dynamic linker needs.
+    /// Returns whether it lacks a symbol table of its own and has only the dynamic linker's.
     pub fn is_stripped(&self) -> bool {
         !self.traits.symtab
     }
 
-    /// Its bytes, read as they are asked for.
+    /// Returns its bytes, which are read on demand.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// What of it is too large to be looked into, so that nothing was found there; the lines of
-    /// functions apart.
+    /// Returns the reason if a part is too large, so that nothing was found in it. Lines of
+    /// functions do not count.
     pub fn too_large(&self) -> Option<ObjectError> {
         let parts = [
             self.symbols.get().and_then(|symbols| symbols.too_large),
@@ -209,7 +209,7 @@ impl Object {
         Some(ObjectError::Elf { path: self.path.clone(), error: why.into() })
     }
 
-    /// What of it was left out because it is too large, each a line.
+    /// Lists the parts that were left out because they are too large, one line each.
     pub fn left_out(&self) -> Vec<String> {
         let debug_files = self.debug.get().into_iter().flat_map(|debug| &debug.looked_at);
         let debug_files = debug_files.filter_map(|(path, why)| match why {
@@ -224,7 +224,7 @@ impl Object {
         parts.into_iter().chain(debug_files).chain(lines).collect()
     }
 
-    /// Why some functions have no file and line though there is debug information.
+    /// Returns why some functions lack file and line despite debug information.
     fn lines_too_large(&self) -> Option<TooLarge> {
         match *self.lines.lock().unwrap_or_else(PoisonError::into_inner) {
             LineTable::TooLarge(why) => Some(why),
@@ -237,7 +237,7 @@ impl Object {
         std::fs::read(&self.open_path).unwrap()
     }
 
-    /// Its functions in the order of their addresses, one for each address.
+    /// Returns its functions by address, one for each address.
     pub fn functions(&self) -> &[Function] {
         &self.symbols().functions
     }
@@ -250,7 +250,7 @@ impl Object {
         found.ok().map(|at| &functions[at])
     }
 
-    /// All that its symbol tables say, also what cannot be traced.
+    /// Returns the contents of its symbol tables, including what cannot be traced.
     pub fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| {
             let _look = self.source.budget().look();
@@ -259,14 +259,14 @@ impl Object {
         })
     }
 
-    /// The separate debug file, looked for once.
+    /// Returns the separate debug file, which is searched once.
     pub fn debug_file(&self) -> &DebugFile {
         self.debug.get_or_init(|| {
             let budget = self.source.budget();
             let _look = budget.look();
             let start = own_time();
             let found = debug_files::find(&self.layout, &self.path, &self.open_path, budget);
-            // A debug file that is too large takes nothing away from the object.
+            // A debug file that is too large does not affect the object.
             if found.looked_at.iter().any(|(_, why)| matches!(why, Rejected::TooLarge(_))) {
                 budget.release_time(own_time().saturating_sub(start));
             }
@@ -274,7 +274,7 @@ impl Object {
         })
     }
 
-    /// Its USDT probes, the sites of one name together.
+    /// Returns its USDT probes, with all sites of a name together.
     pub fn usdt_probes(&self) -> &[UsdtProbe] {
         &self.usdt_notes().probes
     }
@@ -285,7 +285,7 @@ impl Object {
         variables::addresses(&self.source, names)
     }
 
-    /// USDT notes that could not be read.
+    /// Returns the number of USDT notes that could not be read.
     pub fn broken_usdt_notes(&self) -> usize {
         self.usdt_notes().broken
     }
@@ -300,7 +300,7 @@ impl Object {
         })
     }
 
-    /// Its markers. Naming those without a name may read symbols and debug information.
+    /// Returns its markers. Naming nameless ones may read symbols and debug information.
     pub fn markers(&self) -> &Markers {
         self.markers.get_or_init(|| match markers::are_in(&self.layout) {
             true => {
@@ -311,8 +311,8 @@ impl Object {
         })
     }
 
-    /// The function that the code at an address is of, an inlined one where debug information
-    /// tells, without what the compiler appends to copies and parts.
+    /// Returns the name of the function around an address, of an inlined one where debug
+    /// information tells, without the compiler's suffixes for copies and parts.
     fn function_name_around(&self, address: u64) -> Option<String> {
         let inlined = self.with_lines(|lines| lines.inlined_function(address));
         inlined.or_else(|| {
@@ -321,7 +321,7 @@ impl Object {
         })
     }
 
-    /// The function that has an address in it.
+    /// Returns the function around an address.
     fn function_around(&self, address: u64) -> Option<&Function> {
         let functions = self.functions();
         let after = functions.partition_point(|function| function.address <= address);
@@ -329,7 +329,7 @@ impl Object {
         function.addresses().contains(&address).then_some(function)
     }
 
-    /// File and line of an address. The first call reads the debug information.
+    /// Returns file and line of an address. The first call reads the debug information.
     pub fn source_line(&self, address: u64) -> Option<SourceLine> {
         self.with_lines(|lines| lines.find(address))
     }
@@ -353,7 +353,7 @@ impl Object {
         let LineTable::Read { memory, time, .. } = lines else { return None };
         *time += own_time().saturating_sub(start);
         if let Some(why) = refused {
-            // What is asked for next would be refused as well.
+            // Later requests would otherwise be refused as well.
             budget.release(*memory);
             budget.release_time(*time);
             *lines = LineTable::TooLarge(why);
@@ -370,7 +370,7 @@ impl Object {
         let Some(source) = source else {
             return LineTable::Read { lines: None, memory: 0, time: Duration::ZERO };
         };
-        // Its headers stay, whatever becomes of the lines.
+        // The headers stay, whatever becomes of the lines.
         let file = elf::parse(source);
         let before = source.budget().used();
         let lines = file.ok().and_then(|file| Lines::read(source, &file)).map(Box::new);
@@ -393,7 +393,7 @@ impl Traits {
             symtab: layout.section(".symtab").is_some(),
             unwinder: false,
         };
-        // The names are looked for as bytes: an import and a definition are alike here.
+        // The names are searched as bytes: imports and definitions count alike.
         for strings in [".dynstr", ".strtab"] {
             let Some(section) = layout.section(strings).filter(|section| section.in_file) else {
                 continue;
@@ -413,8 +413,8 @@ impl Traits {
                 return Err(ElfError::Broken(format!("{strings} is not in the file")));
             }
         }
-        // A stripped program can have an unwinder linked into it without a name left. Tables for
-        // cleaning up then are what shows; libc has them for thread cancellation alone.
+        // A stripped program can contain a nameless unwinder. Only its cleanup tables show that.
+        // libc has such tables for thread cancellation alone.
         if !traits.symtab && layout.section(".gcc_except_table").is_some() {
             traits.unwinder |= !(name.starts_with("libc.so") || name.starts_with("libc-2."));
         }
@@ -422,10 +422,10 @@ impl Traits {
     }
 }
 
-/// At least as long as each of the names below, with what follows it.
+/// At least the length of each name below and what follows it.
 const LONGEST_UNWINDER: usize = 64;
 
-/// Whether a table of names has one that only code with exceptions or panics needs.
+/// Returns whether a table of names has one that only code with exceptions or panics needs.
 fn names_unwinder(strings: &[u8]) -> bool {
     const NAMES: [&[u8]; 8] = [
         b"_Unwind_RaiseException",

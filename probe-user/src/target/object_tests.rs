@@ -50,21 +50,21 @@ fn refuses_what_is_no_program() {
     assert!(matches!(open("/dev/null"), ObjectError::NotAFile { .. }));
 }
 
-/// What one reader was refused takes nothing away from the next one.
+/// A reader's refusal does not affect the next reader.
 #[test]
 fn an_old_refusal_is_not_told_again() {
     let built = compile("gcc -g", "c", SOURCE);
     let object = built.object();
     let main = object.functions().iter().find(|function| function.raw() == "main").unwrap();
     assert!(object.source().budget().charge(u64::MAX).is_err());
-    // The lines would be given up after the first question.
+    // A wrong refusal would give up the lines after the first question.
     for _ in 0..2 {
         assert!(object.source_line(main.address).is_some());
     }
     assert!(CodeMap::parse(object.source()).is_ok());
 }
 
-/// Asks for everything an object can tell.
+/// Asks for everything that an object can tell.
 fn exhaust(path: &Path) {
     let Ok(object) = Object::open(path, path) else { return };
     for function in object.functions() {
@@ -93,7 +93,7 @@ fn survives_mutations() {
     let original = fs::read(&built.program).unwrap();
     let mutated = built.dir().join("mutated");
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);
-    // Most bytes that steer a parser are in the headers, at both ends of the file.
+    // The headers, at both ends of the file, hold most bytes that steer a parser.
     let place = prop_oneof![
         Just(0..64usize),
         Just(64..1024),

@@ -1,10 +1,10 @@
-//! Work that a target can make endless, on a thread that is given up.
+//! Runs work that a target can block forever on a thread that may be abandoned.
 //!
-//! A read of a target's memory faults its pages in, and what serves the faults may be the target's own
-//! (userfaultfd, FUSE): it need never answer. /proc/PID/cmdline and its like read that memory, too.
-//! The thread that waits there is killed with ctrace, and no other one waits for it.
+//! A read of a target's memory faults its pages in. The target itself may serve the faults
+//! (userfaultfd, FUSE) and need never answer. Reads of /proc/PID/cmdline and its like do the same.
+//! The blocked thread dies with ctrace, and no other thread waits for it.
 //!
-//! Such threads are counted by process and by user, so that one process, or one user's many, cannot
+//! Such threads are counted by process and by user. So neither one process nor one user's many can
 //! use up what all others need.
 
 use super::facts::Identity;
@@ -19,13 +19,13 @@ use std::{
     time::Duration,
 };
 
-/// How long it is waited for: an honest target answers within milliseconds, from a slow disk as well.
+/// The longest wait. An honest target answers within milliseconds, even from a slow disk.
 pub const LIMIT: Duration = Duration::from_secs(1);
-/// Threads that may wait in vain for a process at a time; from then on nothing of the kind is begun.
+/// Threads that may hang on one process. Beyond that, no such work starts.
 const MOST_OF_PROCESS: usize = 2;
-/// The same for all processes of a user.
+/// Limit for all processes of a user.
 const MOST_OF_USER: usize = 64;
-/// The same for all processes.
+/// Limit for all processes.
 const MOST: usize = 256;
 
 static STUCK: Mutex<Stuck> = Mutex::new(Stuck(Vec::new()));
@@ -35,7 +35,7 @@ static STUCK: Mutex<Stuck> = Mutex::new(Stuck(Vec::new()));
 #[error("it did not answer within {} s", LIMIT.as_secs())]
 pub struct GivenUp;
 
-/// For whom threads wait in vain, one entry a thread.
+/// The processes that threads hang on, one entry a thread.
 struct Stuck(Vec<Identity>);
 
 impl Stuck {
@@ -57,11 +57,11 @@ impl Stuck {
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    /// Does what this thread must not wait for.
+    /// The thread that does the work that this thread must not wait for.
     static HELPER: RefCell<Option<Sender<Job>>> = const { RefCell::new(None) };
 }
 
-/// Does work that needs this process's answer, unless it takes too long.
+/// Runs work that needs this process's answer, and gives up after [`LIMIT`].
 pub fn within<T: Send + 'static>(
     pid: Pid,
     work: impl FnOnce() -> T + Send + 'static,
@@ -69,7 +69,7 @@ pub fn within<T: Send + 'static>(
     within_limit(LIMIT, pid, work)
 }
 
-/// The same, for work that takes longer.
+/// Like [`within`], with another limit.
 pub fn within_limit<T: Send + 'static>(
     limit: Duration,
     pid: Pid,
@@ -84,7 +84,7 @@ pub fn within_limit<T: Send + 'static>(
         let result = work();
         let mut stuck = stuck();
         seen.get().into_iter().for_each(|whose| stuck.remove(*whose));
-        // Nobody waits for it any more.
+        // Fails if nobody waits any more.
         let _ = done.send(result);
     });
     let helper = HELPER.take().map_or_else(start, Ok)?;
@@ -93,7 +93,7 @@ pub fn within_limit<T: Send + 'static>(
         Err(RecvTimeoutError::Timeout) => {
             let whose = Identity::of(pid).unwrap_or(Identity::gone(pid));
             let mut stuck = stuck();
-            // It may have come to its end just now.
+            // The work may have ended just now.
             let late = result.try_recv();
             if late.is_err() && given_up.set(whose).is_ok() {
                 stuck.0.push(whose);
@@ -107,7 +107,7 @@ pub fn within_limit<T: Send + 'static>(
     Ok(answer)
 }
 
-/// Whether a thread waits for the process in vain.
+/// Returns whether a thread hangs on the process.
 pub fn is_stuck(pid: Pid) -> bool {
     if stuck().0.iter().all(|whose| whose.pid != pid) {
         return false;
@@ -120,7 +120,7 @@ fn has_room_for(pid: Pid) -> bool {
     if stuck().0.is_empty() {
         return true;
     }
-    // The work fails by itself when the process is gone.
+    // Without the process, the work fails by itself.
     Identity::of(pid).is_none_or(|whose| stuck().has_room_for(whose))
 }
 
@@ -128,7 +128,7 @@ fn stuck() -> MutexGuard<'static, Stuck> {
     STUCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread ends when nobody has work for it.
+/// Starts a thread that ends when nobody has work for it.
 fn start() -> Result<Sender<Job>, GivenUp> {
     let (sender, jobs): (Sender<Job>, Receiver<Job>) = channel();
     let run = move || jobs.into_iter().for_each(|job| job());

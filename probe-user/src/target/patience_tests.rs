@@ -1,4 +1,4 @@
-//! The processes are children of the test, so that nothing else in it counts as theirs.
+//! Each test uses child processes of its own, so that no other work counts against them.
 
 use super::*;
 use std::process::{Child, Command};
@@ -16,7 +16,7 @@ impl Sleeper {
         Pid(self.0.id())
     }
 
-    /// Work that ends when the sender says so.
+    /// Hangs until the sender says so.
     fn get_stuck(&self) -> Sender<()> {
         let (release, wait) = channel::<()>();
         let stuck = within_limit(SHORT, self.pid(), move || wait.recv().is_ok());

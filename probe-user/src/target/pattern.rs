@@ -1,4 +1,4 @@
-//! One `GLOB[@OBJECT]` of the command line, and what it matches.
+//! Parses and matches one `GLOB[@OBJECT]` of the command line.
 
 use super::demangle::{without_clone_suffix, without_generics, without_version};
 use super::markers::MarkerScope;
@@ -12,7 +12,7 @@ use ctrace_core::glob::{self, Glob};
 use globset::GlobMatcher;
 use regex::Regex;
 
-/// Why a pattern is none.
+/// The reason why a pattern is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("the pattern `{0}` is empty; `*` matches everything")]
@@ -45,7 +45,7 @@ enum NameMatcher {
     Regex(Regex),
     Glob {
         glob: Glob,
-        /// Arguments typed along: the full name is to be matched.
+        /// The user typed arguments, so the full name must match.
         has_arguments: bool,
         has_generics: bool,
         prefilter: Option<Box<Prefilter>>,
@@ -95,17 +95,17 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), stem: name.0, name: name.1, object })
     }
 
-    /// Whether the pattern says where to look.
+    /// Returns whether the pattern names an object.
     pub fn names_object(&self) -> bool {
         self.object.is_some()
     }
 
-    /// Whether it can mean one name only.
+    /// Returns whether it can match one name only.
     pub fn is_literal(&self) -> bool {
         matches!(&self.name, NameMatcher::Glob { glob, .. } if glob.is_literal())
     }
 
-    /// Whether an object is the one named; any is where none is named.
+    /// Returns whether an object is the named one. Without a name, any is.
     pub fn matches_object(&self, object: &Object) -> bool {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())
     }
@@ -114,13 +114,13 @@ impl Pattern {
         self.object.as_ref().is_none_or(|matcher| matcher.matches(name, path))
     }
 
-    /// Whether a function goes by a name that matches.
+    /// Returns whether a name of the function matches.
     pub fn matches_function(&self, function: &Function) -> bool {
         if let NameMatcher::Glob { glob, prefilter, .. } = &self.name {
             if glob.text() == "*" {
                 return true;
             }
-            // The names at one address are many; one that may match is enough to look closely.
+            // Names at one address are many; one possible match is enough to look closely.
             if let Some(prefilter) = prefilter
                 && !function.raws().any(|raw| prefilter.may_match(raw))
             {
@@ -141,7 +141,7 @@ impl Pattern {
             || function.raws().any(|raw| self.name.matches_raw(raw))
     }
 
-    /// Whether a USDT probe matches, by its name or by `provider:name`.
+    /// Returns whether a USDT probe matches, by its name or by `provider:name`.
     pub fn matches_usdt(&self, probe: &UsdtProbe) -> bool {
         match (&self.name, self.stem.contains(':')) {
             (NameMatcher::Glob { .. }, false) => self.name.matches(&probe.name),
@@ -150,16 +150,16 @@ impl Pattern {
         }
     }
 
-    /// Whether a marker scope matches, by its name or by `group/name`.
+    /// Returns whether a marker scope matches, by its name or by `group/name`.
     pub fn matches_marker(&self, scope: &MarkerScope) -> bool {
         let is_regex = matches!(self.name, NameMatcher::Regex(_));
-        // A name may have a slash of its own.
+        // A name may contain a slash.
         (!is_regex && self.name.matches_variants(&scope.name))
             || ((is_regex || self.stem.contains('/'))
                 && self.name.matches_variants(&scope.full_name()))
     }
 
-    /// Whether a function of a recording matches, by any of the names above.
+    /// Returns whether a function of a recording matches, by any of the names above.
     pub fn matches_recorded(&self, function: &FunctionInfo) -> bool {
         let names = || std::iter::once(&function.name).chain(&function.aliases);
         let sign = if function.kind == FunctionKind::Usdt { ':' } else { '/' };
@@ -169,7 +169,7 @@ impl Pattern {
                 || whole.into_iter().any(|whole| self.name.matches_variants(&whole)))
     }
 
-    /// Whether a bare name matches.
+    /// Returns whether a bare name matches.
     pub fn matches_name(&self, name: &str) -> bool {
         self.name.matches_variants(name)
     }
@@ -192,8 +192,7 @@ impl NameMatcher {
         }
     }
 
-    /// Mangled names are matched only where mangling is what the user typed: `*add*` must not
-    /// find a hash.
+    /// Matches mangled names only where the user typed one: `*add*` must not find a hash.
     fn matches_raw(&self, raw: &str) -> bool {
         let typed = match self {
             Self::Regex(regex) => regex.as_str(),
@@ -202,7 +201,7 @@ impl NameMatcher {
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
 
-    /// Also without template arguments, and without what the compiler appends to copies, unless
+    /// Also matches the name without template arguments and without the compiler's suffixes, unless
     /// the user typed such.
     fn matches_variants(&self, name: &str) -> bool {
         if self.matches(name) {
@@ -221,14 +220,14 @@ impl ObjectMatcher {
         if self.text.contains('/') {
             return self.text == path || self.glob.is_match(path);
         }
-        // `libc` is `libc.so.6` and `libc-2.31.so`.
+        // `libc` means `libc.so.6` and `libc-2.31.so`.
         let stem = name.strip_prefix(self.text.as_str());
         self.glob.is_match(name)
             || stem.is_some_and(|tail| tail.starts_with(".so") || tail.starts_with("-2."))
     }
 }
 
-/// The body of a regular expression and its object; `text` follows the opening slash.
+/// Splits into a regular expression and its object. `text` begins after the opening slash.
 fn split_regex(text: &str) -> Option<(&str, Option<&str>)> {
     if let Some(body) = text.strip_suffix('/') {
         return Some((body, None));
@@ -236,7 +235,7 @@ fn split_regex(text: &str) -> Option<(&str, Option<&str>)> {
     text.rsplit_once("/@").map(|(body, object)| (body, Some(object)))
 }
 
-/// The name and the object; a version between or instead of them says nothing.
+/// Splits into name and object. A version between or instead of them is ignored.
 fn split_object(text: &str) -> (&str, Option<&str>) {
     let Some((name, object)) = text.rsplit_once('@') else { return (text, None) };
     let bare = without_version(name.as_bytes());
@@ -244,7 +243,7 @@ fn split_object(text: &str) -> (&str, Option<&str>) {
     if name.ends_with('@') || is_version(object) { (bare, None) } else { (bare, Some(object)) }
 }
 
-/// `GLIBC_2.14`, `GLIBCXX_3.4.21`, `OPENSSL_3.0.0`: upper case, then a number.
+/// Recognizes `GLIBC_2.14`, `GLIBCXX_3.4.21`, `OPENSSL_3.0.0`: upper case, then a number.
 fn is_version(text: &str) -> bool {
     text.rsplit_once('_').is_some_and(|(name, number)| {
         !name.is_empty()
@@ -280,7 +279,7 @@ mod tests {
         check("A::operator[]", &["A::operator[]"], &["A::operator"]);
         check("*operator[]*", &["A::operator[]"], &["A::operator()"]);
         check("<impl Foo for [T]>::f", &["<impl Foo for [T]>::f"], &[]);
-        // Brackets are read both ways.
+        // Brackets match both literally and as a class.
         check("<impl * for [T]>::*", &["<impl Foo for [T]>::f", "<impl Foo for T>::f"], &[]);
         check("f::{{closure}}", &["f::{{closure}}"], &["f::{{closure}}::x"]);
         check("*{{closure}}", &["f::{{closure}}"], &[]);
@@ -386,7 +385,7 @@ mod tests {
             }
         }
 
-        /// Whatever a name looks like, typing it finds it.
+        /// Any name matches itself as a pattern.
         #[test]
         fn a_name_matches_itself(name in "[a-z:<>,&*\\[\\](){}~= ]{1,20}") {
             if let Ok(pattern) = Pattern::parse(&name) {

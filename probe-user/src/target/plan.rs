@@ -1,18 +1,18 @@
-//! What `target` hands to `session`: which functions to trace and where their probes go.
+//! The plan that `target` hands to `session`: the functions to trace and their sites.
 
 use ctrace_common::JumpTarget;
 
-/// What one hit of a probe costs, by how the kernel replays the instruction under it.
+/// The cost of a probe hit, by how the kernel replays the instruction under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CostClass {
     /// Emulated by the kernel: `nop`, `push`, `call`, direct jumps.
     Emulated,
-    /// Executed out of line with a trap after it: many times dearer.
+    /// Executed out of line with a trap after it: many times the cost.
     SingleStep,
 }
 
 impl CostClass {
-    /// In one word, for people.
+    /// Returns one word for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Emulated => "emulated",
@@ -24,17 +24,17 @@ impl CostClass {
 /// A place for an entry probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntrySite {
-    /// Offset in the file.
+    /// File offset.
     pub offset: u64,
     pub cost: CostClass,
-    /// Bytes past the function's address: 4 where `endbr64` is skipped.
+    /// Bytes after the function's address: 4 where `endbr64` is skipped.
     pub skipped: u8,
 }
 
 /// A way out of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitSite {
-    /// Offset in the file.
+    /// File offset.
     pub offset: u64,
     pub cost: CostClass,
     pub kind: ExitKind,
@@ -52,7 +52,7 @@ pub enum ExitKind {
     IndirectJump(JumpTarget),
 }
 
-/// How the end of a call will be seen.
+/// How the end of a call is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExitPlacement {
     ReturnProbe,
@@ -61,7 +61,7 @@ pub enum ExitPlacement {
     Unseen(String),
 }
 
-/// Where the probes of one function go.
+/// The sites of one function's probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub entry: EntrySite,

@@ -1,13 +1,12 @@
-//! Telling without demangling that a symbol cannot match.
+//! Rules out symbols that cannot match, without demangling them.
 //!
-//! Demangling 300,000 C++ names takes a second, and a user asks for a few. Both manglings write
-//! identifiers as they are, so a word of the pattern must be somewhere in the raw symbol, unless
-//! the demangler makes up the word itself: `operator`, `unsigned`, `closure`.
+//! Demangling 300,000 C++ names takes a second, and a user asks for a few. Both manglings keep
+//! identifiers as they are. So a word of the pattern must be in the raw symbol, unless the
+//! demangler makes it up: `operator`, `unsigned`, `closure`.
 
 use memchr::memmem::Finder;
 
-/// Words that demanglers write without finding them in the symbol. A part of such a word says
-/// nothing either.
+/// Words that demanglers add to a name. Parts of such a word prove nothing either.
 const MADE_UP: &[&str] = &[
     // Types of both languages.
     "unsigned",
@@ -153,19 +152,19 @@ const MADE_UP: &[&str] = &[
     "fn",
 ];
 
-/// Rust's old mangling writes the m of `llvm` so, to keep it apart from a suffix of LLVM's.
+/// Rust's old mangling writes the m of `llvm` so, to keep it apart from LLVM's suffixes.
 const ESCAPED_M: &str = "$u6d$";
 
-/// A word that the raw symbol of every match holds.
+/// A word that must be in the raw symbol of every match.
 #[derive(Clone, Debug)]
 pub(super) struct Prefilter {
     finder: Finder<'static>,
 }
 
 impl Prefilter {
-    /// The longest such word of a glob, if there is one.
+    /// Picks the longest such word of a glob, if there is one.
     pub(super) fn new(glob: &str) -> Option<Self> {
-        // In brackets and braces, what is written is not what is matched.
+        // Brackets and braces match text other than their own.
         if glob.contains(['[', '{', '\\']) {
             return None;
         }
@@ -173,7 +172,7 @@ impl Prefilter {
         Some(Self { finder: Finder::new(longest).into_owned() })
     }
 
-    /// Whether the symbol has to be demangled to know.
+    /// Returns whether the symbol must be demangled to know.
     pub(super) fn may_match(&self, raw: &str) -> bool {
         self.finder.find(raw.as_bytes()).is_some() || raw.contains(ESCAPED_M)
     }
@@ -184,7 +183,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_certain(word: &str) -> bool {
-    // Numbers are written in other ways, and short words are found everywhere.
+    // Manglings write numbers differently, and short words are everywhere.
     word.len() >= 3
         && !word.starts_with(|first: char| first.is_ascii_digit())
         && !MADE_UP.iter().any(|made_up| made_up.contains(word))
@@ -217,7 +216,7 @@ mod tests {
         check("to_str?ng", Some("to_str"));
     }
 
-    /// Every word of every demangled name is in the symbol, or is not asked for.
+    /// Checks that each word of each demangled name is in the symbol or exempt.
     fn check_object(object: &Object) {
         for function in object.functions() {
             let raw = function.raw();

@@ -1,7 +1,7 @@
-//! A live process as /proc shows it, refused early, in one line, where it cannot be traced.
+//! Reads a live process from /proc, and refuses early, in one line, one that cannot be traced.
 //!
-//! /proc is read as bytes and not by a crate: names of threads and files need not be UTF-8, and
-//! a profiler must not refuse a process because of its name.
+//! /proc is read as bytes and not by a crate. Names of threads and files need not be UTF-8, and a
+//! profiler must not refuse a process because of its name.
 
 use super::maps::{self, MappedObject, MapsError, Region};
 use crate::target::patience;
@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Why a process cannot be traced. Each message is one line: what is wrong, and what to do.
+/// The reason why a process cannot be traced. Each message is one line: problem and remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error("no such process: {pid}; `pgrep -a NAME` finds pids by name")]
@@ -51,7 +51,7 @@ pub struct Thread {
     pub name: String,
 }
 
-/// Where a process is that was to be held at the start of its program.
+/// The state of a process that should be held at the start of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtStart {
     Held,
@@ -67,11 +67,11 @@ pub struct Process {
     pid: u32,
     exe: PathBuf,
     command: Vec<String>,
-    /// Clock ticks after boot: with the pid, it tells this process from a later one.
+    /// Clock ticks since boot. With the pid, it tells this process from a later one.
     start_time: u64,
 }
 
-/// What /proc/PID/stat tells that is of use here.
+/// The parts of /proc/PID/stat that ctrace uses.
 pub(super) struct Stat {
     pub(super) comm: String,
     pub(super) state: u8,
@@ -88,13 +88,13 @@ impl Stat {
     }
 }
 
-/// Of a command line: as much as the kernel takes by default.
+/// Limit for a command line: the kernel's default.
 const MOST_OF_COMMAND: u64 = 2 << 20;
 const PF_KTHREAD: u64 = 0x0020_0000;
 const CAP_SYS_PTRACE: u32 = 19;
 
 impl Process {
-    /// Looks at a process and refuses it when it cannot be traced.
+    /// Opens a process, or refuses it when it cannot be traced.
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let stat = read_stat(pid)?;
         if stat.is_kernel_thread() {
@@ -107,7 +107,7 @@ impl Process {
             return Err(ProcessError::Zombie { pid, comm: stat.comm });
         }
         let exe = fs::read_link(proc_path(pid, "exe")).map_err(|error| match error.kind() {
-            // The link goes when the memory goes: the process is on its way out.
+            // The link goes with the memory: the process is exiting.
             io::ErrorKind::NotFound => ProcessError::Ended { pid },
             _ => denied(pid, &stat.comm, "the program file (exe)", error),
         })?;
@@ -122,7 +122,7 @@ impl Process {
         })
     }
 
-    /// Clock ticks after boot at which it began.
+    /// Returns its start in clock ticks after boot.
     pub fn start_time(&self) -> u64 {
         self.start_time
     }
@@ -131,23 +131,23 @@ impl Process {
         self.pid
     }
 
-    /// The program's path as the process sees it, also when the file is deleted since.
+    /// Returns the program's path as the process sees it, even after its deletion.
     pub fn exe(&self) -> &Path {
         &self.exe
     }
 
-    /// The command line, one string an argument; empty when the process erased it.
+    /// Returns the command line by argument. Empty when the process erased it.
     pub fn command(&self) -> &[String] {
         &self.command
     }
 
-    /// Whether a process is stopped short of the first instruction of its program.
+    /// Returns whether a process is stopped before its program's first instruction.
     pub fn is_held_at_start(pid: u32) -> bool {
         Self::at_start(pid) == AtStart::Held
     }
 
-    /// Where a process is that was to be held: at the start of its program the stack pointer is where
-    /// the kernel put it.
+    /// Returns the state of a process that should be held. At the program's start, the stack
+    /// pointer is still where the kernel put it.
     pub fn at_start(pid: u32) -> AtStart {
         let Ok(stat) = read_stat(pid) else { return AtStart::Left };
         let registers = fs::read_to_string(proc_path(pid, "syscall")).unwrap_or_default();
@@ -163,25 +163,25 @@ impl Process {
         }
     }
 
-    /// CPU time that a process has used, if it is still there.
+    /// Returns the CPU time that a process has used, if it still exists.
     pub fn cpu_time(pid: u32) -> Option<Nanos> {
         let ticks = read_stat(pid).ok()?.cpu_ticks;
         Some(Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())))
     }
 
-    /// Whether this very process is still there and running (a zombie is not).
+    /// Returns whether this very process still runs (a zombie does not).
     pub fn is_alive(&self) -> bool {
         read_stat(self.pid).is_ok_and(|stat| {
             stat.start_time == self.start_time && !matches!(stat.state, b'Z' | b'X')
         })
     }
 
-    /// Its threads with their names, in the order of their ids.
+    /// Returns its threads with their names, by id.
     pub fn threads(&self) -> Vec<Thread> {
         Self::threads_of(self.pid)
     }
 
-    /// The threads of a process, whether or not it could be traced.
+    /// Returns the threads of a process, whether or not it can be traced.
     pub fn threads_of(pid: u32) -> Vec<Thread> {
         let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
         let mut threads: Vec<Thread> = tasks
@@ -196,7 +196,7 @@ impl Process {
         threads
     }
 
-    /// The processes that its threads forked, and that are there still.
+    /// Returns the living processes that its threads forked.
     pub fn children(&self) -> Vec<u32> {
         let Ok(tasks) = fs::read_dir(proc_path(self.pid, "task")) else { return Vec::new() };
         let lists = tasks
@@ -205,7 +205,7 @@ impl Process {
         lists.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     }
 
-    /// The ids that the threads of a process have in its own pid namespace, and in ours.
+    /// Returns the thread ids of a process in its own pid namespace and in ours.
     pub fn thread_ids_inside(pid: u32) -> Vec<(u32, u32)> {
         let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
         let ids = tasks.filter_map(|task| {
@@ -218,18 +218,18 @@ impl Process {
         ids.collect()
     }
 
-    /// The files it has mapped executable, the main executable first.
+    /// Returns its executable mapped files, the main executable first.
     pub fn objects(&self) -> Result<Vec<MappedObject>, MapsError> {
         maps::objects(self.pid)
     }
 
-    /// The regions that can hold a stack: anonymous writable memory.
+    /// Returns the regions that can hold a stack: anonymous writable memory.
     pub fn stack_regions(&self) -> Result<Vec<Region>, MapsError> {
         maps::stack_regions(self.pid)
     }
 }
 
-/// Whether /proc/PID/root is another directory than our own root.
+/// Returns whether /proc/PID/root differs from our own root.
 pub(super) fn has_own_root(pid: u32) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
@@ -249,7 +249,8 @@ pub(super) fn text(bytes: &[u8]) -> String {
 
 pub(super) fn read_stat(pid: u32) -> Result<Stat, ProcessError> {
     let path = proc_path(pid, "stat");
-    // In one piece: `fs::read` begins with small ones, and the kernel makes the text at the first.
+    // One large read: the kernel makes the text at the first, and `fs::read` begins with small
+    // ones.
     let mut bytes = [0; 1024];
     let length = match fs::File::open(&path).and_then(|mut file| file.read(&mut bytes)) {
         Ok(length) => length,
@@ -267,7 +268,7 @@ fn stat_error(pid: u32, path: &Path, error: io::Error) -> ProcessError {
     if !absent {
         return ProcessError::Io { path: path.display().to_string(), error };
     }
-    // With the mount option hidepid a process of another user is there and not shown.
+    // The mount option hidepid hides processes of other users.
     let signal = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     match signal.map(rustix::process::test_kill_process) {
         Some(Ok(()) | Err(rustix::io::Errno::PERM)) => ProcessError::NoRights {
@@ -280,7 +281,7 @@ fn stat_error(pid: u32, path: &Path, error: io::Error) -> ProcessError {
     }
 }
 
-/// The name is in parentheses and may hold any byte, parentheses too: the last one ends it.
+/// Parses the line. The name in parentheses may hold any byte: the last parenthesis ends it.
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let open = bytes.iter().position(|byte| *byte == b'(')?;
     let close = bytes.iter().rposition(|byte| *byte == b')')?;
@@ -304,7 +305,7 @@ fn status_number(pid: u32, key: &str) -> Option<u32> {
 }
 
 pub(super) fn read_command(pid: u32) -> Vec<String> {
-    // It is read from the memory of the process, which says how much of it that is.
+    // The process itself decides how much of its memory the kernel reads here.
     let read = patience::within(Pid(pid), move || {
         let mut bytes = Vec::new();
         let file = fs::File::open(proc_path(pid, "cmdline"))?;
@@ -319,7 +320,7 @@ pub(super) fn read_command(pid: u32) -> Vec<String> {
     bytes.split(|byte| *byte == 0).map(text).collect()
 }
 
-/// Class and machine of the program, from the file the process really runs.
+/// Checks class and machine in the file that the process really runs.
 fn check_program(pid: u32, comm: &str, exe: &Path) -> Result<(), ProcessError> {
     let mut header = [0; 20];
     let read = fs::File::open(proc_path(pid, "exe")).and_then(|mut file| {
@@ -364,7 +365,7 @@ fn denied(pid: u32, comm: &str, what: &'static str, error: io::Error) -> Process
     ProcessError::Io { path: format!("/proc/{pid}, {what}"), error }
 }
 
-/// What is missing when the kernel denies to look into a process.
+/// Names the missing right when the kernel denies access to a process.
 fn missing_right() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     match capabilities(&status) {

@@ -16,7 +16,7 @@ fn refuses_what_is_no_program() {
     assert!(matches!(error, ProcessError::NoSuchProcess { .. }), "{error}");
     let error = Process::open(0).unwrap_err();
     assert!(matches!(error, ProcessError::NoSuchProcess { .. }), "{error}");
-    // In a pid namespace of its own, pid 2 need not be kthreadd.
+    // In a separate pid namespace, pid 2 need not be kthreadd.
     if fs::read_to_string("/proc/2/comm").is_ok_and(|comm| comm == "kthreadd\n") {
         let error = Process::open(2).unwrap_err();
         assert!(matches!(error, ProcessError::KernelThread { .. }), "{error}");

@@ -1,10 +1,10 @@
-//! SELECT on the functions of a recording: the same patterns, on what it says of them.
+//! Applies SELECT to the functions of a recording, with the same patterns.
 
 use super::{nearest::nearest, pattern::Pattern, select::Patterns};
 use ctrace_core::function::{FunctionInfo, FunctionKind};
 
-/// Which of the functions are chosen, by their ids; all but the excluded ones where none is named.
-/// A pattern for functions also finds markers and USDT probes of that name.
+/// Returns which functions are chosen, by id. Without patterns, all but the excluded ones are. A
+/// pattern for functions also finds markers and USDT probes of that name.
 pub fn choose(functions: &[FunctionInfo], patterns: &Patterns<'_>) -> anyhow::Result<Vec<bool>> {
     let mut chosen = vec![
         patterns.functions.is_empty()

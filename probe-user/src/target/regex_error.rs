@@ -1,10 +1,9 @@
-//! What is wrong with a regular expression, and where, in one line: the regex crate draws a picture
-//! of several.
+//! Explains a bad regular expression in one line. The regex crate's message has several lines.
 
-/// Before the expression in the picture, and before the carets that point to a part of it.
+/// Width of the margin before the expression, and before the carets below it.
 const MARGIN: usize = 4;
 
-/// `error`: as the regex crate tells it of `expression`.
+/// Takes the regex crate's `error` for `expression`.
 pub(super) fn reason(expression: &str, error: &str) -> String {
     let mut lines = error.lines().rev().skip_while(|line| !line.starts_with("error: "));
     let Some(what) = lines.next().and_then(|line| line.strip_prefix("error: ")) else {

@@ -1,17 +1,17 @@
-//! Opens regular files and nothing else, however the path changes meanwhile.
+//! Opens regular files only, even while the path changes.
 //!
 //! Opening a fifo waits for a writer, and opening a device may do anything. So the path is resolved
-//! once, without opening what it leads to, and only what is a file then is opened.
+//! once without opening its target, and is opened only if it is a file.
 //!
-//! Where a path leads through the root of another process, that is where its links stay: a container
-//! decides what they say, and one to `/etc/shadow` is to mean its own file and not that of the host.
+//! A path through another process's root keeps its links inside that root. A container decides
+//! their text: one to `/etc/shadow` must mean its own file, not the host's.
 
 use super::root::Root;
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path};
 
-/// A regular file to read, or nothing where the path leads to something else.
+/// Opens a regular file to read. Returns `None` where the path leads to something else.
 pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     match below_root(path) {
         Some((root, inside)) => Root::at(root)?.open(inside),
@@ -19,7 +19,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Takes `/proc/PID/root/PATH` apart.
+/// Splits `/proc/PID/root/PATH`.
 fn below_root(path: &Path) -> Option<(&Path, &Path)> {
     let mut parts = path.components();
     let is =
@@ -67,7 +67,7 @@ mod tests {
         }
     }
 
-    /// A process in a directory of its own, with links that would be the host's outside.
+    /// A process in its own directory, with links that would reach the host's files outside.
     #[test]
     fn links_of_a_container_stay_in_it() {
         let dir = tempfile::tempdir().unwrap();
@@ -99,7 +99,7 @@ mod tests {
         }
         assert_eq!(found.0.unwrap(), "its own");
         assert_eq!(found.1.unwrap_err().kind(), io::ErrorKind::NotFound);
-        // As it would be without care.
+        // The result without that care.
         assert_ne!(found.2.unwrap(), "its own");
     }
 }

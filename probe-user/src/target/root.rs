@@ -1,8 +1,8 @@
-//! Opening files that strangers may have put there.
+//! Opens files that strangers may have put there.
 //!
 //! A [`Root`] is what a process calls `/`: no symbolic link below it leads out of it. Only regular
-//! files are opened. What a path leads to is found first, without opening it, because opening a
-//! FIFO waits for a writer and opening a device may set it going.
+//! files are opened. A path is resolved without opening its target, because opening a FIFO waits
+//! for a writer and opening a device may start it.
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat, openat2, readlinkat};
@@ -13,10 +13,10 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// What some process calls `/`.
+/// The directory that some process calls `/`.
 pub(super) struct Root {
     directory: OwnedFd,
-    /// Ours, which nothing leads out of anyway; so here /proc/PID/exe and its like may be followed.
+    /// Our own root. Nothing leads out of it, so /proc/PID/exe and its like may be followed.
     is_ours: bool,
 }
 
@@ -31,14 +31,14 @@ impl Root {
         Ok(Self { is_ours: true, ..Self::at(Path::new("/"))? })
     }
 
-    /// A regular file to read, or nothing where the path leads to something else. Waits for nobody.
+    /// Opens a regular file to read, without blocking. Returns `None` for anything else.
     pub(super) fn open(&self, path: &Path) -> io::Result<Option<File>> {
         let found = self.find(path)?;
         if file_type(&found)? != FileType::RegularFile {
             return Ok(None);
         }
-        // By descriptor: the path could by now lead elsewhere. Without waiting: the owner of a file
-        // can hold a lease on it.
+        // By descriptor: the path could by now lead elsewhere. Nonblocking: a file's owner can hold
+        // a lease on it.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = open(format!("/proc/self/fd/{}", found.as_raw_fd()), flags, Mode::empty())?;
         Ok(Some(file.into()))
@@ -49,9 +49,9 @@ impl Root {
         kind.is_ok_and(|kind| kind == FileType::Directory)
     }
 
-    /// What a path leads to, unopened.
+    /// Resolves a path without opening its target.
     fn find(&self, path: &Path) -> io::Result<OwnedFd> {
-        // The kernel gives up a `..` while something else is renamed or mounted.
+        // The kernel fails a `..` during any rename or mount.
         const TRIES: usize = 16;
         if self.is_ours {
             return Ok(openat(&self.directory, path, UNOPENED, Mode::empty())?);
@@ -60,19 +60,19 @@ impl Root {
             || openat2(&self.directory, path, UNOPENED, Mode::empty(), ResolveFlags::IN_ROOT);
         let found = (0..TRIES).map(|_| find()).find(|found| !matches!(found, Err(Errno::AGAIN)));
         match found.unwrap_or(Err(Errno::AGAIN)) {
-            // systemd refuses it to services that may not make set-user-ID files, since its filters
-            // cannot look into it.
+            // systemd refuses openat2 to services that may not make set-user-ID files, since its
+            // filters cannot look into its argument.
             Err(Errno::NOSYS | Errno::PERM) => self.walk(path),
             found => Ok(found?),
         }
     }
 
-    /// The same step by step.
+    /// Resolves a path step by step.
     fn walk(&self, path: &Path) -> io::Result<OwnedFd> {
-        // As many as the kernel follows.
+        // The kernel's limit.
         const MOST_LINKS: usize = 40;
         let mut steps = steps(path);
-        // From the root down to where we are; what is above the root is the root.
+        // The directories from the root down to here. The parent of the root is the root.
         let mut above: Vec<OwnedFd> = Vec::new();
         let mut links = 0;
         while let Some(step) = steps.pop() {
@@ -102,7 +102,7 @@ impl Root {
 
 const UNOPENED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// The parts of a path, the last one first.
+/// Returns the parts of a path, the last one first.
 fn steps(path: &Path) -> Vec<OsString> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     parts.rev().map(|part| OsStr::to_owned(part.as_os_str())).collect()
@@ -134,7 +134,7 @@ mod tests {
         symlink("/etc/passwd", dir.path().join("host")).unwrap();
         for path in ["/etc/hostname", "etc/hostname", "/absolute", "/up", "/../../etc/hostname"] {
             assert_eq!(read(path).unwrap(), "of the container", "{path}");
-            // Where openat2 is refused.
+            // The second way is for hosts that refuse openat2.
             let found = [root.find(Path::new(path)), root.walk(Path::new(path))];
             let [asked, walked] = found.map(|found| fstat(found.unwrap()).unwrap().st_ino);
             assert_eq!(asked, walked, "{path}");

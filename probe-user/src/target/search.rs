@@ -1,18 +1,18 @@
-//! Where a pattern matches.
+//! Finds the matches of a pattern.
 
 use super::object::Object;
 use super::pattern::Pattern;
 
-/// A function, probe or scope, by its object's place in the list that was searched, and its own
-/// place in the object.
+/// A function, probe or scope: the index of its object in the searched list, and its own index in
+/// the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selected {
     pub object: usize,
     pub index: usize,
 }
 
-/// Where a pattern matches, and the objects that were searched: those it names, else the main
-/// executable, and the libraries only when nothing matches there.
+/// Returns a pattern's matches and the searched objects: those it names, else the main executable,
+/// and the libraries only when nothing matches there.
 pub(super) fn search(
     pattern: &Pattern,
     objects: &[Object],
@@ -46,7 +46,8 @@ pub(super) fn matching<T>(items: &[T], matches: impl Fn(&T) -> bool) -> Vec<usiz
     (0..items.len()).filter(|index| matches(&items[*index])).collect()
 }
 
-/// Demangling is most of the work: large objects are shared out over two or more threads.
+/// Returns the matching functions. Demangling is most of the work, so large objects are shared out
+/// over two or more threads.
 pub(super) fn matching_functions(pattern: &Pattern, object: &Object) -> Vec<usize> {
     const WORTH_A_THREAD: usize = 20_000;
     let functions = object.functions();
@@ -60,7 +61,7 @@ pub(super) fn matching_functions(pattern: &Pattern, object: &Object) -> Vec<usiz
             .chunks(share)
             .map(|part| {
                 let work = || matching(part, |f| pattern.matches_function(f));
-                // Without room for another thread, this one does it.
+                // If no thread can start, this one does the work.
                 std::thread::Builder::new().spawn_scoped(scope, work).map_err(|_| work())
             })
             .collect();

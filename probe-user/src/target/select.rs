@@ -1,4 +1,4 @@
-//! From what the user asked for to the functions that are to be traced.
+//! Selects the functions to trace from what the user asked for.
 
 use super::markers::MarkerScope;
 use super::not_found::{NotFound, Wanted, chosen_at_load};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 pub use super::search::Selected;
 
-/// Why nothing can be traced.
+/// The reason why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     #[error(transparent)]
@@ -52,19 +52,19 @@ pub struct Selector {
     exclude: Vec<Pattern>,
 }
 
-/// What was selected, in the order of objects and addresses.
+/// The selected functions, probes and scopes, by object and address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub functions: Vec<Selected>,
     pub usdt: Vec<Selected>,
     pub markers: Vec<Selected>,
-    /// Patterns that matched nothing, while others did: worth a warning.
+    /// Patterns that matched nothing while others matched: worth a warning.
     pub unmatched: Vec<NotFound>,
-    /// What else the user should know, each a short sentence.
+    /// Further notes for the user, each a short sentence.
     pub notes: Vec<String>,
     /// Functions, probes and scopes that -x took away.
     pub excluded: usize,
-    /// Patterns without an object that the program itself satisfied, by their places.
+    /// Indices of patterns without an object that matched in the program itself.
     settled: Settled,
 }
 
@@ -75,7 +75,7 @@ struct Settled {
 }
 
 impl Selection {
-    /// The functions with their objects.
+    /// Returns the functions with their objects.
     pub fn functions<'a>(
         &'a self,
         objects: &'a [Object],
@@ -86,7 +86,7 @@ impl Selection {
         })
     }
 
-    /// The USDT probes with their objects.
+    /// Returns the USDT probes with their objects.
     pub fn usdt<'a>(
         &'a self,
         objects: &'a [Object],
@@ -97,7 +97,7 @@ impl Selection {
         })
     }
 
-    /// The marker scopes with their objects.
+    /// Returns the marker scopes with their objects.
     pub fn markers<'a>(
         &'a self,
         objects: &'a [Object],
@@ -108,7 +108,7 @@ impl Selection {
         })
     }
 
-    /// How many functions, probes and scopes.
+    /// Returns the number of functions, probes and scopes.
     pub fn len(&self) -> usize {
         self.functions.len() + self.usdt.len() + self.markers.len()
     }
@@ -131,7 +131,7 @@ impl Selector {
         })
     }
 
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty() && self.usdt.is_empty() && self.markers.is_empty()
     }
@@ -150,9 +150,9 @@ impl Selector {
         !self.usdt.is_empty()
     }
 
-    /// What is left to look for in libraries that come after `selection` was made from this: a
-    /// pattern without an object is done once the program itself has matched it, but for markers,
-    /// which are looked for everywhere.
+    /// Returns the patterns to search for in libraries that load after `selection` was made. A
+    /// pattern without an object is done once the program itself matched it. Markers are the
+    /// exception: they are searched everywhere.
     pub fn for_late_objects(&self, selection: &Selection) -> Self {
         let open = |patterns: &[Pattern], settled: &[usize]| -> Vec<Pattern> {
             let places = patterns.iter().enumerate();
@@ -167,8 +167,8 @@ impl Selector {
         }
     }
 
-    /// Looks everything up. `objects` are those of one process, with the program itself marked
-    /// as main; at most `limit` functions, probes and scopes are taken.
+    /// Looks everything up. `objects` belong to one process, with the program itself marked as
+    /// main. Takes at most `limit` functions, probes and scopes.
     pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
         if self.is_empty() {
             return Err(SelectError::NothingAsked);
@@ -205,7 +205,7 @@ impl Selector {
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
             } else if pattern.is_literal() {
-                // What was found is not all that goes by this name.
+                // A function chosen at load may have this name, too.
                 let found_in = searched.iter().map(|object| &objects[*object]);
                 selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
             }
@@ -234,7 +234,7 @@ impl Selector {
         selection.usdt = all.into_iter().collect();
     }
 
-    /// In all objects: who marks a library wants it seen.
+    /// Searches all objects: marks in a library are meant to be seen.
     fn select_markers(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
         for pattern in &self.markers {

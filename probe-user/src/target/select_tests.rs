@@ -47,7 +47,7 @@ fn selects() {
     check(&["parse_*", "*_all"], &[], &["parse_body", "parse_header", "send_all"]);
     check(&["parse_*"], &["*_body"], &["parse_header"]);
     check(&["parse_*", "parse_body"], &[], &["parse_body", "parse_header"]);
-    // In the libraries only when nothing matches in the program.
+    // The libraries are searched only when nothing matches in the program.
     check(&["malloc"], &[], &["malloc@libc"]);
     check(&["malloc*"], &[], &["malloc_like"]);
     check(&["malloc@libc.so.6"], &[], &["malloc@libc"]);
@@ -160,7 +160,7 @@ fn selects_markers() {
     };
     let all = ["alone", "dev/debug", "dev/step", "prod/decode", "prod/step"];
     check(&["*"], &[], &all);
-    // The library too, although the program has matches.
+    // The library is searched too, although the program has matches.
     check(&["prod/*"], &[], &["prod/decode", "prod/step"]);
     check(&["step"], &[], &["dev/step", "prod/step"]);
     check(&["prod/*", "alone"], &[], &["alone", "prod/decode", "prod/step"]);
@@ -198,7 +198,7 @@ fn explains_what_markers_it_did_not_find() {
         line.contains("5 functions and scopes") && line.contains("--max-functions 5"),
         "{line}"
     );
-    // A function of this name there is not.
+    // No function has this name.
     let line = error(selector(&["prod/decode", "decode_"], &[], &[]), 10);
     assert!(line.contains("marker scope prod/decode") && line.contains("-m"), "{line}");
     let plain = [compile("gcc", "c", SOURCE).object()];

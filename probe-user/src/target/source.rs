@@ -1,8 +1,8 @@
 //! A file of a target, read by part.
 //!
-//! Only what is asked for is read, so a sparse file of terabytes costs what its headers and tables
-//! do. It is not mapped: who shortens a mapped file kills its readers with SIGBUS. Each part that
-//! was read stays, and counts against the object's [`Budget`].
+//! Only requested parts are read, so a sparse file of terabytes costs only its headers and tables.
+//! It is not mapped: shortening a mapped file kills its readers with SIGBUS. Each part stays in
+//! memory and counts against the object's [`Budget`].
 
 use super::budget::{Budget, ObjectLimits, TooLarge};
 use elsa::sync::FrozenVec;
@@ -15,9 +15,9 @@ use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Texts without an end this near are none.
+/// A text without an end within this many bytes is none.
 pub(super) const LONGEST_TEXT: u64 = 64 << 10;
-/// What is read at once of what does not stay.
+/// Bytes read at once where they are not kept.
 const CHUNK: usize = 1 << 20;
 
 /// The bytes of a file.
@@ -27,7 +27,7 @@ pub struct Source {
     length: u64,
     budget: Arc<Budget>,
     parts: FrozenVec<Box<[u8]>>,
-    /// Which of the parts begins at an offset; the longest.
+    /// The longest part that begins at each offset.
     places: Mutex<BTreeMap<u64, (u64, usize)>>,
 }
 
@@ -43,7 +43,7 @@ impl Source {
         Ok(Self::new(Content::File(file), length, budget))
     }
 
-    /// Bytes that are in memory already.
+    /// Wraps bytes that are in memory already.
     pub fn of_bytes(bytes: &[u8], limits: ObjectLimits) -> Self {
         Self::new(Content::Bytes(bytes.into()), bytes.len() as u64, Budget::new(limits))
     }
@@ -60,8 +60,8 @@ impl Source {
         self.length
     }
 
-    /// A part of the file, read once. Nothing where the file has no such part, or it cannot be
-    /// read; the budget knows if it was refused.
+    /// Returns a part of the file, which is read once. Returns `None` where the file has no such
+    /// part or it cannot be read. The budget records refusals.
     pub(super) fn part(&self, offset: u64, size: u64) -> Option<&[u8]> {
         if size == 0 {
             return Some(&[]);
@@ -79,14 +79,14 @@ impl Source {
         self.parts.get(place)
     }
 
-    /// The text at an offset, which a zero byte ends before `end`.
+    /// Returns the text at an offset, which a zero byte ends before `end`.
     pub(super) fn text(&self, range: Range<u64>) -> Option<&[u8]> {
         let end = range.end.min(range.start.saturating_add(LONGEST_TEXT)).min(self.length);
         let bytes = self.part(range.start, end.checked_sub(range.start)?)?;
         Some(&bytes[..memchr::memchr(0, bytes)?])
     }
 
-    /// Some bytes that do not stay; fewer than asked for at the end of the file.
+    /// Reads bytes that are not kept. Returns fewer than asked for at the end of the file.
     pub fn peek(&self, offset: u64, most: usize) -> Vec<u8> {
         let left = self.length.saturating_sub(offset).min(most as u64) as usize;
         let mut bytes = Vec::with_capacity(left);
@@ -96,7 +96,7 @@ impl Source {
         }
     }
 
-    /// A part of the file for an owner of its own.
+    /// Reads a part of the file for an owner of its own.
     pub(super) fn copy(&self, offset: u64, size: u64) -> Option<Arc<[u8]>> {
         offset.checked_add(size).filter(|end| *end <= self.length)?;
         let mut bytes = self.shared(size)?;
@@ -115,17 +115,17 @@ impl Source {
         }
     }
 
-    /// Memory that the budget has and the system, too.
+    /// Allocates memory if both the budget and the system have it.
     pub(super) fn shared(&self, size: u64) -> Option<Arc<[u8]>> {
         self.budget.check().ok()?;
         self.budget.charge(size).ok()?;
-        // Shared memory cannot be asked for without dying where there is none: this asks first.
+        // Allocating shared memory aborts when there is none, so this tries first.
         drop(empty(size).map_err(|why| self.budget.refuse(why)).ok()?);
         Some(std::iter::repeat_n(0, usize::try_from(size).ok()?).collect())
     }
 
-    /// Goes through a part of the file by chunks, each with the last `overlap` bytes of the one
-    /// before it in front. `visit` gets the offset of the chunk in the part.
+    /// Visits a part of the file by chunks, each preceded by the last `overlap` bytes of the one
+    /// before it. `visit` gets the chunk's offset in the part.
     pub(super) fn scan(
         &self,
         part: Range<u64>,
@@ -150,7 +150,7 @@ impl Source {
         Ok(())
     }
 
-    /// What was read already and has all of these bytes.
+    /// Returns a part already read that contains all of these bytes.
     fn known(&self, range: Range<u64>) -> Option<&[u8]> {
         if let Content::Bytes(bytes) = &self.content {
             let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
@@ -182,7 +182,7 @@ impl Source {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                // There may have been more room.
+                // The allocator may have given more room.
                 bytes.truncate(goal);
             }
             Content::Bytes(all) => bytes.extend_from_slice(
@@ -194,7 +194,7 @@ impl Source {
     }
 }
 
-/// An empty vector with room for so many bytes.
+/// Allocates an empty vector with room for so many bytes.
 fn empty(size: u64) -> Result<Vec<u8>, TooLarge> {
     let mut bytes = Vec::new();
     let room = usize::try_from(size).ok().map(|size| bytes.try_reserve_exact(size));
@@ -252,7 +252,7 @@ mod tests {
         let refused = Some(TooLarge::Memory(100));
         assert_eq!(source.budget().watch(|| source.part(0, 101)), (None, refused));
         assert_eq!(source.part(0, 60).map(<[u8]>::len), Some(60));
-        // What is there is not read again.
+        // A known part is not read again.
         assert_eq!(source.part(1, 59).map(<[u8]>::len), Some(59));
         assert_eq!(source.budget().watch(|| source.copy(0, 60)), (None, refused));
     }

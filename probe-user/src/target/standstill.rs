@@ -1,5 +1,5 @@
-//! Why a process does not run at all: somebody stopped it, or froze its control group. A trace of it shows
-//! no calls, and its user should know why.
+//! Tells why a process does not run at all: somebody stopped it, or froze its control group. A
+//! trace of it shows no calls, and its user should know why.
 
 use super::process::{Process, proc_path, read_stat, text};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What keeps a process from running.
+/// The reason why a process does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standstill {
     /// SIGSTOP, or Ctrl-Z.
@@ -37,9 +37,9 @@ impl fmt::Display for Standstill {
 }
 
 impl Process {
-    /// Why it does not run at this moment.
+    /// Returns why it does not run at this moment.
     pub fn standstill(&self) -> Option<Standstill> {
-        // The freezer of cgroups v1 leaves the state as it was, so it is asked first.
+        // The freezer of cgroups v1 does not change the state, so it is checked first.
         let groups = fs::read(proc_path(self.pid(), "cgroup")).unwrap_or_default();
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
         if let Some(group) = frozen(&text(&groups), &text(&mounts)) {
@@ -53,7 +53,7 @@ impl Process {
     }
 }
 
-/// The frozen one among the control groups that /proc/PID/cgroup tells, where they are mounted.
+/// Returns the frozen group among those in /proc/PID/cgroup, where they are mounted.
 fn frozen(groups: &str, mounts: &str) -> Option<PathBuf> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -74,7 +74,7 @@ fn frozen(groups: &str, mounts: &str) -> Option<PathBuf> {
     })
 }
 
-/// Where a hierarchy of this type, with this option if there is one, is mounted.
+/// Returns the mount point of a hierarchy of this type, with this option if there is one.
 fn mounted<'a>(mounts: &'a str, wanted: &str, option: &str) -> Option<&'a Path> {
     mounts.lines().find_map(|line| {
         let (mount, fs) = line.split_once(" - ")?;
@@ -94,7 +94,7 @@ mod tests {
                           32 29 0:28 / DIR/unified rw - cgroup2 cgroup2 rw\n";
     const GROUPS: &str = "6:freezer:/a\n1:cpu,cpuacct:/b\n0::/c.slice/d:e.scope\n";
 
-    /// What is told where the two hierarchies say this.
+    /// Returns the message when the two hierarchies say this.
     fn told(v1: &str, v2: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         let write = |folder: &str, file: &str, content: &str| {

@@ -1,8 +1,8 @@
-//! The functions of an object, from its symbol tables and those of its debug file.
+//! Reads the functions of an object from its symbol tables and those of its debug file.
 //!
-//! One function for each address: libc has four names at one `malloc`, and a probe sits at an
-//! address, not at a name. Names are demangled when they are first asked for, because a C++
-//! program has hundreds of thousands and a user asks for a few.
+//! There is one function for each address: libc has four names at one `malloc`, and a probe sits at
+//! an address, not at a name. Names are demangled on demand, because a C++ program has hundreds of
+//! thousands and a user asks for a few.
 
 use super::budget::{Budget, TooLarge};
 use super::demangle::{self, without_version};
@@ -20,18 +20,18 @@ use std::sync::{Arc, OnceLock};
 /// A function of an object.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// As the object's headers count, before it is loaded anywhere.
+    /// The address in the object's headers, before any load bias.
     pub address: u64,
-    /// In bytes; where the symbol has none, up to the next function or the section's end.
+    /// In bytes. Without a symbol size, it reaches to the next function or the section's end.
     pub size: u64,
     pub file_offset: u64,
-    /// The symbol itself has no size, as with much assembly: `size` is a guess.
+    /// True if the symbol has no size, as in much assembly, so that `size` is a guess.
     pub size_is_guessed: bool,
     /// All names at this address without versions, mangled, the best one first.
     raws: Box<[Arc<str>]>,
     names: OnceLock<Names>,
     full: OnceLock<Arc<str>>,
-    /// Of its object: what demangling makes of a name may be longer by far.
+    /// The object's budget: a demangled name may be far longer than its symbol.
     budget: Arc<Budget>,
 }
 
@@ -41,48 +41,48 @@ struct Names {
     aliases: Box<[Arc<str>]>,
 }
 
-/// What the symbol tables of an object say.
+/// The contents of an object's symbol tables.
 #[derive(Debug, Default)]
 pub struct Symbols {
     /// In the order of their addresses.
     pub functions: Vec<Function>,
-    /// Functions that choose their implementation when the program is loaded (IFUNC), by name:
-    /// the symbol is that of the chooser, which runs once, and is no place to trace the function.
+    /// Functions that choose their implementation at load (IFUNC), by name. The symbol is that of
+    /// the chooser, which runs once, and is no place to trace the function.
     pub chosen_at_load: Vec<Box<str>>,
-    /// The table could not be read, with the reason.
+    /// The reason why the table could not be read.
     pub broken: Option<String>,
-    /// There are more than the object's budget allows: then there are none.
+    /// Set if there are more than the object's budget allows. Then there are none.
     pub too_large: Option<TooLarge>,
 }
 
-/// One symbol before those at one address are merged.
+/// One symbol, before those at one address are merged.
 struct Entry<'data> {
     address: u64,
     size: u64,
     name: &'data [u8],
     /// Lower is better.
     rank: u8,
-    /// In front of the name; of a mangled one, none.
+    /// Underscores in front of the name, 0 for a mangled one.
     underscores: u16,
 }
 
 impl Function {
-    /// The symbol as it stands in the file, without its version.
+    /// Returns the symbol as in the file, without its version.
     pub fn raw(&self) -> &str {
         self.raws.first().map_or("", |raw| raw)
     }
 
-    /// All symbols at this address, the best one first.
+    /// Returns all symbols at this address, the best one first.
     pub fn raws(&self) -> impl Iterator<Item = &str> {
         self.raws.iter().map(|raw| &**raw)
     }
 
-    /// Demangled, without hash, arguments and version: what globs match.
+    /// Returns the name that globs match: demangled, without hash, arguments and version.
     pub fn name(&self) -> &Arc<str> {
         &self.names().short
     }
 
-    /// Demangled with its arguments; the same as the name where it has none.
+    /// Returns the demangled name with its arguments, or the name if it has none.
     pub fn full_name(&self) -> &Arc<str> {
         self.full.get_or_init(|| {
             let short = self.name();
@@ -91,7 +91,7 @@ impl Function {
         })
     }
 
-    /// Its other names, demangled.
+    /// Returns its other names, demangled.
     pub fn aliases(&self) -> &[Arc<str>] {
         &self.names().aliases
     }
@@ -112,8 +112,7 @@ impl Function {
         })
     }
 
-    /// The name as it is where it is not mangled, or where there is no room for what would come of
-    /// it.
+    /// Demangles a name. Returns it unchanged where it is not mangled or the budget has no room.
     fn demangled(&self, raw: &Arc<str>, demangle: fn(&str) -> String) -> Arc<str> {
         let name = demangle(raw);
         match name != **raw && self.budget.has_room(name.len() as u64) {
@@ -140,7 +139,7 @@ impl Symbols {
         let mut entries = Vec::new();
         let mut text = symbols.collect(source, &code, 0, &mut entries)?;
         if let Some(debug) = debug {
-            // A prelinked object is moved against its debug file.
+            // A prelinked object has other addresses than its debug file.
             let start = |layout: &Layout| {
                 layout.segments.iter().find(|s| s.executable).map(|s| s.addresses.start)
             };
@@ -158,7 +157,7 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// Tells how long the tables of names are.
+    /// Collects symbols, and returns the length of the name tables.
     fn collect<'data>(
         &mut self,
         source: &'data Source,
@@ -195,7 +194,7 @@ impl Symbols {
         budget: &Budget,
     ) -> Result<(), TooLarge> {
         let endian = LittleEndian;
-        // They go when they are put together.
+        // They are dropped when the symbols are merged.
         drop(budget.lend(((entries.len() + table.symbols.len()) * size_of::<Entry<'_>>()) as u64)?);
         let mut ticker = budget.ticker();
         for (number, symbol) in table.symbols.iter().enumerate() {
@@ -215,7 +214,7 @@ impl Symbols {
                 self.broken = Some("a symbol's name lies outside the table of names".to_owned());
                 continue;
             };
-            // A version that new programs are not linked with: `memcpy@GLIBC_2.2.5`.
+            // A version that new programs do not link with: `memcpy@GLIBC_2.2.5`.
             let mut is_old = versions.get(2 * number + 1).is_some_and(|high| high & 0x80 != 0);
             let versioned = name;
             let name = without_version(name);
@@ -230,7 +229,7 @@ impl Symbols {
             }
             let rank = match symbol.st_bind() {
                 _ if is_old => 2,
-                // Weak names are as good: libc's `puts` is weak, beside a global `_IO_puts`.
+                // Weak names rank equal: libc's `puts` is weak, beside a global `_IO_puts`.
                 constants::STB_GLOBAL | constants::STB_WEAK => 0,
                 _ => 1,
             };
@@ -241,20 +240,20 @@ impl Symbols {
     }
 }
 
-/// What is found, unless it was refused.
+/// Returns the result of `read`, unless it was refused memory or time.
 fn watched<T>(budget: &Budget, read: impl FnOnce() -> T) -> Result<T, TooLarge> {
     let (found, refused) = budget.watch(read);
     refused.map_or(Ok(found), Err)
 }
 
-/// A linker lets a name be the end of another: all together are a bit longer than their table.
+/// A linker lets a name be the end of another, so all names together may exceed their table.
 const OVERLAP: u64 = 4;
-/// What a small piece of memory takes beside its bytes.
+/// Bytes of overhead of a small allocation.
 const ALLOCATION: u64 = 48;
 
-/// The executable sections, where functions can be: not the linker's jump tables.
+/// The executable sections that can hold functions: not the linker's jump tables.
 struct Code {
-    /// By their begin, none within or across another.
+    /// Sorted by begin, disjoint.
     sections: Vec<Range<u64>>,
 }
 
@@ -325,8 +324,8 @@ fn merge(
     Ok(functions)
 }
 
-/// The names of the symbols at one address, each once. They may be most of a large table, and lie
-/// over each other in the file; those for which no text is left are left out.
+/// Returns the names of the symbols at one address, each once. They may be most of a large table
+/// and overlap in the file. Those beyond the limit of text are left out.
 fn names(
     group: &[Entry<'_>],
     budget: &Budget,
@@ -342,7 +341,7 @@ fn names(
         } else if group.len() == 1 || seen.insert(name) {
             *text_left -= length;
             memory += length + ALLOCATION;
-            // Before they are too many.
+            // The check comes before they are too many.
             if memory > LONGEST_TEXT {
                 budget.charge(std::mem::take(&mut memory))?;
             }
@@ -353,8 +352,8 @@ fn names(
     Ok(names.into())
 }
 
-/// The best name first: global before local before those for old programs only, then no leading
-/// underscores, then short.
+/// Orders names, the best first: global, then local, then those for old programs only. Then come
+/// fewer leading underscores, then the shorter name.
 fn preference(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
     let order = |entry: &Entry<'_>| (entry.rank, entry.underscores, entry.name.len());
     order(a).cmp(&order(b)).then_with(|| match is_same(a.name, b.name) {
@@ -363,7 +362,7 @@ fn preference(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
     })
 }
 
-/// Thousands of symbols may have one long name: its bytes are not compared to themselves.
+/// Compares names. Thousands of symbols may share one long name, which is not compared to itself.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     std::ptr::eq(a, b) || a == b
 }

@@ -1,7 +1,7 @@
 use super::super::fixtures::{Built, compile, system_libc};
 use super::super::object::Object;
 
-/// Name and aliases of the function that is called `wanted` in the symbol table.
+/// Checks name and aliases of the function that the symbol table calls `wanted`.
 #[track_caller]
 fn check(built: &Built, wanted: &str, name: &str, full: &str, aliases: &[&str]) {
     let object = built.object();
@@ -14,7 +14,7 @@ fn check(built: &Built, wanted: &str, name: &str, full: &str, aliases: &[&str]) 
     check_places(&object);
 }
 
-/// What must hold for the functions of any object.
+/// Checks what must hold for the functions of any object.
 fn check_places(object: &Object) {
     let functions = object.functions();
     assert!(functions.is_sorted_by(|a, b| a.address < b.address));
@@ -94,7 +94,7 @@ fn rust_names() {
         let built = compile(&flags, "rs", source);
         let object = built.object();
         let names: Vec<&str> = object.functions().iter().map(|f| &**f.name()).collect();
-        // An inherent method: v0 writes the type in brackets, and says so.
+        // An inherent method: v0 writes the type in brackets.
         let wanted = ["input::Thing::run", "<input::Thing>::run"];
         assert!(names.iter().any(|name| wanted.contains(name)), "{mangling}");
         assert!(object.uses_unwinder());

@@ -1,7 +1,7 @@
 //! A symbol table with its names.
 //!
-//! The names are looked up in the table of strings at once; looking up each in the file takes
-//! several times as long. Names may overlap in any way, so what is made of them must be counted.
+//! The names come from the table of strings, read at once. Looking each up in the file takes
+//! several times as long. Names may overlap, so copies of them must be counted.
 
 use super::elf::ElfFile;
 use super::source::{LONGEST_TEXT, Source};
@@ -19,12 +19,12 @@ pub(super) struct Table<'data> {
 }
 
 impl<'data> Table<'data> {
-    /// `.symtab`, empty where there is none.
+    /// Returns `.symtab`, empty where there is none.
     pub(super) fn all(source: &'data Source, file: &ElfFile<'data>) -> Self {
         Self::of(source, file, file.elf_symbol_table())
     }
 
-    /// `.dynsym`, empty where there is none.
+    /// Returns `.dynsym`, empty where there is none.
     pub(super) fn dynamic(source: &'data Source, file: &ElfFile<'data>) -> Self {
         Self::of(source, file, file.elf_dynamic_symbol_table())
     }
@@ -40,14 +40,14 @@ impl<'data> Table<'data> {
         Self { symbols: table.symbols(), strings: strings.unwrap_or_default() }
     }
 
-    /// Nothing where it lies outside the table of strings, or is longer than any name.
+    /// Returns `None` where the name lies outside the table of strings or is too long.
     pub(super) fn name(&self, symbol: &Symbol) -> Option<&'data [u8]> {
         let rest = self.strings.get(symbol.st_name(LittleEndian) as usize..)?;
         let rest = &rest[..rest.len().min(LONGEST_TEXT as usize)];
         Some(&rest[..memchr::memchr(0, rest)?])
     }
 
-    /// How long all names are, one after the other.
+    /// Returns the summed length of all names.
     pub(super) fn text(&self) -> u64 {
         self.strings.len() as u64
     }
@@ -56,7 +56,7 @@ impl<'data> Table<'data> {
         self.symbols.get(index.0)
     }
 
-    /// With their names, which may be empty. The first symbol of a table is none.
+    /// Returns symbols with their names, which may be empty. The first symbol of a table is none.
     pub(super) fn named(self) -> impl Iterator<Item = (&'data Symbol, &'data str)> {
         let named = self.symbols.iter().skip(1).map(move |symbol| (symbol, self.name(symbol)));
         named.map(|(symbol, name)| {
@@ -65,14 +65,14 @@ impl<'data> Table<'data> {
     }
 }
 
-/// Address, size and whether it is the definition of a function.
+/// Returns address, size, and whether it is the definition of a function.
 pub(super) fn facts(symbol: &Symbol) -> (u64, u64, bool) {
     let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
     let (address, size) = (symbol.st_value(LittleEndian), symbol.st_size(LittleEndian));
     (address, size, is_function && is_definition(symbol))
 }
 
-/// Whether it is in a section of this file.
+/// Returns whether it is in a section of this file.
 pub(super) fn is_definition(symbol: &Symbol) -> bool {
     let section = symbol.st_shndx(LittleEndian);
     !section.is_special() || section == elf::SHN_XINDEX

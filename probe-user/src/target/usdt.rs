@@ -1,7 +1,7 @@
 //! USDT probes: the notes that `sys/sdt.h` and its kin leave in a file.
 //!
-//! A probe that the compiler inlined into ten places has ten notes of one name, each with its own
-//! address and maybe its own semaphore; all of them must fire, so they are kept together.
+//! A probe that the compiler inlined into ten places has ten notes of one name. Each has its own
+//! address and maybe its own semaphore. All of them must fire, so they are kept together.
 
 use super::budget::TooLarge;
 use super::elf::Layout;
@@ -9,7 +9,7 @@ use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// All places of one `provider:name`.
+/// All sites of one `provider:name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsdtProbe {
     pub provider: Arc<str>,
@@ -17,29 +17,29 @@ pub struct UsdtProbe {
     pub sites: Vec<UsdtSite>,
 }
 
-/// One place of a USDT probe.
+/// One site of a USDT probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsdtSite {
     pub address: u64,
     pub file_offset: u64,
-    /// Offset in the file of the counter that switches the site on: the kernel's `ref_ctr_offset`.
+    /// File offset of the counter that switches the site on: the kernel's `ref_ctr_offset`.
     pub semaphore: Option<u64>,
-    /// Where the arguments are, as the note says it: `-4@%edi 8@-24(%rbp)`.
+    /// The note's text for the arguments: `-4@%edi 8@-24(%rbp)`.
     pub arguments: Box<str>,
 }
 
-/// What the notes of a file say.
+/// The contents of a file's notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct UsdtNotes {
-    /// By provider and name.
+    /// Sorted by provider and name.
     pub(super) probes: Vec<UsdtProbe>,
     pub(super) broken: usize,
-    /// There are more than the object's budget allows: then there are none.
+    /// Set if there are more than the object's budget allows. Then there are none.
     pub(super) too_large: Option<TooLarge>,
 }
 
 impl UsdtProbe {
-    /// `provider:name`.
+    /// Returns `provider:name`.
     pub fn full_name(&self) -> String {
         format!("{}:{}", self.provider, self.name)
     }
@@ -47,7 +47,7 @@ impl UsdtProbe {
 
 const NOTE_TYPE: u32 = 3;
 
-/// What a note takes beside its texts.
+/// Bytes that a note takes beside its texts.
 const NOTE: u64 = 256;
 
 pub(super) fn read(source: &Source, layout: &Layout) -> UsdtNotes {
@@ -73,7 +73,7 @@ fn try_read(source: &Source, layout: &Layout) -> Result<UsdtNotes, TooLarge> {
         };
         while !rest.is_empty() {
             ticker.tick()?;
-            // A broken length leaves no way to find the next note.
+            // After a broken length the next note cannot be found.
             let Some((note, tail)) = split_note(rest) else {
                 notes.broken += 1;
                 break;
@@ -92,7 +92,7 @@ fn try_read(source: &Source, layout: &Layout) -> Result<UsdtNotes, TooLarge> {
     notes.probes = probes
         .into_iter()
         .map(|((provider, name), mut sites)| {
-            // The same place twice would be armed twice.
+            // A duplicate site would be armed twice.
             sites.sort_by_key(|site| site.file_offset);
             sites.dedup_by_key(|site| site.file_offset);
             sites.sort_by_key(|site| site.address);
@@ -102,7 +102,7 @@ fn try_read(source: &Source, layout: &Layout) -> Result<UsdtNotes, TooLarge> {
     Ok(notes)
 }
 
-/// The body of the first note, if it is one of ours, and the bytes after it.
+/// Returns the body of the first note, if it is one of ours, and the remaining bytes.
 fn split_note(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let word = |at: usize| {
         let word = bytes.get(at..at + 4)?;
@@ -121,7 +121,7 @@ fn split_note(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     Some((ours.then_some(body), bytes.get(next..).unwrap_or_default()))
 }
 
-/// Provider, name and place from a note's body: three addresses and three strings.
+/// Parses a note's body: three addresses, then the provider, name and arguments.
 fn site(body: &[u8], layout: &Layout) -> Option<(String, String, UsdtSite)> {
     let address = |at: usize| {
         let word = body.get(at..at + 8)?;
@@ -135,7 +135,7 @@ fn site(body: &[u8], layout: &Layout) -> Option<(String, String, UsdtSite)> {
     if provider.is_empty() || name.is_empty() {
         return None;
     }
-    // Prelink moves the code and does not know the notes: the base section tells by how much.
+    // Prelink moves the code and does not know the notes: the base section tells the shift.
     let moved = match layout.section(".stapsdt.base") {
         Some(section) if base != 0 => section.addresses.start.wrapping_sub(base),
         _ => 0,
@@ -149,7 +149,7 @@ fn site(body: &[u8], layout: &Layout) -> Option<(String, String, UsdtSite)> {
         0 => None,
         semaphore => {
             let at = semaphore.wrapping_add(moved);
-            // The kernel counts up there: a place that is not writable cannot be a semaphore.
+            // The kernel increments the counter, so an unwritable place cannot be a semaphore.
             let writable = layout.segments.iter().any(|s| s.writable && s.addresses.contains(&at));
             Some(writable.then(|| layout.file_offset(at))??)
         }
@@ -262,7 +262,7 @@ mod tests {
         check(&[note(0x10, 0, b""), good.clone()], 1, 1);
         check(&[note(0x10, 0, b"a\0"), good.clone()], 1, 1);
         check(&[note(0x9999, 0, b"a\0b\0\0"), good.clone()], 1, 1);
-        // A semaphore that is not writable.
+        // This semaphore is not writable.
         check(&[note(0x10, 0x20, b"a\0b\0\0"), good.clone()], 1, 1);
         check(&[good.clone(), vec![0xff; 40]], 1, 1);
         check(&[good, vec![1, 2, 3]], 1, 1);

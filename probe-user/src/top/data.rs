@@ -16,7 +16,7 @@ pub(super) struct Data {
     pub(super) interval: Option<Figures>,
     pub(super) sums: Option<Sums>,
     pub(super) trend: Trend,
-    /// Processor time of the target when the last interval ended.
+    /// CPU time of the target when the last interval ended.
     cpu: Option<Nanos>,
     /// Of each interval.
     from_histograms: FromHistograms,
@@ -27,7 +27,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// `cpu`: the target's processor time when tracing begins.
+    /// `cpu`: the target's CPU time when tracing begins.
     pub(super) fn new(cpu: Option<Nanos>) -> Self {
         Self { cpu, ..Self::default() }
     }

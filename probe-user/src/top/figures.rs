@@ -37,7 +37,7 @@ pub(super) struct Figures {
     pub(super) spent: Vec<Nanos>,
     /// What all probes cost.
     pub(super) cost: Nanos,
-    /// Processor time of the target in this stretch, if it is known.
+    /// CPU time of the target in this stretch, if it is known.
     pub(super) cpu: Option<Nanos>,
     pub(super) from_histograms: FromHistograms,
 }
@@ -48,7 +48,7 @@ impl Figures {
         self.report.duration_ns.0.max(1) as f64 / 1e9
     }
 
-    /// A cost in percent of the target's processor time.
+    /// A cost in percent of the target's CPU time.
     pub(super) fn percent_of_cpu(&self, cost: Nanos) -> Option<f64> {
         let cpu = self.cpu.filter(|cpu| cpu.0 > 0)?;
         Some(cost.0 as f64 * 100.0 / cpu.0 as f64)

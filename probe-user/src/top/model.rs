@@ -124,7 +124,7 @@ impl Model {
         }
     }
 
-    /// Calls count from now on; the target has used so much processor time.
+    /// Calls count from now on; the target has used so much CPU time.
     pub(super) fn begun(&mut self, cpu: Option<Nanos>) {
         self.live = if self.processes.is_some() { Data::of_looks(cpu) } else { Data::new(cpu) };
     }

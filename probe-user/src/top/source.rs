@@ -32,7 +32,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 /// What a source tells.
 pub(super) enum Update {
-    /// Calls count from now on; the target has used so much processor time.
+    /// Calls count from now on; the target has used so much CPU time.
     Begun { cpu: Option<Nanos> },
     /// Its parts, one after the other: of a session one. Before it, so many were missed.
     Interval { parts: Vec<Snapshot>, missed: u64 },

@@ -1,4 +1,4 @@
-//! A user, as the host's name services know them: files, directory services, whatever
+//! A user, as the host's name services know them: files, directory services, or whatever
 //! nsswitch.conf says.
 
 use super::{UserError, rights::Rights};
@@ -13,7 +13,7 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// None for an id without an account.
+    /// `None` for an id without an account.
     pub name: Option<String>,
     pub rights: Rights,
     pub home: PathBuf,
@@ -31,14 +31,14 @@ impl Account {
     }
 
     pub(super) fn of_name(name: &OsStr) -> Result<Option<Self>, UserError> {
-        // No account's name is another text.
+        // Other texts are no account names.
         let Some(text) = name.to_str().filter(|text| !text.contains('\0')) else { return Ok(None) };
         let found = User::from_name(text);
         let who = || super::error::shown(name);
         found.map_err(|error| unasked(who(), error))?.map(Self::with_groups).transpose()
     }
 
-    /// An id that nobody has an account for.
+    /// Makes an account for an id without one.
     pub(super) fn nameless(uid: Uid, gid: Gid) -> Self {
         let rights = Rights { uid, gid, groups: vec![gid] };
         Self { name: None, rights, home: "/".into(), shell: DEFAULT_SHELL.into() }
@@ -50,7 +50,7 @@ impl Account {
         let groups = unistd::getgrouplist(&name, user.gid).map_err(unasked)?;
         let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
         if [uid, gid].contains(&u32::MAX) {
-            // The kernel takes it for "as it is".
+            // The kernel takes it for "unchanged".
             return Err(unasked(nix::Error::EINVAL));
         }
         let groups = groups.into_iter().map(unistd::Gid::as_raw).filter(|gid| *gid != u32::MAX);
@@ -59,13 +59,13 @@ impl Account {
             gid: Gid::from_raw(gid),
             groups: groups.map(Gid::from_raw).collect(),
         };
-        // As login has it.
+        // login does the same.
         let shell =
             if user.shell.as_os_str().is_empty() { DEFAULT_SHELL.into() } else { user.shell };
         Ok(Self { name: Some(user.name), rights, home: user.dir, shell })
     }
 
-    /// As it is told to the user.
+    /// Formats the account for the user.
     pub(super) fn shown(&self) -> String {
         let uid = self.rights.uid.as_raw();
         match &self.name {

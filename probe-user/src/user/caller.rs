@@ -1,10 +1,10 @@
-//! Who had ctrace run as root, as sudo, doas or pkexec tell it.
+//! Finds the user who ran ctrace as root through sudo, doas or pkexec.
 
 use super::{Account, UserError, error::shown};
 use rustix::process::{Gid, Uid, geteuid};
 use std::ffi::{OsStr, OsString};
 
-/// The user who called sudo, doas or pkexec; none if that was root, or if ctrace is not root.
+/// Returns the caller of sudo, doas or pkexec; `None` if that is root or ctrace is not root.
 pub fn caller() -> Result<Option<Account>, UserError> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -13,7 +13,7 @@ pub fn caller() -> Result<Option<Account>, UserError> {
     Ok(account.filter(|account| !account.rights.uid.is_root()))
 }
 
-/// The first of the three that has left a word.
+/// Asks sudo, doas and pkexec in turn.
 fn told(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Account>, UserError> {
     if let Some(uid) = variable("SUDO_UID") {
         let uid = Uid::from_raw(id("SUDO_UID", &uid)?);
@@ -33,7 +33,7 @@ fn told(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Account>, 
 }
 
 fn of_sudo(uid: Uid, gid: Option<Gid>, name: Option<OsString>) -> Result<Account, UserError> {
-    // An id can be that of several accounts.
+    // Several accounts may share an id.
     let named = name.map(|name| Account::of_name(&name)).transpose()?.flatten();
     let account = match named.filter(|account| account.rights.uid == uid) {
         Some(account) => Some(account),
@@ -57,7 +57,7 @@ fn of_sudo(uid: Uid, gid: Option<Gid>, name: Option<OsString>) -> Result<Account
     }
 }
 
-/// Digits only. The largest number means "as it is" to the kernel.
+/// Parses digits only. The kernel takes the largest number for "unchanged".
 fn id(variable: &'static str, value: &OsStr) -> Result<u32, UserError> {
     super::rights::id(value.to_str().unwrap_or_default())
         .ok_or_else(|| UserError::NoId { variable, value: shown(value) })

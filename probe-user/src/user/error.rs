@@ -1,9 +1,9 @@
-//! Why it is not known, or not possible, as whom to run.
+//! The reasons why the command's user is unknown or cannot be used.
 
 use super::rights::Rights;
 use std::io;
 
-/// Each is one line; what the environment says is escaped.
+/// Each message is one line. Text from the environment is escaped.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
     #[error("{variable} is {value:?}, which is no id: call ctrace through sudo again, or unset it")]
@@ -36,7 +36,7 @@ pub enum UserError {
     NoThread(String),
 }
 
-/// What is shown of a text that could be of any length.
+/// Shortens a text for messages, as it could be of any length.
 pub(super) fn shown(text: &std::ffi::OsStr) -> String {
     const MOST: usize = 64;
     text.to_string_lossy().chars().take(MOST).collect()

@@ -1,7 +1,7 @@
-//! How a thread looks at files with a user's rights and remains root's in all else.
+//! Lets a thread access files with a user's rights while it remains root's in all else.
 //!
-//! Who may send signals to a thread, or set limits, is decided by its real, effective and saved ids, and
-//! what is done to the thread is done to its process. So only those ids change that files are asked with.
+//! The real, effective and saved ids decide who may send a thread signals or set its limits, and
+//! that affects its process. So only the ids for file access change.
 
 use super::{UserError, rights::Rights};
 use nix::unistd::{self, setfsgid, setfsuid};
@@ -12,27 +12,27 @@ use rustix::{
 use std::{collections::BTreeSet, io};
 
 impl Rights {
-    /// Gives the calling thread these rights to files and no others. Groups come first, as long as they
-    /// may be set; the user comes last.
+    /// Gives the calling thread only these rights to files. Groups come first, while they may be
+    /// set; the user comes last.
     pub(super) fn take_on_for_files(&self) -> Result<(), UserError> {
         let failed = |step| move |error: io::Error| self.failed(step, error);
         set_thread_groups(&self.groups).map_err(io::Error::from).map_err(failed("its groups"))?;
-        // Both tell the id that was there before, and nothing of errors.
+        // Both calls return the previous id and no error.
         setfsgid(unistd::Gid::from_raw(self.gid.as_raw()));
         setfsuid(unistd::Uid::from_raw(self.uid.as_raw()));
-        // The kernel takes away those that files heed, but not with some secure bits.
+        // The kernel drops the capabilities for files, except with some secure bits.
         override_nothing().map_err(failed("no capabilities"))?;
         self.check_for_files()
     }
 
-    /// Whether files are asked with these rights alone.
+    /// Checks that file access uses these rights alone.
     fn check_for_files(&self) -> Result<(), UserError> {
         let sets = capabilities(None).map_err(|error| self.failed("a look", error.into()))?;
         let groups = getgroups().map_err(|error| self.failed("a look", error.into()))?;
         let set = |groups: &[rustix::process::Gid]| {
             groups.iter().map(|gid| gid.as_raw()).collect::<BTreeSet<_>>()
         };
-        // An id that there is not changes nothing.
+        // An invalid id changes nothing.
         let uid = setfsuid(unistd::Uid::from_raw(u32::MAX)).as_raw();
         let gid = setfsgid(unistd::Gid::from_raw(u32::MAX)).as_raw();
         let is_as_wanted = (uid, gid) == (self.uid.as_raw(), self.gid.as_raw())
@@ -58,7 +58,7 @@ mod tests {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// The rights are those of a thread, which is why this can be tested here.
+    /// Rights belong to a thread, so this can be tested here.
     #[test]
     fn files_are_the_users_and_the_thread_is_roots() {
         if !rustix::process::geteuid().is_root() {

@@ -1,4 +1,4 @@
-//! As whom a command runs.
+//! The user that a command runs as.
 
 use super::{Account, UserError, caller, error::shown, rights};
 use rustix::process::{Uid, geteuid, getgid, getuid};
@@ -10,12 +10,12 @@ use std::{
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// As whoever ctrace runs as; only capabilities are not handed on.
+    /// The user that ctrace runs as. Only capabilities are not passed on.
     Ours,
     Other(Box<Account>),
 }
 
-/// What sudo, doas and pkexec say of their caller: that is who the command runs as, and nobody
+/// Variables of sudo, doas and pkexec about their caller. The command runs as the caller, so nobody
 /// called sudo for it.
 const OF_THE_CALL: [&str; 8] = [
     "SUDO_COMMAND",
@@ -29,7 +29,7 @@ const OF_THE_CALL: [&str; 8] = [
 ];
 
 impl Identity {
-    /// What `--user` says; without it, whoever called sudo. The line, if any, is for the user.
+    /// Chooses the user of `--user`, else the caller of sudo. The line, if any, is for the user.
     pub fn choose(
         asked: Option<&str>,
         command: &OsStr,
@@ -57,11 +57,11 @@ impl Identity {
         }
     }
 
-    /// Runs `look` with the command's rights to files, such as whether it may be executed: what root may,
-    /// the user may not. The user has no rights to the thread.
+    /// Runs `look` with the command's rights to files, for example to check that it may be
+    /// executed. Root may do more than the user. The user gets no rights to the thread.
     pub fn on_behalf<T: Send>(&self, look: impl FnOnce() -> T + Send) -> Result<T, UserError> {
         let Self::Other(account) = self else { return Ok(look()) };
-        // Rights are a thread's, and this one ends with them.
+        // Rights belong to a thread, and end with this one.
         let with_rights = || account.rights.take_on_for_files().map(|()| look());
         thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, with_rights) {
             Ok(thread) => thread.join().unwrap_or(Err(UserError::Thread)),
@@ -69,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// The user and group as whom the command is executed.
+    /// Returns the user and group that execute the command.
     pub fn ids(&self) -> (u32, u32) {
         let (uid, gid) = match self {
             Self::Ours => (getuid(), getgid()),
@@ -78,7 +78,7 @@ impl Identity {
         (uid.as_raw(), gid.as_raw())
     }
 
-    /// For [`rights`] to be taken on just before the command is executed.
+    /// Returns the [`rights`] to take on just before the exec.
     pub fn rights(&self) -> Option<&rights::Rights> {
         match self {
             Self::Ours => None,
@@ -86,8 +86,8 @@ impl Identity {
         }
     }
 
-    /// The login environment of that user. PATH and all others stay as ctrace has them; nothing is
-    /// made up that only a login session has (XDG_RUNTIME_DIR).
+    /// Sets the login environment of that user. PATH and all others stay as ctrace has them.
+    /// Variables of a login session (XDG_RUNTIME_DIR) are not invented.
     pub fn apply_environment(&self, command: &mut Command) {
         let Self::Other(account) = self else { return };
         for name in OF_THE_CALL {
@@ -109,7 +109,7 @@ impl Identity {
     }
 }
 
-/// A name, else an id, as `chown` has it.
+/// Finds an account by name, else by id, as `chown` does.
 fn find(text: &str) -> Result<Account, UserError> {
     let name = OsString::from(text);
     if let Some(account) = Account::of_name(&name)? {

@@ -1,9 +1,9 @@
-//! Whose rights a command gets that ctrace starts, and whose the files are that ctrace writes.
+//! Decides the rights of commands that ctrace starts, and the owner of files that it writes.
 //!
-//! ctrace needs root; what it traces rarely does. Under sudo the command therefore runs as the user
-//! who called sudo: [`caller`] finds out who that is, [`account`] asks the host's name services
-//! about them, [`identity`] decides, and [`rights`] gives up all others, for good. While ctrace looks
-//! at files on their behalf, [`for_files`] has a thread do so with their rights.
+//! ctrace needs root; its targets rarely do. So under sudo the command runs as the user who called
+//! sudo. [`caller`] finds that user, [`account`] asks the host's name services, [`identity`]
+//! decides, and [`rights`] gives up all others for good. [`for_files`] lets a thread access files
+//! with the user's rights.
 
 mod account;
 mod caller;

@@ -1,4 +1,4 @@
-//! The rights of a user, and how a thread gives up all others. There is no way back, which is
+//! The rights of a user. A thread that takes them on gives up all others for good, which is
 //! checked.
 
 use super::UserError;
@@ -20,7 +20,7 @@ pub struct Rights {
     pub groups: Vec<Gid>,
 }
 
-/// An id in decimal digits. The largest number is none: the kernel takes it for "as it is".
+/// Parses an id in decimal digits. The largest is rejected: the kernel takes it for "unchanged".
 pub(super) fn id(text: &str) -> Option<u32> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|id| is_number && *id != u32::MAX)
@@ -51,8 +51,8 @@ impl FromStr for Rights {
 }
 
 impl Rights {
-    /// Gives the calling thread these rights and no others: first the groups, as long as that is
-    /// allowed, then the user, then all capabilities.
+    /// Gives the calling thread only these rights: first the groups, while that is allowed, then
+    /// the user, then no capabilities.
     pub fn take_on(&self) -> Result<(), UserError> {
         let failed = |step| move |error: io::Error| self.failed(step, error);
         set_thread_groups(&self.groups).map_err(io::Error::from).map_err(failed("its groups"))?;
@@ -62,7 +62,7 @@ impl Rights {
         set_thread_res_uid(self.uid, self.uid, self.uid)
             .map_err(io::Error::from)
             .map_err(failed("its user id"))?;
-        // With some secure bits the kernel leaves them.
+        // With some secure bits the kernel keeps them.
         drop_capabilities().map_err(failed("no capabilities"))?;
         self.check()
     }
@@ -71,7 +71,7 @@ impl Rights {
         UserError::Switch { rights: self.clone(), step, error }
     }
 
-    /// Whether these are the rights of the thread, and none can be had back.
+    /// Checks that the thread has only these rights, and cannot get others back.
     fn check(&self) -> Result<(), UserError> {
         let sets = capabilities(None).map_err(|error| self.failed("a look", error.into()))?;
         let uids = unistd::getresuid().map_err(|error| self.failed("a look", error.into()))?;
@@ -96,10 +96,10 @@ impl Rights {
     }
 }
 
-/// What is executed next starts with no capability but those that its own file or its user id gives.
+/// Clears inheritable capabilities: the next exec gets only those of its file or user id.
 pub fn keep_capabilities_to_ourselves() -> io::Result<()> {
     let sets = capabilities(None)?;
-    // The ambient ones are among them.
+    // The ambient ones are a subset.
     if sets.inheritable.is_empty() {
         return Ok(());
     }
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// The rights are those of a thread, which is why this can be tested here.
+    /// Rights belong to a thread, so this can be tested here.
     #[test]
     fn no_right_of_root_is_left_and_none_comes_back() {
         if !rustix::process::geteuid().is_root() {

@@ -1,4 +1,4 @@
-//! Runs the table of checks where there is no cargo: in a virtual machine.
+//! Runs the table of checks without cargo, in a virtual machine.
 //!
 //! `cases build DIR` compiles the targets; `cases run --ctrace PATH --targets DIR --link KIND
 //! [--slower N] [--on links|kernel] [--after NAME] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
@@ -34,7 +34,7 @@ fn build(dir: &Path) -> Result<ExitCode> {
     for build in builds() {
         wanted.push(targets.get(&build)?);
     }
-    // What an older table wanted need not go into the machine.
+    // Programs of an older table need not go into the machine.
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
         if !wanted.contains(&path) {

@@ -1,4 +1,4 @@
-//! Attaching to a process that runs, until its end or ctrace's.
+//! Attaches to a running process until its end or ctrace's.
 
 use crate::env::Env;
 use crate::probes::{changed_bytes, wait_until_armed};
@@ -15,7 +15,7 @@ pub(super) fn spinning(env: &Env, arguments: &[&str]) -> Result<Running> {
     Running::start_ready(Command::new(spin(env)?).args(arguments))
 }
 
-/// A spinning target must end well after SIGTERM.
+/// Checks that a spinning target ends well after SIGTERM.
 pub(super) fn ends_well(target: Running) -> Result<()> {
     target.signal(Signal::TERM)?;
     let finished = target.wait(Duration::from_secs(60))?;
@@ -82,7 +82,7 @@ pub(super) fn a_killed_ctrace_leaves_nothing(env: &Env) -> Result<()> {
     wait_until_armed(target.pid(), &spin(env)?)?;
     started.running.signal(Signal::KILL)?;
     let _ = started.wait()?;
-    // The kernel takes the breakpoints out when the last link closes, perhaps a little later.
+    // The kernel removes the breakpoints when the last link closes, perhaps a little later.
     let mut left = Vec::new();
     for _ in 0..100 {
         left = changed_bytes(target.pid(), &program)?;

@@ -1,4 +1,4 @@
-//! What the daemon makes of a clock that is set. It is that of the whole machine, so this is asked
+//! Checks the daemon's reaction to a clock change. The clock is the whole machine's, so this runs
 //! only where nobody else is.
 
 use crate::daemon::{Daemon, calls, check_reports, folder, reports};
@@ -13,7 +13,7 @@ const TARGETS: &str = "[[target]]\nid = \"spin\"\nexe = \"DIR/spin\"\nfunctions 
                        interval = \"1s\"\n";
 const DAY: i64 = 86_400;
 
-/// Steps of the clock touch no interval; `from` and `to` tell of them.
+/// Steps of the clock change no interval. `from` and `to` show them.
 pub(super) fn clock_steps(env: &Env) -> Result<()> {
     let dir = folder(env, &[("spin", &program("spin.c"))])?;
     let daemon = Daemon::start(env, dir, TARGETS)?;

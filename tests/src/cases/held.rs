@@ -1,5 +1,5 @@
-//! A launched command is held at each exec until the new program has its probes. Whatever becomes
-//! of ctrace meanwhile, it must go on.
+//! A launched command is held at each exec until the new program has its probes. It must go on
+//! whatever becomes of ctrace.
 
 use crate::env::Env;
 use crate::look::{self, wait_until};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 
-/// `becomes`, traced, and the program that it will execute.
+/// The traced `becomes`, and the program that it will execute.
 struct Becoming {
     started: Started,
     pid: i32,
@@ -19,7 +19,7 @@ struct Becoming {
 }
 
 impl Becoming {
-    /// Armed, and waiting for SIGUSR1 or spinning.
+    /// Starts it armed, waiting for SIGUSR1 or spinning.
     fn start(
         env: &Env,
         how: &str,
@@ -48,7 +48,7 @@ impl Becoming {
         kill_process(pid, signal).context("signal to the command")
     }
 
-    /// ctrace sees nothing of it: the command executes the other program and is held there.
+    /// Executes the other program, unnoticed by ctrace. The command is held there.
     fn hold_behind_its_back(&self) -> Result<()> {
         self.started.running.signal(Signal::STOP)?;
         wait_until("ctrace is stopped", || look::is_stopped(self.started.running.pid()))?;
@@ -59,11 +59,11 @@ impl Becoming {
     }
 }
 
-/// The session is over, the command is not: nothing may hold it any more.
+/// After the session's end nothing may hold the command any more.
 pub(super) fn exec_after_a_stop_for_slowness(env: &Env) -> Result<()> {
     let path = env.targets.get(&program("becomes.c"))?;
     let other = env.targets.get(&program("longjmp.c"))?;
-    // What finds no room in the rings costs the target as much as the rest.
+    // Lost events cost the target as much as the others.
     let limit = ["--max-slowdown", "5%", "--ring-size", "4KiB"];
     let becoming = Becoming::start(env, "hot", &other, &["5"], &limit)?;
     wait_until("it is stopped for slowness", || becoming.started.has_reported())?;
@@ -98,8 +98,8 @@ pub(super) fn a_held_command_outlives_ctrace(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// The record of the exec is lost, because the ring is full: the command is found held all the
-/// same, and its new program armed.
+/// The record of the exec is lost in a full ring. The held command is found all the same, and its
+/// new program armed.
 pub(super) fn exec_with_full_rings(env: &Env) -> Result<()> {
     let other = env.targets.get(&program("counts.c"))?;
     let calls = env.scaled(200_000);
@@ -125,7 +125,7 @@ pub(super) fn exec_with_full_rings(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// How often the command says that it called a function.
+/// Returns how often the command says that it called a function.
 fn made(output: &str, name: &str) -> Result<u64> {
     let calls = Truth::parse(output).calls;
     let found = calls.iter().find(|(known, _)| known == name).map(|(_, calls)| *calls);

@@ -27,13 +27,12 @@ pub struct Case {
     pub name: &'static str,
     /// Returns an error that tells what is wrong.
     pub check: fn(&Env) -> Result<()>,
-    /// Why it cannot be asked of a link, where it cannot.
+    /// The reason why it does not apply to a link.
     pub unsuited: fn(Link) -> Option<&'static str>,
     pub depends: On,
 }
 
-/// The parts of a machine that can make a difference to a check. It is worth asking again where
-/// they differ.
+/// The part of a machine on which a check depends. The check is repeated where that part differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum On {
     /// None: the check is about what ctrace does with events.
@@ -142,20 +141,20 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Those that change what all processes of a machine share.
+/// Checks that change what all processes of a machine share.
 const MACHINE_CASES: &[Case] = &[case("clock_steps", On::Kernel, clock::clock_steps)];
 
-/// What is checked in a machine of one's own.
+/// Returns the checks for a machine of one's own.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter().chain(MACHINE_CASES)
 }
 
-/// The check of this name.
+/// Returns the check of this name.
 pub fn find(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
 
-/// The programs the table runs, for a machine that cannot build them.
+/// Returns the programs of the table, for a machine that cannot build them.
 pub fn builds() -> Vec<Build> {
     let mut all: Vec<Build> = [
         "counts.c",
@@ -187,7 +186,7 @@ pub fn builds() -> Vec<Build> {
     all
 }
 
-/// Functions that `a_thousand_functions` traces.
+/// The number of functions that `a_thousand_functions` traces.
 pub const MANY: usize = 1000;
 
 fn panic_program() -> Build {

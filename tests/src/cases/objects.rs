@@ -36,7 +36,7 @@ pub(super) fn opened_library(env: &Env) -> Result<()> {
     report.check_sums()
 }
 
-/// One that is opened after attaching is armed when it is found; from then on every call counts.
+/// A library opened after attaching is armed when it is found. From then on every call counts.
 pub(super) fn library_opened_after_attach(env: &Env) -> Result<()> {
     let library = env.targets.get(&program("libplug.c"))?;
     let path = env.targets.get(&program("dl.c"))?;
@@ -101,8 +101,8 @@ fn check_hits(traced: &Traced, probes: usize) -> Result<()> {
     Ok(())
 }
 
-/// A probe on an instruction with a `lock` prefix attaches and never fires. Either the function is
-/// counted all the same, or it is refused with words; silence would be a wrong number.
+/// A probe on an instruction with a `lock` prefix attaches and never fires. So the function must be
+/// counted all the same or be refused with a reason; silence would be a wrong number.
 pub(super) fn an_instruction_the_kernel_refuses(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
         .function("locked_entry")

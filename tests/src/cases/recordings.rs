@@ -6,7 +6,7 @@ use crate::targets::program;
 use crate::truth::Truth;
 use anyhow::{Result, ensure};
 
-/// Counts, and the same again from parts of the recording.
+/// Compares counts of a program with those of its recording and of parts of it.
 pub(super) fn a_recording_is_a_trace(env: &Env) -> Result<()> {
     let calls = env.scaled(300_000);
     let globs = ["leaf", "ping", "pong", "descend", "tail_*"];

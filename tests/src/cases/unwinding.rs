@@ -36,7 +36,7 @@ pub(super) fn other_stacks(env: &Env) -> Result<()> {
         let (calls, timed, _, _) = report.expect(name)?.ends();
         ensure!(calls == timed, "{name}: {timed} of {calls} calls are timed");
     }
-    // Not by a library: only its code tells.
+    // Without a library, only its code tells.
     traced_as_untraced(env, &program("ownstack.c"), &[], &["dive", "yield_", "resume"], &[])?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! bpftrace on a program that it launches or on one that runs, and the maps it ends with.
+//! Runs bpftrace on a launched or running program, and takes its final maps.
 
 use crate::look::wait_until;
 use crate::process::{Finished, Running};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// It takes a second to start and, on some kernels, a tenth to close each probe.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// bpftrace at work.
+/// A running bpftrace.
 #[derive(Debug)]
 pub struct Bpftrace {
     running: Running,
@@ -28,12 +28,12 @@ impl Bpftrace {
         Ok(Bpftrace { running: Running::start(&mut command)?, output })
     }
 
-    /// Launches the command when all probes are in place; ends with it.
+    /// Launches the command when all probes are in place. Ends with it.
     pub fn launch(command: &str, script: &str) -> Result<(Value, Finished)> {
         Bpftrace::start("-c", command, script)?.wait()
     }
 
-    /// On a process that runs. [`crate::probes::changed_bytes`] tells when the probes are in place.
+    /// Attaches to a process. [`crate::probes::changed_bytes`] tells when the probes are in place.
     pub fn attach(
         pid: i32,
         script: &str,
@@ -48,13 +48,13 @@ impl Bpftrace {
         Ok(bpftrace)
     }
 
-    /// As by Ctrl-C.
+    /// Ends it as Ctrl-C does.
     pub fn end(self) -> Result<Value> {
         self.running.signal(Signal::INT)?;
         Ok(self.wait()?.0)
     }
 
-    /// All maps in one object, and what it and its command wrote otherwise.
+    /// Returns all maps in one object, and the other output of it and its command.
     fn wait(self) -> Result<(Value, Finished)> {
         let finished = self.running.wait(LIMIT)?;
         ensure!(finished.shell_code() == 0, "bpftrace: {}", finished.stderr);

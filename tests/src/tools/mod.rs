@@ -1,9 +1,9 @@
-//! Other people's tools, run as people run them: what they see in a program and count there.
+//! Runs other tools as people do, to see what they find and count in a program.
 
 pub mod bpftrace;
 pub mod perf;
 
-/// That it is installed, or why a test must do without.
+/// Checks that it is installed.
 pub fn has(tool: &str) -> Result<(), String> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&paths);

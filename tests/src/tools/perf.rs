@@ -1,9 +1,8 @@
-//! perf with a home of its own, so that neither the user's settings nor the user's cache of build ids
-//! take part, and with a tracefs that nobody else sees.
+//! perf with its own home, so that the user's settings and cache of build ids have no effect, and
+//! with a private tracefs.
 //!
-//! The probes that it defines are the kernel's, for all to see, and outlive it: they are deleted by
-//! name when a [`Perf`] is dropped. There is one `Perf` at a time on a machine, so that no two choose
-//! the same name.
+//! Its probes are the kernel's, visible to all, and outlive it. Dropping a [`Perf`] deletes them by
+//! name. A machine has one `Perf` at a time, so that names do not collide.
 
 use super::has;
 use crate::process::{Finished, run};
@@ -19,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const TRACING: &str = "/sys/kernel/tracing";
 
-/// Mounts a tracefs where there is none, then becomes its arguments.
+/// Mounts a tracefs where there is none, then executes its arguments.
 const WITH_TRACEFS: &str = r#"
     probes=/sys/kernel/tracing/uprobe_events
     if [ ! -e $probes ]; then mount -t tracefs none /sys/kernel/tracing || exit; fi
@@ -34,7 +33,7 @@ pub struct Perf {
 }
 
 impl Perf {
-    /// Or why there is none here.
+    /// Makes one, or returns why it cannot run here.
     pub fn new() -> Result<Perf, String> {
         has("perf")?;
         has("unshare")?;
@@ -72,20 +71,20 @@ impl Perf {
         self.home.path().join(name)
     }
 
-    /// Takes the notes of a program into the cache.
+    /// Adds the notes of a program to the cache.
     pub fn add(&self, program: &str) -> Result<()> {
         self.perf(&["buildid-cache", "--add", program]).map(drop)
     }
 
-    /// The USDT probes of all programs in the cache.
+    /// Returns the USDT probes of all programs in the cache.
     pub fn list(&self) -> Result<Vec<String>> {
         let listed = self.perf(&["list", "sdt"])?.stdout;
         let names = listed.lines().filter(|line| line.ends_with("[SDT event]"));
         Ok(names.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect())
     }
 
-    /// Defines a probe; gives its name, which may end in a number, so that it is nobody else's, and
-    /// at how many places it is.
+    /// Defines a probe. Returns its name, perhaps with a number that makes it unique, and its
+    /// number of places.
     pub fn define(&mut self, program: &str, probe: &str) -> Result<(String, usize)> {
         let said = self.perf(&["probe", "--force", "--exec", program, "--add", probe])?;
         let lines = [said.stdout, said.stderr].concat();
@@ -97,8 +96,8 @@ impl Perf {
         Ok((name, names.len()))
     }
 
-    /// Runs a program, and gives a line for each time it came by one of the defined probes:
-    /// `NAME: (ADDRESS) arg1=… arg2=…`.
+    /// Runs a program. Returns a line for each hit of a defined probe: `NAME: (ADDRESS) arg1=…
+    /// arg2=…`.
     pub fn record(&self, program: &[&str]) -> Result<Vec<String>> {
         let data = self.path("data");
         let data = data.to_str().context("a path")?;

@@ -9,7 +9,7 @@ use ctrace_tests::{gate, or_skip};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// Probes with semaphores. bpftrace has no name for the seventh argument and those behind it.
+/// Returns probes with semaphores. bpftrace has no name for arguments after the sixth.
 fn usdt(path: &str) -> String {
     let key = "(int64)arg1, arg2, arg3, str(arg4), (int64)arg5";
     format!(
@@ -18,7 +18,7 @@ fn usdt(path: &str) -> String {
     )
 }
 
-/// And functions beside their own.
+/// Returns those and functions beside their own.
 fn usdt_and_functions(path: &str) -> String {
     let functions = format!(
         "usdt:{path}:ctrace:enter {{ @enter[str(arg0)] = count(); }} \
@@ -30,12 +30,12 @@ fn usdt_and_functions(path: &str) -> String {
     usdt(path) + &functions
 }
 
-/// What the first of the scripts ends with after 100 calls.
+/// Returns the first script's final maps after 100 calls.
 fn usdt_of_100() -> Value {
     json!({"@first": 4950, "@others": {"-3,7,1,text,-1": 100}, "@plain": 100})
 }
 
-/// And the second.
+/// Returns those of the second script.
 fn all_of_100() -> Value {
     json!({
         "@first": 4950,
@@ -50,7 +50,7 @@ fn all_of_100() -> Value {
     })
 }
 
-/// Probes, and with them semaphores, that are there before the program is in memory.
+/// Probes and semaphores exist before the program is in memory.
 #[test]
 fn a_program_that_it_launches() {
     or_skip!(gate::root_and_bpf().and_then(|()| has("bpftrace")));
@@ -70,7 +70,7 @@ fn a_program_that_it_launches() {
     }
 }
 
-/// What happens before and after goes uncounted, and arguments are not even computed.
+/// Earlier and later calls are not counted, and their arguments are not even computed.
 #[test]
 fn a_program_that_runs() {
     or_skip!(gate::root_and_bpf().and_then(|()| has("bpftrace")));

@@ -9,14 +9,14 @@ use std::ops::RangeInclusive;
 const C: [&[&str]; 4] =
     [&["-O2"], &["-O2", "-static-pie"], &["-O1", "-no-pie"], &["-O2", "-fuse-ld=lld"]];
 
-/// The flush site tells of its buffer, of which the word at 16 is the thread.
+/// The flush site passes its buffer, with the thread id in the word at 16.
 #[test]
 fn its_sites_and_the_probes_of_sdt_h() {
     or_skip!(gate::root_and_bpf().and_then(|()| has("bpftrace")));
     let headers = ["/usr/include/sys/sdt.h", "/usr/include/x86_64-linux-gnu/sys/sdt.h"];
     let found = headers.iter().any(|path| std::path::Path::new(path).exists());
     or_skip!(if found { Ok(()) } else { Err("sys/sdt.h is not installed".to_owned()) });
-    // 1,000 calls, of which a batch holds 252, or half as many if they take long.
+    // 1,000 calls. A batch holds 252, or half as many if they take long.
     const FLUSHES: RangeInclusive<u64> = 4..=8;
     for flags in C {
         if flags.contains(&"-fuse-ld=lld") {

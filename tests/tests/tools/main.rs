@@ -1,5 +1,5 @@
-//! What the marker crate and the C header put into a program for other tools: bpftrace and perf see
-//! it, get there, and read the arguments. (gdb and readelf: `marker-crate/tests`.)
+//! bpftrace and perf find the probes of the marker crate and the C header in a program, hit them,
+//! and read the arguments. (gdb and readelf: `marker-crate/tests`.)
 
 mod bpftrace;
 mod c_header;
@@ -18,7 +18,7 @@ const RUST: [&[&str]; 4] = [
     &["-O", "-Ctarget-feature=+crt-static"],
 ];
 
-/// A program in a file of its own: a probe is on a file, whoever runs it.
+/// A program in its own file: a probe is on a file, whoever runs it.
 struct Program {
     path: PathBuf,
     _folder: TempDir,

@@ -1,4 +1,5 @@
-//! From start to armed, and from Ctrl-C to gone: 5,000 functions of one binary, and bpftrace on 100.
+//! Measures the time from start to armed, and from Ctrl-C to gone: 5,000 functions of one binary,
+//! and bpftrace on 100.
 
 use super::{Row, target, watch};
 use crate::{machine, paths};

@@ -1,5 +1,5 @@
-//! What one traced call costs its caller, against peers on the same function in the same run.
-//! Contenders take turns, and the best of their rounds counts.
+//! Measures the cost of one traced call for its caller, against peers on the same function in the
+//! same run. Contenders take turns, and the best of their rounds counts.
 
 use super::{Row, output, target};
 use crate::{machine, paths};
@@ -18,8 +18,8 @@ struct Contender {
 
 const CTRACE: Contender = Contender { name: "ctrace", calls: "300000", command: ctrace };
 const BPFTRACE: Contender = Contender { name: "bpftrace", calls: "50000", command: bpftrace };
-/// The floor: a session program that returns at once. An example of the `ctrace` package, which has
-/// the only door to the kernel; measured where the example exists.
+/// The floor: a session program that returns at once. It is an example of the `ctrace` package,
+/// which has the only door to the kernel. It is measured where the example exists.
 const EMPTY: Contender =
     Contender { name: "empty session program", calls: "300000", command: empty_session };
 
@@ -101,7 +101,7 @@ fn has_empty_session() -> Result<bool> {
     Ok(true)
 }
 
-/// The number behind a word that starts a line.
+/// Returns the number behind a word that starts a line.
 pub(super) fn value(printed: &str, word: &str) -> Result<f64> {
     printed
         .lines()

@@ -1,6 +1,6 @@
-//! What a daemon takes that has 20 targets: while they hardly do anything, and at 10,000 calls a
-//! second of all together, by probes and by scopes, where what these cost the targets counts as well.
-//! That is taken with the daemon and without it, in turns.
+//! Measures a daemon with 20 targets: idle, and at 10,000 calls a second in all, by probes and by
+//! scopes. There the cost to the targets counts as well: it is measured with and without the
+//! daemon, in turns.
 
 use super::{Row, target};
 use crate::paths;
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const TARGETS: usize = 20;
-/// An interval of reports.
+/// The interval of reports.
 const IDLE: Duration = Duration::from_secs(60);
 const BUSY: Duration = Duration::from_secs(20);
 const TURNS: usize = 3;
-/// What is read at the start is over by then.
+/// The time after which the initial reading is over.
 const SETTLING: Duration = Duration::from_secs(5);
 
 pub(super) fn run() -> Result<Vec<Row>> {
@@ -64,7 +64,7 @@ fn start_all(program: &Path, arguments: &[&str]) -> Result<Vec<target::Running>>
     (0..TARGETS).map(|_| target::start(program, arguments)).collect()
 }
 
-/// Percent of a core that something takes whose time, in nanoseconds, is `used`.
+/// Returns the percentage of a core. `used` returns CPU time in nanoseconds.
 fn share_over(stretch: Duration, used: impl Fn() -> Result<u64>) -> Result<f64> {
     let (start, before) = (Instant::now(), used()?);
     std::thread::sleep(stretch);
@@ -72,7 +72,7 @@ fn share_over(stretch: Duration, used: impl Fn() -> Result<u64>) -> Result<f64> 
     Ok(taken / start.elapsed().as_nanos() as f64 * 100.0)
 }
 
-/// Processor time of the threads that a process has now, in nanoseconds: ticks are too coarse.
+/// Returns the CPU time of a process's current threads, in nanoseconds: ticks are too coarse.
 fn time(pid: u32) -> Result<u64> {
     let mut sum = 0;
     for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -94,7 +94,7 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// Returns when all are traced, and a while has passed. `selection`: a line of the target's.
+    /// Starts it, and returns a while after all are traced. `selection` is a line of the target.
     fn start(program: &Path, selection: &str) -> Result<Daemon> {
         let dir = tempfile::tempdir()?;
         let (place, program) = (dir.path().display(), program.display());

@@ -1,4 +1,5 @@
-//! Decode, call tree and statistics from memory, on one core: an example of ctrace-core.
+//! Measures decoding, call tree and statistics from memory, on one core, by an example of
+//! ctrace-core.
 
 use super::{Row, output};
 use crate::paths;

@@ -1,4 +1,4 @@
-//! Ten million calls of a recording, exported on one core: an example of ctrace-core.
+//! Exports ten million calls of a recording on one core, by an example of ctrace-core.
 
 use super::{Row, output};
 use crate::paths;
@@ -23,7 +23,7 @@ pub(super) fn run() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Lines `FORMAT: … MB/s, … M calls/s, … bytes a call`.
+/// Returns the lines `FORMAT: … MB/s, … M calls/s, … bytes a call`.
 fn lines(printed: &str) -> impl Iterator<Item = (&str, &str)> {
     printed
         .lines()
@@ -31,7 +31,7 @@ fn lines(printed: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(_, rest)| rest.contains(" MB/s"))
 }
 
-/// The number before `unit` in a format's line.
+/// Returns the number before `unit` in a format's line.
 fn number(printed: &str, name: &str, unit: &str) -> Result<f64> {
     let (_, line) = lines(printed)
         .find(|(format, _)| *format == name)

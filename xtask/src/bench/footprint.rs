@@ -1,4 +1,4 @@
-//! What ctrace itself uses: processor at 1,000 calls a second, memory with 5,000 functions.
+//! Measures ctrace itself: CPU time at 1,000 calls a second, memory with 5,000 functions.
 
 use super::{Row, target, watch};
 use crate::paths;
@@ -31,7 +31,7 @@ fn processor() -> Result<Row> {
     let share = used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
     watch::interrupt(tracer.0.id())?;
     tracer.0.wait()?;
-    Ok(Row::new("ctrace's own processor time at 1,000 calls/s", format!("{share:.2} % of a core"))
+    Ok(Row::new("ctrace's own CPU time at 1,000 calls/s", format!("{share:.2} % of a core"))
         .goal("under 1 %", share < 1.0))
 }
 

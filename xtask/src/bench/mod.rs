@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: what tracing costs, as ratios within one run, beside other tools on the same
-//! functions. One file per benchmark; each returns rows of one table. With `--write` the table goes
-//! to docs/overhead.md.
+//! `cargo xtask bench`: measures the cost of tracing, as ratios within one run, beside other tools
+//! on the same functions. One file per benchmark; each returns rows of one table. With `--write`
+//! the table goes to docs/overhead.md.
 
 mod attach;
 mod call;
@@ -40,7 +40,7 @@ struct Row {
     what: String,
     measured: String,
     goal: String,
-    /// None where nothing is promised: a peer, or a number for scale.
+    /// `None` where nothing is promised: a peer, or a number for scale.
     met: Option<bool>,
 }
 
@@ -49,7 +49,7 @@ impl Row {
         Row { what: what.into(), measured: measured.into(), goal: String::new(), met: None }
     }
 
-    /// With what it is held to.
+    /// Sets the goal.
     fn goal(mut self, goal: &str, met: bool) -> Row {
         self.goal = goal.into();
         self.met = Some(met);
@@ -120,7 +120,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 const BEGIN: &str = "<!-- table: written by `cargo xtask bench --write` -->";
 const END: &str = "<!-- end of table -->";
 
-/// Puts the table between its markers in docs/overhead.md, or makes the document.
+/// Puts the table between its markers in docs/overhead.md, or creates the document.
 fn write_document(table: &str) -> Result<()> {
     let path = paths::root().join("docs/overhead.md");
     let old = std::fs::read_to_string(&path).unwrap_or_else(|_| {
@@ -141,7 +141,7 @@ fn replaced(old: &str, table: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", table.trim()))
 }
 
-/// Runs a command that must succeed, and gives its whole output.
+/// Runs a command that must succeed, and returns its whole output.
 fn output(stage: &str, command: &mut std::process::Command) -> Result<String> {
     Ok(progress::must(stage, command)?.output)
 }

@@ -1,5 +1,5 @@
-//! Recordings: whether they keep up, how large they are, and how fast a report comes out of them,
-//! beside uftrace's report of as many records.
+//! Measures recordings: their rate, their size, and the speed of a report, beside uftrace's report
+//! of as many records.
 
 use super::{Row, call::value, output, redis, target, watch::Used};
 use crate::{machine, paths};
@@ -24,7 +24,7 @@ pub(super) fn run() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A recording that was made, and what the target says about itself.
+/// A finished recording, and the target's own output.
 struct Recorded {
     file: PathBuf,
     rate: f64,
@@ -53,7 +53,7 @@ fn recorded(program: &Path, seconds: u32) -> Result<Recorded> {
     })
 }
 
-/// `ctrace report` in JSON, and what it used.
+/// Runs `ctrace report` in JSON. Also returns its resources.
 fn report(file: &Path) -> Result<(Value, Used)> {
     let mut command = Command::new(paths::ctrace());
     command.arg("report").arg(file).args(["--format", "json"]);
@@ -85,7 +85,7 @@ impl Recorded {
         size(what, &self.file, 2 * self.calls)
     }
 
-    /// How fast it is read: 100 M events.
+    /// Measures the reading speed: 100 M events.
     fn reports(&self) -> Result<Vec<Row>> {
         let (report, used) = report(&self.file)?;
         let events = 2.0 * calls(&report, "calls") as f64;
@@ -111,7 +111,7 @@ fn size(what: &str, file: &Path, events: u64) -> Row {
         .goal("at most 4 bytes an event", each <= 4.0)
 }
 
-/// A program of threads that wait, parse and compress.
+/// Records a program of threads that wait, parse and compress.
 fn demo() -> Result<Row> {
     let (program, file) = (target::compile("demo.c")?, file("demo.ctrace"));
     record(&file, &["-f", "*"], &program, &[])?;
@@ -119,7 +119,7 @@ fn demo() -> Result<Row> {
     Ok(size("functions of a program", &file, 2 * calls(&report, "calls")))
 }
 
-/// A real server under load.
+/// Records a real server under load.
 fn served() -> Result<Row> {
     let what = "all functions of redis under redis-benchmark";
     let Some(server) = redis::server()? else {
@@ -167,7 +167,7 @@ fn beside_uftrace(program: &Path) -> Result<Vec<Row>> {
     ])
 }
 
-/// The sum of the column of calls: total time and unit, self time and unit, calls, function.
+/// Sums the column of calls. Columns: total time and unit, self time and unit, calls, function.
 fn uftraces_calls(printed: &str) -> Option<u64> {
     let counts = printed.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! A recording of a real server: all functions of redis under redis-benchmark.
+//! Records a real server: all functions of redis under redis-benchmark.
 
 use super::output;
 use crate::{machine::which, paths};
@@ -13,13 +13,13 @@ pub(super) fn server() -> Result<Option<PathBuf>> {
         return Ok(None);
     };
     let link = paths::target().join("bench/redis-server");
-    // It may be of another time.
+    // It may be an old one.
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(checker, &link)?;
     Ok(Some(link))
 }
 
-/// ctrace and the server that it runs: they end when this is dropped.
+/// ctrace and the server that it runs. Dropping this ends both.
 struct Recorder {
     ctrace: Child,
     socket: PathBuf,
@@ -43,7 +43,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Both may have ended by themselves.
+        // Both may have ended already.
         let _ = client(&self.socket).args(["shutdown", "nosave"]).output();
         let _ = self.ctrace.kill();
         let _ = self.ctrace.wait();

@@ -12,7 +12,7 @@ pub(super) fn compile(source: &str) -> Result<PathBuf> {
     compile_with(source, &[])
 }
 
-/// The same with more flags.
+/// Like [`compile`], with more flags.
 pub(super) fn compile_with(source: &str, flags: &[&str]) -> Result<PathBuf> {
     compile_file(&paths::root().join("tests/targets").join(source), flags)
 }
@@ -42,7 +42,7 @@ pub(super) fn many(count: usize) -> Result<PathBuf> {
     })
 }
 
-/// The same with a marker scope in each.
+/// Like [`many`], with a marker scope in each function.
 pub(super) fn many_scopes(count: usize) -> Result<PathBuf> {
     generate(&format!("scopes{count}.c"), "#include \"ctrace.h\"\n", count, |i| {
         format!("long f{i}(long x) {{ CTRACE_SCOPE(\"s{i}\"); return x + {i}; }}")
@@ -78,7 +78,7 @@ pub(super) struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // It may already be gone.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

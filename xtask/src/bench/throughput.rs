@@ -1,4 +1,4 @@
-//! A million calls a second from one thread for ten seconds: nothing may be lost.
+//! Makes a million calls a second from one thread for ten seconds: nothing may be lost.
 
 use super::{Row, call, output, target};
 use crate::paths;
@@ -37,10 +37,10 @@ pub(super) fn run() -> Result<Vec<Row>> {
 
 const FEW_CALLS: u64 = 1_000_000;
 
-/// The target's own exec, rename and exit are events as well, and may be among the lost.
+/// Limit of lost events that are the target's own exec, rename and exit.
 const LIFE: u64 = 4;
 
-/// Rings of one page, far too small: each of the two events of a call is delivered or counted.
+/// Uses rings of one page, far too small: each of the two events of a call is delivered or counted.
 fn small_rings(program: &Path) -> Result<Row> {
     let mut command = Command::new(paths::ctrace());
     command.args(["-v", "run", "-f", "nop_entry", "--ring-size", "4KiB", "--"]);
@@ -55,7 +55,7 @@ fn small_rings(program: &Path) -> Result<Row> {
     ))
 }
 
-/// From ctrace's line `events: N delivered, M lost`.
+/// Parses ctrace's line `events: N delivered, M lost`.
 pub(super) fn events(printed: &str) -> Option<(u64, u64)> {
     let (_, line) = printed.split_once("events: ")?;
     let (delivered, rest) = line.split_once(" delivered, ")?;

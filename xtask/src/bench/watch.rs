@@ -1,4 +1,4 @@
-//! Watches from outside how many probes are armed in a process, and what a process uses.
+//! Counts the armed probes in a process from outside, and measures a process's resources.
 
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The executable mapping of a program in a process, and what it is like without probes.
+/// The executable mapping of a program in a process, and its bytes without probes.
 pub(super) struct Text {
     memory: File,
     start: u64,
@@ -35,18 +35,19 @@ impl Text {
         Ok(Text { memory, start, pristine })
     }
 
-    /// Bytes that differ from the untraced code. A breakpoint is one byte.
+    /// Counts bytes that differ from the untraced code. A breakpoint is one byte.
     pub(super) fn changed(&self) -> Result<usize> {
         let mut now = vec![0; self.pristine.len()];
         self.memory.read_exact_at(&mut now, self.start)?;
-        // Comparing as a whole is fast, and this runs beside what it watches.
+        // The comparison as a whole is fast, and this runs beside what it watches.
         if now == self.pristine {
             return Ok(0);
         }
         Ok(now.iter().zip(&self.pristine).filter(|(now, then)| now != then).count())
     }
 
-    /// Time until `wanted` says yes to the number of changed bytes; `tracer` must not end before.
+    /// Measures the time until `wanted` accepts the number of changed bytes. `tracer` must not end
+    /// before.
     pub(super) fn until(
         &self,
         start: Instant,
@@ -79,7 +80,7 @@ pub(super) fn interrupt(pid: u32) -> Result<()> {
     Ok(())
 }
 
-/// Processor time of a process so far.
+/// Returns the CPU time of a process so far.
 pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let (_, after_name) = stat.rsplit_once(')').context("a name in parentheses")?;
@@ -89,7 +90,7 @@ pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis((ticks() + ticks()) * 10))
 }
 
-/// Resident memory in KiB: all of it, and that of BPF maps such as rings.
+/// Returns resident memory in KiB: all of it, and that of BPF maps such as rings.
 pub(super) fn resident(pid: u32) -> Result<(u64, u64)> {
     let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps"))?;
     let (mut all, mut maps, mut in_map) = (0, 0, false);
@@ -105,16 +106,16 @@ pub(super) fn resident(pid: u32) -> Result<(u64, u64)> {
     Ok((all, maps))
 }
 
-/// What a command took.
+/// The resources that a command used.
 pub(super) struct Used {
     pub(super) elapsed: Duration,
     pub(super) processor: Duration,
-    /// Resident at most, looked at every few milliseconds.
+    /// Peak of resident memory, sampled every few milliseconds.
     pub(super) peak_kib: u64,
 }
 
 impl Used {
-    /// Runs a command that must succeed; gives what it printed, too.
+    /// Runs a command that must succeed. Also returns its output.
     pub(super) fn by(command: &mut Command) -> Result<(String, Used)> {
         let begun = Instant::now();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
@@ -130,7 +131,7 @@ impl Used {
         }
         let text = reading.join().map_err(|_| anyhow!("the reader panicked"))??;
         let elapsed = begun.elapsed();
-        // Until it is waited for, the kernel remembers what it used.
+        // The kernel keeps the numbers until the process is waited for.
         let until_gone = Instant::now();
         while !is_gone(child.id()) && until_gone.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(1));
@@ -144,7 +145,7 @@ impl Used {
     }
 }
 
-/// It has ended and waits to be waited for.
+/// Returns whether it has ended and waits to be collected.
 fn is_gone(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|state| state.starts_with('Z'))

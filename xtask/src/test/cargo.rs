@@ -1,4 +1,4 @@
-//! Unit tests, and what the output of `cargo test` tells.
+//! Runs unit tests, and reads the output of `cargo test`.
 
 use super::Options;
 use crate::progress::{self, Done};
@@ -15,7 +15,7 @@ pub(super) fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {
         "--exclude",
         "ctrace-tests",
         "--no-fail-fast",
-        // What they skip they say in what libtest captures.
+        // Skips are reported in captured output.
         "--",
         "--show-output",
     ]);
@@ -40,7 +40,7 @@ pub(super) fn judge(done: &Done) -> Result<(Outcome, Counts)> {
     Ok((Outcome::Failed(why), counts))
 }
 
-/// The parts of a test run's output that tell of failures; its end when there are none.
+/// Returns the parts of the output that report failures, or its end when there are none.
 fn failures(output: &str) -> String {
     let mut shown = Vec::new();
     let (mut inside, mut passed) = (false, false);

@@ -1,4 +1,4 @@
-//! Format and lints, of the workspace and of the eBPF programs.
+//! Checks format and lints, of the workspace and of the eBPF programs.
 
 use super::{Options, PASSED, skipped};
 use crate::machine::{self, BpfCompiler};
@@ -34,7 +34,7 @@ pub(super) fn clippy(_: &Options) -> Result<(Outcome, Counts)> {
     Ok(PASSED)
 }
 
-/// With the clippy of the compiler that builds them.
+/// Uses the clippy of the compiler that builds them.
 pub(super) fn clippy_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
     if !ebpf_dir().join("Cargo.toml").exists() {
         return skipped("there is no probe-ebpf/Cargo.toml");
@@ -55,7 +55,7 @@ pub(super) fn clippy_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
             }
             command = Command::new(&cargo);
             command.arg("clippy").env("RUSTC_BOOTSTRAP", "1");
-            // Before rustup's shims, which would choose another compiler.
+            // This path precedes rustup's shims, which would choose another compiler.
             let path = std::env::var_os("PATH").unwrap_or_default();
             let path = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
             command.env("PATH", std::env::join_paths(path)?);

@@ -1,4 +1,4 @@
-//! Tests of the package `ctrace-tests`: they trace real programs on this machine's kernel.
+//! Runs the tests of the package `ctrace-tests`: they trace real programs on this machine's kernel.
 
 use super::{Options, cargo};
 use crate::summary::{Counts, Outcome};
@@ -6,11 +6,11 @@ use crate::{build, paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
-/// What the files of live tests begin with that do what an attacker would.
+/// Prefix of the files of live tests that do what an attacker would.
 const ATTACK: &str = "attack_";
 
 pub(super) fn tests(_: &Options) -> Result<(Outcome, Counts)> {
-    // Without root or BPF the harness's own tests still run; the live ones skip themselves.
+    // Without root or BPF the harness's own tests still run. The live ones skip themselves.
     let names = test_names()?;
     let others = names.iter().filter(|name| !name.starts_with(ATTACK));
     let chosen = others.flat_map(|name| ["--test", name]);
@@ -23,7 +23,7 @@ pub(super) fn attacks(_: &Options) -> Result<(Outcome, Counts)> {
     run("attacks", attacks.flat_map(|name| ["--test", name]))
 }
 
-/// Of the package's files of tests.
+/// Returns the names of the package's files of tests.
 fn test_names() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(paths::root().join("tests/tests"))? {
@@ -39,7 +39,7 @@ fn test_names() -> Result<Vec<String>> {
 }
 
 fn run<'a>(stage: &str, chosen: impl IntoIterator<Item = &'a str>) -> Result<(Outcome, Counts)> {
-    // A part that is run alone must not test what was built before the last change.
+    // A part that is run alone must test the last change.
     build::tested()?;
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--package", "ctrace-tests", "--no-fail-fast"]);
@@ -49,7 +49,7 @@ fn run<'a>(stage: &str, chosen: impl IntoIterator<Item = &'a str>) -> Result<(Ou
     cargo::judge(&done)
 }
 
-/// The whole table of cases with one kind of link.
+/// Runs the whole table of cases with one kind of link.
 pub(super) fn every_case(link: &str) -> Result<(Outcome, Counts)> {
     let cases = paths::target().join("debug/cases");
     let targets = paths::target().join("cases");
@@ -71,7 +71,7 @@ pub(super) fn every_case(link: &str) -> Result<(Outcome, Counts)> {
 mod tests {
     use super::*;
 
-    /// Each file of live tests is in one of the two stages, and named as cargo does.
+    /// Each file of live tests is in one of the two stages, under cargo's name for it.
     #[test]
     fn live_tests_are_found() {
         let names = test_names().expect("there are some");

@@ -1,9 +1,9 @@
-//! `cargo xtask test`: everything there is to check, in the order in which failures are cheapest.
-//! It sets the machine up, runs what can be run here, and says what it skipped and why.
+//! `cargo xtask test`: runs all checks, the cheapest failures first. It sets the machine up, runs
+//! what can run here, and reports what it skipped and why.
 //!
-//! What a stage is there to find is written beside it. The usual run is the gate: it asks each
-//! question once. `--all` also asks those that rarely have another answer, `--quick` leaves out what
-//! takes long.
+//! Each stage names the faults that it finds. The usual run is the gate: it asks each question
+//! once. `--all` repeats questions that rarely have another answer. `--quick` leaves out slow
+//! stages.
 
 mod cargo;
 mod lint;
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// How much is checked.
+/// The extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extent {
     Quick,
@@ -58,9 +58,9 @@ type Run = fn(&Options) -> Result<(Outcome, Counts)>;
 /// One part of the test run.
 struct Stage {
     name: &'static str,
-    /// What fails here and nowhere before.
+    /// Faults that this stage finds and no earlier one.
     finds: &'static str,
-    /// The smallest run it belongs to.
+    /// The smallest run that includes it.
     from: Extent,
     run: Run,
 }
@@ -69,7 +69,7 @@ const fn stage(name: &'static str, from: Extent, run: Run, finds: &'static str) 
     Stage { name, finds, from, run }
 }
 
-/// The stages of a group run side by side: a test waits often, and so does an emulated processor.
+/// Groups of stages that run side by side: tests and emulated processors wait often.
 const GROUPS: &[&[Stage]] = &[
     &[stage("setup", Extent::Gate, setup, "a machine that lacks tools")],
     &[
@@ -211,7 +211,7 @@ fn skipped(why: impl Into<String>) -> Result<(Outcome, Counts)> {
     Ok((Outcome::Skipped(why.into()), Counts::default()))
 }
 
-/// Installing may be impossible here; the stages that need what is missing say so themselves.
+/// Installing may be impossible here. Stages that lack something report it.
 fn setup(options: &Options) -> Result<(Outcome, Counts)> {
     let missing = setup::missing(EVERYTHING);
     if missing.is_empty() {
@@ -228,7 +228,7 @@ fn setup(options: &Options) -> Result<(Outcome, Counts)> {
     }
 }
 
-/// Without a BPF toolchain the tests that trace skip themselves.
+/// Without a BPF toolchain, tests that trace skip themselves.
 fn build_for_tests(_: &Options) -> Result<(Outcome, Counts)> {
     if machine::bpf_compiler().is_none() || machine::which("bpf-linker").is_none() {
         return skipped("no BPF toolchain: `cargo xtask setup` installs one");
@@ -236,7 +236,7 @@ fn build_for_tests(_: &Options) -> Result<(Outcome, Counts)> {
     build::for_tests().map(|()| PASSED)
 }
 
-/// A stage in a virtual machine, which needs a binary that can trace.
+/// Runs a stage in a virtual machine, which needs a binary that can trace.
 fn vm(run: impl Fn() -> Result<(Outcome, Counts)>) -> Result<(Outcome, Counts)> {
     let ctrace = paths::tested();
     if !machine::holds_bpf_object(&ctrace) {

@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What the machine said.
+/// The result of a machine's run.
 pub(super) struct Ended {
-    /// Exit code of the script in it; none if the machine did not get to its end.
+    /// Exit code of its script; `None` if the machine did not get to its end.
     pub code: Option<i32>,
-    /// The console, lines ended by a newline alone.
+    /// The console's output, with newlines alone at line ends.
     pub output: String,
     pub log: PathBuf,
 }
 
-/// Boots and waits for the power to go off, at most `limit`.
+/// Boots, and waits up to `limit` for the power to go off.
 pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration) -> Result<Ended> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", &limit.as_secs().to_string(), "qemu-system-x86_64"]);
-    // KVM may be there and hang; emulation is the same everywhere. Both processors in one thread: in two,
-    // one may run code that the other has just replaced, such as a breakpoint of the kernel's that is
-    // nobody's any more, and the kernel dies of it.
+    // KVM may exist and hang; emulation is the same everywhere. Both processors share one thread.
+    // In two, one may run code that the other has just replaced, such as a kernel breakpoint that
+    // nobody owns any more, and the kernel dies of it.
     command.args(["-accel", "tcg,thread=single", "-cpu", "max", "-m", "1G", "-smp", "2"]);
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none"]);
     command.arg("-no-reboot").arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
@@ -38,7 +38,7 @@ pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration
 }
 
 impl Ended {
-    /// Whether the kernel saw a processor stuck.
+    /// Returns whether the kernel saw a processor stuck.
     pub(super) fn locked_up(&self) -> bool {
         self.code.is_none() && self.output.contains("Kernel panic - not syncing: softlockup")
     }

@@ -15,7 +15,7 @@ const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
 impl Archive {
-    /// A directory and those above it.
+    /// Adds a directory and its parents.
     pub(super) fn directory(&mut self, path: &str) {
         let path = path.trim_matches('/');
         if path.is_empty() || self.directories.contains(path) {
@@ -28,7 +28,7 @@ impl Archive {
         self.entry(path, DIRECTORY, &[]);
     }
 
-    /// An executable file.
+    /// Adds an executable file.
     pub(super) fn program(&mut self, path: &str, content: &[u8]) {
         let path = path.trim_matches('/');
         if let Some(parent) = Path::new(path).parent().and_then(Path::to_str) {
@@ -37,7 +37,7 @@ impl Archive {
         self.entry(path, PROGRAM, content);
     }
 
-    /// The finished image.
+    /// Returns the finished image.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, &[]);
         self.bytes

@@ -1,5 +1,5 @@
-//! The file system of the virtual machines: busybox, the checks, ctrace, the targets, and the
-//! shared libraries all of them load.
+//! Makes the file system of the virtual machines: busybox, the checks, ctrace, the targets, and the
+//! shared libraries of all of them.
 
 use super::cpio::Archive;
 use super::dir;
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the image of a machine that runs the checks; `script` is the shell command to run, `ctrace`
-/// the binary to put in.
+/// Builds the image of a machine that runs the checks by the shell command `script`, with the
+/// binary `ctrace`.
 pub(super) fn make(kernel: &str, script: &str, ctrace: Option<&Path>) -> Result<PathBuf> {
     let cases = cases_program()?;
     let targets = dir().join("targets");
@@ -33,14 +33,14 @@ pub(super) fn make(kernel: &str, script: &str, ctrace: Option<&Path>) -> Result<
     tree.finish(kernel)
 }
 
-/// A file system in the making.
+/// A file system under construction.
 pub(super) struct Tree {
     archive: Archive,
     libraries: BTreeSet<PathBuf>,
 }
 
 impl Tree {
-    /// Busybox, and what the kernel starts.
+    /// Adds busybox and the kernel's first program.
     pub(super) fn new(init: &str) -> Result<Self> {
         let mut tree = Self { archive: Archive::default(), libraries: BTreeSet::new() };
         for directory in ["proc", "sys", "dev", "tmp", "root"] {
@@ -52,7 +52,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A program, and the shared libraries that it loads.
+    /// Adds a program and its shared libraries.
     pub(super) fn program(&mut self, file: &Path, name: &str) -> Result<()> {
         self.libraries.extend(libraries_of(file));
         self.file(file, name)
@@ -80,7 +80,7 @@ impl Tree {
     }
 }
 
-/// What the kernel starts. `vm: end CODE` is what the other side waits for.
+/// Returns the kernel's first program. The host waits for `vm: end CODE`.
 fn init(script: &str) -> String {
     format!(
         "{SETTING_UP}\
@@ -91,7 +91,7 @@ fn init(script: &str) -> String {
     )
 }
 
-/// How each init begins.
+/// The beginning of each init.
 pub(super) const SETTING_UP: &str = "#!/bin/busybox sh\n\
     /bin/busybox --install -s /bin\n\
     export PATH=/bin HOME=/root TMPDIR=/tmp RUST_BACKTRACE=1\n\
@@ -101,7 +101,7 @@ pub(super) const SETTING_UP: &str = "#!/bin/busybox sh\n\
     mount -t tmpfs tmpfs /tmp\n\
     ip link set lo up\n";
 
-/// The table of checks as a program.
+/// Builds the table of checks as a program.
 fn cases_program() -> Result<PathBuf> {
     let mut command = paths::cargo();
     command.args(["build", "--locked", "--package", "ctrace-tests", "--bin", "cases"]);
@@ -109,7 +109,7 @@ fn cases_program() -> Result<PathBuf> {
     Ok(paths::target().join("debug/cases"))
 }
 
-/// A copy without debug information, where `strip` can make one.
+/// Copies a file without debug information, if `strip` can.
 pub(super) fn stripped(file: &Path, name: &str) -> Result<PathBuf> {
     std::fs::create_dir_all(dir())?;
     let copy = dir().join(format!("{name}.stripped"));
@@ -118,7 +118,7 @@ pub(super) fn stripped(file: &Path, name: &str) -> Result<PathBuf> {
     Ok(if strip.status().is_ok_and(|status| status.success()) { copy } else { file.into() })
 }
 
-/// The shared libraries a program loads, its loader included; none for a static one.
+/// Returns the shared libraries of a program, with its loader; none for a static one.
 fn libraries_of(file: &Path) -> Vec<PathBuf> {
     let listed = output_of("ldd", &[&file.to_string_lossy()]).unwrap_or_default();
     parse_ldd(&listed)

@@ -1,4 +1,4 @@
-//! Fetches a Debian kernel package and takes the kernel out of it. Kept in target/vm.
+//! Fetches a Debian kernel package and takes the kernel out of it, into target/vm.
 
 use super::dir;
 use crate::machine::output_of;
@@ -16,7 +16,7 @@ pub(super) fn fetch(series: &str) -> Result<PathBuf> {
     }
     let mut candidates = candidates(series);
     if candidates.is_empty() || packages::lists_are_old() {
-        // As another user than root this fails, and the lists there are must do.
+        // Only root can update the lists. Others use the existing ones.
         let _ = progress::run("apt-get update", Command::new("apt-get").arg("update"));
         candidates = self::candidates(series);
     }
@@ -24,7 +24,7 @@ pub(super) fn fetch(series: &str) -> Result<PathBuf> {
         bail!("apt knows no linux-image-{series}…-cloud-amd64: are Debian 12's sources enabled?");
     }
     let mut last = None;
-    // The newest may be gone from the archive when the lists are not fresh.
+    // With old lists, the newest may be gone from the archive.
     for package in candidates.iter().take(3) {
         match unpack(package, &image) {
             Ok(()) => return Ok(image),

@@ -1,6 +1,6 @@
-//! `cargo xtask vm-test`: the table of checks under kernels that have fewer kinds of links. Debian's
-//! own kernel packages are fetched and unpacked, never installed, and booted under an emulator with
-//! everything in an initramfs.
+//! `cargo xtask vm-test`: runs the table of checks under kernels that have fewer kinds of links.
+//! Debian's kernel packages are fetched and unpacked, never installed, and booted under an emulator
+//! with everything in an initramfs.
 
 mod boot;
 mod cpio;
@@ -42,7 +42,8 @@ pub(crate) struct Options {
 struct Machine {
     kernel: &'static str,
     link: &'static str,
-    /// Checks that depend on less have the same answer on this machine's kernel, or on an older one.
+    /// The least dependence of checks to run. Others have the same answer on this machine's kernel,
+    /// or on an older one.
     on: &'static str,
 }
 
@@ -51,9 +52,9 @@ const MACHINES: &[Machine] = &[
     Machine { kernel: "6.12", link: "multi", on: "links" },
 ];
 
-/// The emulated processor is about this many times slower at what the checks repeat.
+/// The approximate factor by which the emulated processor is slower at the checks' work.
 const SLOWER: &str = "50";
-/// For a whole virtual machine, from power on to power off.
+/// Time limit of a virtual machine, from power on to power off.
 const LIMIT: Duration = Duration::from_secs(1800);
 
 pub(crate) fn main(options: &Options) -> Result<()> {
@@ -103,7 +104,7 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
     );
     let mut ended = boot(kernel, "", &script, Some(paths::tested()))?;
     if ended.locked_up() {
-        // Seen once in many runs, and not what the checks are for. Twice would be.
+        // A rare fault of the machine, not of the checks. A second one would fail.
         eprintln!("{}", progress::tail(&ended.output));
         let last = last_case(&ended.output).map(str::to_owned);
         if let Some(last) = &last {
@@ -139,7 +140,7 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
     Ok((outcome, counts))
 }
 
-/// The last check whose result was told.
+/// Returns the last check with a result.
 fn last_case(output: &str) -> Option<&str> {
     let told =
         |line: &'_ str| ["ok ", "failed ", "skipped "].iter().any(|word| line.starts_with(word));
@@ -171,22 +172,22 @@ fn boot(
     boot::boot(&format!("virtual machine with {kernel}{which_time}"), &image, &initramfs, LIMIT)
 }
 
-/// The first tool that a machine needs and that is not here, as what becomes of the machine then; `besides`
-/// is one that not all need.
+/// Returns the outcome if a required tool is missing. `besides` is one that only some machines
+/// need.
 fn lacking(besides: &str) -> Option<(Outcome, Counts)> {
     let all = ["qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb", "gcc", besides];
     let tool = all.into_iter().find(|tool| which(tool).is_none())?;
     Some((Outcome::Skipped(format!("{tool} is not installed")), Counts::default()))
 }
 
-/// What several machines have in common is made once.
+/// Makes common parts of several machines once.
 fn alone<T>(make: impl FnOnce() -> Result<T>) -> Result<T> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     make()
 }
 
-/// Where kernels and file systems are kept.
+/// Returns the folder of kernels and file systems.
 fn dir() -> PathBuf {
     paths::target().join("vm")
 }

@@ -1,5 +1,5 @@
-//! ctrace as a service: in a virtual machine whose first process is systemd, the unit file starts the
-//! daemon, and a script looks at what it can do with the rights that it has there.
+//! Tests ctrace as a service: in a virtual machine with systemd as its first process, the unit file
+//! starts the daemon, and a script checks what it can do with its rights there.
 
 use super::initramfs::{SETTING_UP, Tree, stripped};
 use super::{alone, boot, kernel, lacking};
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// For the whole machine.
+/// Time limit of the machine.
 const LIMIT: Duration = Duration::from_secs(900);
 const KERNEL: &str = "6.12";
 const SYSTEMD: &str = "/lib/systemd/systemd";
 const UNITS: &str = "/lib/systemd/system";
 
-/// Units of systemd that a machine with services needs, and no others: there are no disks.
+/// The units of systemd that a machine with services needs. There are no disks.
 const WANTED: &[&str] = &[
     "basic.target",
     "sysinit.target",
@@ -32,7 +32,7 @@ const WANTED: &[&str] = &[
     "systemd-journald-dev-log.socket",
 ];
 
-/// systemd wants a root that can be another one: an initramfs cannot.
+/// systemd needs a root that it can switch, which an initramfs is not.
 const INIT: &str = "mkdir -p /new\n\
     mount -t tmpfs -o mode=755,size=600m tmpfs /new\n\
     for each in bin etc lib lib64 root srv usr; do cp -a /$each /new/ 2>/dev/null; done\n\
@@ -42,7 +42,7 @@ const INIT: &str = "mkdir -p /new\n\
     mount --move /dev /new/dev\n\
     exec switch_root /new /lib/systemd/systemd --unit=check.service\n";
 
-/// What the script says goes to the console, where the other side reads it.
+/// The script's output goes to the console, where the host reads it.
 const CHECK: &str = "[Unit]\nRequires=multi-user.target\nAfter=multi-user.target\n\
     [Service]\nType=oneshot\nExecStart=/bin/check\nStandardOutput=tty\nStandardError=tty\n\
     TTYPath=/dev/console\n";
@@ -80,7 +80,7 @@ fn tree() -> Result<Tree> {
     for program in [SYSTEMD, "/lib/systemd/systemd-journald", "/bin/systemctl"] {
         tree.program(Path::new(program), program)?;
     }
-    // Later versions start programs by this one.
+    // Later versions start programs through this one.
     let executor = "/lib/systemd/systemd-executor";
     if Path::new(executor).exists() {
         tree.program(Path::new(executor), executor)?;

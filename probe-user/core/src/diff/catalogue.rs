@@ -1,9 +1,8 @@
-//! What makes a function of one file the same as one of another: its name, object, kind and group.
-//! What makes a path the same are the functions on it.
+//! Identifies functions across files by name, object, kind and group, and paths by their functions.
 //!
-//! The traced program itself goes by any file name, so that `./app-old` and `./app-new` compare.
-//! Functions of one file that are alike in all of that, such as `static` ones of two source files,
-//! are taken together.
+//! The traced program itself may have any file name, so that `./app-old` and `./app-new` compare.
+//! Functions of one file that agree in all of that, such as `static` ones of two source files, are
+//! merged.
 
 use crate::engine::paths::{Node, Paths, ROOT, functions_on};
 use crate::function::FunctionKind;
@@ -11,20 +10,20 @@ use crate::units::FuncId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Frames of a path that is compared: what is recorded is no deeper.
+/// The deepest compared path, in frames. Recordings have none deeper.
 const MAX_DEPTH: u32 = 512;
 
-/// A function, wherever it was seen.
+/// A function, identified across files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Named {
     pub(crate) name: Arc<str>,
-    /// Nothing for the program itself.
+    /// `None` for the program itself.
     object: Option<Arc<str>>,
     pub(crate) kind: FunctionKind,
     pub(crate) group: Option<Arc<str>>,
 }
 
-/// What a file says of a function.
+/// A file's description of a function.
 pub(crate) struct Told<'a> {
     pub(crate) name: &'a Arc<str>,
     pub(crate) object: &'a Arc<str>,
@@ -32,7 +31,7 @@ pub(crate) struct Told<'a> {
     pub(crate) group: Option<&'a Arc<str>>,
 }
 
-/// Functions and paths of all files.
+/// The functions and paths of all files.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     pub(crate) functions: Vec<(Named, Arc<str>)>,
@@ -48,7 +47,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// The function's place here; `program` is the path of the traced program.
+    /// Returns the function's index here. `program` is the path of the traced program.
     pub(crate) fn function(&mut self, told: &Told<'_>, program: Option<&str>) -> FuncId {
         let is_program = program.and_then(|path| path.rsplit('/').next()) == Some(&**told.object);
         let named = Named {
@@ -60,15 +59,15 @@ impl Catalogue {
         let next = FuncId(self.functions.len() as u32);
         let id = *self.ids.entry(named.clone()).or_insert(next);
         match self.functions.get_mut(id.index()) {
-            // The name that the last file has for the program.
+            // The last file's name of the program.
             Some((_, object)) => *object = told.object.clone(),
             None => self.functions.push((named, told.object.clone())),
         }
         id
     }
 
-    /// The paths of a file's tree, in which parents come first, by their places in it. `functions`:
-    /// places here by place there. Nothing for calls on paths that were not told apart.
+    /// Returns the index of each path in a file's tree (parents first), `None` for paths that were
+    /// not told apart. `functions` maps the file's indices to indices here.
     pub(crate) fn paths(&mut self, nodes: &[Node], functions: &[FuncId]) -> Vec<Option<u32>> {
         let mut places = vec![None; nodes.len()];
         places[ROOT as usize] = Some(ROOT);
@@ -85,7 +84,7 @@ impl Catalogue {
         self.paths.nodes().len()
     }
 
-    /// The functions on a path, root to leaf.
+    /// Returns the functions on a path, root to leaf.
     pub(crate) fn path(&self, path: u32) -> Vec<FuncId> {
         functions_on(path, self.paths.nodes())
     }

@@ -1,4 +1,4 @@
-//! A JSON report as something to compare: what it says of each function, and nothing of single calls.
+//! A JSON report as an input of a comparison: data of functions, without single calls.
 
 use super::catalogue::Told;
 use super::metric::{ABSENT, Metric, Values};
@@ -9,7 +9,7 @@ use crate::units::{FuncId, Nanos};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Why a file is no report that can be compared.
+/// The reason why a file is no comparable report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
     #[error("is neither a recording of `ctrace record` nor a report of `--format json`")]
@@ -98,7 +98,7 @@ impl ReportFacts {
         }
     }
 
-    /// Its functions as a recording has them, to be selected from.
+    /// Returns its functions in a recording's form, for selection.
     pub fn functions(&self) -> Vec<FunctionInfo> {
         let info = |function: &Function| FunctionInfo {
             aliases: function.aliases.clone(),
@@ -110,7 +110,7 @@ impl ReportFacts {
         self.functions.iter().map(info).collect()
     }
 
-    /// The tree of its paths, with a root before them. A path that leads nowhere is out of the tree.
+    /// Returns the tree of its paths after a root. A broken path is left out.
     pub(crate) fn nodes(&self) -> Vec<Node> {
         let mut nodes = vec![Node::root()];
         for (place, path) in self.paths.iter().enumerate() {

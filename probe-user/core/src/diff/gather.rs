@@ -1,4 +1,4 @@
-//! The second pass over each recording: sums and durations of what is compared, stretch by stretch.
+//! The second pass over each recording: sums and durations of the compared rows, by stretch.
 
 use super::metric::Values;
 use super::stretches::Stretches;
@@ -21,7 +21,7 @@ pub(crate) struct Sums {
     pub(crate) timed_ns: u64,
     pub(crate) total_ns: u64,
     pub(crate) self_ns: u64,
-    /// Of functions: the active-exclusive time that lies within the stretch.
+    /// For functions: the active-exclusive time within the stretch.
     pub(crate) exclusive_ns: u64,
 }
 
@@ -48,7 +48,7 @@ impl Sums {
     }
 }
 
-/// One stretch, by slot.
+/// One stretch. Its vectors are indexed by slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stretch {
     pub(crate) sums: Vec<Sums>,
@@ -67,14 +67,14 @@ impl Stretch {
     }
 }
 
-/// What a file has of everything that is compared.
+/// A file's data for all compared rows.
 pub(crate) enum Cells {
     Recording {
-        /// Of a stretch.
+        /// Duration of a stretch.
         seconds: f64,
         stretches: Vec<Stretch>,
     },
-    /// By slot.
+    /// Indexed by slot.
     Report(Vec<Option<Values>>),
 }
 
@@ -108,11 +108,11 @@ impl Cells {
     }
 }
 
-/// Where the calls of a file count.
+/// The slots in which a file's calls count.
 struct Slots {
-    /// By path node of the file: the slots of its function and of its path.
+    /// For each path node of the file: the slots of its function and of its path.
     of_node: Vec<[Option<u32>; 2]>,
-    /// By function of the file.
+    /// For each function of the file.
     of_function: Vec<Option<u32>>,
     count: usize,
 }
@@ -150,7 +150,7 @@ impl Slots {
         all
     }
 
-    /// One worker's part: chunks that follow each other.
+    /// Reads one worker's part: consecutive chunks.
     fn part<R: ReadAt>(
         &self,
         read: &Read<'_, R>,
@@ -172,7 +172,7 @@ impl Slots {
         worker.finish()
     }
 
-    /// Adds those that ended within the window; none ended before its start if that is 0.
+    /// Adds calls that ended within the window. With a start of 0, all earlier calls count.
     fn add_calls<'a>(
         &self,
         stretch: &mut Stretch,
@@ -251,7 +251,7 @@ impl Worker<'_> {
         let within = stretches.within(&whole);
         for at in within.clone() {
             let mut window = stretches.window(at);
-            // What lies outside of all stretches is of those at the chunk's ends.
+            // Time outside of all stretches belongs to those at the chunk's ends.
             if at == *within.start() {
                 window.start = 0;
             }

@@ -1,10 +1,10 @@
-//! Puts the two sides together: the change of each number, the interval it is in, and the verdict.
+//! Compares the two sides: the change of each number, its interval, and the verdict.
 //!
-//! Looking at a hundred functions at once, five would be called changed at 95 % although nothing
-//! changed. So intervals are widened for the number of functions that a number is judged of
-//! (Bonferroni): with 95 % certainty *none* of them is falsely called changed. Ways that find more,
-//! such as Benjamini and Hochberg's, promise only a low part of false ones among those found, and that
-//! for functions that do not depend on each other, as callers and callees do.
+//! Among a hundred functions, five would be called changed at 95 % although nothing changed. So
+//! intervals are widened by the number of judged functions (Bonferroni): with 95 % certainty *none*
+//! of them is falsely called changed. Methods that find more, such as Benjamini and Hochberg's,
+//! promise only a low share of false ones, and only for independent functions, which callers and
+//! callees are not.
 
 use super::gather::{Cells, Stretch};
 use super::metric::{ABSENT, Metric, Values};
@@ -25,7 +25,7 @@ pub(crate) enum Side {
         seconds: Vec<f64>,
         draws: Draws,
     },
-    /// By slot.
+    /// Indexed by slot.
     Report(Vec<Option<Values>>),
 }
 
@@ -70,12 +70,12 @@ impl Side {
 pub(crate) struct Judged {
     pub(crate) old: f64,
     pub(crate) new: f64,
-    /// New divided by old, at least and at most.
+    /// The bounds of new divided by old.
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) verdict: Verdict,
 }
 
-/// By slot and metric.
+/// Indexed by slot and metric.
 pub(crate) type Verdicts = Vec<[Judged; Metric::ALL.len()]>;
 
 /// The difference of two logarithms.
@@ -123,8 +123,8 @@ pub(crate) fn judge(sides: &[Side; 2], chosen: &Chosen, options: &Options) -> Ve
 }
 
 impl Difference {
-    /// Both sides are taken to be as restless as the one that is more so: a rare burst may have come
-    /// in one of them only.
+    /// Both sides get the larger spread of the two: a rare burst may have happened in one of them
+    /// only.
     fn of(metric: Metric, old: &Estimate, new: &Estimate) -> Option<Self> {
         let at = metric.index();
         let value = (new.values[at] / old.values[at]).ln();
@@ -139,7 +139,7 @@ impl Difference {
         .filter(|difference| difference.value.is_finite())
     }
 
-    /// New divided by old: outside of it with this chance.
+    /// Returns an interval of new divided by old. The true value is outside with this chance.
     fn interval(&self, chance: f64) -> (f64, f64) {
         let reach = student::quantile(chance, self.freedom) * self.error;
         ((self.value - reach).exp(), (self.value + reach).exp())

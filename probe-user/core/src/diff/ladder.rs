@@ -1,13 +1,13 @@
-//! The durations of a function stretch by stretch, so that a percentile of any number of times each
-//! stretch is found with few steps.
+//! The durations of a function by stretch, for percentiles with any weight of each stretch in few
+//! steps.
 
 use crate::stats::histogram::{Histogram, bounds_of};
 
-/// For each bucket that any stretch uses, and each stretch: calls as long as it or shorter.
+/// Cumulative calls for each used bucket and each stretch.
 #[derive(Debug, Default)]
 pub(crate) struct Ladder {
     buckets: Vec<usize>,
-    /// One after the other, of all stretches for the first bucket, then for the next.
+    /// All stretches of the first bucket, then of the next.
     up_to: Vec<f64>,
     stretches: usize,
 }
@@ -32,16 +32,16 @@ impl Ladder {
         Self { buckets, up_to, stretches }
     }
 
-    /// Calls in this bucket's place of the ladder or below, each stretch so many times.
+    /// Returns the calls in this bucket or below, each stretch weighted by `times`.
     fn calls(&self, rung: usize, times: &[f64]) -> f64 {
         let row = &self.up_to[rung * self.stretches..][..self.stretches];
         row.iter().zip(times).map(|(calls, times)| calls * times).sum()
     }
 
-    /// The duration that this part of the calls does not exceed; NaN if there are none.
+    /// Returns the duration that this share of the calls does not exceed; NaN if there are none.
     ///
-    /// Calls are taken to lie evenly within their bucket, or within their nanosecond: a clock that
-    /// ticks would otherwise make the percentile stand still and then jump.
+    /// Calls are assumed even within their bucket, or within their nanosecond: with a ticking clock
+    /// the percentile would otherwise stand still and then jump.
     pub(crate) fn quantile(&self, part: f64, times: &[f64]) -> f64 {
         let Some(top) = self.buckets.len().checked_sub(1) else { return f64::NAN };
         let all = self.calls(top, times);

@@ -1,14 +1,14 @@
-//! Two recordings, function by function and path by path: what changed, and what is only noise.
+//! Compares two recordings by function and path, and separates changes from noise.
 //!
-//! Calls within a run are not independent of each other: machines warm up, are interrupted and are
-//! shared, so calls that are near in time are slow together. What varies is not the single call but
-//! the stretch of time. So each recording is cut into stretches (`stretches`), the calls of each are
-//! summed up and counted in buckets (`gather`), and a block bootstrap over stretches (`resample`)
-//! tells how much each number would differ if the same program had been recorded once more
-//! (`spread`, `judge`). docs/diff.md explains the choice and its limits.
+//! Calls within a run are not independent: machines warm up, are interrupted and are shared, so
+//! calls near in time are slow together. The unit of variation is not the single call but the
+//! stretch of time. So each recording is cut into stretches (`stretches`), and the calls of each
+//! are summed up and counted in buckets (`gather`). A block bootstrap over stretches (`resample`)
+//! tells how much each number would differ in another recording of the same program (`spread`,
+//! `judge`). docs/diff.md explains the choice and its limits.
 //!
-//! Each file is read twice, in parallel: `survey` finds out which functions and paths there are and
-//! which of them are active enough to be compared, `gather` collects the stretches of these.
+//! Each file is read twice, in parallel. `survey` finds the functions and paths that are active
+//! enough to be compared; `gather` collects their stretches.
 
 mod catalogue;
 mod facts;
@@ -45,12 +45,12 @@ use gather::Cells;
 use judge::Side;
 use survey::{Chosen, Survey};
 
-/// Functions that are compared, and as many paths: the most active ones.
+/// Limit of compared functions, and of compared paths: the most active ones.
 const MAX_ROWS: usize = 1_000;
 
-/// A file to compare, and what to look at in it.
+/// A file to compare, and the part of it to look at.
 pub struct Source<'a, R> {
-    /// As the reader knows it.
+    /// The name that the reader gave.
     pub file: String,
     pub content: Content<'a, R>,
 }
@@ -60,7 +60,7 @@ pub enum Content<'a, R> {
         recording: &'a Recording<R>,
         query: &'a Query,
     },
-    /// A JSON report; nothing is known of single calls. By function: whether it counts.
+    /// A JSON report, without single calls. The flags tell which functions count.
     Report {
         facts: &'a ReportFacts,
         functions: Option<&'a [bool]>,
@@ -69,11 +69,11 @@ pub enum Content<'a, R> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// What verdicts are about.
+    /// The metric of the verdicts.
     pub metric: Metric,
     /// A significant worsening of the metric by this many percent is a failure.
     pub fail_over: Option<f64>,
-    /// Percent of change that do not matter.
+    /// Percentage of change that does not matter.
     pub margin: f64,
 }
 
@@ -83,7 +83,7 @@ impl Default for Options {
     }
 }
 
-/// Compares what several files of the new side have with those of the old.
+/// Compares several files of the new side with those of the old.
 pub fn diff<'a, R: ReadAt>(
     old: &[Source<'a, R>],
     new: &[Source<'a, R>],

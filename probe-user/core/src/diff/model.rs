@@ -1,5 +1,5 @@
-//! What a comparison found out; its serialisation is the JSON interface `ctrace.diff.v1`
-//! (`docs/diff.schema.json`): keys are only ever added, what is not known is null.
+//! The result of a comparison. Its serialisation is the JSON interface `ctrace.diff.v1`
+//! (`docs/diff.schema.json`): keys are only added, and unknown values are null.
 
 use super::catalogue::Catalogue;
 use super::judge::{CONFIDENCE, Judged, Side, Verdicts};
@@ -24,18 +24,18 @@ pub struct Diff {
     pub schema: &'static str,
     pub old: SideReport,
     pub new: SideReport,
-    /// What verdicts are about.
+    /// The metric of the verdicts.
     pub metric: Metric,
     /// Certainty that nothing is falsely called changed.
     pub confidence_percent: f64,
     pub margin_percent: f64,
     pub rounds: u64,
     pub fail_over_percent: Option<f64>,
-    /// A function got worse by more than that.
+    /// True if a function got worse by more than that.
     pub failed: bool,
-    /// The most active first.
+    /// Sorted by activity, the most active first.
     pub functions: Vec<FunctionDiff>,
-    /// Called, but not active enough to be compared.
+    /// The number of functions not active enough to be compared.
     pub functions_left_out: u64,
     pub paths: Vec<PathDiff>,
     pub paths_left_out: u64,
@@ -46,9 +46,9 @@ pub struct Diff {
 pub struct SideReport {
     pub files: Vec<String>,
     pub kind: SourceKind,
-    /// Of all files together.
+    /// The sum over all files.
     pub duration_ns: Nanos,
-    /// Stretches of time that they were cut into.
+    /// The number of stretches in them.
     pub stretches: u64,
     pub loss: LossReport,
 }
@@ -60,7 +60,7 @@ pub enum SourceKind {
     Report,
 }
 
-/// Where something was called.
+/// The sides on which something was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
@@ -81,29 +81,29 @@ pub struct FunctionDiff {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct PathDiff {
-    /// Root to leaf.
+    /// Functions from root to leaf.
     pub path: Vec<Arc<str>>,
-    /// The same as tables name them: with their groups.
+    /// The same with groups, as tables show them.
     #[serde(skip)]
     pub labels: Vec<String>,
     #[serde(flatten)]
     pub compared: Compared,
 }
 
-/// What changed about a function or a path.
+/// The changes of a function or a path.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
     #[serde(rename = "in")]
     pub presence: Presence,
     pub old_calls: u64,
     pub new_calls: u64,
-    /// Of the metric in question.
+    /// The verdict on the chosen metric.
     pub verdict: Verdict,
     pub failed: bool,
     pub changes: Changes,
 }
 
-/// By metric, in their order.
+/// Indexed by metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes([Change; Metric::ALL.len()]);
 
@@ -112,7 +112,7 @@ pub struct Change {
     pub old: Option<f64>,
     pub new: Option<f64>,
     pub change_percent: Option<f64>,
-    /// The change is in this interval, with the certainty that is told.
+    /// Bounds of the change, with the stated confidence.
     pub low_percent: Option<f64>,
     pub high_percent: Option<f64>,
     pub verdict: Verdict,
@@ -253,7 +253,7 @@ impl Change {
     }
 }
 
-/// To three decimals: more is not known.
+/// Rounds to three decimals: more is not known.
 fn rounded(value: f64) -> f64 {
     if value.abs() < 1e12 { (value * 1e3).round() / 1e3 } else { value }
 }

@@ -1,4 +1,4 @@
-//! What the reader should know about a comparison besides its numbers.
+//! Notes about a comparison besides its numbers.
 
 use super::Source;
 use super::model::{SideReport, SourceKind};
@@ -7,7 +7,7 @@ use super::survey::{Survey, Surveyed};
 use crate::recording::replay::report::{damage, notes as of_recording};
 use crate::recording::{Host, ReadAt};
 
-/// Stretches of a recording below which it is called short.
+/// A recording with fewer stretches is called short.
 const FEW: usize = 8;
 
 pub(super) fn notes<R: ReadAt>(

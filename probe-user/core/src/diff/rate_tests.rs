@@ -1,5 +1,5 @@
-//! How often a comparison is wrong, found out by trying: two recordings of the same random process
-//! are called different at most as often as is promised, and a real change is found.
+//! Measures the error rate of comparisons: two recordings of the same random process are called
+//! different at most as often as promised, and a real change is found.
 
 use super::Options;
 use super::gather::{Cells, Stretch, Sums};
@@ -15,21 +15,21 @@ use rayon::prelude::*;
 const FUNCTIONS: usize = 6;
 const SEEDS: u64 = 200;
 
-/// What a program and its machine are like.
+/// The model of a program and its machine.
 #[derive(Clone, Copy)]
 struct Process {
-    /// How much of a stretch's mood the next one inherits.
+    /// The share of a stretch's mood that the next one inherits.
     inherits: f64,
     /// Standard deviation of the moods, on a logarithmic scale.
     moods: f64,
-    /// How many of the stretches something else runs in.
+    /// The share of stretches with a disturbance.
     bursts: f64,
     /// Standard deviation between recordings.
     between: f64,
-    /// By how much calls of the first function are longer.
+    /// The factor by which calls of the first function are longer.
     slower: f64,
     recordings: usize,
-    /// Of each recording.
+    /// The number in each recording.
     stretches: usize,
 }
 
@@ -45,12 +45,12 @@ const STEADY: Process = Process {
 const RESTLESS: Process = Process { bursts: 0.05, ..STEADY };
 
 impl Random {
-    /// Even from 0 to 1.
+    /// Returns a uniform number from 0 to 1.
     fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Nearly normal: a sum of even ones.
+    /// Returns a nearly normal number: a sum of uniform ones.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.share()).sum::<f64>() - 6.0
     }
@@ -114,7 +114,7 @@ fn compare(old: Process, new: Process, seed: u64) -> Verdicts {
     judge(&sides, &chosen, &Options::default())
 }
 
-/// By metric: in how many comparisons it is said to have changed of any function.
+/// Returns, by metric, in how many comparisons it changed significantly for any function.
 fn alarms(process: Process) -> [u64; Metric::ALL.len()] {
     let alarms = (0..SEEDS).into_par_iter().map(|seed| {
         let verdicts = compare(process, process, seed);
@@ -152,7 +152,7 @@ fn what_differs_from_run_to_run_is_noise_where_there_are_several() {
     check_alarms(Process { between: 0.05, recordings: 4, stretches: 12, ..RESTLESS });
 }
 
-/// What one recording cannot tell: this is why several are asked for.
+/// One recording hides the difference between runs: therefore several are requested.
 #[test]
 fn what_differs_from_run_to_run_deceives_where_there_is_one() {
     let alarms = alarms(Process { between: 0.05, ..STEADY });

@@ -1,41 +1,39 @@
-//! Which stretches a round of the bootstrap draws: the same for every function, and in every run of
-//! ctrace.
+//! Draws stretches for the bootstrap: the same for every function, and in every run of ctrace.
 //!
-//! Stretches are not drawn one by one but in runs of neighbours (the circular block bootstrap of
-//! Politis and Romano), so that a mood of the machine that lasts varies in the draws as it would in
-//! another recording. Runs that are cut off too early tell too little variance, by an amount that
-//! goes with one over their length. So two lengths are drawn, one twice the other, and what they
-//! differ by is added once more.
+//! Stretches are drawn not one by one but in runs of neighbours (the circular block bootstrap of
+//! Politis and Romano), so that lasting moods of the machine vary as in another recording. Short
+//! runs underestimate the variance by an amount proportional to one over their length. So two
+//! lengths are drawn, one twice the other, and their difference is added once more.
 
 use std::ops::Range;
 
-/// Draws of either length: enough that the variance they tell is within some percent.
+/// Draws of each length: enough for a variance within some percent.
 pub(crate) const ROUNDS: usize = 200;
-/// Runs of the longer kind in a recording.
+/// The number of long runs in a recording.
 const RUNS: usize = 12;
 
-/// How often each stretch of each recording of a side is drawn.
+/// The number of draws of each stretch of each recording of a side.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
-    /// By round and stretch, those of all recordings one after the other: in long runs, and in runs
-    /// half as long.
+    /// By round and stretch, with all recordings in sequence: in long runs, and in runs half as
+    /// long.
     pub(crate) long: Vec<Vec<f64>>,
     pub(crate) short: Vec<Vec<f64>>,
-    /// Runs of the longer kind that the recordings have, less one for each.
+    /// The number of long runs in the recordings, less one for each recording.
     pub(crate) freedom: f64,
-    /// What the variance of the draws is too small by: each draws around its own mean.
+    /// Factors that correct the variance: each draw varies around its own mean.
     correction: [f64; 2],
-    /// By recording: its stretches.
+    /// The stretches of each recording.
     pub(crate) recordings: Vec<Range<usize>>,
 }
 
-/// Neighbours in a short run.
+/// Returns the number of neighbours in a short run.
 fn run_length(stretches: usize) -> usize {
     (stretches / (2 * RUNS)).max(1)
 }
 
 impl Draws {
-    /// `recordings`: the number of stretches of each.
+    /// Draws. `recordings` holds the number of stretches of each.
     pub(crate) fn new(recordings: &[usize], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut rounds = |times: usize| {
@@ -63,7 +61,7 @@ impl Draws {
         Self { long, short, freedom: runs(2).1, correction, recordings }
     }
 
-    /// The variance of a number, from its values in the rounds.
+    /// Returns the variance of a number, from its values in the rounds.
     pub(crate) fn variance(&self, long: &[f64], short: &[f64]) -> f64 {
         let long = variance(long) * self.correction[0];
         let short = variance(short) * self.correction[1];
@@ -71,7 +69,7 @@ impl Draws {
     }
 }
 
-/// Of the population.
+/// Returns the population variance.
 pub(crate) fn variance(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64
@@ -90,7 +88,7 @@ fn draw(stretches: usize, length: usize, random: &mut Random) -> Vec<f64> {
     drawn
 }
 
-/// xorshift64*.
+/// The generator xorshift64*.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -138,7 +136,7 @@ mod tests {
         }
     }
 
-    /// Of a mean whose stretches vary by 1 and inherit 0.6 of the one before: 4 / 480.
+    /// The mean's stretches vary by 1 and inherit 0.6 of the one before: 4 / 480.
     #[test]
     fn the_variance_of_what_lasts_is_found() {
         let (mut random, mut mood) = (Random::new(5), 0.0);

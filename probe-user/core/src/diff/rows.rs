@@ -1,4 +1,4 @@
-//! Which rows of a comparison are shown, and in which order: `--sort`, `--top` and `--min-percent`.
+//! Selects and sorts the shown rows: `--sort`, `--top` and `--min-percent`.
 
 use super::metric::Metric;
 use super::model::{Compared, FunctionDiff, PathDiff, Presence};
@@ -6,17 +6,17 @@ use super::verdict::Verdict;
 use crate::report::render::columns::UnknownColumn;
 use std::cmp::Ordering;
 
-/// What the reader asked to see.
+/// The reader's choice of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowSelection {
     /// One of [`columns`].
     pub sort: Option<String>,
     pub top: Option<usize>,
-    /// Leave out what has a smaller part of the time on both sides.
+    /// Leaves out rows with a smaller share of the time on both sides.
     pub min_percent: Option<f64>,
 }
 
-/// The chosen rows, as places in the list, in order.
+/// The chosen rows, as indices of the list, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     pub indices: Vec<usize>,
@@ -27,7 +27,7 @@ pub struct Rows {
 pub trait Row {
     fn compared(&self) -> &Compared;
     fn name(&self) -> &str;
-    /// Of its time: active-exclusive where that is known.
+    /// Returns the metric of its time: active-exclusive where that is known.
     fn time(&self) -> Metric;
 }
 
@@ -63,7 +63,7 @@ const VERDICT: &str = "verdict";
 const CHANGE: &str = "change";
 const NAME: &str = "name";
 
-/// What rows can be sorted by; the first is the default.
+/// Returns the columns for sorting; the first is the default.
 pub fn columns() -> Vec<&'static str> {
     let metrics = Metric::ALL.map(Metric::name);
     [VERDICT, CHANGE].into_iter().chain(metrics).chain([NAME]).collect()
@@ -76,7 +76,7 @@ pub fn check_column(name: &str) -> Result<(), UnknownColumn> {
     }
 }
 
-/// The rows of those that were called on both sides (`both`), or on one.
+/// Chooses rows that were called on both sides (`both`), or on one.
 pub fn choose<T: Row>(list: &[T], metric: Metric, selection: &RowSelection, both: bool) -> Rows {
     let is_asked = |row: &T| (row.compared().presence == Presence::Both) == both;
     let all = (0..list.len()).filter(|&at| is_asked(&list[at]));
@@ -88,7 +88,7 @@ pub fn choose<T: Row>(list: &[T], metric: Metric, selection: &RowSelection, both
     Rows { left_out: all.count() - indices.len(), indices }
 }
 
-/// On either side: nanoseconds per second, or whatever it is.
+/// Returns the larger value of the sides, such as nanoseconds per second.
 fn most(row: &impl Row, metric: Metric) -> f64 {
     let change = row.compared().changes.of(metric);
     change.old.unwrap_or(0.0).max(change.new.unwrap_or(0.0))
@@ -120,7 +120,7 @@ fn order<T: Row>(a: &T, b: &T, sort: &str, metric: Metric) -> Ordering {
     }
 }
 
-/// What to look at first.
+/// Returns the rank by importance.
 fn rank(row: &impl Row) -> (bool, Option<usize>) {
     let compared = row.compared();
     let place = Verdict::ALL.iter().position(|&verdict| verdict == compared.verdict);

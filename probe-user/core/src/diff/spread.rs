@@ -1,45 +1,45 @@
-//! What one side has of a function or path, and how much each number would differ if the same
-//! program had been recorded once more.
+//! The numbers of one side for a function or path, and how much each would differ in another
+//! recording of the same program.
 //!
-//! What varies within recordings is told by the draws of the bootstrap. What varies between
-//! recordings, such as the layout of memory or the mood of the machine, is told by the recordings of
-//! a side where there are several: by leaving out each in turn (the jackknife). The larger counts.
+//! The bootstrap's draws give the variation within recordings. Several recordings of a side, if
+//! there are any, give the variation between them, such as that of memory layout or the mood of the
+//! machine: each in turn is left out (the jackknife). The larger variation counts.
 
 use super::gather::{Stretch, Sums};
 use super::ladder::Ladder;
 use super::metric::{ABSENT, Metric, Values};
 use super::resample::{Draws, variance};
 
-/// Calls on either side of a percentile, and calls at all, below which nothing is said.
+/// Fewer calls on either side of a percentile, or in all, get no estimate.
 const LEAST_CALLS: f64 = 10.0;
-/// Stretches with calls below which nothing is said.
+/// Fewer stretches with calls get no estimate.
 const LEAST_STRETCHES: usize = 8;
-/// Times are whole nanoseconds: the standard deviation of what is rounded off.
+/// The standard deviation of the rounding to whole nanoseconds.
 const ROUNDED_OFF: f64 = 0.29;
 
-/// How far a number is from what it would be on average, on a logarithmic scale.
+/// The deviation of a number from its average, on a logarithmic scale.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
-    /// In one second of trace; in more it is less.
+    /// For one second of trace; a longer trace has less.
     pub(crate) variance: f64,
-    /// What times are rounded to, however long the trace.
+    /// The effect of rounding times, however long the trace.
     pub(crate) rounded_off: f64,
     pub(crate) freedom: f64,
     pub(crate) seconds: f64,
 }
 
-/// The numbers of a side, and what is known of their spread.
+/// The numbers of a side, and their known spread.
 #[derive(Clone, Debug)]
 pub(crate) struct Estimate {
     pub(crate) values: Values,
-    /// By metric; nothing where there is too little to tell.
+    /// By metric; `None` where there is too little data.
     pub(crate) spreads: [Option<Spread>; Metric::ALL.len()],
 }
 
-/// The stretches of all recordings of a side, one after the other.
+/// The stretches of all recordings of a side, in sequence.
 pub(crate) struct Pool<'a> {
     pub(crate) recordings: &'a [Vec<Stretch>],
-    /// By stretch.
+    /// Seconds of each stretch.
     pub(crate) seconds: &'a [f64],
     pub(crate) draws: &'a Draws,
 }
@@ -65,7 +65,7 @@ impl Pool<'_> {
         Estimate { values: all, spreads }
     }
 
-    /// The values without one recording, for each, where there are several.
+    /// Returns the values without each recording in turn, if there are several.
     fn without_each(&self, values: impl Fn(&[f64]) -> Values) -> Vec<Values> {
         if self.recordings.len() < 2 {
             return Vec::new();
@@ -78,7 +78,8 @@ impl Pool<'_> {
         without.collect()
     }
 
-    /// `rounds`: the values in long and short runs, and without each recording.
+    /// Returns the spread. `rounds` holds the values in long and short runs, and without each
+    /// recording.
     fn spread(&self, metric: Metric, all: &Values, rounds: &[Vec<Values>; 3]) -> Option<Spread> {
         let at = metric.index();
         let [long, short, without] = rounds
@@ -109,7 +110,7 @@ impl Pool<'_> {
     }
 }
 
-/// Each stretch so many times.
+/// Returns the values, each stretch weighted by `times`.
 fn values(sums: &[Sums], seconds: &[f64], ladder: &Ladder, times: &[f64]) -> Values {
     let sum = |of: fn(&Sums) -> u64| -> f64 {
         sums.iter().zip(times).map(|(sums, times)| of(sums) as f64 * times).sum()
@@ -141,7 +142,7 @@ fn has_enough(metric: Metric, sums: &[Sums]) -> bool {
         }
         Metric::Mean | Metric::P50 | Metric::P90 | Metric::P99 => {
             let beyond = metric.quantile().map_or(1.0, |part| (1.0 - part).min(part));
-            // 0.99 is a little less than that.
+            // A rounded 0.99 can make the product slightly too small.
             calls(|s| s.timed) * beyond >= LEAST_CALLS - 1e-6
                 && stretches(|s| s.timed) >= LEAST_STRETCHES
         }

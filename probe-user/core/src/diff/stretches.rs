@@ -1,14 +1,14 @@
-//! How a recording is cut into stretches of equal time.
+//! Cuts a recording into stretches of equal time.
 
 use std::ops::{Range, RangeInclusive};
 
-/// Stretches of a recording that is long enough: several for each run of neighbours that is drawn
-/// together, and few enough for the memory that their histograms take.
+/// Stretches of a long recording: several for each run of neighbours drawn together, and few enough
+/// for the memory of their histograms.
 const MOST: u64 = 48;
-/// Of a stretch, in nanoseconds: longer than what a scheduler does at once.
+/// Shortest stretch in nanoseconds: longer than a scheduler's time slice.
 const SHORTEST: u64 = 10_000_000;
 
-/// See the module.
+/// The stretches of a recording: see the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stretches {
     period: Range<u64>,
@@ -34,7 +34,7 @@ impl Stretches {
         self.period.end.saturating_sub(self.period.start)
     }
 
-    /// From when to when one goes. A call that ends at an edge is of the earlier one.
+    /// Returns a stretch's begin and end. A call that ends at an edge is of the earlier one.
     pub(crate) fn window(&self, stretch: usize) -> Range<u64> {
         let edge = |place: u64| {
             let offset = u128::from(self.length()) * u128::from(place) / u128::from(self.count);
@@ -43,7 +43,7 @@ impl Stretches {
         edge(stretch as u64)..edge(stretch as u64 + 1)
     }
 
-    /// Those that a window has a part of: at least one.
+    /// Returns the stretches that overlap a window: at least one.
     pub(crate) fn within(&self, window: &Range<u64>) -> RangeInclusive<usize> {
         let first = self.at(window.start);
         let mut last = self.at(window.end).max(first);

@@ -2,10 +2,10 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-/// With more than these it is as good as normal.
+/// Above this, the normal distribution is as good.
 const MOST: u32 = 1_000;
 
-/// The chance that |t| is larger (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+/// Returns the chance that |t| is larger (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 fn beyond(t: f64, freedom: u32) -> f64 {
     let angle = (t / f64::from(freedom).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();
@@ -22,7 +22,7 @@ fn beyond(t: f64, freedom: u32) -> f64 {
     1.0 - within
 }
 
-/// The t that |t| is beyond with this chance.
+/// Returns the t that |t| exceeds with this chance.
 pub(crate) fn quantile(chance: f64, freedom: u32) -> f64 {
     let freedom = freedom.clamp(1, MOST);
     let (mut low, mut high) = (0.0, 1.0);
@@ -44,7 +44,7 @@ pub(crate) fn quantile(chance: f64, freedom: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// From printed tables.
+    /// Values from printed tables.
     #[test]
     fn tables_say_the_same() {
         for (chance, freedom, expected) in [

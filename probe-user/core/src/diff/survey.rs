@@ -1,5 +1,5 @@
-//! The first pass over each file: which functions and paths there are, and how active they are. Only
-//! the most active ones are compared, so that the second pass needs little memory.
+//! The first pass over each file: finds its functions and paths and their activity. Only the most
+//! active ones are compared, so that the second pass needs little memory.
 
 use super::catalogue::{Catalogue, Told};
 use super::{Content, ReportFacts, Source};
@@ -11,7 +11,7 @@ use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;
 
-/// How often something was called, and how long that took in all.
+/// The number of calls of something, and their total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Activity {
     pub(crate) total_ns: u64,
@@ -25,7 +25,7 @@ impl Activity {
     }
 }
 
-/// What is known of a file after the first pass.
+/// The facts about a file after the first pass.
 pub(crate) struct Survey<'a, R> {
     pub(crate) content: Surveyed<'a, R>,
     pub(crate) index: Index,
@@ -66,14 +66,14 @@ impl<R> Read<'_, R> {
     }
 }
 
-/// Where what a file has is in the catalogue.
+/// The place of a file's functions and paths in the catalogue.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// By function of the file.
+    /// For each function of the file.
     pub(crate) functions: Vec<FuncId>,
-    /// By path node of the file.
+    /// For each path node of the file.
     pub(crate) paths: Vec<Option<u32>>,
-    /// By place in the catalogue.
+    /// For each function of the catalogue.
     pub(crate) of_function: Vec<Activity>,
     pub(crate) of_path: Vec<Activity>,
 }
@@ -131,7 +131,7 @@ impl Index {
         index
     }
 
-    /// Of the functions that were chosen; the paths of a choice are not known.
+    /// Surveys the chosen functions of a report; paths of a choice are unknown.
     fn of_report(facts: &ReportFacts, chosen: Option<&[bool]>, catalogue: &mut Catalogue) -> Self {
         let program = facts.target.exe.as_deref();
         let functions = facts.functions.iter().map(|f| catalogue.function(&f.told(), program));
@@ -169,15 +169,15 @@ fn add_at(activities: &mut Vec<Activity>, place: usize, activity: Activity) {
     activities[place].add(activity);
 }
 
-/// The functions and paths that are compared: each has a slot, functions first.
+/// The compared functions and paths. Each has a slot, functions first.
 pub(crate) struct Chosen {
-    /// Places in the catalogue, the most active first.
+    /// Indices in the catalogue, the most active first.
     pub(crate) functions: Vec<FuncId>,
     pub(crate) paths: Vec<u32>,
-    /// By place in the catalogue: the slot.
+    /// The slot for each function of the catalogue.
     pub(crate) slot_of_function: Vec<Option<u32>>,
     pub(crate) slot_of_path: Vec<Option<u32>>,
-    /// Called, but not active enough.
+    /// The number of functions that are not active enough.
     pub(crate) functions_left_out: u64,
     pub(crate) paths_left_out: u64,
 }

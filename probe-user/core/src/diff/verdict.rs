@@ -1,4 +1,4 @@
-//! What is said of a change, from the interval that it is in.
+//! The verdict on a change, by its interval.
 
 use super::metric::Metric;
 use serde::Serialize;
@@ -9,16 +9,16 @@ pub enum Verdict {
     /// Calls take longer.
     Slower,
     Faster,
-    /// There is more of it in a second.
+    /// More of it per second.
     More,
     Less,
-    /// If anything, less than what matters.
+    /// At most a change that does not matter.
     NoChange,
-    /// It could as well be none.
+    /// Possibly no change.
     Noise,
-    /// Too few calls, or stretches with calls, to say.
+    /// Too few calls, or stretches with calls, to judge.
     TooFew,
-    /// A report tells nothing of single calls.
+    /// A report, without single calls.
     Unjudged,
 }
 
@@ -34,7 +34,7 @@ impl Verdict {
         Self::Unjudged,
     ];
 
-    /// In words.
+    /// Returns the verdict in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Slower => "slower",
@@ -52,12 +52,12 @@ impl Verdict {
         matches!(self, Self::Slower | Self::More)
     }
 
-    /// More than noise, and more than what does not matter.
+    /// Returns whether it is more than noise and more than the margin.
     pub fn is_significant(self) -> bool {
         self.is_worse() || matches!(self, Self::Faster | Self::Less)
     }
 
-    /// `low` and `high`: new divided by old. `margin`: what does not matter, such as 0.01.
+    /// Judges bounds of new divided by old. Changes within `margin`, such as 0.01, do not matter.
     pub(crate) fn of(metric: Metric, low: f64, high: f64, margin: f64) -> Self {
         let (up, down) = match metric.is_rate() {
             true => (Self::More, Self::Less),

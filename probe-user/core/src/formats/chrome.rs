@@ -1,8 +1,8 @@
-//! Trace events as JSON, for chrome://tracing, ui.perfetto.dev and whatever else reads them: one
-//! complete event (`X`) for each call.
+//! Chrome's trace events as JSON, for chrome://tracing, ui.perfetto.dev and others: one complete
+//! event (`X`) for each call.
 //!
-//! Times are microseconds since tracing began. What is not known of a call is in its `args`:
-//! `untimed` or `open`; what is missing from the recording is in `otherData`.
+//! Times are microseconds since tracing began. A call's `args` mark it as `untimed` or `open`.
+//! `otherData` tells what is missing from the recording.
 
 use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
@@ -74,7 +74,7 @@ fn arguments(remark: Option<&str>, values: Option<&NamedValues>, out: &mut Out<'
     }
 }
 
-/// What has a name already.
+/// The threads and processes that have a name already.
 #[derive(Default)]
 struct Known {
     processes: HashSet<u32>,

@@ -1,12 +1,12 @@
-//! Calls as beginnings and ends in order of time, for formats that have no whole calls.
+//! Converts calls to beginnings and ends in order of time, for formats without whole calls.
 //!
-//! A chunk has the calls of a thread latest first, callers before callees. Walked that way, a call
-//! ends when it comes up and begins when one comes up that is not inside it: the beginnings and
-//! ends backwards. Calls that are open at a chunk's end begin in it and end in a later one.
+//! A chunk has the calls of a thread latest first, callers before callees. In that order, a call
+//! ends when it comes up, and begins when a call outside of it comes up: this gives the edges
+//! backwards. Calls that are open at a chunk's end begin in it and end in a later one.
 //!
-//! What comes out is always balanced and never goes back in time, as its readers need it. Where
-//! calls of a thread overlap without one being inside the other (it switches stacks, or the file is
-//! damaged), the one that began first is cut where the other begins, and is untimed.
+//! The output is always balanced and never goes back in time, as readers require. Calls of a thread
+//! may overlap without nesting (it switches stacks, or the file is damaged). Then the one that
+//! began first is cut where the other begins, and is untimed.
 
 use super::excerpt::Ended;
 use crate::engine::paths::Node;
@@ -27,22 +27,22 @@ pub(super) enum What {
     End(Ended),
 }
 
-/// A thread between two chunks.
+/// The state of a thread between two chunks.
 #[derive(Debug, Default)]
 struct Thread {
     /// Calls that have begun, outermost first.
     begun: Vec<OpenCall>,
     /// Time of the last edge.
     last: u64,
-    /// Number of the last chunk with something of it.
+    /// Number of the last chunk that contains it.
     seen: u64,
 }
 
-/// Which calls can be inside which, as their paths tell.
+/// The nesting of calls that their paths allow.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
     nodes: &'a [Node],
-    /// A call's node may be that of another that it is made in.
+    /// True if a call's node may be that of a call around it.
     folded: bool,
 }
 
@@ -53,7 +53,7 @@ impl Tree<'_> {
     }
 }
 
-/// Of all threads.
+/// The edges of all threads.
 pub(super) struct Edges<'a> {
     tree: Tree<'a>,
     threads: BTreeMap<ThreadId, Thread>,
@@ -63,13 +63,13 @@ pub(super) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    /// `folded`: a call's node may be that of another that it is made in.
+    /// `folded`: a call's node may be that of a call around it.
     pub(super) fn new(nodes: &'a [Node], folded: bool) -> Self {
         let tree = Tree { nodes, folded };
         Self { tree, threads: BTreeMap::new(), chunks: 0, to: 0, edges: Vec::new() }
     }
 
-    /// Gives the edges of each thread in the chunk.
+    /// Emits the edges of each thread in the chunk.
     pub(super) fn chunk<E>(
         &mut self,
         chunk: &Chunk,
@@ -84,7 +84,7 @@ impl<'a> Edges<'a> {
             thread.walk(self.tree, from, chunk, of, &mut self.edges);
             each(of.thread, &self.edges)?;
         }
-        // What had begun of other threads is over, unseen.
+        // Open calls of other threads are over, unseen.
         let chunks = self.chunks;
         for (id, thread) in &mut self.threads {
             if thread.seen < chunks && !thread.begun.is_empty() {
@@ -97,7 +97,7 @@ impl<'a> Edges<'a> {
         Ok(())
     }
 
-    /// Gives the ends of what is still open. `end`: of the recording, if its last chunk was seen.
+    /// Emits the ends of open calls. `end` is the recording's, if its last chunk was seen.
     pub(super) fn finish<E>(
         mut self,
         end: Option<u64>,
@@ -117,17 +117,17 @@ impl<'a> Edges<'a> {
 struct Inside {
     start: u64,
     path: u32,
-    /// It began in an earlier chunk.
+    /// True if it began in an earlier chunk.
     begun: bool,
 }
 
 /// The way back through a thread's part of a chunk.
 struct Walk<'a> {
     tree: Tree<'a>,
-    /// How far the chunks before go.
+    /// The end of the chunks before.
     from: u64,
     begun: &'a [OpenCall],
-    /// How many of these are met.
+    /// The number of these that came up.
     met: usize,
     /// Calls that go on in the next chunk, outermost first.
     stays: Vec<OpenCall>,
@@ -181,7 +181,7 @@ impl Walk<'_> {
         self.edges.push(Edge { at: self.cursor, what });
     }
 
-    /// Leaves the calls that one that began at `start` is not inside of.
+    /// Leaves the calls that do not contain one that began at `start`.
     #[inline]
     fn leave(&mut self, start: u64, path: u32) {
         while let Some(top) = self.inside.pop() {
@@ -204,7 +204,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The place of the call among those begun. It can only be directly inside another of them.
+    /// Returns the index of the call among the begun ones. The call directly around it is one, too.
     #[inline]
     fn meet(&self, start: Nanos, path: u32) -> Option<usize> {
         if start.0 > self.from || self.inside.last().is_some_and(|top| !top.begun) {
@@ -249,7 +249,7 @@ impl Walk<'_> {
         while let Some(top) = self.inside.pop() {
             self.begin(&top);
         }
-        // Left out of the recording by its filter, or damaged.
+        // The recording's filter left them out, or damage did.
         (self.met..self.begun.len()).for_each(|_| self.push(self.from, What::End(Ended::Untimed)));
         self.stays
     }

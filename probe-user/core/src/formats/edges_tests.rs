@@ -1,4 +1,4 @@
-//! Edges of random traces and of awkward ones: always balanced, never back in time.
+//! Tests edges of random and difficult traces: always balanced, never back in time.
 
 use super::edges::{Edge, Edges, What};
 use super::excerpt::Ended;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const THREAD: ThreadId = ThreadId(1);
 
-/// Nodes of a chain: node n is n deep.
+/// Makes nodes of a chain: node n is n deep.
 fn nodes(depth: u32) -> Vec<Node> {
     let mut nodes = vec![Node::root()];
     for n in 1..=depth {
@@ -43,8 +43,8 @@ impl Replay {
     }
 }
 
-/// The calls of one thread from steps: how long to wait, and whether to call or to return. In
-/// chunks of `size` calls each.
+/// Makes the calls of one thread from steps (a wait, then a call or return), in chunks of `size`
+/// calls each.
 fn trace(steps: &[(u64, bool)], size: usize) -> (Vec<Chunk>, Vec<(u64, u64, u32)>) {
     let (mut now, mut from) = (1, 0);
     let (mut stack, mut done, mut all, mut chunks) = (vec![], vec![], vec![], vec![]);
@@ -75,7 +75,7 @@ fn trace(steps: &[(u64, bool)], size: usize) -> (Vec<Chunk>, Vec<(u64, u64, u32)
         }
         if done.len() >= size {
             cut(&mut done, &stack, now);
-            // What happens at one time is in one chunk.
+            // Events of one time belong to one chunk.
             now += 1;
         }
     }

@@ -1,5 +1,5 @@
-//! What of a recording is exported, and the one way through it: chunk by chunk, as the query sees
-//! them, counting what is missing.
+//! Reads the exported part of a recording chunk by chunk, as the query sees it, and counts what is
+//! missing.
 
 use super::{Export, ExportError, Options, Told};
 use crate::engine::paths::Node;
@@ -14,7 +14,7 @@ use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::HashMap;
 use std::slice::Iter;
 
-/// The part of a recording that a query chooses. Paths are the query's, as are the calls' in it.
+/// The part of a recording that a query chooses, with the query's paths and calls.
 pub(super) struct Excerpt<'a, R> {
     pub(super) recording: &'a Recording<R>,
     pub(super) query: &'a Query,
@@ -27,24 +27,24 @@ pub(super) struct Excerpt<'a, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Timed,
-    /// Its end was not seen: the duration goes up to the last event seen inside it.
+    /// Its end was not seen: the duration reaches to the last event seen inside it.
     Untimed,
-    /// Not yet: the duration goes up to the end of the recording.
+    /// Still open: the duration reaches to the end of the recording.
     Open,
 }
 
-/// A call with its duration, whatever that is worth.
+/// A call with its duration, which `Ended` qualifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) start: u64,
     pub(super) duration: u64,
     pub(super) path: u32,
     pub(super) ended: Ended,
-    /// What it took itself, where [`Excerpt::chunks_with_own`] tells.
+    /// Its own time, set by [`Excerpt::chunks_with_own`].
     pub(super) own: u64,
 }
 
-/// What a chunk has of a thread, latest first.
+/// A thread's calls in a chunk, latest first.
 pub(super) struct Rows<'a> {
     open: Iter<'a, OpenCall>,
     calls: Iter<'a, Call>,
@@ -75,12 +75,12 @@ impl Iterator for Rows<'_> {
     }
 }
 
-/// A chunk on its way through an export.
+/// A chunk in an export.
 pub(super) struct Step<'a> {
     pub(super) chunk: &'a Chunk,
     times: &'a [u64],
     values: &'a StepValues,
-    /// For the last chunk: when the recording ended. Calls open then are open for good.
+    /// For the last chunk: the end of the recording. Calls open then stay open.
     pub(super) end: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Step<'a> {
         if self.values.is_empty() { None } else { self.values.get(&(thread, start, function)) }
     }
 
-    /// The threads with calls, and these.
+    /// Returns the threads with calls, and the calls.
     pub(super) fn rows(&self) -> impl Iterator<Item = (ThreadId, Rows<'a>)> + use<'a> {
         let (chunk, end, mut times) = (self.chunk, self.end, self.times);
         chunk.threads().iter().map(move |thread| {
@@ -122,7 +122,7 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         Self { recording, query, options, progress, lens: Lens::new(query, recording.nodes()) }
     }
 
-    /// The older recording that the export shows the change from.
+    /// Returns the older recording, whose difference the export shows.
     pub(super) fn older(&self) -> Option<Export<'a, R>> {
         let (recording, query) = self.options.older?;
         Some(Export { recording, query, options: Options::default(), progress: self.progress })
@@ -133,28 +133,28 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         self.lens.paths.nodes()
     }
 
-    /// From when to when it goes.
+    /// Returns its begin and end.
     pub(super) fn period(&self) -> (Nanos, Nanos) {
         period(self.recording, &self.lens)
     }
 
-    /// Calls may be at the node of another call that they are made in.
+    /// Returns whether calls may be at the node of a call around them.
     pub(super) fn folds_recursion(&self) -> bool {
         self.query.fold_recursion
     }
 
-    /// Reads all chunks. One that is damaged is left out and counted.
+    /// Reads all chunks. A damaged one is left out and counted.
     pub(super) fn chunks(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
     ) -> Result<Told, ExportError> {
-        // Whether a call counts is known at its place, unless it depends on what comes later.
+        // True if a call counts is usually known at once, but can depend on later calls.
         let chunks = if self.lens.looks_ahead() { self.entries() } else { &[] };
         let counted = count(self.recording, &self.lens, chunks);
         self.read(Selected::new(self.recording, &self.lens, &counted), each)
     }
 
-    /// The same, with the time that each call took itself.
+    /// Like [`Self::chunks`], with the own time of each call.
     pub(super) fn chunks_with_own(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,

@@ -1,10 +1,10 @@
-//! The Firefox Profiler's format: for each thread, samples of where it was, taken from the recording
-//! at even distances.
+//! The Firefox Profiler's format: samples of each thread's position, taken from the recording at
+//! even distances.
 //!
-//! That profiler works on samples and keeps them all in memory, so their number is bounded: a long
-//! recording is looked at less often, and calls shorter than the distance are seen by chance. The
-//! distance is in the file. Exact times are in the other formats. What a profile takes in memory is
-//! bounded as well, by [`ROOM`], whatever the recording says.
+//! That profiler keeps all samples in memory, so their number is bounded: a long recording is
+//! sampled less often, and calls shorter than the distance are seen by chance. The file contains
+//! the distance. Other formats have exact times. [`ROOM`] bounds the memory of a profile, whatever
+//! the recording says.
 
 use super::excerpt::{Excerpt, Step};
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
@@ -20,15 +20,15 @@ use fxprof_processed_profile::{
 };
 use std::collections::HashMap;
 
-/// Times at which the threads are looked at, at most.
+/// Limit of sampling times.
 const MAX_LOOKS: u64 = 100_000;
 /// The shortest distance, in nanoseconds.
 const LEAST: u64 = 1_000;
-/// Looks at all threads together, at most.
+/// Limit of samples of all threads together.
 const ALL_LOOKS: u64 = 4_000_000;
-/// What a profile has room for, counted in looks.
+/// The room of a profile, in samples.
 const ROOM: u64 = 4 * ALL_LOOKS;
-/// What a thread takes.
+/// The room that a thread takes.
 const THREAD: u64 = 64;
 
 pub(super) fn write<R: ReadAt>(
@@ -64,10 +64,10 @@ struct Sampler<'a, R> {
     distance: u64,
     /// Number of the next look.
     next: u64,
-    /// Looks at each thread, at most.
+    /// Limit of looks at each thread.
     most: u64,
     looks: Looks,
-    /// Of [`ROOM`], what is left.
+    /// The remaining part of [`ROOM`].
     room: u64,
 }
 
@@ -102,7 +102,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         }
     }
 
-    /// Takes the samples that lie in the chunk.
+    /// Takes the samples in the chunk.
     fn chunk(&mut self, step: &Step<'_>) -> Result<(), ExportError> {
         let to = step.chunk.to.0.saturating_sub(self.start);
         let (first, end) = (self.next, (to / self.distance).min(self.most) + 1);
@@ -113,7 +113,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         for ((thread, rows), calls) in step.rows().zip(step.chunk.threads()) {
             self.spend(end - first)?;
             self.looks.begin((end - first) as usize);
-            // Callers come before what they call, which so has the last word.
+            // Callers come before their callees, so the callee decides.
             for open in &calls.open {
                 self.mark(first, open.start.0, u64::MAX, open.path);
             }
@@ -130,7 +130,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         Ok(())
     }
 
-    /// The looks from `first` on that lie within a call.
+    /// Marks the looks from `first` on within a call.
     fn mark(&mut self, first: u64, start: u64, end: u64, path: u32) {
         let look = |time: u64| time.saturating_sub(self.start).div_ceil(self.distance);
         self.looks.mark(look(start).saturating_sub(first), look(end).saturating_sub(first), path);
@@ -140,7 +140,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         let mut looks = std::mem::take(&mut self.looks);
         for (&path, number) in looks.paths().iter().zip(first..) {
             let last = self.threads.get(&id).map_or(ROOT_PATH, |thread| thread.last);
-            // A thread that is in no traced function is looked at once.
+            // A thread in no traced function is sampled once.
             if path == ROOT_PATH && last == ROOT_PATH {
                 continue;
             }

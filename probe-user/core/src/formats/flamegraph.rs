@@ -1,8 +1,9 @@
-//! A flame graph as SVG, drawn by inferno. Width is a path's own time, with that of what it called
+//! A flame graph as SVG, drawn by inferno. The width is a path's own time plus that of its callees
 //! above it.
 //!
-//! Reversed, stacks are merged from their innermost frames and drawn downwards: who the time was
-//! spent for. Beside an older recording, the colour says what became slower (red) and faster (blue).
+//! Reversed, stacks are merged from their innermost frames and drawn downwards, and show for whom
+//! the time was spent. With an older recording, the colour shows what became slower (red) and
+//! faster (blue).
 
 use super::excerpt::Excerpt;
 use super::folded;
@@ -39,7 +40,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// Lines with both times, the older first.
+/// Returns lines with both times, the older first.
 fn beside(older: Vec<(String, u64)>, newer: Vec<(String, u64)>) -> Vec<String> {
     let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     older.into_iter().for_each(|(stack, own)| both.entry(stack).or_default().0 = own);

@@ -1,7 +1,7 @@
 //! Folded stacks: a line for each call path with the nanoseconds that were its own.
 //!
-//! The frames are separated by semicolons, so one in a name becomes a colon. A name that ends in a
-//! blank and a number would be read as one with two counts: the blank becomes an underscore.
+//! Semicolons separate the frames, so one in a name becomes a colon. A name that ends in a blank
+//! and a number would be read as one with two counts, so the blank becomes an underscore.
 
 use super::excerpt::Excerpt;
 use super::labels::Labels;
@@ -11,7 +11,7 @@ use super::{ExportError, Told};
 use crate::engine::paths::Node;
 use crate::recording::ReadAt;
 
-/// Bytes of all stacks, which are sorted in memory.
+/// Limit of bytes of all stacks, which are sorted in memory.
 const ROOM: usize = 256 << 20;
 
 pub(super) fn write<R: ReadAt>(
@@ -30,7 +30,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// Stacks that have time of their own, in order of their names.
+/// Returns stacks with own time, sorted by name.
 pub(super) fn stacks<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
 ) -> Result<(Vec<(String, u64)>, Told), ExportError> {

@@ -1,4 +1,4 @@
-//! Names for functions, paths and threads of a recording, harmless and of bounded length.
+//! Makes harmless names of bounded length for functions, paths and threads of a recording.
 
 use crate::engine::paths::{Node, ROOT};
 use crate::function::qualified;
@@ -7,13 +7,13 @@ use crate::report::TargetReport;
 use crate::report::render::clean::clean;
 use crate::units::{FuncId, ThreadId};
 
-/// Bytes of a name, at most; a recording need not be ours.
+/// Limit of a name, in bytes; a recording need not be ours.
 const MAX_NAME: usize = 16 << 10;
-/// Bytes of all names of a path, at most. Of a longer one, each name has its share.
+/// Limit of all names of a path, in bytes. In a longer one, each name gets its share.
 const MAX_PATH: usize = 256 << 10;
-/// Innermost frames of a path that are shown: more than ctrace records.
+/// Limit of shown innermost frames: more than ctrace records.
 const MAX_FRAMES: usize = 2_048;
-/// Instead of the frames that are not known, or too many.
+/// Replaces frames that are unknown or too many.
 pub(super) const UNKNOWN_FRAMES: &str = "[path not recorded]";
 
 /// The names of all functions.
@@ -35,7 +35,7 @@ impl Labels {
         self.0.get(id.index()).map_or("?", String::as_str)
     }
 
-    /// The frames of a path, outermost first.
+    /// Returns the frames of a path, outermost first.
     pub(super) fn path(&self, nodes: &[Node], path: u32) -> Vec<&str> {
         let (functions, is_whole) = frames(nodes, path);
         let unknown = (!is_whole).then_some(UNKNOWN_FRAMES);
@@ -49,7 +49,7 @@ impl Labels {
     }
 }
 
-/// The functions of a path, outermost first, and whether they are all of it.
+/// Returns the functions of a path, outermost first, and whether they are complete.
 pub(super) fn frames(nodes: &[Node], path: u32) -> (Vec<FuncId>, bool) {
     let (mut frames, mut at) = (Vec::new(), path);
     let mut is_whole = true;
@@ -63,7 +63,7 @@ pub(super) fn frames(nodes: &[Node], path: u32) -> (Vec<FuncId>, bool) {
     (frames, is_whole)
 }
 
-/// A thread, as viewers show it.
+/// A thread's name for viewers.
 pub(super) struct ThreadLabel {
     pub(super) pid: u32,
     pub(super) tid: u32,
@@ -81,7 +81,7 @@ pub(super) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> Threa
     }
 }
 
-/// The name of a process: of the program, where it is the one that was recorded.
+/// Returns the name of a process, or of the program for the recorded one.
 pub(super) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
     let target = &recording.start().target;
     match target.pid {
@@ -90,12 +90,12 @@ pub(super) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
     }
 }
 
-/// Any other text of the recording, such as a path or the kernel's name.
+/// Escapes any other text of the recording, such as a path or the kernel's name.
 pub(super) fn text(text: &str) -> String {
     short(&clean(text)).to_owned()
 }
 
-/// The file name of the program that was recorded.
+/// Returns the file name of the recorded program.
 pub(super) fn target(target: &TargetReport) -> String {
     let exe = target.exe.as_deref().or(target.command.first().map(String::as_str));
     let name = exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");

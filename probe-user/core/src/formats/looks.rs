@@ -1,23 +1,23 @@
-//! What each look at a thread sees: the innermost of the calls around it.
+//! Finds the innermost call around each look at a thread.
 //!
-//! Each look is marked once, however many calls there are: from the innermost calls on, and only
-//! where nothing is marked yet.
+//! Each look is marked once, however many calls there are: calls are visited from the innermost on,
+//! and mark only unmarked looks.
 
 use crate::recording::ROOT_PATH;
 
-/// From which look to which, and the path there.
+/// The first look, the end of the looks, and their path.
 type Span = (usize, usize, u32);
 
 #[derive(Default)]
 pub(super) struct Looks {
     spans: Vec<Span>,
     paths: Vec<u32>,
-    /// For each look, one that is not before it, and not behind the next without a mark.
+    /// For each look, a later or equal one that is not after the next unmarked one.
     next: Vec<usize>,
 }
 
 impl Looks {
-    /// Forgets all, for so many looks.
+    /// Forgets everything, and starts with so many looks.
     pub(super) fn begin(&mut self, count: usize) {
         self.spans.clear();
         self.paths.clear();
@@ -26,7 +26,7 @@ impl Looks {
         self.next.extend(0..=count);
     }
 
-    /// A call around the looks from `from` to before `to`. What comes later is inside it.
+    /// Adds a call around the looks `from..to`. Later calls are inside it.
     pub(super) fn mark(&mut self, from: u64, to: u64, path: u32) {
         let all = self.paths.len() as u64;
         let (from, to) = (from.min(all) as usize, to.min(all) as usize);
@@ -35,7 +35,7 @@ impl Looks {
         }
     }
 
-    /// The path at each look.
+    /// Returns the path at each look.
     pub(super) fn paths(&mut self) -> &[u32] {
         while let Some((from, to, path)) = self.spans.pop() {
             let mut at = self.unmarked(from);
@@ -48,10 +48,10 @@ impl Looks {
         &self.paths
     }
 
-    /// The first look from `at` on without a mark.
+    /// Returns the first unmarked look from `at` on.
     fn unmarked(&mut self, mut at: usize) -> usize {
         while self.next[at] != at {
-            // Half the way for who comes by next.
+            // This halves the way of the next search.
             self.next[at] = self.next[self.next[at]];
             at = self.next[at];
         }
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// Were each look marked for each call, this would take an hour.
+    /// Marking each look for each call would take an hour.
     #[test]
     fn calls_around_everything_cost_no_more_than_others() {
         let mut looks = Looks::default();

@@ -1,12 +1,12 @@
-//! What a recording can be turned into, for the tools people already use.
+//! Converts recordings for other tools.
 //!
 //! Each format is a module with one function and one entry in [`Format::ALL`], from which the
 //! command line, its help and the tests of every format derive. All read the recording chunk by
-//! chunk, as a query sees it: formats that have every call write it as it comes, the others keep
-//! sums by call path, so the memory does not grow with the number of calls.
+//! chunk, as a query sees it. Formats with single calls write each call as it comes. The others
+//! keep sums by call path, so the memory does not grow with the number of calls.
 //!
-//! What is missing from a recording is missing from its export. [`Told`] says how much, and goes
-//! into the file wherever the format has a place for it.
+//! Data missing from a recording are missing from its export. [`Told`] says how much, and goes into
+//! the file if the format has a place for it.
 
 mod calls_csv;
 mod calls_jsonl;
@@ -57,7 +57,7 @@ pub enum ExportError {
 /// What to export, and how.
 pub struct Export<'a, R> {
     pub recording: &'a Recording<R>,
-    /// What of it.
+    /// The part to export.
     pub query: &'a Query,
     pub options: Options<'a, R>,
     /// Called after each chunk with the number of calls in it.
@@ -68,12 +68,12 @@ pub struct Export<'a, R> {
 pub struct Options<'a, R> {
     /// Merge stacks from their innermost frames.
     pub reversed: bool,
-    /// Show the change since this recording, or what the query leaves of it.
+    /// Show the change since this recording, as its query filters it.
     pub older: Option<(&'a Recording<R>, &'a Query)>,
     pub table: Table,
 }
 
-/// Which table of a recording.
+/// A table of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Table {
     #[default]
@@ -100,11 +100,11 @@ type Function<R> = fn(&Excerpt<'_, R>, Out<'_>) -> Result<Told, ExportError>;
 /// A format, for recordings that are read from an `R`.
 pub struct Format<R: 'static> {
     pub name: &'static str,
-    /// One line.
+    /// The help text, one line.
     pub help: &'static str,
-    /// Of the file's name, without the dot.
+    /// The extension of the file's name, without the dot.
     pub extension: &'static str,
-    /// Not for a terminal.
+    /// True if it must not go to a terminal.
     pub is_binary: bool,
     pub takes: &'static [Choice],
     function: Function<R>,
@@ -180,12 +180,12 @@ impl<R: ReadAt> Format<R> {
         Self { is_binary: true, ..Self::text(name, help, extension, function) }
     }
 
-    /// The format called `name`.
+    /// Returns the format called `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|format| format.name == name)
     }
 
-    /// Writes the recording to `out`, and says what of it is missing.
+    /// Writes the recording to `out`. Returns what is missing from it.
     pub fn write(
         &self,
         export: &Export<'_, R>,

@@ -1,4 +1,4 @@
-//! The way out: text and numbers are put together in a buffer that is passed on when it is full.
+//! Collects output in a buffer, and writes it when the buffer is full.
 
 use std::io::{self, Write};
 
@@ -28,7 +28,7 @@ impl<'a> Out<'a> {
         self.put(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// Nanoseconds as microseconds with three decimals.
+    /// Appends nanoseconds as microseconds with three decimals.
     #[inline]
     pub(super) fn micros(&mut self, nanos: u64) {
         self.number(nanos / 1_000);
@@ -37,7 +37,7 @@ impl<'a> Out<'a> {
         self.put(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
     }
 
-    /// Passes on what there is, if it is much. To be called after each piece.
+    /// Writes a full buffer. To be called after each piece.
     #[inline]
     pub(super) fn relieve(&mut self) -> io::Result<()> {
         if self.buffer.len() < FULL { Ok(()) } else { self.pass_on() }
@@ -50,7 +50,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Passes on the rest.
+    /// Writes the rest.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.pass_on()?;
         self.to.flush()

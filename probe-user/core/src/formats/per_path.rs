@@ -1,18 +1,18 @@
-//! What is written for a call path, made once for each as long as there is room to keep it.
+//! Makes the output of a call path once, as long as there is room to keep it.
 
-/// Bytes that are kept.
+/// Limit of kept bytes.
 const ROOM: usize = 64 << 20;
 
 pub(super) struct PerPath<F> {
     make: F,
     kept: Vec<Option<Box<[u8]>>>,
     room: usize,
-    /// What was made last and not kept.
+    /// The last output that was not kept.
     passing: Vec<u8>,
 }
 
 impl<F: FnMut(u32) -> Vec<u8>> PerPath<F> {
-    /// `paths`: how many there are.
+    /// Makes one for this number of paths.
     pub(super) fn new(paths: usize, make: F) -> Self {
         Self { make, kept: vec![None; paths], room: ROOM, passing: Vec::new() }
     }

@@ -1,7 +1,7 @@
-//! pprof's format: protocol buffers, gzipped. A sample for each thread and call path, with how many
-//! calls there were, how many of them have no known end, and the time that was the path's own.
+//! pprof's format: gzipped protocol buffers. Each thread and call path has a sample with its calls,
+//! those of them without a known end, and the path's own time.
 //!
-//! What is missing is told in the profile's comments (`pprof -comments`).
+//! The profile's comments tell what is missing (`pprof -comments`).
 
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
@@ -15,7 +15,7 @@ use flate2::{Compression, write::GzEncoder};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Numbers of fields, as in pprof's profile.proto.
+/// Field numbers of pprof's profile.proto.
 mod field {
     pub(super) const SAMPLE_TYPE: u32 = 1;
     pub(super) const SAMPLE: u32 = 2;
@@ -29,7 +29,7 @@ mod field {
     pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// What [`Profile::sample`] gives values for, and their units.
+/// The values of [`Profile::sample`] and their units.
 const TYPES: [(&str, &str); 3] =
     [("calls", "count"), ("untimed", "count"), ("time", "nanoseconds")];
 
@@ -88,8 +88,8 @@ impl<W: Write> Profile<W> {
         Ok(())
     }
 
-    /// Everything but samples. Functions and their locations have their ids plus 1; one more is for
-    /// frames that are not known.
+    /// Writes everything but samples. Functions and their locations have their ids plus 1. One more
+    /// is for unknown frames.
     fn head<R: ReadAt>(&mut self, excerpt: &Excerpt<'_, R>) -> Result<(), ExportError> {
         let recording = excerpt.recording;
         for (name, unit) in TYPES {
@@ -107,7 +107,7 @@ impl<W: Write> Profile<W> {
                 self.string(&labels::text(object.build_id.as_deref().unwrap_or_default()));
             let mut mapping = Message::default();
             mapping.number(1, id).number(5, path).number(6, build_id);
-            // It has functions, files and lines.
+            // The mapping has functions, files and lines.
             mapping.number(7, 1).number(8, 1).number(9, 1);
             self.message.message(field::MAPPING, &mapping);
             mappings.insert(object.name.clone(), id);

@@ -1,9 +1,9 @@
-//! Protocol buffers, written by hand: two formats need a handful of messages, and one of them some
-//! millions of them. The metrics of the daemon need a handful more.
+//! Writes protocol buffers by hand: two formats need a handful of messages, and one of them
+//! millions of them. The daemon's metrics need a handful more.
 
 use crate::recording::put_varint;
 
-/// A message that is being put together.
+/// A message under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Message(pub Vec<u8>);
 
@@ -31,12 +31,12 @@ impl Message {
         self.bytes(field, &value.0)
     }
 
-    /// Of a field whose numbers are written so that small negative ones are short (`sint`).
+    /// Writes a field in which small negative numbers are short (`sint`).
     pub fn signed(&mut self, field: u32, value: i64) -> &mut Self {
         self.number(field, zigzag(value))
     }
 
-    /// Eight bytes as they are (`fixed64`).
+    /// Writes eight bytes unchanged (`fixed64`).
     pub fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
         put_varint(&mut self.0, u64::from(field) << 3 | 1);
         self.0.extend_from_slice(&value.to_le_bytes());
@@ -47,13 +47,13 @@ impl Message {
         self.fixed(field, value.to_bits())
     }
 
-    /// With its length before it, where messages follow each other.
+    /// Appends the message with its length before it, for a sequence of messages.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         put_varint(out, self.0.len() as u64);
         out.extend_from_slice(&self.0);
     }
 
-    /// Several numbers as one field.
+    /// Writes several numbers as one field.
     pub fn numbers(&mut self, field: u32, values: impl IntoIterator<Item = u64>) -> &mut Self {
         let mut packed = Vec::new();
         values.into_iter().for_each(|value| put_varint(&mut packed, value));
@@ -61,7 +61,7 @@ impl Message {
     }
 }
 
-/// Numbers of a `sint` field, where they are several.
+/// Encodes a number of a `sint` field that has several.
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

@@ -1,7 +1,7 @@
-//! speedscope's file format: a profile for each thread, with a sample for each call path whose
+//! speedscope's file format: a profile for each thread, with a sample for each call path. Its
 //! weight is the path's own time.
 //!
-//! The samples are sums and in no order of time; for that, speedscope takes Chrome's format.
+//! The samples are sums without order of time. For that, speedscope reads Chrome's format.
 
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};

@@ -1,4 +1,4 @@
-//! What an export says about itself: how many calls there are, and what is not there or not sure.
+//! An export's remarks about itself: its number of calls, and missing or uncertain data.
 
 use crate::engine::paths::Node;
 use crate::recording::{Chunk, ChunkLoss, ReadAt, Recording};
@@ -7,18 +7,18 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Told {
-    /// Calls that were exported: timed, untimed and open ones.
+    /// Exported calls: timed, untimed and open ones.
     pub calls: u64,
     pub lost: LossReport,
-    /// Calls that a filter left out, here or when they were recorded.
+    /// Calls that a filter left out, here or during recording.
     pub filtered_calls: u64,
-    /// Calls beyond the recording's bounds on call paths: only their function is known.
+    /// Calls beyond the recording's limit of call paths: only their function is known.
     pub calls_without_path: u64,
     /// Calls in damaged parts of the file.
     pub unreadable_calls: u64,
-    /// Bytes of the file that cannot be read: damaged, or not wholly written.
+    /// Bytes of the file that cannot be read: damaged or incomplete.
     pub unreadable_bytes: u64,
-    /// ctrace was killed while it recorded, or is still at it.
+    /// True if ctrace was killed while it recorded, or is still recording.
     pub has_no_end: bool,
     /// The sum over the chunks.
     #[serde(skip)]
@@ -34,7 +34,7 @@ impl Told {
         }
     }
 
-    /// `nodes`: those that the chunk's calls are at.
+    /// Adds a chunk. `nodes` are the paths of its calls.
     pub(super) fn add(&mut self, nodes: &[Node], chunk: &Chunk) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         self.losses.events = self.losses.events.wrapping_add(chunk.loss.events);
@@ -50,13 +50,13 @@ impl Told {
         self.calls += chunk.len() as u64;
     }
 
-    /// Calls that have not ended.
+    /// Adds calls that have not ended.
     pub(super) fn add_open(&mut self, open: u64) {
         self.lost.calls_open += open;
         self.calls += open;
     }
 
-    /// All of it as keys and values, for formats whose place for remarks is flat text.
+    /// Returns all of it as keys and values, for formats with flat text.
     pub(super) fn pairs(&self) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
         if let Ok(serde_json::Value::Object(object)) = serde_json::to_value(self) {
@@ -74,7 +74,7 @@ impl Told {
         pairs
     }
 
-    /// How many calls there are and what is missing, for a title.
+    /// Returns calls and losses in short, for a title.
     pub(super) fn in_short(&self) -> String {
         let lost = &self.lost;
         let missing = [

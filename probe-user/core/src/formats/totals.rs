@@ -1,4 +1,4 @@
-//! Sums by thread and call path: what the formats that show no single calls are made of.
+//! Sums by thread and call path, for formats without single calls.
 
 use super::excerpt::{Ended, Excerpt, Row};
 use super::{ExportError, Told};
@@ -35,7 +35,7 @@ impl Sum {
     }
 }
 
-/// By path.
+/// Sums by path.
 type Sums = IntMap<Sum>;
 
 #[derive(Debug, Default)]
@@ -56,12 +56,12 @@ impl Totals {
         Ok((totals, told))
     }
 
-    /// Threads in the order in which they began, and their sums by path.
+    /// Returns the threads in the order of their begin, with their sums by path.
     pub(super) fn threads(&self) -> impl Iterator<Item = (ThreadId, Vec<(u32, Sum)>)> {
         self.threads.iter().map(|(thread, sums)| (*thread, sorted(sums)))
     }
 
-    /// All threads together, by path.
+    /// Returns the sums of all threads together, by path.
     pub(super) fn paths(&self) -> Vec<(u32, Sum)> {
         let mut all = Sums::default();
         for (path, sum) in self.threads.values().flatten() {

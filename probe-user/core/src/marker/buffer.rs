@@ -1,7 +1,7 @@
-//! What is new in a buffer since it was last looked at, and what is missing.
+//! Finds the new events of a buffer since the last look, and the missing ones.
 //!
-//! The same events may be seen twice: by a look at the part-filled buffer, and when it is flushed.
-//! Slots do not move within a batch, so those that were taken are remembered until the next one.
+//! Events may be seen twice: in a look at the part-filled buffer, and when it is flushed. Slots do
+//! not move within a batch, so the taken ones are remembered until the next.
 
 use super::layout::{BUFFER_LEN, Header, Slot};
 use crate::units::Nanos;
@@ -11,46 +11,46 @@ use std::ops::Range;
 /// A bit for each slot.
 type Slots = [u64; BUFFER_SLOTS.div_ceil(64)];
 
-/// What is known of one buffer.
+/// The state of one buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     batch: u64,
-    /// Slots of this batch that were taken.
+    /// The slots of this batch that were taken.
     seen: Slots,
-    /// Those of them that held a whole call.
+    /// Those slots that held a whole call.
     whole: Slots,
-    /// Events accounted for, since the buffer was made: delivered, lost, or none of ours.
+    /// The number of events since the buffer was made that are delivered, lost or not ours.
     accounted: u64,
-    /// When it was last looked at.
+    /// The time of the last look.
     time: Nanos,
 }
 
-/// No writer is faster: a batch is 252 slots.
+/// The fastest writer needs longer for a batch of 252 slots.
 pub(super) const LEAST_NANOS_PER_BATCH: u64 = 500;
-/// Batches that may have come in no time.
+/// The number of batches that may arrive at once.
 pub(super) const BATCHES_AT_ONCE: u64 = 64;
-/// All slots of a batch hold whole calls.
+/// The maximum: all slots of a batch hold whole calls.
 pub(super) const MOST_EVENTS_PER_BATCH: u64 = 2 * BUFFER_SLOTS as u64;
 
-/// What a reading is worth.
+/// The value of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// `missing` events were lost before the first new one. Negative: so many that were thought
-    /// lost came later than their batch.
+    /// New: `missing` events were lost before its first new one. A negative number arrived after
+    /// they were counted as lost.
     New { missing: i64 },
-    /// An older batch than the last: all of it is known.
+    /// Of an older batch than the last, so all of it is known.
     Old,
-    /// No buffer, or numbers that cannot be.
+    /// No buffer, or impossible numbers.
     Malformed,
 }
 
 impl Progress {
-    /// A buffer that was made while tracing, from `time` on.
+    /// Makes the state of a buffer that was made while tracing, at `time`.
     pub(super) fn new(time: Nanos) -> Self {
         Self { time, ..Self::default() }
     }
 
-    /// A buffer as tracing finds it: what is in it is not ours.
+    /// Makes the state of an older buffer, whose contents are not ours.
     pub(super) fn adopt(bytes: &[u8; BUFFER_LEN], time: Nanos) -> Option<Self> {
         let header = Header::parse(bytes)?;
         let (seen, whole) = written(bytes);
@@ -58,17 +58,17 @@ impl Progress {
         Some(Self { batch: header.batch, seen, whole, accounted, time })
     }
 
-    /// Nothing up to so many events is missing any more.
+    /// Counts all events up to this number as accounted for.
     pub(super) fn settle(&mut self, events: u64) {
         self.accounted = self.accounted.max(events);
     }
 
-    /// Events accounted for, since the buffer was made.
+    /// Returns the number of accounted events since the buffer was made.
     pub(super) fn accounted(&self) -> u64 {
         self.accounted
     }
 
-    /// Events that are missing if the buffer has seen `events` in all.
+    /// Returns the missing events if the buffer has seen `events` in all.
     pub(super) fn missing_of(&self, events: u64) -> u64 {
         events.saturating_sub(self.accounted)
     }
@@ -89,8 +89,8 @@ impl Progress {
         Verdict::New { missing }
     }
 
-    /// What is new in the slots of a reading. `before` is an earlier reading of a buffer that may be
-    /// written to meanwhile: only slots that are in both are written to their end.
+    /// Takes the new slots of a reading. `before` is an earlier reading of a buffer in use: only
+    /// slots in both readings are completely written.
     pub(super) fn take(
         &mut self,
         bytes: &[u8; BUFFER_LEN],
@@ -115,21 +115,21 @@ impl Progress {
     }
 }
 
-/// What is new in a reading.
+/// The new slots of a reading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     slots: Slots,
-    /// Those of them whose entry is known.
+    /// The new slots whose entry is already known.
     ends: Slots,
 }
 
 impl News {
-    /// How many slots are new.
+    /// Returns the number of new slots.
     pub(super) fn slots(&self) -> u64 {
         count(&self.slots)
     }
 
-    /// Each new slot of the reading, in their order.
+    /// Visits each new slot of the reading, in order.
     #[inline]
     pub(super) fn read(&self, bytes: &[u8; BUFFER_LEN], mut each: impl FnMut(Slot)) {
         for (nth, (&slots, &ends)) in self.slots.iter().zip(&self.ends).enumerate() {
@@ -144,7 +144,7 @@ impl News {
     }
 }
 
-/// The numbers of the events in this reading, since the buffer was made.
+/// Returns the numbers of the events in this reading, counted from the buffer's start.
 pub(super) fn events_in(bytes: &[u8; BUFFER_LEN]) -> Range<u64> {
     let (written, whole) = written(bytes);
     let before = Header::parse(bytes).map_or(0, |header| header.events);
@@ -159,7 +159,7 @@ fn count(slots: &Slots) -> u64 {
     slots.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// Slots in which something is written, and those of them that hold a whole call.
+/// Returns the written slots, and those of them that hold a whole call.
 fn written(bytes: &[u8; BUFFER_LEN]) -> (Slots, Slots) {
     let (mut written, mut whole) = (Slots::default(), Slots::default());
     for (nth, (written, whole)) in written.iter_mut().zip(&mut whole).enumerate() {
@@ -230,8 +230,8 @@ mod tests {
         check(&mut progress, &bytes, None, FINE, 0..3);
         let before = bytes.clone();
         complete(&mut bytes, 2, 50);
-        // Slot 2 comes as its exit, 50 after its entry. What is in both readings is written to its
-        // end, also if it was completed between them.
+        // Slot 2 comes as its exit, 50 after its entry. A slot in both readings is completely
+        // written, even if it was completed between them.
         check(&mut progress, &bytes, Some(&before), FINE, [52]);
         check(&mut progress, &bytes, None, FINE, []);
         // Three entries and two exits.
@@ -288,7 +288,7 @@ mod tests {
         check(&mut progress, &filled(0, 0, hole.clone()), None, FINE, hole.map(|i| i as u64));
         let lost = Verdict::New { missing: 1 };
         check(&mut progress, &filled(1, 252, [0, 1, 100]), None, lost, [0, 1, 100]);
-        // Two slots were taken, three delivered: none is missing in the end.
+        // Two slots were taken and three delivered: none is missing in the end.
         let found = Verdict::New { missing: -1 };
         check(&mut progress, &filled(2, 254, 0..1), None, found, 0..1);
     }

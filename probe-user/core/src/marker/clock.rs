@@ -1,8 +1,8 @@
-//! From the TSC to CLOCK_MONOTONIC.
+//! Converts the TSC to CLOCK_MONOTONIC.
 //!
-//! The two run at rates that time keeping changes all the while, so the relation is measured, not
-//! assumed: the session takes a sample after each reading of the buffers. Whatever was read lies
-//! between two samples, and between two samples the relation is a straight line.
+//! Time keeping changes the clocks' rates all the time, so their relation is measured: the session
+//! takes a sample after each reading of the buffers. Every event lies between two samples, where
+//! the relation is a straight line.
 
 use super::layout::Clock;
 use crate::units::Nanos;
@@ -20,13 +20,13 @@ pub struct ClockSample {
     pub time: Nanos,
 }
 
-/// Samples that are kept: with ten a second, what is older than minutes is on the first line.
+/// Limit of kept samples: at ten a second, events older than minutes use the first line.
 const SAMPLES: usize = 4096;
 /// Fractional bits of a line's slope.
 const SHIFT: u32 = 52;
 
-/// How far samples are from where the line through the two before would have them: what the clocks'
-/// rates change, and what is uncertain about reading both at once.
+/// The distance of samples from the line through the two before: the change of the clocks' rates,
+/// and the uncertainty of reading both at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockResidual {
     pub samples: u64,
@@ -34,21 +34,21 @@ pub struct ClockResidual {
     pub largest: Nanos,
 }
 
-/// See the module.
+/// The map between the clocks: see the module.
 #[derive(Debug, Default)]
 pub(super) struct ClockMap {
     lines: VecDeque<Line>,
     latest: Option<ClockSample>,
-    /// Of how many samples, their sum and the largest.
+    /// The number of samples, and the sum and maximum of their residuals.
     residuals: (u64, u64, u64),
 }
 
-/// Between two samples.
+/// The line between two samples.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     from: ClockSample,
     to: ClockSample,
-    /// Nanoseconds a tick.
+    /// Nanoseconds per tick, in fixed point.
     slope: u64,
 }
 
@@ -65,7 +65,7 @@ impl Line {
         Some(Self { from, to, slope })
     }
 
-    /// The time at `ticks`, on this line or on its way beyond its ends.
+    /// Returns the time at `ticks`, on this line or its extension.
     fn at(&self, ticks: Ticks) -> Nanos {
         let scaled = |ticks| u64::try_from(scaled(ticks, self.slope)).unwrap_or(u64::MAX);
         match ticks.0.checked_sub(self.from.ticks.0) {
@@ -76,13 +76,12 @@ impl Line {
 }
 
 impl ClockMap {
-    /// Whether the clocks have gone back since the last sample.
+    /// Returns whether the clocks have gone back since the last sample.
     pub(super) fn is_set_back_by(&self, sample: ClockSample) -> bool {
         self.latest.is_some_and(|last| sample.ticks < last.ticks || sample.time < last.time)
     }
 
-    /// Adds a later sample. After one that goes back, as a machine that slept may do, all starts
-    /// anew.
+    /// Adds a later sample. One that goes back, as after a machine's sleep, restarts the map.
     pub(super) fn add(&mut self, sample: ClockSample) {
         if let Some(latest) = self.latest {
             match Line::between(latest, sample) {
@@ -111,7 +110,7 @@ impl ClockMap {
         ClockResidual { samples, mean, largest: Nanos(largest) }
     }
 
-    /// For events of a buffer; `None` as long as there is no sample.
+    /// Returns the converter for a buffer's events; `None` before the first sample.
     pub(super) fn times(&self, clock: Clock) -> Option<Times<'_>> {
         let latest = self.latest?;
         let (latest, span) = match clock {
@@ -122,21 +121,21 @@ impl ClockMap {
         Some(Times { map: self, latest, from: 0, span, time: 0, slope: 1 << SHIFT })
     }
 
-    /// The line that `ticks` lies on, or is nearest to.
+    /// Returns the line of `ticks`, or the nearest one.
     fn line(&self, ticks: Ticks) -> Option<Line> {
         let after = self.lines.partition_point(|line| line.to.ticks <= ticks);
         self.lines.get(after.min(self.lines.len().checked_sub(1)?)).copied()
     }
 }
 
-/// What the clocks of two processors may differ by, generously.
+/// A generous limit of the difference between two processors' clocks.
 const AHEAD: u64 = 1 << 20;
 
-/// Times of events, from the low bits of the writer's clock that they carry.
+/// Converts times of events from the low bits of the writer's clock.
 #[derive(Debug)]
 pub(super) struct Times<'a> {
     map: &'a ClockMap,
-    /// No event is later by the writer's clock.
+    /// The latest possible time of an event, by the writer's clock.
     latest: u64,
     // The last line that was used, from where on and how far.
     from: u64,
@@ -146,7 +145,7 @@ pub(super) struct Times<'a> {
 }
 
 impl Times<'_> {
-    /// `None` while the relation of the clocks is not known.
+    /// Returns `None` while the relation of the clocks is unknown.
     #[inline]
     pub(super) fn at(&mut self, low: u64) -> Option<u64> {
         let whole = self.latest.saturating_sub(self.age(low));
@@ -157,13 +156,13 @@ impl Times<'_> {
         Some(self.time.wrapping_add(scaled(after, self.slope) as u64))
     }
 
-    /// Of the oldest of these.
+    /// Returns the time of the oldest of these.
     pub(super) fn oldest(&mut self, lows: impl Iterator<Item = u64>) -> Option<u64> {
         let low = lows.max_by_key(|low| self.age(*low))?;
         self.at(low)
     }
 
-    /// By the writer's clock.
+    /// Returns the age by the writer's clock.
     #[inline]
     fn age(&self, low: u64) -> u64 {
         self.latest.wrapping_sub(low) & ((1 << Mark::TIME_BITS) - 1)

@@ -1,4 +1,4 @@
-//! Bytes of a marker buffer to its header and its events.
+//! Decodes the bytes of a marker buffer into its header and its events.
 
 pub use ctrace_common::BUFFER_LEN;
 use ctrace_common::{
@@ -20,26 +20,26 @@ pub enum Clock {
 pub struct Header {
     /// Address of the next buffer, or 0.
     pub next: u64,
-    /// Its thread, in the target's pid namespace; 0: nobody's.
+    /// Its thread, in the target's pid namespace; 0 for none.
     pub tid: u32,
     pub position: u32,
-    /// How often it has been emptied.
+    /// The number of times it has been emptied.
     pub batch: u64,
     /// Events written in all earlier batches.
     pub events: u64,
     pub clock: Clock,
-    /// About how many slots of this batch hold a whole call; nothing in what the programs shipped.
+    /// The approximate number of slots with whole calls in this batch; 0 in shipped buffers.
     pub whole: u16,
-    /// Its thread empties it.
+    /// True while its thread empties it.
     pub is_flushing: bool,
     /// A stack pointer of its thread.
     pub stack: u64,
-    /// Bits are set that mean nothing in this version of the format.
+    /// True if bits are set that this version of the format does not define.
     pub is_reserved_set: bool,
 }
 
 impl Header {
-    /// `None`: these bytes are no buffer, or a fork has wiped it.
+    /// Returns `None` if these bytes are no buffer, or a fork has wiped it.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let header = BufferHeader::from_bytes(bytes.first_chunk()?);
         if header.magic != BUFFER_MAGIC {
@@ -65,19 +65,19 @@ impl Header {
         })
     }
 
-    /// Slots taken in this batch.
+    /// Returns the number of slots taken in this batch.
     pub fn taken(&self) -> usize {
         let bytes = (self.position as usize).clamp(HEADER_LEN, BUFFER_LEN) - HEADER_LEN;
         bytes / MARK_LEN
     }
 }
 
-/// Puts the mark of a buffer where it was: the programs use its place otherwise.
+/// Restores the mark of a buffer, whose place the programs use otherwise.
 pub(super) fn mark(bytes: &mut [u8; BUFFER_LEN]) {
     bytes[..8].copy_from_slice(&BUFFER_MAGIC.to_le_bytes());
 }
 
-/// Where the flush site is in the process: the programs put it beside the clock. Takes it out.
+/// Takes out the flush site's address in the process, which the programs put beside the clock.
 pub(super) fn take_passed_site(bytes: &mut [u8; BUFFER_LEN]) -> u64 {
     let Some(header) = bytes.first_chunk_mut::<HEADER_LEN>() else { return 0 };
     let site = BufferHeader::from_bytes(header).passed_site();
@@ -92,39 +92,39 @@ pub(super) struct Slot {
     pub(super) time: u64,
     /// The low bits of the stack pointer at the scope's entry.
     pub(super) sp: u64,
-    /// How many they are.
+    /// The number of those bits.
     pub(super) sp_bits: u32,
     /// Address of the scope's site.
     pub(super) site: u64,
     pub(super) moment: Moment,
 }
 
-/// What a slot tells.
+/// The kind of event in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
     Enter,
     Exit,
-    /// Both, and how long it is from the one to the other.
+    /// Entry and exit, with the duration.
     Whole(u64),
-    /// Nothing that this version of the format has.
+    /// Undefined in this version of the format.
     Unknown,
 }
 
 impl Slot {
-    /// Whether something is written at `index`. A slot without a time was torn.
+    /// Returns whether the slot at `index` is written. A slot without a time was torn.
     #[inline]
     pub(super) fn is_written(buffer: &[u8; BUFFER_LEN], index: usize) -> bool {
         let mark = mark_at(buffer, index);
         mark.time != 0 && mark.tag != 0
     }
 
-    /// Whether what is written at `index` is a whole call.
+    /// Returns whether the slot at `index` holds a whole call.
     #[inline]
     pub(super) fn is_whole_call(buffer: &[u8; BUFFER_LEN], index: usize) -> bool {
         mark_at(buffer, index).tag & Mark::WHOLE != 0
     }
 
-    /// The slot at `index`, where something is written.
+    /// Reads the written slot at `index`.
     #[inline]
     pub(super) fn read(buffer: &[u8; BUFFER_LEN], index: usize) -> Self {
         let Mark { time, tag } = mark_at(buffer, index);
@@ -140,7 +140,7 @@ impl Slot {
         Self { time: time & TIME_MASK, sp, sp_bits, site: tag & Mark::SITE, moment }
     }
 
-    /// The slot of a whole call whose entry is known: its exit.
+    /// Returns only the exit of a whole call whose entry is known.
     pub(super) fn into_exit(self) -> Self {
         match self.moment {
             Moment::Whole(duration) => Self {
@@ -152,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// All bits of the stack pointer: the nearest to one of the same thread.
+    /// Returns all bits of the stack pointer: the nearest to another one of the thread.
     #[inline]
     pub(super) fn stack_pointer(&self, near: u64) -> u64 {
         let rest = u64::BITS - self.sp_bits;
@@ -161,19 +161,19 @@ impl Slot {
     }
 }
 
-/// What the slots tell of their times.
+/// Returns the times in the written slots.
 pub(super) fn written_times(buffer: &[u8; BUFFER_LEN]) -> impl Iterator<Item = u64> {
     let written = (0..BUFFER_SLOTS).filter(|index| Slot::is_written(buffer, *index));
     written.map(|index| mark_at(buffer, index).time & TIME_MASK)
 }
 
-/// Whether every slot that was taken has been written.
+/// Returns whether every taken slot has been written.
 pub(super) fn is_whole(buffer: &[u8; BUFFER_LEN]) -> bool {
     let taken = Header::parse(buffer).map_or(0, |header| header.taken());
     (0..taken).all(|index| Slot::is_written(buffer, index))
 }
 
-/// What is in a slot; zeros beyond the last one.
+/// Returns the mark of a slot, zero beyond the last one.
 #[inline]
 fn mark_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Mark {
     let (slots, _) = buffer[HEADER_LEN..].as_chunks::<MARK_LEN>();

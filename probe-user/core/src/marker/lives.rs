@@ -1,5 +1,5 @@
-//! What is known of each process in each of its lives, and how much of it is kept: a target can name
-//! any number of buffers, so their number, and that of its sections, is bounded.
+//! The bounded state of each process in each of its lives: a target can name any number of buffers,
+//! so their number and that of its sections are limited.
 
 use super::buffer::Progress;
 use super::losses::Losses;
@@ -7,33 +7,33 @@ use super::sites::Sites;
 use crate::units::{Nanos, Pid};
 use std::collections::HashMap;
 
-/// A process in one of its lives: each exec begins another.
+/// A process in one of its lives. Each exec begins another.
 pub(super) type Life = (Pid, u32);
 
-/// Buffers of a process: more threads than it has.
+/// Limit of buffers in a process: more than it has threads.
 const MOST_BUFFERS: usize = 1 << 16;
-/// Lanes are looked through at each change of a process; from then on buffers share them.
+/// Limit of lanes, because each change of a process visits all. Beyond it buffers share lanes.
 const MOST_LANES: usize = 1 << 10;
 
-/// What is known of one buffer.
+/// The state of one buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     pub(super) progress: Progress,
     pub(super) lane: usize,
-    /// Events of its thread were lost since the last delivered one.
+    /// The number of events lost since the last delivered one.
     pub(super) lost_before: u64,
-    /// Events of it that count as lost.
+    /// The number of its events that count as lost.
     pub(super) lost: u64,
-    /// When its latest reading is due.
+    /// The time when its latest reading is due.
     pub(super) due: Nanos,
 }
 
 /// A batch that the programs had to drop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CutOff {
-    /// Events that the buffer had seen with it.
+    /// The number of events that the buffer had seen with it.
     pub(super) events: u64,
-    /// Events that were missing when this was told.
+    /// The number of events then missing.
     pub(super) missing: u64,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct CutOff {
 #[derive(Debug, Default)]
 pub(super) struct Alive {
     pub(super) sites: Sites,
-    /// By address.
+    /// Buffers by address.
     pub(super) buffers: HashMap<u64, Buffer>,
-    /// Of buffers whose last batch was dropped.
+    /// Buffers whose last batch was dropped.
     pub(super) cut_off: HashMap<u64, CutOff>,
 }
 
@@ -63,7 +63,7 @@ impl Lanes {
     }
 
     pub(super) fn give_back(&mut self, lane: usize) {
-        // Of a shared lane one is enough.
+        // A shared lane is kept once.
         if self.free.len() < MOST_LANES {
             self.free.push(lane);
         }
@@ -71,8 +71,8 @@ impl Lanes {
 }
 
 impl Buffer {
-    /// Takes note of what is missing before a batch: as much of it as can be. Less than nothing: so
-    /// much that was taken for lost has come.
+    /// Records plausible losses before a batch. A negative number is of events that were counted as
+    /// lost and have come.
     pub(super) fn lose(&mut self, missing: i64, losses: &mut Losses, since_begin: Nanos) {
         let Ok(more) = u64::try_from(missing) else {
             let found = missing.unsigned_abs().min(self.lost);
@@ -87,12 +87,12 @@ impl Buffer {
 }
 
 impl Alive {
-    /// A child of this one: a copy with empty buffers.
+    /// Makes the state of a forked child: a copy with empty buffers.
     pub(super) fn like(parent: &Self) -> Self {
         Self { sites: parent.sites.clone(), ..Self::default() }
     }
 
-    /// A buffer, which may be new since `begun`; nothing when there are too many.
+    /// Returns a buffer, possibly new since `begun`; `None` when there are too many.
     pub(super) fn buffer(
         &mut self,
         address: u64,
@@ -111,7 +111,7 @@ impl Alive {
         }
     }
 
-    /// The dropped batch of a buffer, if nothing of it is missing any more.
+    /// Takes the dropped batch of a buffer, if nothing of it is missing any more.
     pub(super) fn take_accounted(&mut self, address: u64) -> Option<CutOff> {
         let events = self.cut_off.get(&address)?.events;
         if self.missing_of(address, events) > 0 {
@@ -120,7 +120,7 @@ impl Alive {
         self.cut_off.remove(&address)
     }
 
-    /// How many events are missing if a buffer has seen so many.
+    /// Returns the number of missing events if a buffer has seen so many.
     pub(super) fn missing_of(&self, address: u64, events: u64) -> u64 {
         let buffer = self.buffers.get(&address);
         buffer.map_or(events, |buffer| buffer.progress.missing_of(events))

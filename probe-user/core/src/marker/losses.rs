@@ -1,23 +1,22 @@
-//! How many events of markers are lost, as far as what buffers tell can be believed: their counters
-//! are the target's to write.
+//! Counts lost marker events as far as buffers can be believed: the target writes their counters.
 
 use super::buffer::{BATCHES_AT_ONCE, LEAST_NANOS_PER_BATCH, MOST_EVENTS_PER_BATCH};
 use super::lives::CutOff;
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// See the module.
+/// The counts of lost events: see the module.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// Threads that can write at a time.
+    /// The number of threads that can write at a time.
     writers: u64,
-    /// Told by later batches.
+    /// Losses reported by later batches.
     told: u64,
-    /// Of batches that were dropped and are not told of yet.
+    /// Losses of dropped batches that no later batch has reported.
     pending: u64,
-    /// Of buffers that are forgotten.
+    /// Losses of forgotten buffers.
     settled: u64,
-    /// Counts that cannot be, and those of them that were not taken note of.
+    /// The number of impossible counts, and those of them that were not recorded.
     implausible: u64,
     doubts: u64,
 }
@@ -27,12 +26,12 @@ impl Losses {
         Self { writers, ..Self::default() }
     }
 
-    /// What is known, but for what is pending.
+    /// Returns the known losses, except the pending ones.
     pub(super) fn known(&self) -> u64 {
         self.told.saturating_add(self.settled)
     }
 
-    /// How many counts could not be: what they told of is lost, and nobody knows how much that is.
+    /// Returns the number of impossible counts. Their losses are unknown.
     pub(super) fn implausible(&self) -> u64 {
         self.implausible
     }
@@ -46,7 +45,7 @@ impl Losses {
         std::mem::take(&mut self.doubts)
     }
 
-    /// Whether so many events more can have been lost in the time since tracing began.
+    /// Returns whether so many more events can have been lost since tracing began.
     pub(super) fn can_be(&mut self, more: u64, since_begin: Nanos) -> bool {
         let batches = since_begin.0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
         let most =
@@ -59,13 +58,13 @@ impl Losses {
         can_be
     }
 
-    /// A batch was dropped, in place of an earlier one of its buffer.
+    /// Counts a dropped batch, which replaces an earlier one of its buffer.
     pub(super) fn expect(&mut self, before: Option<CutOff>, missing: u64) {
         let before = before.map_or(0, |cut_off| cut_off.missing);
         self.pending = self.pending.saturating_sub(before).saturating_add(missing);
     }
 
-    /// So much of a dropped batch is missing, and will not come.
+    /// Settles the missing part of a dropped batch, which will not come.
     pub(super) fn settle_pending(&mut self, cut_off: CutOff, missing: u64) {
         self.pending = self.pending.saturating_sub(cut_off.missing);
         self.settle(missing);
@@ -75,7 +74,7 @@ impl Losses {
         self.told = self.told.saturating_add(lost);
     }
 
-    /// So many came after all.
+    /// Subtracts events that came after all.
     pub(super) fn take_back(&mut self, found: u64) {
         self.told = self.told.saturating_sub(found);
     }
@@ -85,17 +84,17 @@ impl Losses {
     }
 }
 
-/// Of a buffer whose last batch was dropped.
+/// The missing events of a buffer whose last batch was dropped.
 pub(super) struct Missing {
-    /// That it had seen with that one.
+    /// The number of events that it had seen with that batch.
     pub(super) events: u64,
-    /// Up to here they are accounted for, or missing.
+    /// Events up to this number are accounted for or missing.
     pub(super) known: u64,
     pub(super) missing: u64,
 }
 
 impl Missing {
-    /// A later reading has these.
+    /// Subtracts the events that a later reading holds.
     pub(super) fn take_off(&mut self, held: Range<u64>) {
         if held.start < self.events {
             let more = held.end.saturating_sub(held.start.max(self.known));

@@ -1,9 +1,9 @@
-//! Markers: what a program writes into its own buffers, made into the events everything else is
-//! made of. The format is in `docs/marker-format.md`.
+//! Converts a program's marker buffers into the events of the engine. `docs/marker-format.md`
+//! specifies the format.
 //!
-//! `layout` reads bytes, `buffer` finds what is new in them and what is missing, `clock` turns the
-//! writer's time into ours, `objects` and `sites` turn addresses into functions, and `Markers` puts the four
-//! together. Nothing the target wrote is believed: what makes no sense is a counted diagnostic.
+//! `layout` reads bytes, `buffer` finds new and missing events, `clock` converts the writer's time,
+//! `objects` and `sites` turn addresses into functions, and `Markers` combines them. The target's
+//! data are not trusted: nonsense is a counted diagnostic.
 
 mod buffer;
 mod clock;

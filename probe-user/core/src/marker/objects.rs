@@ -1,4 +1,4 @@
-//! What is known of the files that hold marker scopes, apart from where a process maps them.
+//! The facts about files with marker scopes that do not depend on a process's mappings.
 
 use crate::units::FuncId;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 /// A file with scopes. Addresses are those of its headers.
 #[derive(Clone, Debug)]
 pub struct MarkerObject {
-    /// Where its section `ctrace_sites` begins.
+    /// The address of its section `ctrace_sites`.
     pub section: u64,
-    /// By entry of the section: the chosen scopes.
+    /// The chosen scopes, by entry of the section.
     pub functions: Arc<[Option<MarkerPlace>]>,
 }
 
@@ -16,15 +16,15 @@ pub struct MarkerObject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerPlace {
     pub function: FuncId,
-    /// Tells the places of one scope apart.
+    /// Distinguishes the places of one scope.
     pub number: u8,
 }
 
-/// Names a [`MarkerObject`].
+/// The number of a [`MarkerObject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectId(pub(super) usize);
 
-/// A copy of a runtime in an object: where its two sites are probed.
+/// A copy of a runtime in an object, with its two probed sites.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkerRuntime {
     pub object: ObjectId,
@@ -32,11 +32,11 @@ pub struct MarkerRuntime {
     pub register: u64,
 }
 
-/// A site of a runtime that was passed.
+/// A passed site of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
     /// The runtime's number.
     pub runtime: u32,
-    /// Where the site is in the process.
+    /// The site's address in the process.
     pub address: u64,
 }

@@ -1,4 +1,4 @@
-//! A buffer's bytes on their way in.
+//! The bytes of a buffer, as they are read.
 
 use super::layout::{BUFFER_LEN, is_whole, mark, take_passed_site};
 use super::objects::Passed;
@@ -16,22 +16,22 @@ pub struct BufferId {
 pub struct Reading {
     pub buffer: BufferId,
     pub tid: Tid,
-    /// When: of two readings, between them.
+    /// The time of the reading; with two readings, between them.
     pub time: Nanos,
     pub bytes: Box<[u8; BUFFER_LEN]>,
-    /// What the flush told, if it was one.
+    /// The data of the flush, if it was one.
     pub passed: Option<Passed>,
-    /// Of a buffer that was being written to: an earlier reading.
+    /// An earlier reading of a buffer that was in use.
     pub before: Option<Box<[u8; BUFFER_LEN]>>,
 }
 
 impl Reading {
-    /// All that was taken until then is written and in it: nothing is left to look for.
+    /// Returns whether it is complete: every slot taken by then is written and in it.
     pub fn is_whole(&self) -> bool {
         is_whole(self.before.as_ref().unwrap_or(&self.bytes))
     }
 
-    /// What the programs shipped: all but the first 32 bytes, and empty slots at the end.
+    /// Makes a reading of shipped bytes, which lack the first 32 and empty slots at the end.
     pub(crate) fn shipped(
         buffer: BufferId,
         tid: Tid,

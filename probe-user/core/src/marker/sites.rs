@@ -1,4 +1,4 @@
-//! From the address of a scope's entry in `ctrace_sites` to its function.
+//! Finds the function of a scope's entry address in `ctrace_sites`.
 //!
 //! A section is an array of equal entries, so the address is an index.
 
@@ -8,23 +8,23 @@ use std::{collections::BTreeMap, sync::Arc};
 /// Bytes of an entry.
 const ENTRY: u64 = 32;
 
-/// What is known of an address.
+/// The meaning of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Site {
     Chosen(MarkerPlace),
-    /// A scope, but nobody asked for it here: another ctrace did.
+    /// A scope that only another ctrace chose.
     Other,
     /// No scope.
     Unknown,
 }
 
-/// Sections of a process, which may map an object as often as it likes.
+/// Limit of sections in a process, which may map an object any number of times.
 const MOST_SECTIONS: usize = 4_096;
 
 /// The sections of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sites {
-    /// By where they begin; none lies in another.
+    /// Disjoint, by their begin.
     sections: BTreeMap<u64, Section>,
     /// The section of the last address.
     last: Option<(u64, Section)>,
@@ -33,23 +33,23 @@ pub(super) struct Sites {
 #[derive(Clone, Debug)]
 struct Section {
     end: u64,
-    /// By entry.
+    /// Indexed by entry.
     functions: Arc<[Option<MarkerPlace>]>,
 }
 
-/// Where a section that begins there ends.
+/// Returns the end of a section that begins at `start`.
 fn end_of(start: u64, functions: &[Option<MarkerPlace>]) -> u64 {
     start.saturating_add(functions.len() as u64 * ENTRY)
 }
 
 impl Sites {
-    /// Whether this is what is mapped there.
+    /// Returns whether exactly this is mapped there.
     pub(super) fn has(&self, start: u64, functions: &Arc<[Option<MarkerPlace>]>) -> bool {
         let known = self.sections.get(&start);
         known.is_some_and(|section| Arc::ptr_eq(&section.functions, functions))
     }
 
-    /// Adds what is mapped at `start`; what was known there is gone. `false`: there are too many.
+    /// Adds a mapping at `start` in place of older ones. Returns `false` if there are too many.
     pub(super) fn add(&mut self, start: u64, functions: Arc<[Option<MarkerPlace>]>) -> bool {
         let end = end_of(start, &functions);
         if functions.is_empty() || self.has(start, &functions) {

@@ -1,4 +1,4 @@
-//! The buffers of all processes, from readings to events.
+//! Converts the readings of all processes' buffers into events.
 
 use super::buffer::{News, Progress, Verdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
@@ -16,7 +16,7 @@ use std::{collections::HashMap, sync::Arc};
 
 mod dropped;
 
-/// What happens in order of time, by whatever way it came.
+/// An occurrence, ordered by time whatever way it came.
 #[derive(Debug)]
 enum Waiting {
     Read(Box<Reading>),
@@ -24,39 +24,38 @@ enum Waiting {
     Mapped { pid: Pid, object: ObjectId, bias: u64 },
 }
 
-/// After the end of a process its threads may still be on their way out.
+/// The time after a process's end in which its threads may still be exiting.
 const AFTERLIFE: Nanos = Nanos::from_millis(1000);
 
-/// See the module.
+/// All marker buffers: see the module.
 #[derive(Debug, Default)]
 pub struct Markers {
     clock: ClockMap,
-    /// Times of the first sample and of the last one.
+    /// The times of the first and of the last sample.
     begun: Nanos,
     latest: Nanos,
     objects: Vec<MarkerObject>,
     runtimes: Vec<MarkerRuntime>,
-    /// How many lives of a process are over.
+    /// The number of past lives of each process.
     lives: HashMap<Pid, u32>,
     alive: HashMap<Life, Alive>,
-    /// Lives that are over, since when, to be forgotten.
+    /// Past lives to be forgotten, with the time of their end.
     over: Vec<(Nanos, Life)>,
-    /// Dropped batches in all lives.
+    /// The number of dropped batches in all lives.
     cut_offs: usize,
     lanes: Lanes,
-    /// What waits for its turn.
+    /// Occurrences that wait for their turn.
     waiting: Vec<(Nanos, Waiting)>,
-    /// Readings in order of time, each with when it is due: at its oldest event, or that of a later
-    /// reading of the same buffer.
+    /// Readings by due time: that of their oldest event, or of a later reading of the same buffer.
     held: Vec<(Nanos, Box<Reading>)>,
-    /// A later reading is due before an earlier one of its buffer.
+    /// True if a later reading is due before an earlier one of its buffer.
     is_disordered: bool,
     losses: Losses,
     malformed: u64,
 }
 
 impl Markers {
-    /// So many threads can write at a time.
+    /// Makes one for so many simultaneous writers.
     pub(crate) fn new(writers: usize) -> Self {
         Self { losses: Losses::of_writers(writers as u64), ..Self::default() }
     }
@@ -67,19 +66,18 @@ impl Markers {
         ObjectId(self.objects.len() - 1)
     }
 
-    /// Adds a runtime; says its number, which goes into the cookies of its sites.
+    /// Adds a runtime. Returns its number, which goes into the cookies of its sites.
     pub fn add_runtime(&mut self, runtime: MarkerRuntime) -> u32 {
         self.runtimes.push(runtime);
         self.runtimes.len() as u32 - 1
     }
 
-    /// A process maps an object so far above the addresses of its headers, at the least from
-    /// `time` on.
+    /// Records that a process maps an object with this bias, from `time` at the latest.
     pub fn map_object(&mut self, pid: Pid, object: ObjectId, bias: u64, time: Nanos) {
         self.waiting.push((time, Waiting::Mapped { pid, object, bias }));
     }
 
-    /// A buffer that was there before tracing began: what is in it is not of this trace.
+    /// Adopts a buffer older than tracing: its contents are not of this trace.
     pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN], time: Nanos) {
         if let Some(progress) = Progress::adopt(bytes, time) {
             match self.buffer(self.life(id.pid), id.address) {
@@ -93,13 +91,13 @@ impl Markers {
         self.waiting.push((event.time, Waiting::Changed(*event)));
     }
 
-    /// Takes a reading. Its events come out with a sample that is taken after it.
+    /// Takes a reading. Its events come out with a later sample.
     pub fn read(&mut self, reading: Reading) {
         self.waiting.push((reading.time, Waiting::Read(Box::new(reading))));
     }
 
-    /// Both clocks, after all that was handed in so far; all of it up to `through` is here. Hands
-    /// over events that cannot wait for [`Self::release`], those of a lane in order of time.
+    /// Takes a sample of both clocks after all earlier input; all input up to `through` is here.
+    /// Emits events that cannot wait for [`Self::release`], in order of time within a lane.
     pub fn sample(
         &mut self,
         sample: ClockSample,
@@ -119,7 +117,7 @@ impl Markers {
         due.sort_by_key(|(time, _)| *time);
         for (_, waiting) in due {
             if self.changes_meaning(&waiting) {
-                // What was read before is of the process as it was then.
+                // Earlier readings belong to the process's previous state.
                 self.release(Nanos::MAX, &mut each);
             }
             match waiting {
@@ -135,8 +133,8 @@ impl Markers {
         }
     }
 
-    /// Hands over the events up to `watermark`, and some after it, those of a lane in order of time.
-    /// The others stay what they are, which is a fourth of the size.
+    /// Emits the events up to `watermark`, and some after it, in order of time within a lane. The
+    /// others stay undecoded, which is a fourth of the size.
     pub fn release(&mut self, watermark: Nanos, mut each: impl FnMut(usize, &[Event])) {
         self.set_dues();
         let mut events = Vec::new();
@@ -169,8 +167,8 @@ impl Markers {
         self.held.push((due, reading));
     }
 
-    /// No reading is due after a later one of its buffer: the writer read the clock, and a signal
-    /// handler filled the buffer before.
+    /// Orders the due times of each buffer's readings. A signal handler may have filled the buffer
+    /// after the writer read the clock.
     fn set_dues(&mut self) {
         if !std::mem::take(&mut self.is_disordered) {
             return;
@@ -183,7 +181,7 @@ impl Markers {
         }
     }
 
-    /// Whether it changes what addresses stand for.
+    /// Returns whether it changes the meaning of addresses.
     fn changes_meaning(&self, waiting: &Waiting) -> bool {
         match waiting {
             Waiting::Read(_) => false,
@@ -204,7 +202,7 @@ impl Markers {
     fn change(&mut self, event: &ProcessEvent) {
         let pid = event.pid;
         match event.change {
-            // A child begins as a copy of its parent, but with empty buffers.
+            // A forked child begins as a copy of its parent, but with empty buffers.
             Change::Fork { child, .. } if child != pid.0 => {
                 let child = Pid(child);
                 self.begin_life(child);
@@ -229,7 +227,7 @@ impl Markers {
         }
     }
 
-    /// Where an object is, a site of whose runtime was passed.
+    /// Places an object by a passed site of its runtime.
     fn place(
         &self,
         passed: Passed,
@@ -264,28 +262,28 @@ impl Markers {
         (pid, self.lives.get(&pid).copied().unwrap_or(0))
     }
 
-    /// What some buffers hold is no longer read: a report is not whole.
+    /// Records that some buffers are no longer read, so that the report is incomplete.
     pub fn leave_unread(&mut self) {
         self.malformed += 1;
     }
 
-    /// How often a buffer told of more events than can have been written: so many counts are wrong,
-    /// and what is lost with them nobody knows.
+    /// Returns the number of impossible counts of buffers. The number of events lost with them is
+    /// unknown.
     pub(crate) fn implausible_counts(&self) -> u64 {
         self.losses.implausible()
     }
 
-    /// How well the clocks' relation is known.
+    /// Returns how well the clocks' relation is known.
     pub fn clock_residual(&self) -> ClockResidual {
         self.clock.residual()
     }
 
-    /// Events that were written but will not come.
+    /// Returns the number of events that were written but will not come.
     pub fn lost(&self) -> u64 {
         self.losses.known().saturating_add(self.cut_off())
     }
 
-    /// Events, readings and counts that made no sense, since the last time.
+    /// Takes the number of malformed events, readings and counts since the last call.
     pub fn take_malformed(&mut self) -> u64 {
         std::mem::take(&mut self.malformed).saturating_add(self.losses.take_doubts())
     }
@@ -294,7 +292,7 @@ impl Markers {
         self.alive.entry(life).or_default().buffer(address, self.begun, &mut self.lanes)
     }
 
-    /// The new events of a reading; says their lane. Nothing if there are too many buffers.
+    /// Decodes a reading's new events. Returns their lane; `None` with too many buffers.
     fn decode(&mut self, reading: &Reading, events: &mut Vec<Event>) -> Option<usize> {
         let (life, address) = (self.life(reading.buffer.pid), reading.buffer.address);
         if let Some(passed) = reading.passed {
@@ -342,7 +340,7 @@ impl Markers {
             return;
         };
         let who = Event::who_is(life.0, reading.tid);
-        // Of the last slot: most are like the one before.
+        // The last slot's site: most slots repeat it.
         let mut last = (0, Site::Unknown);
         let mut malformed = 0;
         news.read(&reading.bytes, |slot| {

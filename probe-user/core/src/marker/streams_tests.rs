@@ -12,7 +12,7 @@ pub(super) const SECTION: u64 = 0x5555_5555_4000;
 
 const COMM: Comm = [0; 16];
 
-/// Tells of a change in a process.
+/// Reports a change in a process.
 pub(super) fn change(markers: &mut Markers, time: u64, pid: u32, change: Change) {
     let (time, pid, tid) = (Nanos(time), Pid(pid), Tid(pid));
     markers.process_changed(&ProcessEvent { time, pid, tid, lost_before: 0, change });
@@ -30,7 +30,7 @@ pub(super) fn sample(ticks: u64) -> ClockSample {
     ClockSample { ticks: Ticks(ticks), time: Nanos(ticks / 2) }
 }
 
-/// How far above its headers the object is.
+/// The load bias of the object.
 pub(super) const BIAS: u64 = 0x5555_5555_0000;
 
 pub(super) fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
@@ -53,7 +53,7 @@ pub(super) fn markers() -> Markers {
 
 pub(super) type Written = (u64, u64, u64, bool);
 
-/// Buffer of batch `batch` with these events from the first slot on.
+/// Makes a buffer of batch `batch` with these events from the first slot on.
 pub(super) fn reading(batch: u64, events: u64, written: &[Written]) -> Reading {
     let mut bytes = buffer(64, batch, events);
     for (index, event) in written.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(super) fn events(markers: &mut Markers, at: u64) -> Vec<Event> {
     lanes(markers, at, Nanos::MAX).into_iter().flat_map(|(_, events)| events).collect()
 }
 
-/// Everything that came up to `through`, lane by lane.
+/// Returns all events up to `through`, lane by lane.
 fn lanes(markers: &mut Markers, at: u64, through: Nanos) -> Vec<(usize, Vec<Event>)> {
     let mut lanes = Vec::new();
     markers.sample(sample(at), through, |lane, new| lanes.push((lane, new.to_vec())));
@@ -137,7 +137,7 @@ fn addresses_that_are_no_scope_are_counted() {
 #[test]
 fn slots_of_an_unknown_kind_are_counted_and_left_out() {
     let event = (2, STACK, SECTION, false);
-    // The reserved bits, and an exit that is a whole call. One of them is of no chosen scope.
+    // Reserved bits, and an exit that is a whole call. One is of no chosen scope.
     for (bits, site) in [(4, SECTION), (8, SECTION + 32), (16, SECTION), (3, SECTION)] {
         let mut markers = markers();
         markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
@@ -199,7 +199,7 @@ fn a_buffer_that_was_there_before_begins_with_what_is_new() {
 }
 
 proptest! {
-    /// Whatever is in a buffer: no panic, and no more records than slots.
+    /// Any buffer contents: no panic, and no more records than slots.
     #[test]
     fn scribbled_buffers_are_survived(
         header in proptest::collection::vec(any::<u8>(), 64),
@@ -228,7 +228,7 @@ fn an_exec_begins_another_life() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
     let at = |time, reading| Reading { time: Nanos(time), ..reading };
-    // However they come in, they are put in order of time.
+    // Whatever the order of arrival, they are put in order of time.
     markers.read(at(7, reading(0, 0, &[event])));
     exec(&mut markers, 5);
     let object = object(&mut markers, &[Some(FuncId(5))]);
@@ -309,14 +309,14 @@ fn a_batch_that_nothing_follows_is_lost_as_far_as_it_was_not_seen() {
     assert_eq!(events(&mut markers, 100).len(), 200);
     markers.set_cut_off([(ID, 252)], Nanos::ZERO);
     assert_eq!(markers.lost(), 52);
-    // If something follows after all, it says the same.
+    // If another batch follows after all, it agrees.
     markers.read(reading(1, 252, &[event]));
     assert_eq!(events(&mut markers, 200).len(), 1);
     assert_eq!(markers.lost(), 52);
 }
 
-/// A buffer of pid 10 that was flushed at `time`, with an entry as many ticks (half a nanosecond
-/// each) after the start.
+/// Makes a buffer of pid 10 that was flushed at `time`, with an entry as many ticks (half a
+/// nanosecond each) after the start.
 fn flushed_at(batch: u64, time: Nanos, ticks: u64) -> Reading {
     Reading { time, ..reading(batch, batch, &[(ticks, STACK, SECTION, false)]) }
 }
@@ -352,7 +352,7 @@ fn what_waits_is_of_the_process_as_it_was_then() {
 #[test]
 fn what_waits_is_not_lost_and_what_is_missing_before_it_is() {
     let second = Nanos(1_000_000_000);
-    // The events of the dropped batch, and whether the reading that waits came before it or after.
+    // The events of the dropped batch, and whether the waiting reading came before or after it.
     for (dropped_at, waits) in [(253, 0), (252, 252)] {
         let mut markers = markers();
         let waiting = reading(waits / 252, waits, &[(2 * 500_000_000, STACK, SECTION, false)]);
@@ -396,8 +396,7 @@ fn batches() -> impl Strategy<Value = Vec<(u64, Vec<u64>, u64)>> {
 }
 
 proptest! {
-    /// Whatever order the times are in: nothing comes otherwise for having waited, and nothing waits
-    /// for longer than it may.
+    /// In any order of times, waiting changes no event, and nothing waits longer than it may.
     #[test]
     fn waiting_changes_nothing(batches in batches()) {
         let (mut prompt, mut patient) = (markers(), markers());
@@ -429,7 +428,7 @@ proptest! {
     }
 }
 
-/// Buffers of pid 10 at any address.
+/// Returns buffers of pid 10 at any address.
 pub(super) fn forged(number: u64) -> BufferId {
     BufferId { address: 0x1000 * number, ..ID }
 }

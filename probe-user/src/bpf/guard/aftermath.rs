@@ -1,22 +1,22 @@
-//! What is told when ctrace or its guard has died: where breakpoints may have been left.
+//! Reports where breakpoints may be left after the death of ctrace or its guard.
 
 use ctrace_core::units::Pid;
 use std::collections::HashSet;
 
-/// Where links were, or were about to be, when the process died that made or asked for them. All are
-/// closed by now; but of those that were just being made or closed, breakpoints may be left.
+/// The places of links that existed, or were requested, when a process died. All links are closed
+/// by now. Those in the making or closing may have left breakpoints.
 #[derive(Debug, Default)]
 pub struct Left {
-    /// Of links that were bound to a process.
+    /// The processes that links were bound to.
     pub pids: HashSet<Pid>,
-    /// Of the files of those that were not: every process that maps one of them had probes.
+    /// The files of unbound links: every process that maps one had probes.
     pub inodes: HashSet<u64>,
 }
 
-/// Where the probes of a link are.
+/// The places of a link's probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
-    /// `None`: in every process that maps the file.
+    /// `None` means every process that maps the file.
     pub(super) pid: Option<u32>,
     pub(super) inode: u64,
     pub(super) count: usize,

@@ -1,4 +1,4 @@
-//! ctrace's side: questions to the guard from any thread, and what is known of the links it keeps.
+//! ctrace's side: asks the guard from any thread, and tracks the links that it keeps.
 
 use super::{
     super::{
@@ -33,13 +33,13 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// The guard of this process, as long as it lives.
+/// The guard of this process, while it lives.
 static CURRENT: Mutex<Option<Arc<Guard>>> = Mutex::new(None);
 
-/// What there is no guard to answer to: its links are gone.
+/// The error of a dead guard: its links are gone.
 const GONE: i32 = libc::EOWNERDEAD;
 
-/// The guard, started if there is none, in a program that can be one.
+/// Returns the guard. Starts it if there is none and this program can start one.
 pub(in super::super) fn current() -> Result<Option<Arc<Guard>>, BpfError> {
     let Some(died) = start::possible() else { return Ok(None) };
     let mut current = locked(&CURRENT);
@@ -51,12 +51,12 @@ pub(in super::super) fn current() -> Result<Option<Arc<Guard>>, BpfError> {
     Ok(Some(guard))
 }
 
-/// The guard that was started last.
+/// Returns the guard that was started last.
 pub(super) fn last() -> Option<Arc<Guard>> {
     locked(&CURRENT).clone()
 }
 
-/// Should ctrace die, the guard continues this process wherever a program's start holds it.
+/// Tells the guard to continue this process if ctrace dies while holding it at a program's start.
 pub fn hold(pid: Pid) -> io::Result<()> {
     let Some(guard) = last() else { return Ok(()) };
     let raw = rustix::process::Pid::from_raw(pid.0 as i32).ok_or(io::ErrorKind::NotFound)?;
@@ -66,24 +66,24 @@ pub fn hold(pid: Pid) -> io::Result<()> {
     guard.tell(&hold)
 }
 
-/// Nothing is held any more.
+/// Tells the guard that no process is held.
 pub fn let_go() {
     if let Some(guard) = last() {
         guard.holds.store(false, Ordering::Relaxed);
-        // A guard that is gone holds nothing either.
+        // A dead guard holds nothing either.
         let _ = guard.tell(&Request::LetGo);
     }
 }
 
-/// The running guard process, as ctrace knows it.
+/// The guard process, as ctrace sees it.
 pub(in super::super) struct Guard {
     pid: u32,
     socket: UnixStream,
-    /// One message after the other.
+    /// Lock around each message.
     sending: Mutex<()>,
-    /// Who waits for which answer; nothing once the guard is gone.
+    /// The receivers of answers. `None` once the guard is gone.
     waiting: Mutex<Option<HashMap<Id, SyncSender<Answer>>>>,
-    /// From before a link is asked for until it is known to be closed.
+    /// The places of each link, from its request until it is known to be closed.
     places: Mutex<HashMap<Id, Places>>,
     last_id: AtomicU64,
     holds: AtomicBool,
@@ -93,7 +93,7 @@ pub(in super::super) struct Guard {
 }
 
 impl Guard {
-    /// Takes the process that was started, our end of its socket, and who is told should it die while
+    /// Takes the started process, our end of its socket, and the function to call if it dies while
     /// there are links.
     pub(super) fn new(child: Child, socket: UnixStream, died: fn(&Left)) -> io::Result<Arc<Self>> {
         let listens = socket.try_clone()?;
@@ -117,19 +117,19 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Hands out answers until the guard is gone.
+    /// Distributes answers until the guard is gone.
     fn listen(&self, socket: &UnixStream, mut child: Child) {
         while let Some(answer) = Answer::receive(socket) {
             let waiting = locked(&self.waiting).as_mut().and_then(|all| all.remove(&answer.id));
-            // Who does not wait any more does not want it.
+            // The receiver may have stopped waiting.
             let _ = waiting.map(|waiting| waiting.send(answer));
         }
-        // The kernel has closed its links when it is gone, not when its socket is.
+        // The kernel closes the links at the guard's end, which comes after its socket's.
         let _ = child.wait();
         let left = Left::of(locked(&self.places).drain().map(|(_, places)| places));
         *locked(&self.waiting) = None;
         self.is_dead.send_replace(true);
-        // It takes a while; everybody knows by now.
+        // Healing takes a while. The receivers already know of the death.
         if !left.is_nothing() {
             (self.died)(&left);
         }
@@ -143,12 +143,12 @@ impl Guard {
         self.pid
     }
 
-    /// Whether a process may be held that it would have to continue.
+    /// Returns whether the guard may have to continue a held process.
     pub(super) fn holds(&self) -> bool {
         self.holds.load(Ordering::Relaxed)
     }
 
-    /// In how many places there are probes, or are about to be or not to be.
+    /// Returns the number of places with probes, including those being made or removed.
     pub(super) fn sites(&self) -> usize {
         locked(&self.places).values().map(|places| places.count).sum()
     }
@@ -160,7 +160,7 @@ impl Guard {
         path: &Path,
         spec: &LinkSpec<'_>,
     ) -> Result<GuardedLink, Refusal> {
-        // The guard has another folder than we, and the file may be another one by then.
+        // The guard has another folder, and the path may name another file by then.
         let file =
             open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(
                 |error| match error {
@@ -198,14 +198,14 @@ impl Guard {
         answer.recv().map_err(|_| io::Error::from_raw_os_error(GONE))
     }
 
-    /// Where the answer will come, or nothing when the guard dies.
+    /// Sends a question. The receiver gets the answer, or an error when the guard dies.
     fn question(&self, id: Id, request: &Request<'_>) -> io::Result<Receiver<Answer>> {
         let (sender, receiver) = sync_channel(1);
         match locked(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
             None => return Err(io::Error::from_raw_os_error(GONE)),
         };
-        // Should it be gone, the listener finds that out.
+        // The listener notices if the guard is gone.
         let _ = self.tell(request);
         Ok(receiver)
     }
@@ -213,31 +213,31 @@ impl Guard {
     fn tell(&self, request: &Request<'_>) -> io::Result<()> {
         let _alone = locked(&self.sending);
         request.send(&self.socket).inspect_err(|_| {
-            // Half a message makes no sense: that is the end.
+            // Half a message is useless: the connection ends.
             let _ = self.socket.shutdown(Shutdown::Both);
         })
     }
 
-    /// Asks for the end of all links; no further ones are made.
+    /// Asks the guard to close all links and make no more.
     pub(super) fn close_all(&self) -> io::Result<Receiver<Answer>> {
         let id = self.new_id();
         self.question(id, &Request::CloseAll { id })
     }
 
-    /// The guard ends when nobody asks any more; waits for that.
+    /// Ends the guard by closing the socket, and waits for its end.
     pub(super) fn end(&self) {
         let _ = self.socket.shutdown(Shutdown::Write);
         let listener = locked(&self.listener).take();
         let _ = listener.map(JoinHandle::join);
     }
 
-    /// What tells that it has died.
+    /// Returns a watch on the guard's death.
     pub(in super::super) fn death(&self) -> GuardDeath {
         GuardDeath { told: Some(self.is_dead.subscribe()) }
     }
 }
 
-/// A link that the guard keeps; dropping it closes it.
+/// A link that the guard keeps. Dropping it closes it.
 pub(in super::super) struct GuardedLink {
     guard: Arc<Guard>,
     id: Id,
@@ -247,13 +247,13 @@ pub(in super::super) struct GuardedLink {
 
 enum State {
     Open,
-    /// The answer will come here.
+    /// The answer will arrive here.
     Closing(Receiver<Answer>),
     Closed,
 }
 
 impl GuardedLink {
-    /// Asks for its end, and does not wait for it.
+    /// Asks for its end without waiting.
     pub(in super::super) fn begin_to_close(&mut self) {
         if let State::Open = self.state {
             let answer = self.guard.question(self.id, &Request::Close { link: self.id });
@@ -262,7 +262,7 @@ impl GuardedLink {
         }
     }
 
-    /// The probes are gone when it returns.
+    /// Closes the link. The probes are gone when it returns.
     pub(in super::super) fn close(mut self) -> io::Result<()> {
         self.end()
     }
@@ -281,7 +281,7 @@ impl GuardedLink {
                 locked(&self.guard.places).remove(&self.id);
                 if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
             }
-            // Its links went with the guard.
+            // The links died with the guard.
             Err(_) => Ok(()),
         }
     }
@@ -289,30 +289,30 @@ impl GuardedLink {
 
 impl Drop for GuardedLink {
     fn drop(&mut self) {
-        // There is nobody to tell, and the guard's end removes what is left.
+        // Errors have no receiver here, and the guard's end removes what is left.
         let _ = self.end();
     }
 }
 
-/// Tells that the guard has died, and all probes with it.
+/// A watch on the death of the guard, with which all probes go.
 pub struct GuardDeath {
     told: Option<watch::Receiver<bool>>,
 }
 
 impl GuardDeath {
-    /// Of links that no guard keeps.
+    /// Returns a watch for links that no guard keeps.
     pub(in super::super) const fn never() -> Self {
         Self { told: None }
     }
 
-    /// Whether it has died, also where something else was heard of first.
+    /// Returns whether the guard has died, even if another event was noticed first.
     pub fn has_come(&self) -> bool {
         self.told.as_ref().is_some_and(|told| *told.borrow())
     }
 
     pub async fn wait(&mut self) {
         match &mut self.told {
-            // An error says the same.
+            // An error means the same.
             Some(told) => drop(told.wait_for(|is_dead| *is_dead).await),
             None => std::future::pending().await,
         }

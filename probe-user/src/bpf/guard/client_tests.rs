@@ -10,7 +10,7 @@ use std::{fs::File, process::Command, time::Duration};
 
 const OFFSETS: [u64; 3] = [16, 32, 48];
 
-/// A guard, of which another thread does the work.
+/// Starts a guard whose work runs on another thread.
 fn guard() -> Arc<Guard> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::spawn(move || server::serve(&theirs, |_| Sight::Running, |_| (), |_| ()));
@@ -18,7 +18,7 @@ fn guard() -> Arc<Guard> {
     Guard::new(child, ours, |_| ()).unwrap()
 }
 
-/// Asks for a link with a program that is none.
+/// Asks for a link with something that is no program.
 fn link(guard: &Arc<Guard>, path: &str) -> io::Error {
     let spec = LinkSpec {
         way: Way::Multi(AttachType::UprobeMulti),
@@ -47,7 +47,7 @@ fn refusals_come_back() {
 
 #[test]
 fn who_waits_for_a_guard_that_dies_is_told() {
-    // Nobody answers.
+    // The other end never answers.
     let (ours, theirs) = UnixStream::pair().unwrap();
     let child = Command::new("true").spawn().unwrap();
     let guard = Guard::new(child, ours, |_| ()).unwrap();

@@ -1,4 +1,4 @@
-//! The end of ctrace: not before the last link is closed.
+//! Ends ctrace, but not before the last link is closed.
 
 use super::client::{self, Guard};
 use std::{
@@ -6,18 +6,18 @@ use std::{
     time::Duration,
 };
 
-/// Held by whoever ends the process, until it has ended.
+/// Held by the thread that ends the process, until it has ended.
 static LEAVING: Mutex<()> = Mutex::new(());
 
-/// A wait that is no longer than this is not worth a line.
+/// Shorter waits are not worth a line.
 const SOON: Duration = Duration::from_secs(1);
 
-/// For the end of `main`: returns when no probe of ours is left.
+/// Waits at the end of `main` until no probe of ours is left.
 pub fn finish(say: fn(&str)) {
     let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(guard) = client::last() {
         close_all(&guard, SOON, say);
-        // With a process to continue it waits for our own end. A dead one has left something to do.
+        // A guard with a process to continue waits for our own end. A dead one leaves healing.
         if !guard.holds() || guard.is_dead() {
             guard.end();
         }
@@ -33,7 +33,7 @@ pub fn leave(status: i32, say: fn(&str)) -> ! {
     std::process::exit(status)
 }
 
-/// Says what it waits for when that takes longer.
+/// Closes all links, and tells what it waits for if that takes long.
 fn close_all(guard: &Guard, patience: Duration, say: fn(&str)) {
     let sites = guard.sites();
     let Ok(answer) = guard.close_all() else { return };
@@ -45,7 +45,7 @@ fn close_all(guard: &Guard, patience: Duration, say: fn(&str)) {
                 guard.pid()
             ));
         }
-        // An error says that the guard is gone, and all links with it.
+        // An error means that the guard and all links are gone.
         let _ = answer.recv();
     }
 }

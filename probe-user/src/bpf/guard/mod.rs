@@ -1,20 +1,20 @@
 //! The guard: a small process beside ctrace that makes, keeps and closes every uprobe link.
 //!
-//! While a thread makes or closes a link, a fatal signal makes the kernel leave breakpoints in the
-//! target for good. ctrace can be killed at any moment; the guard is in a session of its own, ignores
-//! what can be ignored, and closes all links in peace when ctrace is gone, however it went. ctrace
-//! itself has no link, only a number for each.
+//! A fatal signal to a thread that makes or closes a link makes the kernel leave breakpoints in the
+//! target for good. ctrace can be killed at any moment. The guard has a session of its own, ignores
+//! the signals that it can, and closes all links when ctrace is gone for whatever reason. ctrace
+//! itself has only a number for each link.
 //!
 //! | file | what |
 //! |---|---|
 //! | `client` | ctrace's side: asks, and waits for the answers |
 //! | `leaving` | the end of ctrace, which waits for the last link |
-//! | `start` | how the process is started, and what it is without |
+//! | `start` | the start of the process, and the resources that it gives up |
 //! | `server` | the guard's side |
-//! | `owner` | how ctrace is |
-//! | `room` | how many links the guard can keep |
-//! | `wire` | what they say to each other |
-//! | `aftermath` | what is told when one of them has died |
+//! | `owner` | the state of ctrace |
+//! | `room` | the number of links that the guard can keep |
+//! | `wire` | the messages between them |
+//! | `aftermath` | the places left when one of them has died |
 
 mod aftermath;
 mod client;

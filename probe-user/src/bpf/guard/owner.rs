@@ -1,8 +1,8 @@
-//! How ctrace is, as its guard sees it.
+//! The state of ctrace, as its guard sees it.
 //!
-//! The end of a socket comes late where a thread of a killed ctrace waits for something that never
-//! comes, such as an answer of a FUSE file system: the files of a process close with its last thread.
-//! The kernel tells before that that it is doomed: its first thread has ended, or SIGKILL waits for it.
+//! The socket of a killed ctrace may close late: a process's files close with its last thread, and
+//! one may wait for something that never comes, such as a FUSE file system. The kernel shows the
+//! death earlier: the first thread has ended, or SIGKILL is pending.
 
 use rustix::{
     net::sockopt::socket_peercred,
@@ -16,34 +16,34 @@ const KILLED: u64 = 1 << (libc::SIGKILL - 1);
 /// ctrace, the parent of its guard.
 pub struct Owner(Pid);
 
-/// How ctrace is.
+/// The state of ctrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
     Running,
-    /// By a signal or a debugger: it does nothing until somebody continues it.
+    /// Stopped by a signal or a debugger: it does nothing until somebody continues it.
     Stopped,
-    /// Also of one that is gone.
+    /// Dying, or gone.
     Dying,
 }
 
 impl Owner {
-    /// Who made the socket.
+    /// Returns the process that made the socket.
     pub(super) fn of(socket: &UnixStream) -> rustix::io::Result<Self> {
         Ok(Self(socket_peercred(socket)?.pid))
     }
 
     pub fn look(&self) -> Sight {
-        // The guard of one that is gone has another parent, and the id may be anybody's.
+        // After ctrace's end the guard has another parent, and the id may be reused.
         if getppid() != Some(self.0) {
             return Sight::Dying;
         }
-        // Where nothing can be read, the end of the socket must do.
+        // If nothing can be read, the end of the socket decides.
         let status = fs::read(format!("/proc/{}/status", self.0));
         status.map_or(Sight::Running, |status| sight(&status))
     }
 }
 
-/// From the text of /proc/PID/status; the name of the process in it may hold any bytes but newlines.
+/// Parses /proc/PID/status. The process name in it may hold any bytes but newlines.
 fn sight(status: &[u8]) -> Sight {
     let value = |key: &[u8]| {
         let mut lines = status.split(|byte| *byte == b'\n');

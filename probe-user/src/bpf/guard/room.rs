@@ -1,35 +1,35 @@
-//! Room in the guard's table of open files.
+//! Counts the room in the guard's table of open files.
 //!
-//! Where the table is full, the kernel drops the descriptors that come with a request. So a link that
-//! would fill it is refused before it is made.
+//! When the table is full, the kernel drops the descriptors of a request. So a link that would fill
+//! it is refused before it is made.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Stays free: for what comes with requests, for the guard's own files, and for healing.
+/// Entries kept free for descriptors of requests, the guard's own files, and healing.
 const SPARE: usize = 32;
 
-/// How many links still fit.
+/// The number of links that still fit.
 pub(super) struct Room {
     free: AtomicUsize,
 }
 
-/// Taken for so many links until it is dropped.
+/// Room for some links, taken until drop.
 pub(super) struct Taken {
     room: Arc<Room>,
     links: usize,
 }
 
 impl Room {
-    /// Of a table for so many files; `None`: there is no limit.
+    /// Counts for a table of so many files; `None` means no limit.
     pub(super) fn new(limit: Option<u64>) -> Arc<Self> {
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
         Arc::new(Self { free: AtomicUsize::new(limit.saturating_sub(SPARE)) })
     }
 
-    /// `None`: so many do not fit.
+    /// Takes room. Returns `None` if it does not suffice.
     pub(super) fn take(self: &Arc<Self>, links: usize) -> Option<Taken> {
         let less = |free: usize| free.checked_sub(links);
         let taken = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);

@@ -1,8 +1,8 @@
-//! The guard's side: links are made and closed by threads, several at a time.
+//! The guard's side: threads make and close links, several at a time.
 //!
-//! Closing one may take as long as a call under way in the target, and while a link is closed the
-//! kernel waits until no return probe is being taken, which may never come while another link still
-//! has some. So no request waits for another one, and at the end all links are closed at once.
+//! Closing a link may take as long as a running call in the target. While one closes, the kernel
+//! waits until no return probe is being taken, which may never happen while another link still has
+//! some. So no request waits for another, and at the end all links are closed at once.
 
 use super::{
     super::kernel_link,
@@ -32,21 +32,21 @@ use std::{
     time::Duration,
 };
 
-/// Of threads that do little but wait for the kernel.
+/// Bytes for threads that mostly wait for the kernel.
 const STACK_BYTES: usize = 128 << 10;
 
-/// Between two looks at ctrace.
+/// Time between two checks of ctrace.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A process that may be held at the start of a program, with a pidfd of it.
+/// A process that may be held at the start of a program, with its pidfd.
 pub struct Hold {
     pub pid: u32,
     pub command: OwnedFd,
 }
 
-/// Until nobody asks any more, or what is asked makes no sense; all links are closed then. `look` is called
-/// now and then with what may be held; that it says `Sight::Dying` ends all as well, although ctrace's end
-/// of the socket may still be open.
+/// Serves until the other end closes or sends nonsense, then closes all links. Calls `look` now and
+/// then with the process that may be held. `Sight::Dying` from `look` also ends it, although
+/// ctrace's end of the socket may still be open.
 pub(super) fn serve(
     socket: &UnixStream,
     look: impl FnMut(Option<&Hold>) -> Sight + Send,
@@ -66,7 +66,7 @@ pub(super) fn serve(
         let thread = Builder::new().name("watch".into()).stack_size(STACK_BYTES);
         let watching = &server;
         let watch = move || watching.watch(&end, look);
-        // Without the thread, the end of the socket tells the same, only later.
+        // Without the thread, only the end of the socket tells, later.
         let _ = thread.spawn_scoped(scope, watch);
         while let Ok(Some(asked)) = Order::receive(socket) {
             match asked {
@@ -79,7 +79,7 @@ pub(super) fn serve(
                         let turn = Turn::new(&server, link);
                         start(scope, turn, || Reply::to(kept.close()));
                     }
-                    // All are being closed, this one among them.
+                    // All links are being closed, this one among them.
                     None if server.state().is_leaving => start_end(scope, &server, link),
                     None => server.answer(Answer::done(link, &Ok(()))),
                 },
@@ -112,7 +112,7 @@ pub(super) fn serve(
     });
 }
 
-/// Has a thread close all links, and answer this question when that is done.
+/// Starts a thread that closes all links and then answers this question.
 fn start_end<'scope>(scope: &'scope Scope<'scope, '_>, server: &'scope Server<'scope>, id: Id) {
     start(scope, Turn::apart(server, id), || {
         server.close_all();
@@ -124,14 +124,14 @@ fn no_room() -> io::Error {
     io::Error::from_raw_os_error(libc::EMFILE)
 }
 
-/// Has a thread do the work and answer. What it holds is closed here where there is none.
+/// Starts a thread that does the work and answers. Without a thread, drops the work here.
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     mut turn: Turn<'scope>,
     work: impl FnOnce() -> Reply + Send + 'scope,
 ) {
     let thread = Builder::new().name("link".into()).stack_size(STACK_BYTES);
-    // The turn answers, also where it is dropped with the work undone.
+    // The turn answers on drop, even if the work was not done.
     let _ = thread.spawn_scoped(scope, move || {
         turn.reply = work();
         drop(turn);
@@ -142,7 +142,7 @@ struct Server<'a> {
     socket: &'a UnixStream,
     sending: Mutex<()>,
     state: Mutex<State>,
-    /// Told when a thread has done its work.
+    /// Notified when a thread has done its work.
     idle: Condvar,
     room: Arc<Room>,
 }
@@ -150,9 +150,9 @@ struct Server<'a> {
 #[derive(Default)]
 struct State {
     links: HashMap<Id, HeldLink>,
-    /// Threads at work.
+    /// The number of working threads.
     busy: usize,
-    /// No further links.
+    /// True if no more links are made.
     is_leaving: bool,
     held: Option<Arc<Hold>>,
 }
@@ -171,7 +171,7 @@ impl HeldLink {
     }
 }
 
-/// What a thread found out.
+/// A thread's result.
 struct Reply {
     result: io::Result<()>,
     place: u32,
@@ -188,12 +188,12 @@ impl Server<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until the other end of `end` is dropped, or ctrace dies.
+    /// Watches until the other end of `end` is dropped, or ctrace dies.
     fn watch(&self, end: &Receiver<()>, mut look: impl FnMut(Option<&Hold>) -> Sight) {
         while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             let held = self.state().held.clone();
             if look(held.as_deref()) == Sight::Dying {
-                // Whoever reads finds the end.
+                // The reading thread sees the end.
                 let _ = self.socket.shutdown(Shutdown::Both);
                 return;
             }
@@ -202,7 +202,7 @@ impl Server<'_> {
 
     fn answer(&self, answer: Answer) {
         let _alone = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody may be there any more.
+        // The receiver may be gone.
         let _ = answer.send(self.socket);
     }
 
@@ -233,14 +233,14 @@ impl Server<'_> {
         }
     }
 
-    /// Closes all links at once, also those that are being made, and waits for all that is under way.
-    /// Says where they were.
+    /// Closes all links at once, including those in the making, and waits for all work. Returns
+    /// their places.
     fn close_all(&self) -> Vec<Places> {
         let mut places = Vec::new();
         loop {
             let all: Vec<_> = {
                 let mut state = self.state();
-                // Whoever else waits for the end of all links waits for these.
+                // Other threads that wait for the end of all links must wait for these.
                 state.busy += 1;
                 state.links.drain().map(|(_, kept)| kept).collect()
             };
@@ -249,7 +249,7 @@ impl Server<'_> {
                 for kept in all {
                     places.push(kept.places);
                     let thread = Builder::new().name("link".into()).stack_size(STACK_BYTES);
-                    // Where there is no thread, they are closed here.
+                    // Without a thread, the link is closed here.
                     let _ = thread.spawn_scoped(scope, || kept.close());
                 }
             });
@@ -265,12 +265,12 @@ impl Server<'_> {
     }
 }
 
-/// Work under way; its end is told however it comes.
+/// Work in progress. Its end is always reported.
 struct Turn<'a> {
     server: &'a Server<'a>,
     id: Id,
     reply: Reply,
-    /// The end of all links waits for it.
+    /// True if the end of all links waits for it.
     is_counted: bool,
 }
 
@@ -282,7 +282,7 @@ impl<'a> Turn<'a> {
         turn
     }
 
-    /// Of what waits for the others.
+    /// Makes a turn for work that itself waits for the others.
     fn apart(server: &'a Server<'a>, id: Id) -> Self {
         let undone = io::Error::from_raw_os_error(libc::EAGAIN);
         Self { server, id, reply: Reply::to(Err(undone)), is_counted: false }

@@ -13,7 +13,7 @@ use std::{
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// A guard on a thread, and our end of its socket; it says what it was to outlive.
+/// Starts a guard on a thread. Returns our end of its socket and the pids that it was to outlive.
 fn guard() -> (UnixStream, JoinHandle<()>, Receiver<u32>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (sender, receiver) = channel();
@@ -46,7 +46,7 @@ fn every_question_is_answered() {
     let mut answered: Vec<_> = (0..50).map(|_| Answer::receive(&socket).unwrap()).collect();
     answered.sort_unstable_by_key(|answer| answer.id);
     for (answer, id) in answered.iter().zip(1..) {
-        // It is no program.
+        // The descriptor is no program.
         assert!(answer.id == id && answer.errno != 0, "{answer:?}");
     }
     Request::Close { link: 99 }.send(&socket).unwrap();
@@ -80,7 +80,7 @@ fn what_makes_no_sense_ends_the_guard() {
         thread.join().unwrap();
     }
     let (mut socket, thread, _) = guard();
-    // Nobody waits for an end of what goes on for ever.
+    // The guard must not read endless data to its end.
     while socket.write_all(&[0xab; 4096]).is_ok() {}
     thread.join().unwrap();
 }
@@ -106,7 +106,7 @@ fn an_asker_that_dies_is_the_end_while_its_socket_is_open() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let file = File::open("/dev/null").unwrap();
     Request::Hold { pid: 44, fds: [file.as_fd()] }.send(&ours).unwrap();
-    // Half a message does not keep the guard.
+    // Half a message ends the guard.
     (&ours).write_all(&[0; 8]).unwrap();
     let (sender, held) = channel();
     let mut sights = [Sight::Running, Sight::Stopped, Sight::Dying].into_iter();

@@ -1,4 +1,4 @@
-//! How the guard's process is started, and what it does without.
+//! Starts the guard's process and gives up the resources that it does not need.
 
 use super::{
     super::undisturbed,
@@ -24,10 +24,10 @@ use std::{
 /// Shorter than the 16 bytes that the kernel keeps of a name.
 const NAME: &str = "ctrace-guard";
 
-/// Set in a program that can be executed as a guard.
+/// Set in a program that can run as a guard.
 static DIED: OnceLock<fn(&Left)> = OnceLock::new();
 
-/// This program hands `__guard` on to [`serve`]. `died` is told of a guard that dies before its links.
+/// Declares that this program passes `__guard` to [`serve`]. `died` learns of an early death.
 pub fn can_be_started(died: fn(&Left)) {
     let _ = DIED.set(died);
 }
@@ -46,31 +46,31 @@ pub(super) fn start(died: fn(&Left)) -> io::Result<Arc<Guard>> {
     Guard::new(command.spawn()?, ours, died)
 }
 
-/// In the new process, before it becomes the guard: a signal to ctrace's group must not end it.
+/// Prepares the new process for the guard: a signal to ctrace's group must not end it.
 fn stand_apart() -> io::Result<()> {
     undisturbed::stay_undisturbed();
     setsid()?;
-    // What runs short of memory must not be what closes the links. It needs little in any case.
+    // A lack of memory must not end the process that closes the links. It needs little anyway.
     undisturbed::lift(Resource::As);
-    // Whoever waits for the end of a pipe that ctrace has inherited need not wait for the guard.
+    // Closes inherited pipes: their readers must not wait for the guard's end.
     // SAFETY: it marks descriptors; those that the process goes on with lie below.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     Ok(())
 }
 
-/// What the guard does: all that ctrace asks for through stdin. Returns when ctrace is gone and all
-/// links are closed. Of a process that may be held, `tend` is called about once a second, and `outlive`
-/// when ctrace is gone. `died` is told of what ctrace has left open.
+/// Serves all requests of ctrace through stdin. Returns when ctrace is gone and all links are
+/// closed. With a process that may be held, calls `tend` about once a second, and `outlive` when
+/// ctrace is gone. `died` learns what ctrace left open.
 pub fn serve(
     mut tend: impl FnMut(&Hold, Sight) + Send,
     outlive: impl Fn(&Hold, &Owner) + Sync,
     died: fn(&Left),
 ) -> io::Result<()> {
-    // Without a name it works as well.
+    // A missing name does no harm.
     let _ = set_name(&std::ffi::CString::new(NAME).unwrap_or_default());
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    // Others have more to give back when the machine runs out of memory. That takes a capability.
+    // Other processes should die first when memory runs out. Setting this takes a capability.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
     super::super::heap::use_one_arena();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

@@ -1,9 +1,9 @@
 //! Messages between ctrace and its guard, through a stream socket.
 //!
-//! A request is a header and the numbers of the places; descriptors, also of the file, come with the
-//! header's first byte. An answer is a number and an errno. Both ends are the same program, but what
-//! comes is checked all the same: a message that makes no sense, or is cut, ends the connection, and
-//! with it the guard closes what it keeps.
+//! A request is a header and the numbers of the places. Descriptors, including the file's, come
+//! with the header's first byte. An answer is a number and an errno. Both ends are the same
+//! program, but messages are checked all the same. A bad or cut message ends the connection, and
+//! the guard then closes its links.
 
 use super::super::{
     kernel_link::{LinkSpec, Way},
@@ -35,18 +35,18 @@ const LET_GO: u32 = 5;
 const AT_RETURN: u32 = 1;
 const COUNTS: u32 = 2;
 
-/// In `attach`: perf links.
+/// The value of `attach` for perf links.
 const PERF: u32 = AttachType::PerfEvent as u32;
 
 const HEADER_BYTES: usize = 40;
 const ANSWER_BYTES: usize = 16;
-/// Descriptors with a message.
+/// Limit of descriptors in a message.
 const MOST_FDS: usize = 2;
 
-/// Where a message is read or written piece by piece.
+/// The size of the pieces in which a message is read or written.
 const PIECE: usize = 64 << 10;
 
-/// Chosen by ctrace: of a question, and of the link that it asks for.
+/// The number of a question and of the link that it asks for. ctrace chooses it.
 pub(super) type Id = u64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,21 +93,21 @@ impl Header {
     }
 }
 
-/// What ctrace asks for.
+/// A request of ctrace.
 pub(super) enum Request<'a> {
-    /// To be answered. With the program and the file.
+    /// Answered. Carries the program and the file.
     Link { id: Id, spec: LinkSpec<'a>, fds: [BorrowedFd<'a>; 2] },
-    /// To be answered under the link's id.
+    /// Answered under the link's id.
     Close { link: Id },
-    /// No further links, and those that there are closed; then to be answered.
+    /// Closes all links and allows no more; then answered.
     CloseAll { id: Id },
-    /// From now on this process may be held. With a pidfd of it.
+    /// From now on this process may be held. Carries its pidfd.
     Hold { pid: u32, fds: [BorrowedFd<'a>; 1] },
-    /// And from now on none is.
+    /// From now on no process is held.
     LetGo,
 }
 
-/// The same as the guard gets it.
+/// A request as the guard receives it.
 #[derive(Debug)]
 pub(super) enum Order {
     Link(NewLink),
@@ -122,7 +122,7 @@ pub(super) enum Order {
         command: OwnedFd,
     },
     LetGo,
-    /// A question whose descriptors found no room here.
+    /// A question whose descriptors did not fit into the file table.
     Lost {
         id: Id,
     },
@@ -154,13 +154,13 @@ impl NewLink {
     }
 }
 
-/// How it went.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) id: Id,
-    /// 0: well.
+    /// 0 for success.
     pub(super) errno: i32,
-    /// Of the place to blame, or `NO_PLACE`.
+    /// The refused place, or `NO_PLACE`.
     pub(super) place: u32,
 }
 
@@ -181,7 +181,7 @@ impl Answer {
         socket.write_all(&bytes)
     }
 
-    /// `None`: nothing more comes.
+    /// Receives an answer; `None` at the end.
     pub(super) fn receive(mut socket: &UnixStream) -> Option<Self> {
         let mut bytes = [0; ANSWER_BYTES];
         socket.read_exact(&mut bytes).ok()?;
@@ -248,7 +248,7 @@ fn send_all(mut socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io
 }
 
 impl Order {
-    /// The next request; `None` when nobody asks any more, also where one is cut by that.
+    /// Receives the next request; `None` when the connection has ended, even within a request.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
         match read(socket) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
@@ -306,8 +306,8 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
     if fds.next().is_some() { Err(senseless()) } else { Ok(asked) }
 }
 
-/// A header, its descriptors, and whether the kernel has dropped some of these: the table of open files
-/// was full.
+/// Reads a header and its descriptors. The flag tells that the kernel dropped some, because the
+/// table of open files was full.
 fn read_header(mut socket: &UnixStream) -> io::Result<(Header, Vec<OwnedFd>, bool)> {
     let mut bytes = [0; HEADER_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
@@ -339,7 +339,7 @@ fn read_numbers(mut socket: &UnixStream, count: u32) -> io::Result<Vec<u64>> {
         return Err(ErrorKind::InvalidData.into());
     }
     let mut numbers = Vec::new();
-    // What does not come takes no room.
+    // Memory grows only with received data.
     let mut piece = vec![0; PIECE.min(count as usize * 8)];
     while numbers.len() < count as usize {
         let left = (count as usize - numbers.len()) * 8;

@@ -6,7 +6,7 @@ fn spec<'a>(way: Way, offsets: &'a [u64], ref_ctr_offsets: &'a [u64]) -> LinkSpe
     LinkSpec { way, at_return: true, pid: Some(7), offsets, cookies, ref_ctr_offsets }
 }
 
-/// The socket's reading end after `write` has written to the other one and closed it.
+/// Returns a socket's reading end after `write` has written to the other end and closed it.
 fn after(write: impl FnOnce(&UnixStream) + Send + 'static) -> UnixStream {
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::spawn(move || {
@@ -82,13 +82,13 @@ fn a_message_that_is_cut_is_the_end() {
     }
 }
 
-/// What becomes of a header with so many descriptors.
+/// Returns whether a header with so many descriptors is refused.
 fn refused(header: Header, fds: usize) -> bool {
     let socket = after(move |socket| {
         let file = null();
         let fds = vec![file.as_fd(); fds];
         let _ = send_all(socket, &header.to_bytes(), &fds);
-        // Enough for numbers, should they be read.
+        // Enough bytes for numbers, should they be read.
         let _ = (&*socket).write_all(&[0; 4096]);
     });
     matches!(Order::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)
@@ -143,7 +143,7 @@ fn answers_are_read_as_they_were_written() {
     assert_eq!(Answer::receive(&socket), None);
 }
 
-/// A process of its own has the table of open files that is full.
+/// A separate process, whose table of open files is full.
 #[test]
 fn descriptors_without_room_cost_one_answer() {
     const NAME: &str = "bpf::guard::wire::tests::descriptors_without_room_cost_one_answer";

@@ -1,7 +1,7 @@
 //! The argument block of bpf(2) and perf_event_open(2): fields at byte offsets.
 //!
-//! The kernel takes a block longer than it knows as long as the rest is zero, so one length does
-//! for every kernel and every command.
+//! The kernel accepts a longer block than it knows if the rest is zero. So one length fits every
+//! kernel and every command.
 
 const WORDS: usize = 18;
 
@@ -27,12 +27,12 @@ impl Attr {
         self
     }
 
-    /// A pointer; what it leads to must live until the call is over.
+    /// Sets a pointer. Its target must live until the call is over.
     pub(crate) fn pointer<T>(self, offset: usize, value: *const T) -> Self {
         self.u64(offset, value as u64)
     }
 
-    /// At most 15 bytes and a zero.
+    /// Sets a name of at most 15 bytes and a zero.
     pub(crate) fn name(mut self, offset: usize, name: &str) -> Self {
         for (index, byte) in name.bytes().take(15).enumerate() {
             let at = offset + index;

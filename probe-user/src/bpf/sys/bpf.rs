@@ -32,7 +32,7 @@ pub(crate) enum ProgramType {
     RawTracepoint = 17,
 }
 
-/// What kind of link a program is loaded for.
+/// The link type that a program is loaded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub(crate) enum AttachType {
@@ -44,7 +44,7 @@ pub(crate) enum AttachType {
 }
 
 impl AttachType {
-    /// One of those that link many places at once.
+    /// Returns the type with this number, if it links many places at once.
     pub(crate) fn of_uprobes(number: u32) -> Option<Self> {
         [Self::UprobeMulti, Self::UprobeSession].into_iter().find(|known| *known as u32 == number)
     }
@@ -58,7 +58,7 @@ pub(crate) struct ProgramSpec<'a> {
     pub(crate) license: &'a CStr,
 }
 
-/// Loads a program; with `log`, the verifier writes its reasons there.
+/// Loads a program. With `log`, the verifier writes its reasons there.
 pub(crate) fn load_program(spec: &ProgramSpec<'_>, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
     let mut attr = Attr::new()
         .u32(0, spec.kind as u32)
@@ -89,7 +89,7 @@ pub(crate) struct UprobeLink<'a> {
     /// Empty, or one for each offset.
     pub(crate) ref_ctr_offsets: &'a [u64],
     pub(crate) at_return: bool,
-    /// 0: all processes.
+    /// 0 means all processes.
     pub(crate) pid: u32,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn link_uprobes(program: BorrowedFd<'_>, link: &UprobeLink<'_>) -> io
     Syscall::Bpf { command: LINK_CREATE, attr: &mut attr }.run_for_fd()
 }
 
-/// Links a program to a perf event; the link keeps the event.
+/// Links a program to a perf event, which the link keeps.
 pub(crate) fn link_perf(
     program: BorrowedFd<'_>,
     event: BorrowedFd<'_>,
@@ -161,7 +161,7 @@ pub(crate) fn map_lookup<K>(map: BorrowedFd<'_>, key: K, value: &mut [u64]) -> i
     Syscall::Bpf { command: MAP_LOOKUP_ELEM, attr: &mut attr }.run().map(drop)
 }
 
-/// Reads `map[key]` of a hash map and removes it, in one step: nothing written meanwhile is lost.
+/// Reads `map[key]` of a hash map and removes it atomically: no write meanwhile is lost.
 pub(crate) fn map_take<K>(map: BorrowedFd<'_>, key: K, value: &mut [u64]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_mut_ptr().cast());
     Syscall::Bpf { command: MAP_LOOKUP_AND_DELETE_ELEM, attr: &mut attr }.run().map(drop)
@@ -172,8 +172,8 @@ pub(crate) fn map_delete<K>(map: BorrowedFd<'_>, key: K) -> io::Result<()> {
     Syscall::Bpf { command: MAP_DELETE_ELEM, attr: &mut attr }.run().map(drop)
 }
 
-/// The key of a hash map after another one, or any where that is not in it; `None` behind the last. `K`
-/// must have the map's key size.
+/// Returns the key after another one in a hash map, or any if that one is missing; `None` after the
+/// last. `K` must have the map's key size.
 pub(crate) fn map_next_key<K: Default + Copy>(
     map: BorrowedFd<'_>,
     after: Option<K>,

@@ -9,7 +9,7 @@ thread_local! {
     static FAKE: RefCell<Option<Answers>> = const { RefCell::new(None) };
 }
 
-/// While it lives, this thread's calls go to the closure.
+/// Sends this thread's calls to the closure while it lives.
 pub(crate) struct Fake(());
 
 impl Fake {
@@ -18,7 +18,7 @@ impl Fake {
         Self(())
     }
 
-    /// Every call fails with this error.
+    /// Makes every call fail with this error.
     pub(crate) fn failing(errno: i32) -> Self {
         Self::new(move |_| error(errno))
     }
@@ -34,12 +34,12 @@ pub(crate) fn error(errno: i32) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(errno))
 }
 
-/// A descriptor that can be closed like any other.
+/// Returns a real descriptor, to be closed like any other.
 pub(crate) fn fd() -> io::Result<usize> {
     Ok(File::open("/dev/null")?.into_raw_fd() as usize)
 }
 
-/// What the fake says, or the call back for the kernel.
+/// Returns the fake's answer, or the call itself if it is for the kernel.
 pub(super) fn answer(call: Syscall<'_>) -> Result<io::Result<usize>, Syscall<'_>> {
     FAKE.with_borrow_mut(|fake| match fake {
         Some(answers) => Ok(answers(&call)),

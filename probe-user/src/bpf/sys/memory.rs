@@ -1,4 +1,4 @@
-//! process_vm_readv(2): many pieces of another process's memory with one call.
+//! process_vm_readv(2): reads many pieces of another process's memory with one call.
 
 use super::Syscall;
 use std::{
@@ -9,8 +9,8 @@ use std::{
 /// The most pieces of one call: the kernel's `UIO_MAXIOV`.
 pub(crate) const MOST_PIECES: usize = 1024;
 
-/// Reads as many bytes from each address as its slice is long. How many were read in all: the kernel
-/// stops at the first piece that it cannot read; where that is the very first, there is an error.
+/// Reads bytes from each address into its slice. Returns the total: the kernel stops at the first
+/// piece that it cannot read. If that is the very first, there is an error.
 pub(crate) fn read_process(
     pid: u32,
     addresses: impl Iterator<Item = u64>,

@@ -1,7 +1,7 @@
 //! Every system call of the kernel door, in one place.
 //!
-//! The wrappers in the files below build the arguments and are safe; [`Syscall::run`] is where the
-//! kernel, or in unit tests the fake, is called.
+//! The wrappers in the files below build the arguments and are safe. [`Syscall::run`] calls the
+//! kernel, or the fake in unit tests.
 
 mod attr;
 mod bpf;
@@ -25,10 +25,10 @@ use std::{
     os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
 };
 
-/// `syscall(336)` tells apart what the kernel does with nops under uprobes.
+/// `syscall(336)` shows what the kernel does with nops under uprobes.
 const NOP_QUESTION: libc::c_long = 336;
 
-/// Not in libc.
+/// Missing in libc.
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 
 /// One call and its arguments.
@@ -42,7 +42,7 @@ pub(super) enum Syscall<'a> {
 }
 
 impl Syscall<'_> {
-    /// Runs the call; what it answers is an fd, an address, a number of bytes or 0.
+    /// Runs the call. Returns an fd, an address, a number of bytes or 0.
     fn run(self) -> io::Result<usize> {
         #[cfg(test)]
         let this = match fake::answer(self) {
@@ -99,12 +99,12 @@ impl Syscall<'_> {
     }
 }
 
-/// Closes the descriptor and tells what the kernel says to it, which dropping does not.
+/// Closes the descriptor and returns the kernel's error, which a drop would hide.
 pub(super) fn close(fd: OwnedFd) -> io::Result<()> {
     Syscall::Close { fd: fd.into_raw_fd() }.run().map(drop)
 }
 
-/// What the kernel answers to the question about nops: always an error.
+/// Returns the kernel's answer to the question about nops, which is always an error.
 pub(super) fn ask_about_nops() -> io::Error {
     match Syscall::NopQuestion.run() {
         Ok(_) => io::Error::from_raw_os_error(libc::ENOSYS),

@@ -1,4 +1,4 @@
-//! perf_event_open(2): on the uprobe unit one event for one place, and a counter of CPU time.
+//! perf_event_open(2): one uprobe event per place, and a counter of CPU time.
 
 use super::{Attr, Syscall};
 use std::{ffi::CStr, io, os::fd::OwnedFd};
@@ -35,7 +35,7 @@ pub(crate) fn open_uprobe(event: &UprobeEvent<'_>) -> io::Result<OwnedFd> {
     Syscall::PerfEventOpen { attr: &attr, pid, cpu }.run_for_fd()
 }
 
-/// Counts the CPU time of a thread and of all threads, or threads and processes, that it will make.
+/// Opens a CPU time counter of a thread and its future threads, or threads and processes.
 pub(crate) fn open_cpu_clock(tid: u32, children: bool) -> io::Result<OwnedFd> {
     const PERF_TYPE_SOFTWARE: u32 = 1;
     const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;

@@ -1,5 +1,5 @@
-//! The registry of keys as documentation: the tables in `docs/daemon.md`, and the example file
-//! `docs/ctrace.toml`, which a test holds against what is made here.
+//! Writes the registry of keys as documentation: the tables in `docs/daemon.md`, and the example
+//! file `docs/ctrace.toml`. A test compares them with this output.
 
 use super::{
     METRICS,
@@ -7,7 +7,7 @@ use super::{
 };
 use std::fmt::Write as _;
 
-/// Keys of a table, in Markdown.
+/// Returns the keys of a table, in Markdown.
 pub fn tables() -> String {
     let mut out = String::new();
     out += "### `[daemon]`\n\n";
@@ -29,7 +29,7 @@ fn table<T>(out: &mut String, keys: &[Key<T>]) {
     }
 }
 
-/// A file with every key, commented out, at its default.
+/// Returns a file with every key, commented out, at its default.
 pub fn example() -> String {
     let mut out = String::from(
         "# What `ctrace daemon` traces and where it reports: every key with its default. Copy it to\n\

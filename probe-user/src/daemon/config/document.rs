@@ -1,4 +1,4 @@
-//! From the text of the file to a [`Config`], by the registry of keys; a mistake knows its place.
+//! Parses the file into a [`Config`] by the registry of keys. A mistake has its place.
 
 use super::{
     Config, Daemon, METRICS, Metrics, Mistake, Target,
@@ -11,7 +11,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// A mistake by its offsets.
+/// A mistake and its byte range.
 type Fault = (Range<usize>, String);
 
 const TABLES: [&str; 4] = ["daemon", "metrics", "defaults", "target"];
@@ -33,7 +33,7 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
     for key in document.keys() {
         let name: &str = key.get_ref();
         if !TABLES.contains(&name) {
-            // A key of a target outside of one is the likeliest mistake.
+            // A target's key outside of a target is the likeliest mistake.
             return Err((key.span(), unknown("table", name, TABLES.into_iter())));
         }
     }
@@ -91,7 +91,7 @@ fn as_table<'a>(value: &'a Spanned<DeValue<'a>>) -> Result<&'a DeTable<'a>, Faul
     table.ok_or_else(|| (value.span(), "a table is expected here".to_owned()))
 }
 
-/// What the registry says.
+/// Returns the defaults of the registry.
 fn defaults<T: Default>(keys: &[Key<T>]) -> T {
     let mut made = T::default();
     for key in keys {
@@ -131,7 +131,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// What can be wrong with keys that are right one by one.
+/// Checks combinations of keys that are valid one by one.
 fn check(target: &Target) -> Result<(), String> {
     let text = |error: anyhow::Error| format!("{error:#}");
     let what = &target.what;

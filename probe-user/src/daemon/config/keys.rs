@@ -18,9 +18,9 @@ use std::path::PathBuf;
 
 pub struct Key<T> {
     pub name: Text,
-    /// As it would be in the file.
+    /// The default as it would be in the file.
     pub default: Text,
-    /// Another value, where the default does not show the form.
+    /// Another value, if the default does not show the form.
     pub example: Option<Text>,
     pub help: Text,
     pub set: Set<T>,
@@ -48,7 +48,7 @@ fn patterns(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     value.texts()?.iter().map(|text| Pattern::parse(text)).collect()
 }
 
-/// Of whole paths.
+/// Parses patterns of whole paths.
 fn paths(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
     match value.texts()?.iter().find(never) {
@@ -66,7 +66,7 @@ fn path(value: Value<'_>) -> Result<PathBuf, String> {
     })
 }
 
-/// A number of which 0 means nothing.
+/// Parses a number, with `None` for 0.
 fn unless_zero(value: Value<'_>) -> Result<Option<u32>, String> {
     value.count().map(|number| Some(number).filter(|number| *number > 0))
 }
@@ -75,7 +75,7 @@ pub(super) fn at_least_one(value: Value<'_>) -> Result<u32, String> {
     unless_zero(value)?.ok_or_else(|| "at least 1".to_owned())
 }
 
-/// A group, or none.
+/// Parses a group, or none.
 pub(super) fn group(text: &str) -> Result<Option<u32>, String> {
     if text.is_empty() { Ok(None) } else { accounts::group(text).map(Some) }
 }
@@ -85,26 +85,26 @@ pub const DAEMON: [Key<Daemon>; 7] = [
     daemon(
         "socket",
         r#""/run/ctrace/ctrace.sock""#,
-        "Where `ctrace ctl` finds the daemon.",
+        "The socket through which `ctrace ctl` reaches the daemon.",
         |c, v| Ok(c.socket = path(v)?),
     ),
     daemon(
         "group",
         r#""""#,
-        "A group, by name or number, whose members may use the socket; root always may.",
+        "A group, by name or number, whose members may use the socket besides root.",
         |c, v| Ok(c.group = v.parsed(group)?),
     )
     .example(r#""ctrace""#),
     daemon(
         "max_processes",
         "64",
-        "Trace at most so many processes at a time, of all targets.",
+        "The limit of processes traced at a time, for all targets together.",
         |c, v| Ok(c.max_processes = at_least_one(v)?),
     ),
     daemon(
         "rescan",
         r#""60s""#,
-        "How often to look through all processes, in case the kernel's word of a new one was lost.",
+        "The time between looks through all processes, in case the kernel's report of a new one was lost.",
         |c, v| Ok(c.rescan = v.parsed(values::seconds)?),
     ),
     daemon(
@@ -116,13 +116,13 @@ pub const DAEMON: [Key<Daemon>; 7] = [
     daemon(
         "recordings_keep",
         "20",
-        "Of the recordings of a target, remove the oldest beyond so many.",
+        "Remove the oldest recordings of a target beyond this number.",
         |c, v| Ok(c.recordings.files = at_least_one(v)?),
     ),
     daemon(
         "recordings_keep_bytes",
         r#""1GiB""#,
-        "Of the recordings of a target, remove the oldest beyond this size of all.",
+        "Remove the oldest recordings of a target beyond this total size.",
         |c, v| Ok(c.recordings.bytes = v.parsed(values::size)?),
     ),
 ];
@@ -164,7 +164,7 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "container",
         "[]",
-        "Processes in the container whose id or name begins so, as the control group tells it.",
+        "Processes in the container whose id or name, in the control group's path, begins so.",
         |c, v| Ok(c.matching.container = v.texts()?),
     )
     .example(r#""4f1c0a""#),
@@ -202,13 +202,13 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "max_object_memory",
         r#""512MiB""#,
-        "The memory that looking into one program or library may take, its debug file included.",
+        "Memory limit for reading one program or library, including its debug file.",
         |c, v| Ok(c.what.most.object.memory = v.parsed(values::size)?),
     ),
     target(
         "max_object_time",
         r#""10s""#,
-        "The processor time that looking into one program or library may take.",
+        "CPU time limit for reading one program or library.",
         |c, v| Ok(c.what.most.object.time = v.parsed(values::seconds)?),
     ),
     target("min_duration", r#""off""#, "Only calls that took at least this long.", |c, v| {
@@ -255,13 +255,13 @@ pub const TARGET: [Key<Target>; 43] = [
     target(
         "max_slowdown",
         r#""warn""#,
-        "What to do about a slowed process: warn (beyond 50 %), off, or let go beyond a percent.",
+        "Reaction to a slowed process: warn (beyond 50 %), off, or let go beyond a percentage.",
         |c, v| Ok(c.what.probes.max_slowdown = v.parsed(values::slowdown)?),
     ),
     target(
         "budget",
         r#""off""#,
-        "How much of the target's own processor time the probes may cost.",
+        "Limit of the probes' cost, as a percentage of the target's own CPU time.",
         |c, v| Ok(c.what.probes.budget = v.unless_off(values::budget)?),
     )
     .example(r#""1%""#),
@@ -334,7 +334,7 @@ pub const TARGET: [Key<Target>; 43] = [
     }),
 ];
 
-/// Names appear in commands, file names and labels.
+/// Checks a name, which appears in commands, file names and labels.
 fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match text {

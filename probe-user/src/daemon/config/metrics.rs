@@ -1,4 +1,4 @@
-//! `[metrics]`: who may ask what was seen, and who is told.
+//! `[metrics]`: the readers and receivers of metrics.
 
 use super::{
     keys::{Key, at_least_one, group},
@@ -23,17 +23,17 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     pub listen: Option<Listen>,
-    /// Who may use the socket besides root.
+    /// The group that may use the socket besides root.
     pub group: Option<u32>,
-    /// Names by which the address may be asked.
+    /// Names under which the address may be asked.
     pub hosts: Vec<String>,
-    /// Of each target, with series of their own.
+    /// The number of functions of each target with their own series.
     pub functions: u32,
     pub edges: Edges,
     pub otlp: Option<Endpoint>,
     pub otlp_interval: Duration,
     pub otlp_spans: Option<Endpoint>,
-    /// Slow calls a minute.
+    /// The limit of exported slow calls a minute.
     pub otlp_spans_most: u32,
     pub otlp_headers: Vec<(HeaderName, HeaderValue)>,
     pub otlp_attributes: Vec<(String, String)>,
@@ -56,7 +56,7 @@ impl Metrics {
         Options { listen: self.listen.clone(), group: self.group, hosts: self.hosts.clone(), otlp }
     }
 
-    /// Who exports slow calls, if anybody wants them.
+    /// Returns the options for exporting slow calls, if that is on.
     pub fn spans(&self) -> Option<spans::Options> {
         let endpoint = self.otlp_spans.as_ref()?;
         Some(spans::Options { receiver: self.receiver(endpoint), a_minute: self.otlp_spans_most })
@@ -83,7 +83,7 @@ const fn key(
     Key { name, default, example, help, set }
 }
 
-/// What `docs/metrics.md` explains.
+/// The keys; `docs/metrics.md` explains them.
 pub const METRICS: [Key<Metrics>; 11] = [
     key(
         "listen",

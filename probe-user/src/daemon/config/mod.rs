@@ -1,7 +1,7 @@
-//! What the operator asks for: `ctrace.toml`, read whole and checked before anything is done.
+//! The operator's wishes: `ctrace.toml`, read whole and checked before anything is done.
 //!
-//! The keys are a registry ([`keys`]) from which reading, defaults, the documentation and the
-//! example file derive.
+//! The keys are a registry ([`keys`]). The reader, defaults, documentation and example file derive
+//! from it.
 #![allow(clippy::unit_arg, reason = "what a key means is one assignment")]
 
 pub mod docs;
@@ -21,29 +21,29 @@ use std::{
     time::Duration,
 };
 
-/// Everything in the file.
+/// The contents of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     pub daemon: Daemon,
     pub metrics: Metrics,
-    /// In the order of the file: the first one that matches a process has it.
+    /// In the order of the file. A process goes to its first match.
     pub targets: Vec<Target>,
-    /// What they have in common, for processes that are attached to by hand.
+    /// The common settings, for processes that are attached to by hand.
     pub common: Target,
 }
 
-/// What concerns the daemon itself.
+/// The settings of the daemon itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Daemon {
     pub socket: PathBuf,
-    /// Who may use the socket besides root.
+    /// The group that may use the socket besides root.
     pub group: Option<u32>,
     pub max_processes: u32,
     pub rescan: Duration,
     pub recordings: Recordings,
 }
 
-/// Where recordings are kept, and how many.
+/// The folder of recordings, and their limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recordings {
     pub folder: PathBuf,
@@ -62,13 +62,13 @@ impl Config {
         Self::parse(&text).map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))
     }
 
-    /// A mistake is told with its line and column.
+    /// Parses the file. A mistake has its line and column.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         document::parse(text)
     }
 }
 
-/// What is wrong, and where.
+/// A mistake and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mistake {
     pub line: usize,

@@ -1,4 +1,4 @@
-//! What is allowed, and hardly meant.
+//! Remarks on configurations that are valid but hardly intended.
 
 use super::{Config, Output, ReportKind, Reports, Target};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use std::path::{Path, PathBuf};
 
 impl Config {
-    /// A line for each thing that the operator may want to know before it goes wrong.
+    /// Returns a line for each possible problem that the operator should know.
     pub fn remarks(&self) -> Vec<String> {
         let folders = self.targets.iter().filter_map(without_folder);
         let pairs = self.targets.iter().enumerate();
@@ -16,7 +16,7 @@ impl Config {
         folders.chain(shared).chain(self.paths()).collect()
     }
 
-    /// Where links lead that would be followed, and what would be refused.
+    /// Returns the links that would be followed, with their targets, and refused paths.
     fn paths(&self) -> Vec<String> {
         let outputs = self.targets.iter().filter_map(|target| {
             let path = file(target)?;
@@ -29,10 +29,10 @@ impl Config {
         judged.flat_map(|(key, path, judged)| told(&key, path, judged)).collect()
     }
 
-    /// Why a daemon with this configuration would not start.
+    /// Returns why a daemon with this configuration would not start.
     pub fn refusal(&self) -> Option<String> {
         self.sockets().find_map(|(key, path)| match judge_socket(path) {
-            // The folder may be made until then.
+            // The folder may still be made.
             Ok(_) | Err(FileError::Io { .. }) => None,
             Err(error) => Some(format!("{key}: {error}")),
         })
@@ -56,7 +56,7 @@ fn told(key: &str, path: &Path, judged: Result<Vec<(PathBuf, PathBuf)>, FileErro
                 format!("{key} {path}: the link {link} is followed, to {to}")
             })
             .collect(),
-        // Folders are made, or missed elsewhere.
+        // Folders are made, or reported elsewhere.
         Err(FileError::Io { .. }) => Vec::new(),
         Err(error) => vec![format!("{key} is refused: {error}")],
     }
@@ -80,7 +80,7 @@ fn without_folder(target: &Target) -> Option<String> {
     })
 }
 
-/// Reports of several targets may go to one file if it is rotated as one, and read as one.
+/// Finds targets that share a file. That is fine if it is rotated as one and read as one.
 fn shared_file(earlier: &[Target], target: &Target) -> Option<String> {
     let path = file(target)?;
     let other = earlier.iter().find(|other| file(other) == Some(path))?;

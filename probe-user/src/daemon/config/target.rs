@@ -1,4 +1,4 @@
-//! One `[[target]]`: which processes, what of them, and what becomes of it.
+//! One `[[target]]`: its processes, the functions to trace, and the outputs.
 
 use crate::{
     daemon::matching::Pattern,
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
-/// How a target is called in reports and commands.
+/// The name of a target in reports and commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TargetName(pub Arc<str>);
 
@@ -21,24 +21,24 @@ impl fmt::Display for TargetName {
 pub struct Target {
     pub id: TargetName,
     pub matching: Matching,
-    /// Processes at a time.
+    /// The limit of processes at a time.
     pub max_processes: u32,
     pub what: TraceSpec,
-    /// Whose scopes are wanted; among `what` they are once all keys have been read.
+    /// Groups whose scopes are selected; merged into `what` once all keys have been read.
     pub groups: Vec<String>,
     pub reports: Reports,
     pub flight: Flight,
 }
 
 impl Target {
-    /// Has the scopes of its groups selected.
+    /// Selects the scopes of its groups.
     pub fn select_groups(&mut self) {
         let scopes = self.groups.iter().map(|group| format!("{group}/*"));
         self.what.select.markers.extend(scopes);
     }
 }
 
-/// All that is given must be so; of several patterns of one key, one.
+/// Conditions that must all hold. Of several patterns of one key, one must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matching {
     pub exe: Vec<Pattern>,
@@ -55,7 +55,7 @@ impl Matching {
         *self == Self::default()
     }
 
-    /// Whether a process that runs this program may match.
+    /// Returns whether a process that runs this program may match.
     pub fn admits(&self, program: &Program) -> bool {
         any(&self.exe, &program.exe)
             && (any(&self.name, &program.name) || any(&self.name, program.file_name()))
@@ -65,7 +65,7 @@ impl Matching {
         self.matches_but_for_command(facts) && any(&self.command, &facts.command)
     }
 
-    /// Whether the command line decides.
+    /// Returns whether the command line decides.
     pub fn depends_on_command(&self, facts: &Facts) -> bool {
         !self.command.is_empty() && self.matches_but_for_command(facts)
     }
@@ -90,7 +90,7 @@ fn any(patterns: &[Pattern], text: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
 }
 
-/// Where and how often.
+/// The output and interval of reports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reports {
     pub kind: ReportKind,
@@ -116,16 +116,16 @@ pub enum ReportKind {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Output {
-    /// The journal's, under systemd.
+    /// Under systemd this is the journal.
     #[default]
     Stdout,
     File(PathBuf),
 }
 
-/// The flight recorder: newest calls in memory, kept as a file when one was slow.
+/// The flight recorder: keeps the newest calls in memory, and writes them after a slow one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flight {
-    /// Nothing: off.
+    /// `None` switches it off.
     pub slow: Option<Duration>,
     pub functions: Vec<String>,
     pub keep: Duration,

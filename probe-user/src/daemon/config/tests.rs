@@ -139,7 +139,7 @@ fn all_that_is_given_must_match() {
     assert!(!matches("container = \"4f\""));
 }
 
-/// `UPDATE_DOCS=1` writes them anew.
+/// `UPDATE_DOCS=1` rewrites the files.
 #[test]
 fn the_documentation_is_what_the_registry_says() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");

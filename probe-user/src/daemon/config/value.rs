@@ -1,8 +1,8 @@
-//! A value of the configuration file, read as what its key takes.
+//! Reads a value of the configuration file in the type of its key.
 
 use toml::de::DeValue;
 
-/// A value, and what a wrong one is told.
+/// A value, with error messages for a wrong type.
 #[derive(Clone, Copy)]
 pub struct Value<'a>(pub &'a DeValue<'a>);
 
@@ -11,7 +11,7 @@ impl Value<'_> {
         self.0.as_str().map(str::to_owned).ok_or_else(|| self.wrong("a text in quotes"))
     }
 
-    /// One text, or a list of them.
+    /// Reads one text, or a list of them.
     pub fn texts(self) -> Result<Vec<String>, String> {
         let Some(list) = self.0.as_array() else {
             let one = self.0.as_str().ok_or_else(|| self.wrong("a text or a list of texts"))?;
@@ -30,20 +30,20 @@ impl Value<'_> {
         number.ok_or_else(|| self.wrong("a whole number"))
     }
 
-    /// A number, whole or not.
+    /// Reads a number, whole or not.
     pub fn number(self) -> Result<f64, String> {
         let whole = self.0.as_integer().map(|n| n.as_str().to_owned());
         let text = whole.or_else(|| self.0.as_float().map(|n| n.as_str().to_owned()));
         text.and_then(|text| text.parse().ok()).ok_or_else(|| self.wrong("a number"))
     }
 
-    /// A text in the form that the command line takes.
+    /// Reads a text in the form of the command line.
     pub fn parsed<T>(self, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
         let text = self.text()?;
         parse(&text).map_err(|why| format!("`{text}`: {why}"))
     }
 
-    /// The same; `off` is nothing.
+    /// Like [`Self::parsed`], with `None` for `off`.
     pub fn unless_off<T>(
         self,
         parse: impl Fn(&str) -> Result<T, String>,
@@ -51,7 +51,7 @@ impl Value<'_> {
         self.parsed(|text| if text == "off" { Ok(None) } else { parse(text).map(Some) })
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub fn one_of<T: Copy>(self, words: &[(&str, T)]) -> Result<T, String> {
         self.parsed(|text| {
             let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);

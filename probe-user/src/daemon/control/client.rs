@@ -1,4 +1,4 @@
-//! The asker's end of the socket.
+//! The client's end of the socket.
 
 use super::{Ask, Line, Reply, VERSION, Whom};
 use anyhow::{Context, bail};
@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-/// For an answer.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of an answer; reports of ten thousand functions have some megabytes.
+/// Limit of an answer in bytes; reports of ten thousand functions have some megabytes.
 const LONGEST: u64 = 256 << 20;
-/// Said of an answer.
+/// The error for a malformed answer.
 pub const NO_SENSE: &str = "the daemon's answer makes no sense";
 
-/// Asks once. The line is as it came.
+/// Asks once. Also returns the raw line.
 pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
     let mut stream = UnixStream::connect(socket).map_err(|error| {
         let remedy = match error.kind() {
@@ -31,7 +31,7 @@ pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
     })?;
     stream.set_read_timeout(patience(&ask))?;
     let line = serde_json::to_string(&Line { v: VERSION, ask })?;
-    // Whom the daemon refuses at once may find nobody to write to, but an answer.
+    // A refused client may fail to write, but still gets an answer.
     let written = stream.write_all(line.as_bytes()).and_then(|()| stream.write_all(b"\n"));
     let mut line = String::new();
     let mut reader = BufReader::new(stream.take(LONGEST));
@@ -48,7 +48,7 @@ pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
     Ok((reply, line))
 }
 
-/// A recording takes its time, and so do probes and the reports of many processes.
+/// Returns the time limit. Recordings, probes and reports of many processes take long.
 fn patience(ask: &Ask) -> Option<Duration> {
     match ask {
         Ask::Record { .. }

@@ -1,5 +1,5 @@
-//! The control socket: what `ctrace ctl` and other programs may ask of a running daemon, a line of
-//! JSON each way. `docs/daemon.md` describes it for others.
+//! The control socket: answers `ctrace ctl` and other programs, with one line of JSON each way.
+//! `docs/daemon.md` describes the protocol.
 
 pub mod client;
 mod patience;
@@ -17,10 +17,10 @@ use ctrace_core::units::{Nanos, Pid};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Of the protocol: keys are only ever added within one.
+/// The version of the protocol. Within one, keys are only added.
 pub const VERSION: u32 = 1;
 
-/// A line from the asker.
+/// A request line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Line {
     pub v: u32,
@@ -31,11 +31,11 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Ask {
-    /// The daemon itself.
+    /// Return the daemon's state.
     Status,
-    /// All targets and their processes.
+    /// Return all targets and their processes.
     Targets,
-    /// Trace this process: as the target says, or else what is chosen here.
+    /// Trace this process, by its target or as chosen here.
     Attach {
         pid: u32,
         #[serde(default)]
@@ -43,28 +43,28 @@ pub enum Ask {
         #[serde(flatten)]
         choice: Choice,
     },
-    /// Let go of a process, or of all of a target, until told otherwise.
+    /// Stop tracing a process, or all of a target, until told otherwise.
     Detach {
         #[serde(flatten)]
         whom: Whom,
     },
-    /// The interval so far.
+    /// Return the current interval so far.
     Report {
         #[serde(flatten)]
         whom: Whom,
-        /// As text for people.
+        /// Return text for people.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         table: bool,
-        /// With all that somebody needs who asks again and again to tell what happened between.
+        /// Include all that a client needs to compute the difference of two answers.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         full: bool,
-        /// With `full`: up to when the asker knows all. Intervals that ended later are told, too.
+        /// With `full`: the time up to which the client knows all. Adds intervals that ended later.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since_ns: Option<Nanos>,
     },
     /// Read the configuration again.
     Reload,
-    /// Every call for a while, into a file of the daemon's folder.
+    /// Record every call for a while, into a file of the daemon's folder.
     Record {
         #[serde(flatten)]
         whom: Whom,
@@ -72,7 +72,7 @@ pub enum Ask {
     },
 }
 
-/// What to trace of a process.
+/// The selection for a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,21 +101,21 @@ pub struct Whom {
 }
 
 impl Whom {
-    /// Whether a process of a target is meant.
+    /// Returns whether a process of a target is meant.
     pub fn is(&self, target: &TargetName, pid: Pid) -> bool {
         self.target.as_ref().is_none_or(|name| *target.0 == **name)
             && self.pid.is_none_or(|meant| pid.0 == meant)
     }
 }
 
-/// A line back.
+/// An answer line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Reply {
     pub v: u32,
     pub ok: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What was asked for.
+    /// The requested data.
     #[serde(flatten)]
     pub what: serde_json::Map<String, serde_json::Value>,
 }
@@ -126,7 +126,7 @@ impl Reply {
         Self { v: VERSION, ok: false, error, what: serde_json::Map::new() }
     }
 
-    /// `value` is an object.
+    /// Makes an answer of `value`, which must be an object.
     pub fn ok(value: serde_json::Value) -> Self {
         let what = match value {
             serde_json::Value::Object(what) => what,
@@ -136,14 +136,14 @@ impl Reply {
     }
 }
 
-/// What the supervisor answers.
+/// The supervisor's answer.
 pub enum Answer {
     Now(Reply),
-    /// The asker deals with these sessions itself.
+    /// Sessions with which the connection's thread goes on itself.
     Sessions(Vec<Handle>),
 }
 
-/// A session, to somebody who wants something of it.
+/// A session, for requests to it.
 pub struct Handle {
     pub id: SessionId,
     pub pid: Pid,

@@ -1,5 +1,5 @@
-//! A connection that must be done by a certain time, however slowly its peer reads or writes: a
-//! time-out of the socket itself begins anew with each byte.
+//! Bounds the time of a connection, however slowly its peer reads or writes. A time-out of the
+//! socket itself would restart with each byte.
 
 use std::{
     io::{self, ErrorKind, Read, Write},

@@ -1,10 +1,10 @@
-//! Who is at the other end of the socket, as the kernel knows it.
+//! Identifies the other end of the socket, as the kernel knows it.
 
 use crate::daemon::accounts;
 use rustix::net::sockopt::socket_peercred;
 use std::os::unix::net::UnixStream;
 
-/// Root may ask, and the members of a group if there is one.
+/// Admits root, and the members of a group if there is one.
 pub(super) fn check(stream: &UnixStream, group: Option<u32>) -> Result<(), String> {
     let peer = socket_peercred(stream).map_err(|error| format!("who asks is unknown: {error}"))?;
     may_ask(peer.uid.as_raw(), peer.gid.as_raw(), group)

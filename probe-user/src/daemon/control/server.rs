@@ -1,7 +1,7 @@
-//! The daemon's end of the socket: a thread for each of a few connections. What needs a decision
-//! goes to the supervisor; what takes time is done here.
+//! The daemon's end of the socket: one thread for each of a few connections. The supervisor makes
+//! decisions; slow work is done here.
 //!
-//! Nobody is kept out by others who are slow or silent: see [`Places`] and [`Until`].
+//! Slow or silent clients keep nobody out: see [`Places`] and [`Until`].
 
 use super::{
     Answer, Ask, Handle, Line, Reply, VERSION,
@@ -43,40 +43,40 @@ use tokio::sync::{
     mpsc::{UnboundedReceiver, unbounded_channel},
 };
 
-/// Connections at a time; each has a thread.
+/// Limit of connections at a time; each has a thread.
 const MOST: usize = 16;
-/// Of these, for requests that may take as long as they like.
+/// Limit of connections with requests of unlimited duration.
 const MOST_LONG: usize = 8;
-/// Of a line.
+/// Limit of a line, in bytes.
 const LONGEST: u64 = 64 << 10;
-/// In which a newcomer is not yet put off for another.
+/// The time in which a new connection does not yet give way to another.
 const GRACE: Duration = Duration::from_millis(50);
-/// For a place.
+/// Time limit of waiting for a place.
 const QUEUE: Duration = Duration::from_secs(1);
-/// For a line, from its first byte to its last, and to begin one.
+/// Time limit of a line, from its first byte to its last, and of the wait for its begin.
 const LINE: Duration = Duration::from_secs(10);
-/// For an answer to be read.
+/// Time limit of reading an answer.
 const ANSWER: Duration = Duration::from_secs(60);
-/// For a session to say what it has.
+/// Time limit of a session's answer.
 const PEEK: Duration = Duration::from_secs(5);
-/// That no group may ask.
+/// The group id that lets no group ask.
 const NOBODY: u32 = u32::MAX;
 const BUSY: &str = "too many ask at once; try again";
 
-/// To the supervisor, and the way back.
+/// A request to the supervisor, and the way back.
 pub struct Request {
     pub ask: Ask,
     pub answer: Sender<Answer>,
 }
 
-/// The socket; it is removed with this.
+/// The socket, which is removed on drop.
 pub struct Listener {
     file: SocketFile,
     group: Arc<AtomicU32>,
     recording: Arc<Underway>,
 }
 
-/// What a connection needs.
+/// The needs of a connection.
 #[derive(Clone)]
 struct Shared {
     events: Sender<Event>,
@@ -115,12 +115,12 @@ impl Listener {
         Ok(Self { file, group, recording })
     }
 
-    /// The daemon ends: so do the recordings that somebody waits for, whole up to here.
+    /// Ends recordings that somebody waits for, complete up to now, because the daemon ends.
     pub fn finish(&self, patience: Duration) {
         self.recording.finish(patience);
     }
 
-    /// The configuration has changed.
+    /// Sets the group after a change of the configuration.
     pub fn set_group(&self, group: Option<u32>) {
         self.group.store(group.unwrap_or(NOBODY), Ordering::Relaxed);
         if let Err(error) = self.file.admit(group) {
@@ -130,11 +130,11 @@ impl Listener {
 }
 
 impl Shared {
-    /// Whatever is done here takes little time: others wait behind it.
+    /// Accepts connections. Work here must be short: others wait behind it.
     fn accept(&self, listener: &UnixListener) {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
-                // No descriptor is left: some will be soon.
+                // No descriptor is left, but some will be soon.
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             };
@@ -146,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// Gives who may ask a thread.
+    /// Gives an admitted client a thread.
     fn admit(&self, stream: &Arc<UnixStream>) -> Result<(), String> {
         let group = self.group.load(Ordering::Relaxed);
         peer::check(stream, Some(group).filter(|group| *group != NOBODY))?;
@@ -155,7 +155,7 @@ impl Shared {
         let place = self.places.take(QUEUE, close).ok_or(BUSY)?;
         let (shared, stream) = (self.clone(), Arc::clone(stream));
         let serve = move || {
-            // Who went away needs no answer.
+            // A client that went away needs no answer.
             let _ = shared.serve(&stream, &place);
         };
         let spawned = std::thread::Builder::new().name("asked".into()).spawn(serve);
@@ -193,7 +193,7 @@ impl Shared {
         }
     }
 
-    /// `underway` is to be kept until the reply has been sent.
+    /// Answers a line. The caller keeps `underway` until the reply has been sent.
     fn reply<'a>(&'a self, line: &str, underway: &mut Option<One<'a>>) -> Reply {
         let line: Line = match serde_json::from_str(line) {
             Ok(line) => line,
@@ -235,11 +235,11 @@ impl Shared {
         }
     }
 
-    /// What each session has of its interval so far.
+    /// Returns each session's interval so far.
     fn report(&self, sessions: &[Handle]) -> Reply {
         let report = |session: &Handle| {
             let mut snapshot = peek(session)?;
-            // They are there when somebody else wants them, too.
+            // Histograms are present if somebody else wants them.
             if !self.hub.extras(&session.target).histograms {
                 snapshot.report.histograms = None;
             }
@@ -248,7 +248,7 @@ impl Shared {
         Reply::ok(json!({ "reports": sessions.iter().filter_map(report).collect::<Vec<_>>() }))
     }
 
-    /// The same of one session with all that is known, after the intervals that ended since then.
+    /// Returns all data of one session's interval, and the intervals that ended since then.
     fn look(&self, sessions: &[Handle], since: Nanos) -> Reply {
         let session = match only(sessions) {
             Ok(session) => session,
@@ -267,7 +267,7 @@ impl Shared {
         style::value(&self.hub.header(&session.target.id, session.id), snapshot, full)
     }
 
-    /// The interval so far, for people.
+    /// Returns the interval so far, for people.
     fn table(&self, sessions: &[Handle]) -> Reply {
         let mut text = String::new();
         for session in sessions {
@@ -282,7 +282,7 @@ impl Shared {
         Reply::ok(json!({ "text": text }))
     }
 
-    /// Sessions of their own, which record; those there are go on.
+    /// Starts recording sessions beside the existing ones.
     fn record(
         &self,
         sessions: &[Handle],
@@ -309,12 +309,12 @@ impl Shared {
     }
 }
 
-/// Whether it waits for something else than the daemon.
+/// Returns whether it waits for something other than the daemon.
 fn is_long(ask: &Ask) -> bool {
     matches!(ask, Ask::Attach { .. } | Ask::Detach { .. } | Ask::Record { .. })
 }
 
-/// For what takes one.
+/// Returns the only session, for requests that take one.
 fn only(sessions: &[Handle]) -> Result<&Handle, Reply> {
     let [session] = sessions else {
         let pids: Vec<String> = sessions.iter().map(|s| s.pid.0.to_string()).collect();
@@ -323,7 +323,7 @@ fn only(sessions: &[Handle]) -> Result<&Handle, Reply> {
     Ok(session)
 }
 
-/// What a session has of its interval so far; nothing if it is over, or does not answer.
+/// Returns a session's interval so far; `None` if it is over or does not answer.
 fn peek(session: &Handle) -> Option<Snapshot> {
     let (sender, receiver) = channel();
     let peek = Command::Peek(Box::new(move |snapshot| drop(sender.send(snapshot))));

@@ -1,4 +1,4 @@
-//! Recordings that somebody has asked for and waits for: they must end before the daemon does.
+//! Tracks recordings that a client waits for: they must end before the daemon does.
 
 use crate::session::keep::live::Command;
 use std::{
@@ -17,15 +17,15 @@ pub(super) struct Underway {
 struct State {
     stops: Vec<UnboundedSender<Command>>,
     count: usize,
-    /// Nobody waits for what begins now.
+    /// True if no more recordings may begin.
     is_over: bool,
 }
 
-/// A recording, until this is dropped: when it has been answered for.
+/// A running recording. It is dropped after its answer.
 pub(super) struct One<'a>(&'a Underway);
 
 impl Underway {
-    /// A recording begins, which ends early when `stop` is told to; nothing if it is too late.
+    /// Registers a recording that `stop` ends early. Returns `None` if it is too late.
     pub(super) fn begin(&self, stop: UnboundedSender<Command>) -> Option<One<'_>> {
         let mut state = self.lock();
         if state.is_over {
@@ -37,7 +37,7 @@ impl Underway {
         Some(One(self))
     }
 
-    /// Ends all, and waits until they have ended, or for so long.
+    /// Ends all, and waits until they have ended or the time is up.
     pub(super) fn finish(&self, patience: Duration) {
         let mut state = self.lock();
         state.is_over = true;

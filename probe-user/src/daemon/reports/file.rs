@@ -1,6 +1,6 @@
-//! A file of reports: whole lines only, another one when it is large or old, and the oldest ones
-//! removed. `web.jsonl` is the newest; those before it are `web.jsonl.1`, `web.jsonl.2` and so on,
-//! of which the highest number is the latest.
+//! A file of reports, with whole lines only. A new one begins when it is large or old, and the
+//! oldest are removed. `web.jsonl` is the newest; earlier ones are `web.jsonl.1`, `web.jsonl.2` and
+//! so on. The highest number is the latest of those.
 
 use super::pipe::{self, Cut};
 use crate::{
@@ -19,14 +19,14 @@ use std::{
 pub(super) struct File {
     path: PathBuf,
     open: Option<Open>,
-    /// Half a line is in the pipe.
+    /// True if the pipe holds half a line.
     is_cut: bool,
 }
 
 struct Open {
     file: fs::File,
     place: Place,
-    /// A pipe is not rotated.
+    /// False for a pipe, which is not rotated.
     is_file: bool,
     bytes: u64,
     since: Instant,
@@ -37,7 +37,7 @@ impl File {
         Self { path: path.to_owned(), open: None, is_cut: false }
     }
 
-    /// All of it or nothing.
+    /// Writes all of it or nothing.
     pub(super) fn write(&mut self, text: &[u8], reports: &Reports) -> io::Result<()> {
         self.leave_if_moved();
         if let Some(open) = self.open.take_if(|open| open.is_due(text.len(), reports)) {
@@ -69,7 +69,7 @@ impl File {
             Ok(()) => self.is_cut = false,
             Err(Cut { error, is_begun }) => {
                 self.is_cut |= is_begun;
-                // Who reads slowly is not to find its end.
+                // A slow reader must not see the pipe's end.
                 if error.kind() != io::ErrorKind::TimedOut {
                     self.open = None;
                 }
@@ -79,7 +79,7 @@ impl File {
         Ok(())
     }
 
-    /// Somebody else may have moved the file away, or removed it.
+    /// Closes a file that somebody moved away or removed.
     fn leave_if_moved(&mut self) {
         let Some(open) = &self.open else { return };
         let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
@@ -106,8 +106,7 @@ fn rotate(place: &Place, reports: &Reports) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the file the number after `newest`. Others may have put files of such names there: those
-/// are passed over.
+/// Gives the file the first free number after `newest`. Others' files of such names are skipped.
 fn move_away(place: &Place, newest: u32) -> io::Result<(u32, Place)> {
     const TRIES: u32 = 1000;
     for number in (newest..).skip(1).take(TRIES as usize) {
@@ -120,7 +119,7 @@ fn move_away(place: &Place, newest: u32) -> io::Result<(u32, Place)> {
     Err(io::Error::other("the numbers of older files are taken; remove some"))
 }
 
-/// Numbers and places of those before, the oldest first: only what nobody else can have put there.
+/// Returns earlier files, the oldest first, except those that others could have put there.
 fn rotated(place: &Place) -> io::Result<Vec<(u32, Place)>> {
     let name = place.name().to_string_lossy().into_owned();
     let names = place.names()?.into_iter();
@@ -144,7 +143,7 @@ fn numbered(place: &Place, number: u32) -> Place {
 impl Open {
     fn append(path: &Path) -> io::Result<Self> {
         let place = Place::find(path, Owner::Ours)?;
-        // Nothing waits for whoever is to read a pipe.
+        // A pipe without a reader must not block.
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
         let file = place.open(flags).map_err(|error| match io::Error::from(error) {
             error if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {

@@ -1,5 +1,4 @@
-//! Reports of intervals: their form ([`Style`]), and their way to files and the journal
-//! ([`Writer`]).
+//! Reports of intervals: [`Style`] is their form, [`Writer`] their way to files and the journal.
 
 mod file;
 mod pipe;

@@ -1,4 +1,4 @@
-//! Reports into a pipe or a device: whoever reads there may be slow, or not read at all.
+//! Writes reports into a pipe or a device, whose reader may be slow or absent.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -10,17 +10,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a report waits for room.
+/// The longest wait of a report for room.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why a report is not in the pipe, or not all of it.
+/// The reason why a report is not in the pipe, or only a part of it.
 pub(super) struct Cut {
     pub(super) error: io::Error,
-    /// A part of it is.
+    /// True if a part of it is in the pipe.
     pub(super) is_begun: bool,
 }
 
-/// Writes to what was opened without waiting.
+/// Writes to a nonblocking pipe.
 pub(super) fn write(mut pipe: &File, text: &[u8]) -> Result<(), Cut> {
     let until = Instant::now() + PATIENCE;
     let mut left = text;

@@ -1,6 +1,6 @@
-//! The way of reports to one output: a queue and a thread, so that an output that does not answer holds up no
-//! session and no other output. What cannot be written is counted; it is said once when that begins, and once
-//! when it is over.
+//! Passes reports to one output through a queue and a thread, so that a blocked output delays no
+//! session and no other output. Lost reports are counted. A message tells when that begins and when
+//! it ends.
 
 use super::file::File;
 use crate::{
@@ -17,7 +17,7 @@ use std::{
     time::Instant,
 };
 
-/// Reports that may wait.
+/// The limit of waiting reports.
 const WAITING: usize = 256;
 
 pub(super) struct Queue {
@@ -25,7 +25,7 @@ pub(super) struct Queue {
     rest: Rest,
 }
 
-/// What is still to be written when nothing more comes.
+/// The reports left when no more come.
 pub(super) struct Rest {
     shared: Arc<Shared>,
     end: Receiver<()>,
@@ -38,11 +38,11 @@ struct Job {
 
 struct Shared {
     output: Output,
-    /// Reports that are neither written nor lost.
+    /// The number of reports that are neither written nor lost.
     waiting: AtomicU64,
-    /// Reports that found no room, since the last one was written.
+    /// The number of reports without room since the last written one.
     dropped: AtomicU64,
-    /// Reports of all outputs.
+    /// The number of lost reports of all outputs.
     lost: Arc<AtomicU64>,
 }
 
@@ -78,14 +78,14 @@ impl Queue {
         }
     }
 
-    /// Nothing more comes.
+    /// Closes the queue: no more reports come.
     pub(super) fn close(self) -> Rest {
         self.rest
     }
 }
 
 impl Rest {
-    /// Returns when all is written, or given up.
+    /// Waits until all is written or given up.
     pub(super) fn wait(self, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
         if self.end.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {
@@ -110,24 +110,24 @@ impl Shared {
         }
     }
 
-    /// One of those that wait is no longer; `false` if it was given up before.
+    /// Takes one waiting report. Returns `false` if it was given up before.
     fn take(&self) -> bool {
         let less = |waiting: u64| waiting.checked_sub(1);
         self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 }
 
-/// On the thread.
+/// The thread's state.
 struct Way {
     shared: Arc<Shared>,
-    /// No file: stdout.
+    /// `None` means stdout.
     file: Option<File>,
-    /// Reports that were lost since this began.
+    /// Reports lost since this began.
     failed: u64,
 }
 
 impl Way {
-    /// Drops `_at_end` when all is done.
+    /// Writes all jobs, then drops `_at_end`.
     fn write_all(&mut self, jobs: &Receiver<Job>, _at_end: Sender<()>) {
         while let Ok(Job { reports, text }) = jobs.recv() {
             let written = match &mut self.file {

@@ -1,4 +1,4 @@
-//! The form of a target's reports: what `ctrace attach` prints, with what the daemon knows besides.
+//! The form of a target's reports: that of `ctrace attach`, plus the daemon's data.
 
 use crate::{
     daemon::{
@@ -19,23 +19,23 @@ use ctrace_core::{
 };
 use serde::Serialize;
 
-/// Checked when the configuration is read.
+/// The style, checked when the configuration is read.
 #[derive(Default)]
 pub struct Style {
     kind: ReportKind,
     views: ViewOptions,
 }
 
-/// What a report says that its session does not know.
+/// Data of a report that its session does not know.
 pub struct Header<'a> {
     pub target: &'a TargetName,
     pub session: SessionId,
     pub totals: Counts,
-    /// Of all targets, since the daemon began.
+    /// The number of lost reports of all targets since the daemon began.
     pub reports_lost: u64,
 }
 
-/// A line of JSON: a report as of `--format json`, and `daemon` beside its keys.
+/// A line of JSON: the report of `--format json`, plus the key `daemon`.
 #[derive(Serialize)]
 struct Line<'a> {
     daemon: Facts<'a>,
@@ -48,7 +48,7 @@ struct Facts<'a> {
     schema: &'static str,
     target: &'a str,
     session: u64,
-    /// The times of day of the interval, by the clock of now.
+    /// The times of day of the interval, by the current clock.
     from: String,
     to: String,
     cost_ns: Nanos,
@@ -58,16 +58,16 @@ struct Facts<'a> {
     full: Option<Full<'a>>,
 }
 
-/// For those who subtract one report from another.
+/// Data for clients that subtract one report from another.
 #[derive(Serialize)]
 struct Full<'a> {
-    /// Processor time of the process up to the end of the report.
+    /// CPU time of the process up to the end of the report.
     cpu_ns: Option<Nanos>,
-    /// What the probes of each function cost.
+    /// The probes' cost for each function.
     spent_ns: &'a [Nanos],
-    /// Calls on each path that have not ended.
+    /// The number of open calls on each path.
     paths_open: Vec<u64>,
-    /// Sums of each function's timed durations, and of their squares: the report has them rounded.
+    /// Sums of each function's timed durations and of their squares, which the report rounds.
     timed_ns: Vec<u64>,
     timed_squares: Vec<String>,
 }
@@ -85,12 +85,12 @@ impl Style {
         Ok(Self { kind: reports.kind, views })
     }
 
-    /// Nothing where no reports are wanted.
+    /// Returns `None` if no reports are wanted.
     pub fn unless_none(self) -> Option<Self> {
         (self.kind != ReportKind::None).then_some(self)
     }
 
-    /// What a report must hold.
+    /// Returns the optional data that a report must hold.
     pub fn extras(&self) -> Extras {
         match self.kind {
             ReportKind::Table => self.views.extras(None),
@@ -98,7 +98,7 @@ impl Style {
         }
     }
 
-    /// Whole lines.
+    /// Returns whole lines.
     pub fn render(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
         match self.kind {
             ReportKind::Table => self.table(header, snapshot),
@@ -106,7 +106,7 @@ impl Style {
         }
     }
 
-    /// For people.
+    /// Returns a table for people.
     pub fn table(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
         let report = &snapshot.report;
         let (from, to) = times_of_day(report);
@@ -131,7 +131,7 @@ impl Style {
     }
 }
 
-/// As a value, for an answer.
+/// Returns a value for an answer.
 pub fn value(header: &Header<'_>, snapshot: &Snapshot, full: bool) -> serde_json::Value {
     serde_json::to_value(line(header, snapshot, full)).unwrap_or_default()
 }
@@ -169,7 +169,7 @@ fn full_of(snapshot: &Snapshot) -> Full<'_> {
     }
 }
 
-/// Of a report's start and end.
+/// Returns the times of a report's start and end.
 fn times_of_day(report: &Report) -> (DateTime<Local>, DateTime<Local>) {
     let now = Local::now();
     let ago = |time: Nanos| {

@@ -1,4 +1,4 @@
-//! Takes reports from the sessions, and hands each to the queue of its output.
+//! Takes reports from the sessions, and passes each to the queue of its output.
 
 use super::queue::{Queue, Rest};
 use crate::{
@@ -14,17 +14,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For the last reports of all outputs.
+/// Time limit of the last reports of all outputs.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub struct Writer {
-    /// Nothing once it is finished.
+    /// `None` once it is finished.
     queues: Mutex<Option<HashMap<Output, Queue>>>,
     lost: Arc<AtomicU64>,
 }
 
 impl Writer {
-    /// `lost` counts reports that cannot be written.
+    /// Makes a writer. `lost` counts reports that cannot be written.
     pub fn new(lost: Arc<AtomicU64>) -> Self {
         Self { queues: Mutex::new(Some(HashMap::new())), lost }
     }
@@ -50,12 +50,12 @@ impl Writer {
         queues.get(output)
     }
 
-    /// How many could not be written.
+    /// Returns the number of reports that could not be written.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Returns when all is written, or given up: an output need never answer.
+    /// Waits until all is written or given up: an output may never answer.
     pub fn finish(&self) {
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner).take();
         let rests: Vec<Rest> = queues.into_iter().flatten().map(|(_, q)| q.close()).collect();
@@ -85,7 +85,7 @@ mod tests {
         path
     }
 
-    /// Both ends, which wait for nobody.
+    /// Opens both ends of a pipe, without blocking.
     fn open(pipe: &Path) -> File {
         let flags = OFlags::RDWR | OFlags::NONBLOCK;
         rustix::fs::open(pipe, flags, Mode::empty()).unwrap().into()
@@ -122,7 +122,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         let mut reader = open(&pipe);
-        // More than the pipe has room for.
+        // More bytes than the pipe has room for.
         let long = "x".repeat(1 << 20) + "\n";
         writer.write(&to(&pipe), long.clone());
         let mut seen: Vec<u8> = Vec::new();

@@ -1,5 +1,5 @@
-//! Slow calls as OTLP has them: `ExportTraceServiceRequest`. A trace for each, whose first span is the
-//! call itself and whose others are calls inside it.
+//! Encodes slow calls for OTLP as `ExportTraceServiceRequest`. Each is a trace. Its first span is
+//! the call itself, and the others are calls inside it.
 
 use super::ids::Ids;
 use crate::daemon::{
@@ -22,14 +22,14 @@ use ctrace_core::{
     units::Nanos,
 };
 
-/// Inside of one program, as opposed to those that serve or ask another one.
+/// The span kind for work inside one program, as opposed to serving or asking another.
 const INTERNAL: u64 = 1;
 
-/// Of whom, and when.
+/// The source and time of the calls.
 pub(super) struct About<'a> {
     pub(super) target: &'a TargetName,
     pub(super) resource: &'a Resource,
-    /// For the time since 1970 of one on the clock of the recording.
+    /// Add this to a time on the recording's clock to get the time since 1970.
     pub(super) unix_offset_ns: i64,
 }
 

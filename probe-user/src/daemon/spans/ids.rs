@@ -1,10 +1,10 @@
-//! Ids of traces and spans: random, so that those of several daemons do not meet.
+//! Ids of traces and spans: random, so that those of several daemons do not collide.
 
 use std::hash::{BuildHasher as _, RandomState};
 
-/// Makes them.
+/// A source of ids.
 pub(super) struct Ids {
-    /// Its key is from the kernel's random numbers.
+    /// Keyed by the kernel's random numbers.
     hasher: RandomState,
     made: u64,
 }
@@ -18,7 +18,7 @@ impl Ids {
         loop {
             self.made += 1;
             let id = self.hasher.hash_one(self.made);
-            // 0 means that there is none.
+            // 0 would mean no id.
             if id != 0 {
                 return id.to_be_bytes();
             }

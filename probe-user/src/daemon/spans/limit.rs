@@ -1,4 +1,4 @@
-//! So many in a minute, which begins with the first of them.
+//! Limits a number per minute. A minute begins with its first item.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ impl Limit {
         Self { most: most as usize, taken: 0, began: None }
     }
 
-    /// How many may be taken now.
+    /// Returns how many may be taken now.
     pub(super) fn room(&mut self, now: Instant) -> usize {
         if self.began.is_none_or(|began| now.duration_since(began) >= MINUTE) {
             (self.began, self.taken) = (Some(now), 0);
@@ -24,7 +24,7 @@ impl Limit {
         self.most - self.taken
     }
 
-    /// No more than there is room for.
+    /// Takes some, at most as many as there is room for.
     pub(super) fn take(&mut self, count: usize) {
         self.taken += count;
     }

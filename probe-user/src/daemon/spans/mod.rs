@@ -1,8 +1,8 @@
-//! Slow calls as spans, for those who look at traces: by OTLP, as metrics are.
+//! Exports slow calls as spans by OTLP, like metrics.
 //!
-//! A session hands over what its flight recorder has; on a thread of its own that becomes spans and is
-//! sent. Nothing waits for a receiver: what finds no room, is beyond the limit or is not taken is
-//! counted. `docs/metrics.md` tells more.
+//! A session passes on its flight recorder's calls. A thread of their own turns them into spans and
+//! sends them. Nothing waits for a receiver: calls without room, beyond the limit or not accepted
+//! are counted. `docs/metrics.md` has more.
 
 mod encode;
 mod ids;
@@ -33,31 +33,31 @@ use tokio::{
     time::Instant,
 };
 
-/// Contents of flight recorders that may wait.
+/// Limit of waiting flight recordings.
 const WAITING: usize = 16;
-/// For a receiver that refuses for a time. More would hold up what comes behind.
+/// Time for a receiver that refuses temporarily. A longer time would delay later calls.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// For all that waits, after which the daemon ends.
+/// Time limit for all waiting calls before the daemon ends.
 const LAST: Duration = Duration::from_secs(3);
-/// Calls inside a slow one that become spans.
+/// Limit of calls inside a slow one that become spans.
 const INSIDE: usize = 100;
 
-/// To whom, and how many slow calls.
+/// The receiver, and the limit of slow calls.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub receiver: Receiver,
     pub a_minute: u32,
 }
 
-/// What a session has to tell.
+/// The slow calls of a session.
 pub struct Job {
     pub target: TargetName,
-    /// That were slow.
+    /// The number of slow calls.
     pub calls: u64,
     pub flown: Flown,
 }
 
-/// Takes slow calls.
+/// The exporter of slow calls.
 pub struct Spans {
     running: Mutex<Option<Running>>,
     metrics: Metrics,
@@ -65,7 +65,7 @@ pub struct Spans {
 
 struct Running {
     jobs: mpsc::Sender<Job>,
-    /// Is dropped, never used.
+    /// Only dropped, to stop the thread.
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -88,7 +88,7 @@ impl Spans {
         Ok(Self { running, metrics })
     }
 
-    /// Returns at once.
+    /// Queues a job and returns at once.
     pub fn export(&self, job: Job) {
         let calls = job.calls;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +98,7 @@ impl Spans {
         }
     }
 
-    /// Returns when all is sent, or given up.
+    /// Waits until all is sent or given up.
     pub fn finish(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { jobs, stop, thread }) = running {
@@ -110,13 +110,13 @@ impl Spans {
     }
 }
 
-/// On the thread.
+/// The thread's state.
 struct Exporter {
     receiver: Receiver,
     limit: Limit,
     metrics: Metrics,
     ids: Ids,
-    /// That was said.
+    /// True once a failure was logged.
     fails: bool,
 }
 
@@ -161,7 +161,7 @@ impl Exporter {
         }
     }
 
-    /// How many slow calls went.
+    /// Sends a job. Returns the number of exported slow calls.
     async fn send(&mut self, job: &Job) -> anyhow::Result<u64> {
         let now = Instant::now();
         let room = self.limit.room(now);

@@ -1,4 +1,4 @@
-//! What becomes of slow calls, as a receiver reads it with the types that OpenTelemetry makes for that.
+//! Reads exported slow calls as a receiver does, with OpenTelemetry's types.
 
 use super::{Job, Options, Spans};
 use crate::{
@@ -37,7 +37,7 @@ use std::{
 const OK: &str = "200 OK\r\nContent-Length: 0";
 const MS: u64 = 1_000_000;
 
-/// Of function, stack pointer, and time in milliseconds; as docs/wire-format.md has it.
+/// Makes an event as in docs/wire-format.md, with the time in milliseconds.
 fn event(kind: Kind, function: u32, sp: u64, at: u64) -> [u8; 32] {
     let mut record = [0; 32];
     record[..8].copy_from_slice(&(at * MS).to_le_bytes());
@@ -49,7 +49,7 @@ fn event(kind: Kind, function: u32, sp: u64, at: u64) -> [u8; 32] {
     record
 }
 
-/// So many slow calls of `handle`, each with `query` and `evil` inside it.
+/// Makes so many slow calls of `handle`, each with `query` and `evil` inside it.
 fn flown(calls: u64) -> (Slow, Flown) {
     let mut engine = Engine::new(EngineConfig { keep: true, ..EngineConfig::default() });
     for name in ["handle", "query", "evil\x1b"] {

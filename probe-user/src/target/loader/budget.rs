@@ -1,20 +1,20 @@
-//! How much may be read and tried for one program, whatever its files say.
+//! Bounds reads and attempts for one program, whatever its files say.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// As many libraries as one object may ask for, and one program may have.
+/// Limit of libraries that an object asks for and that a program has.
 pub(super) const MOST_LIBRARIES: usize = 4096;
 /// Bytes that are read or kept: headers, dynamic sections, names, tables and search paths together.
-/// A program with five hundred libraries takes five, most of them for the loader and the cache.
+/// A program with five hundred libraries takes five million, most for the loader and the cache.
 const MOST_BYTES: u64 = 64 << 20;
-/// Paths that are tried. A program has some hundred libraries, each in one of some ten directories.
+/// Limit of tried paths. A program has some hundred libraries, each in one of some ten directories.
 const MOST_PATHS: u32 = 200_000;
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Why the search for libraries was given up.
+/// The reason why the search for libraries was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMuch {
     #[error("there are more than {MOST_LIBRARIES}")]
@@ -27,7 +27,7 @@ pub(super) enum TooMuch {
     Time,
 }
 
-/// What is left of it.
+/// The bytes, paths and time that are left.
 pub(super) struct Budget {
     pub(super) bytes: u64,
     paths: u32,
@@ -41,24 +41,24 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// One more path is going to be tried.
+    /// Charges one path before it is tried.
     pub(super) fn path(&mut self) -> Result<(), TooMuch> {
         self.paths = self.paths.checked_sub(1).ok_or(TooMuch::Paths)?;
         self.time()
     }
 
-    /// To be asked in each loop whose length a file decides.
+    /// Checks the time. Each loop whose length a file decides must call it.
     pub(super) fn time(&self) -> Result<(), TooMuch> {
         if Instant::now() > self.end { Err(TooMuch::Time) } else { Ok(()) }
     }
 
-    /// So many bytes are going to be kept.
+    /// Charges bytes before they are kept.
     pub(super) fn keep(&mut self, length: usize) -> Result<(), TooMuch> {
         self.bytes = self.bytes.checked_sub(length as u64).ok_or(TooMuch::Bytes)?;
         Ok(())
     }
 
-    /// Up to `length` bytes of a file. Fewer where it ends; none where it cannot be read.
+    /// Reads up to `length` bytes of a file: fewer at its end, none where it cannot be read.
     pub(super) fn read(
         &mut self,
         file: &File,

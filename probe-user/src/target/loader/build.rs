@@ -1,7 +1,7 @@
-//! What a build of glibc's loader has in itself: where it looks, and which version it is.
+//! Finds the constants of a build of glibc's loader: its directories and its version.
 //!
-//! Distributions differ in that, and the loader says it nowhere but in its constants. So these are
-//! looked for in its file; a file without them is taken for a common build.
+//! They differ between distributions, and the loader states them only in its file. So they are
+//! searched there. A file without them counts as a common build.
 
 use super::budget::{Budget, TooMuch};
 use regex::bytes::Regex;
@@ -28,7 +28,7 @@ impl Default for Build {
     }
 }
 
-/// More than any loader has, with all its debug information.
+/// More bytes than any loader has, with all its debug information.
 const LONGEST: usize = 8 << 20;
 
 impl Build {
@@ -55,7 +55,7 @@ impl Build {
         }
     }
 
-    /// `$LIB`: the default directory from its last part on that is a kind of `lib`.
+    /// Returns `$LIB`: the default directory from its last part that is a kind of `lib`.
     pub(super) fn lib(&self) -> &[u8] {
         let first = self.directories.first().map_or(&b"/lib/"[..], Vec::as_slice);
         let inside = first.strip_suffix(b"/").unwrap_or(first);
@@ -63,7 +63,7 @@ impl Build {
         &inside[at..]
     }
 
-    /// The default directory that a path is in.
+    /// Returns whether a path is in a default directory.
     pub(super) fn is_default(&self, path: &Path) -> bool {
         let path = path.as_os_str().as_bytes();
         self.directories.iter().any(|directory| path.starts_with(directory))
@@ -73,7 +73,7 @@ impl Build {
 const COMMON: &[u8] = b"/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib64/\0/usr/lib64/\0\
                         /lib/\0/usr/lib/\0";
 
-/// Paths with a part that begins with `lib`, each up to its slash, one behind the other.
+/// Matches paths with a part that begins with `lib`, each up to its slash, in sequence.
 static DIRECTORIES: LazyLock<Regex> =
     LazyLock::new(|| of(r"(?-u)(?:/(?:[!-.0-~]+/)*lib[!-.0-~]*/(?:[!-.0-~]+/)*\x00)+"));
 static CACHE: LazyLock<Regex> = LazyLock::new(|| of(r"(?-u)(/[!-~]*/ld\.so\.cache)\x00"));

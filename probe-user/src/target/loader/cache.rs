@@ -1,7 +1,7 @@
-//! `/etc/ld.so.cache`: where ldconfig found the libraries of this machine.
+//! Reads `/etc/ld.so.cache`, in which ldconfig lists the libraries of this machine.
 //!
-//! There are two formats: an old one, and the new one, which stands alone or behind an old one.
-//! All offsets are of the new part, but for those of its extension, which are of the file.
+//! There are two formats: an old one, and a new one that stands alone or follows an old one.
+//! Offsets count from the new part, but those of its extension from the file's start.
 
 use super::budget::{Budget, TooMuch};
 use super::dynamic::LONGEST_PATH;
@@ -14,33 +14,33 @@ const OLD_ENTRY: usize = 12;
 const NEW: &[u8] = b"glibc-ld.so.cache1.1";
 const NEW_HEADER: usize = 48;
 const NEW_ENTRY: usize = 24;
-/// Flags of a library of glibc for x86-64; those for 32 bits and others have different ones.
+/// Flags of a glibc library for x86-64. Other kinds, such as 32-bit ones, have others.
 const X86_64: u32 = 0x0303;
-/// In an entry's hardware capabilities: the low half is the number of a `glibc-hwcaps` directory.
+/// In an entry's hardware bits: the low half is the number of a `glibc-hwcaps` directory.
 const IS_NUMBER: u64 = 1 << 62;
-/// And these bits are the level of the psABI that the library itself asks for, from 0.
+/// In the same field, the psABI level that the library itself requires, from 0.
 const LEVEL: std::ops::Range<u32> = 32..42;
 const EXTENSION: u32 = 0xeaa4_2174;
 const DIRECTORY_NAMES: u32 = 1;
 
-/// More than any machine has; a hundred thousand libraries take ten.
+/// More bytes than any machine has; a hundred thousand libraries take ten million.
 const LONGEST: usize = 16 << 20;
 
-/// The file's bytes, and where in it the tables are.
+/// The file's bytes, and the places of its tables.
 #[derive(Debug)]
 pub(super) struct Cache {
     bytes: Vec<u8>,
     entries: usize,
     count: usize,
     entry: usize,
-    /// What offsets of texts are relative to.
+    /// The base of offsets of texts.
     texts: usize,
-    /// Offsets of the names of `glibc-hwcaps` directories, by their number.
+    /// Offsets of the names of `glibc-hwcaps` directories, by number.
     directory_names: Vec<u32>,
 }
 
 impl Cache {
-    /// `None` for what glibc would not take either.
+    /// Returns `None` for a cache that glibc would reject, too.
     pub(super) fn read(file: &File, budget: &mut Budget) -> Result<Option<Self>, TooMuch> {
         let length = file.metadata().ok().and_then(|meta| usize::try_from(meta.len()).ok());
         match length {
@@ -72,7 +72,7 @@ impl Cache {
 
     fn new_format(bytes: Vec<u8>, start: usize) -> Option<Self> {
         let count = u32_at(&bytes, start + 20)? as usize;
-        // Written by a machine of the other byte order; 0 in caches of long ago.
+        // The mark of a machine with the other byte order. Old caches have 0 there.
         const BIG_ENDIAN: u8 = 3;
         if *bytes.get(start + 28)? & 3 == BIG_ENDIAN {
             return None;
@@ -85,7 +85,7 @@ impl Cache {
         Some(Self { bytes, entries, count, entry: NEW_ENTRY, texts: start, directory_names })
     }
 
-    /// The path of the best variant of a library for this processor and glibc 2.`version`.
+    /// Returns the path of a library's best variant for this processor and glibc 2.`version`.
     pub(super) fn find(&self, name: &[u8], processor: Processor, version: u32) -> Option<&[u8]> {
         let mut best: Option<(u32, &[u8])> = None;
         for at in 0..self.count {
@@ -97,7 +97,7 @@ impl Cache {
                 continue;
             }
             let Some(worth) = self.worth(at, processor, version) else { continue };
-            // Of equals the first.
+            // The first of equals wins.
             if best.is_none_or(|(known, _)| worth > known) {
                 best = text(at + 8).and_then(up_to_end).map(|path| (worth, path)).or(best);
             }
@@ -105,7 +105,7 @@ impl Cache {
         best.map(|(_, path)| path)
     }
 
-    /// How good a variant is; `None` where it cannot be used.
+    /// Returns the rank of a variant, `None` where it cannot be used.
     fn worth(&self, at: usize, processor: Processor, version: u32) -> Option<u32> {
         if self.entry == OLD_ENTRY {
             return Some(0);
@@ -129,7 +129,7 @@ impl Cache {
     }
 }
 
-/// A text that is not longer than a path can be.
+/// Returns a text that is no longer than a path can be.
 fn up_to_end(rest: &[u8]) -> Option<&[u8]> {
     let rest = &rest[..rest.len().min(LONGEST_PATH)];
     Some(&rest[..memchr::memchr(0, rest)?])

@@ -5,7 +5,7 @@ const NEWEST: u32 = u32::MAX;
 const PLAIN: Processor = Processor { level: 1, haswell: false, avx512: false };
 const THIRD: Processor = Processor { level: 3, haswell: true, avx512: false };
 
-/// A library in a cache: its flags, name, path, and what it wants of the hardware.
+/// A library in a cache: its flags, name, path, and hardware requirements.
 type Entry<'a> = (u32, &'a str, &'a str, u64);
 
 const ENTRIES: [Entry<'_>; 3] = [
@@ -15,7 +15,7 @@ const ENTRIES: [Entry<'_>; 3] = [
     (X86_64, "liba.so.1", "/lib64/liba.so.1", 0),
 ];
 
-/// The new format at an offset of a file; directory names are in an extension.
+/// Builds the new format for an offset of a file. Directory names are in an extension.
 fn new_format(at: usize, entries: &[Entry<'_>], directories: &[&str]) -> Vec<u8> {
     let mut texts = Vec::new();
     let base = NEW_HEADER + NEW_ENTRY * entries.len();
@@ -31,7 +31,7 @@ fn new_format(at: usize, entries: &[Entry<'_>], directories: &[&str]) -> Vec<u8>
         table.extend(numbers.into_iter().flat_map(u32::to_le_bytes));
         table.extend(wants.to_le_bytes());
     }
-    // Offsets in the extension are of the file.
+    // Offsets in the extension count from the file's start.
     let names: Vec<u32> = directories.iter().map(|name| text(name) + at as u32).collect();
     texts.resize(texts.len().next_multiple_of(4), 0);
     let extension = (at + base + texts.len()) as u32;
@@ -44,7 +44,7 @@ fn new_format(at: usize, entries: &[Entry<'_>], directories: &[&str]) -> Vec<u8>
     bytes.extend(table);
     bytes.extend(texts);
     let size = 4 * names.len() as u32;
-    // Two sections: who made the file, and the names.
+    // Two sections: the file's generator, and the names.
     let header = [EXTENSION, 2, 0, 0, 0, 0, DIRECTORY_NAMES, 0, extension + 40, size];
     bytes.extend(header.into_iter().chain(names).flat_map(u32::to_le_bytes));
     bytes
@@ -99,7 +99,7 @@ fn the_best_variant_for_the_processor() {
         (X86_64, "libx.so", "/v3/libx.so", number(0, 2)),
         (X86_64, "libx.so", "/v2/libx.so", number(1, 1)),
         (X86_64, "libx.so", "/libx.so", 0),
-        // Its directory promises less than it asks for itself.
+        // The directory promises less than the library requires.
         (X86_64, "liby.so", "/v2/liby.so", number(1, 3)),
         (X86_64, "liby.so", "/unknown/liby.so", number(3, 0)),
         (X86_64, "liby.so", "/nowhere/liby.so", number(99, 0)),
@@ -132,7 +132,7 @@ fn hardware_of_older_versions() {
     assert_eq!(find(&bytes, "libx.so", PLAIN, 31).as_deref(), Some("/libx.so"));
 }
 
-/// Whatever is in the file, and wherever it ends.
+/// A broken cache is harmless, whatever its content and length.
 #[test]
 fn broken_caches_say_nothing() {
     let whole = new_format(0, &ENTRIES, &["x86-64-v2", "x86-64-v3"]);

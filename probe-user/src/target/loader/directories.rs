@@ -1,5 +1,5 @@
-//! Looking for a library in the directories of a search path, and in their subdirectories with
-//! variants for better processors.
+//! Searches the directories of a search path for a library, including their subdirectories for
+//! better processors.
 
 use super::budget::TooMuch;
 use super::dynamic::Kind;
@@ -9,15 +9,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-/// Directories in the order of the search, each with a slash at its end; an empty one is the current
-/// one.
+/// Directories in search order, each with a slash at its end. An empty one is the current one.
 pub(super) type List = Rc<[Vec<u8>]>;
 
-/// What is known of directories.
+/// The cached facts about directories.
 pub(super) struct Directories {
-    /// Below each directory, best first; the directory itself is the last.
+    /// The subdirectories of each directory, best first. The directory itself is the last.
     below: Vec<String>,
-    /// Whether they exist, so that each is asked for once.
+    /// Existence of each directory, so that each is checked once.
     exist: HashMap<Vec<u8>, bool>,
 }
 
@@ -26,7 +25,7 @@ impl Directories {
         Self { below, exist: HashMap::new() }
     }
 
-    /// The first file of that name that is for this machine.
+    /// Returns the first file of that name that is for this machine.
     pub(super) fn search(
         &mut self,
         name: &[u8],
@@ -63,8 +62,7 @@ impl Directories {
     }
 }
 
-/// The directories of a text, as glibc takes it apart. `replace` has the tokens replaced, or says
-/// that an entry is to be left out.
+/// Splits a text into directories as glibc does. `replace` replaces the tokens, or drops an entry.
 pub(super) fn split(
     text: &[u8],
     separators: &[u8],

@@ -1,49 +1,49 @@
-//! What the dynamic section of an object tells its loader, by small reads through the program
-//! headers. Nothing in the file is believed: all numbers are checked where they are used.
+//! Reads the loader's instructions in an object's dynamic section, by small reads through the
+//! program headers. The file is not trusted: all numbers are checked where they are used.
 
 use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
 use object::elf as constants;
 use std::fs::File;
 
-/// The longest name or path that the kernel takes, with its end.
+/// The kernel's longest name or path, with its end.
 pub(super) const LONGEST_PATH: usize = 4096;
-/// The longest search path that is read. Programs of Nix have some ten kilobytes.
+/// The longest search path that is read. Those of Nix take some ten kilobytes.
 const LONGEST_LIST: usize = 64 << 10;
-/// As many program headers as the kernel executes.
+/// The kernel's limit of program headers.
 const MOST_SEGMENTS: u16 = (65536 / SEGMENT) as u16;
-/// Far more than any linker writes, but for the names of libraries.
+/// Far more than any linker writes, apart from the names of libraries.
 const MOST_ENTRIES: usize = 4 * MOST_LIBRARIES;
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const ENTRY: usize = 16;
 
-/// How a name is asked for.
+/// The kind of request for a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// DT_NEEDED and DT_FILTER: the program does not start without.
+    /// DT_NEEDED and DT_FILTER: the program does not start without it.
     Must,
-    /// DT_AUXILIARY: nobody complains.
+    /// DT_AUXILIARY: its absence is no error.
     May,
 }
 
-/// The parts of a dynamic section that say what is loaded from where.
+/// The parts of a dynamic section that decide what is loaded from where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dynamic {
     pub(super) needed: Vec<(Need, Vec<u8>)>,
     pub(super) soname: Option<Vec<u8>>,
     pub(super) rpath: Option<Vec<u8>>,
     pub(super) runpath: Option<Vec<u8>>,
-    /// DF_1_NODEFLIB: not from the default directories.
+    /// DF_1_NODEFLIB: excludes the default directories.
     pub(super) no_default: bool,
 }
 
-/// What a file is to a loader of 64-bit x86 programs.
+/// The kind of a file, as a loader of 64-bit x86 programs sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Object(Dynamic),
-    /// An object for another machine or class, for which the loader looks on.
+    /// An object for another machine or class. The loader searches on.
     Foreign,
-    /// Nothing that can be loaded.
+    /// A file that cannot be loaded.
     Broken,
 }
 
@@ -52,7 +52,7 @@ impl Kind {
         let header = budget.read(file, 0, HEADER)?;
         let class = header.get(4);
         if header.len() < HEADER || !header.starts_with(b"\x7fELF") || header[5] != 1 {
-            // The class is looked at before the byte order.
+            // The loader checks the class before the byte order.
             let foreign = header.starts_with(b"\x7fELF") && class == Some(&1);
             return Ok(if foreign { Self::Foreign } else { Self::Broken });
         }
@@ -94,8 +94,8 @@ impl Segment {
 struct Segments(Vec<Segment>);
 
 impl Segments {
-    /// Where the byte at an address is in the file, and how many follow it. What is mapped later
-    /// lies on top.
+    /// Returns the file offset of the byte at an address, and how many bytes follow it. Later
+    /// segments lie on top.
     fn place(&self, address: u64) -> Option<(u64, u64)> {
         let loaded = self.0.iter().rev().filter(|segment| segment.kind == constants::PT_LOAD.0);
         loaded.into_iter().find_map(|segment| {
@@ -142,7 +142,7 @@ impl Segments {
     }
 }
 
-/// Tags and values up to the end of the section.
+/// Reads tags and values up to the end of the section.
 fn entries(
     file: &File,
     offset: u64,
@@ -174,7 +174,7 @@ fn entries(
     Ok(entries)
 }
 
-/// A text up to its end, unless it is longer than `most` with its end.
+/// Reads a text up to its end, unless it is longer than `most` with its end.
 fn text(
     file: &File,
     offset: u64,

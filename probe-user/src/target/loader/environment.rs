@@ -1,5 +1,5 @@
-//! What decides about libraries besides files: variables, the current directory, and whether the
-//! program will have rights that its caller has not.
+//! Reads what decides about libraries besides files: variables, the current directory, and whether
+//! the program gains rights that its caller lacks.
 
 use crate::target::patience;
 use crate::target::process::proc_path;
@@ -19,12 +19,12 @@ pub(super) struct Environment {
     pub(super) library_path: Option<OsString>,
     pub(super) preload: Option<OsString>,
     pub(super) directory: PathBuf,
-    /// AT_SECURE: a program with such rights does not heed the variables.
+    /// AT_SECURE: a program with such rights ignores the variables.
     pub(super) secure: bool,
 }
 
 impl Environment {
-    /// Ours, which a program that ctrace starts will have, too. Who runs it decides about rights.
+    /// Returns our own environment, which our children inherit. The user decides about rights.
     pub(super) fn ours(exe: &File, (user, group): (u32, u32)) -> Self {
         Self {
             library_path: std::env::var_os("LD_LIBRARY_PATH"),
@@ -34,9 +34,9 @@ impl Environment {
         }
     }
 
-    /// Those of a process that has just begun a program. They are read from its memory.
+    /// Reads the environment of a process that has just begun a program, from its memory.
     pub(super) fn of(pid: u32) -> io::Result<Self> {
-        // The kernel allows six megabytes of arguments and variables together.
+        // The kernel's limit is six megabytes for arguments and variables together.
         const LONGEST: u64 = 8 << 20;
         let read = |entry: &'static str| {
             let read = patience::within(Pid(pid), move || {
@@ -49,7 +49,7 @@ impl Environment {
         let variables = read("environ")?;
         let variable = |name: &[u8]| {
             let all = variables.split(|byte| *byte == 0);
-            // Of equals the loader takes the last.
+            // The loader takes the last of equals.
             let value = all.rev().find_map(|text| text.strip_prefix(name)?.strip_prefix(b"="));
             value.map(|value| OsString::from_vec(value.to_owned()))
         };
@@ -61,12 +61,12 @@ impl Environment {
         })
     }
 
-    /// LD_LIBRARY_PATH, where it is heeded.
+    /// Returns LD_LIBRARY_PATH, unless it is ignored.
     pub(super) fn library_path(&self) -> Option<&[u8]> {
         self.heeded(&self.library_path)
     }
 
-    /// LD_PRELOAD, where it is heeded.
+    /// Returns LD_PRELOAD, unless it is ignored.
     pub(super) fn preload(&self) -> Option<&[u8]> {
         self.heeded(&self.preload)
     }
@@ -77,7 +77,7 @@ impl Environment {
     }
 }
 
-/// What the kernel told a program of its rights, as pairs of numbers.
+/// Parses the kernel's pairs of numbers about a program for its rights.
 fn is_secure(vector: &[u8]) -> bool {
     const AT_SECURE: u64 = 23;
     let number = |bytes: &[u8]| u64::from_ne_bytes(std::array::from_fn(|at| bytes[at]));
@@ -85,11 +85,11 @@ fn is_secure(vector: &[u8]) -> bool {
     pairs.any(|(kind, value)| kind == AT_SECURE && value != 0)
 }
 
-/// Whether a program has rights that its caller has not: another user's, another group's, or
-/// capabilities. A file system that is mounted `nosuid` gives none.
+/// Returns whether a program gains rights that its caller lacks: another user, another group, or
+/// capabilities. A file system mounted `nosuid` gives none.
 fn gains_rights(exe: &File, user: u32, group: u32) -> bool {
     const SETUID: u32 = 0o4000;
-    // Without the right to execute, the bit means something else.
+    // Without group execution, the bit means something else.
     const SETGID: u32 = 0o2010;
     let Ok(meta) = exe.metadata() else { return false };
     let nosuid = |it: rustix::fs::StatVfs| it.f_flag.contains(StatVfsMountFlags::NOSUID);
@@ -122,7 +122,7 @@ mod tests {
         let mut sleep = std::process::Command::new("/bin/sleep");
         sleep.arg("1000").env_clear().env("LD_LIBRARY_PATH", "/x:y").env("MY_LD_PRELOAD", "/no");
         let mut child = sleep.current_dir("/usr").spawn().unwrap();
-        // Until its exec it has our own.
+        // Until its exec the child has our own environment.
         let look = || Environment::of(child.id()).unwrap();
         while look().library_path() != Some(b"/x:y") {
             std::thread::sleep(std::time::Duration::from_millis(1));

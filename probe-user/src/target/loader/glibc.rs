@@ -1,8 +1,8 @@
-//! Where glibc's loader looks for a library, as `_dl_map_object` does (elf/dl-load.c).
+//! Finds libraries as glibc's loader does in `_dl_map_object` (elf/dl-load.c).
 //!
-//! Without a slash in its name: the DT_RPATH of the object that names it and of those that led to
-//! that one, unless it has a DT_RUNPATH; LD_LIBRARY_PATH; its own DT_RUNPATH; the cache; the default
-//! directories. glibc never reads /etc/ld.so.conf: ldconfig does, and writes the cache from it.
+//! A name without a slash is searched in this order: DT_RPATH of the object that names it and of
+//! its ancestors, unless that object has a DT_RUNPATH; LD_LIBRARY_PATH; its DT_RUNPATH; the cache;
+//! the default directories. glibc never reads /etc/ld.so.conf: ldconfig writes the cache from it.
 
 use super::budget::TooMuch;
 use super::build::Build;
@@ -50,7 +50,7 @@ struct Glibc {
     environment: List,
     default: List,
     secure: bool,
-    /// The search paths of objects that were asked for.
+    /// The search paths of objects, as far as they were needed.
     lists: HashMap<(usize, Tag), List>,
     directories: Directories,
 }
@@ -61,7 +61,7 @@ enum Tag {
     Runpath,
 }
 
-/// The shared object of the kernel, which is there before all others.
+/// The kernel's shared object, which is mapped before all others.
 const VDSO: &[u8] = b"linux-vdso.so.1";
 
 impl Glibc {
@@ -94,7 +94,7 @@ impl Glibc {
         Ok(rules)
     }
 
-    /// The names of libraries to load first: those of the environment, then those of the machine.
+    /// Returns the names of libraries to load first: the environment's, then the machine's.
     fn preloaded(
         &self,
         environment: &Environment,
@@ -128,7 +128,7 @@ impl Glibc {
             secure: self.secure,
         };
         let path = tokens.replace(text)?;
-        // Beside a program with more rights than its caller anybody may have put a library.
+        // Anybody may have put a library beside a program that has more rights than its caller.
         let suspect =
             self.secure && node == PROGRAM && memchr::memmem::find(text, b"ORIGIN").is_some();
         let normal = || normalized(Path::new(OsStr::from_bytes(&path))).join("x");
@@ -147,7 +147,7 @@ impl Glibc {
         }
         let dynamic = &graph.nodes[node].dynamic;
         let text = match tag {
-            // Who has both has no DT_RPATH.
+            // With both, DT_RPATH is ignored.
             Tag::Rpath if dynamic.runpath.is_some() => &None,
             Tag::Rpath => &dynamic.rpath,
             Tag::Runpath => &dynamic.runpath,
@@ -186,7 +186,7 @@ impl Glibc {
     ) -> Result<Option<Candidate>, TooMuch> {
         if graph.nodes[needed_by].dynamic.runpath.is_none() {
             let mut at = Some(needed_by);
-            // The program's counts for all, also for what was not loaded for it.
+            // The program's DT_RPATH applies to all, even to libraries not loaded for it.
             let mut program = false;
             while let Some(node) = at.or((!program).then_some(PROGRAM)) {
                 files.budget.time()?;
@@ -227,7 +227,7 @@ impl Rules for Glibc {
         files: &mut Files<'_>,
     ) -> Result<Found, TooMuch> {
         let Some(name) = self.replace(name, needed_by, graph) else { return Ok(Found::Nothing) };
-        // An empty name is the program's own.
+        // An empty name means the program.
         if name.is_empty() || name == VDSO {
             return Ok(Found::Known(PROGRAM));
         }
@@ -242,7 +242,7 @@ impl Rules for Glibc {
     }
 }
 
-/// The path without `.` and `..`, by its text alone.
+/// Removes `.` and `..` from a path, by its text alone.
 fn normalized(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

@@ -1,7 +1,7 @@
-//! The objects of a program, in the order in which its loader takes them: what it names, then what
-//! those name, and so on.
+//! Collects the objects of a program in its loader's order: those that it names, then those that
+//! they name, and so on.
 //!
-//! How one name is looked up differs between loaders and is given as [`Rules`].
+//! Loaders look a name up differently: see [`Rules`].
 
 use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
 use super::dynamic::{Dynamic, Kind, Need};
@@ -12,54 +12,54 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// An object that is loaded.
+/// A loaded object.
 pub(super) struct Node {
-    /// As the loader calls it, from the root on.
+    /// The loader's absolute path for it.
     pub(super) path: PathBuf,
     pub(super) dynamic: Dynamic,
-    /// The object that was the first to name it.
+    /// The first object to name it.
     pub(super) needed_by: Option<usize>,
 }
 
-/// The place of the program among its objects, and that of its loader.
+/// The indices of the program and of its loader among the objects.
 pub(super) const PROGRAM: usize = 0;
 pub(super) const LOADER: usize = 1;
 
-/// The objects of one program, itself first and its loader second.
+/// The objects of one program. The program is the first, its loader the second.
 #[derive(Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     names: HashMap<Vec<u8>, usize>,
-    /// By device and inode.
+    /// Indices by device and inode.
     files: HashMap<(u64, u64), usize>,
-    /// What is not found, or cannot be loaded.
+    /// Names that are not found or cannot be loaded.
     pub(super) missing: Vec<Vec<u8>>,
     told: HashSet<Vec<u8>>,
 }
 
-/// A file that was looked at.
+/// A file that may be the library.
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
     identity: (u64, u64),
     pub(super) kind: Kind,
 }
 
-/// The file system, and what may still be done in it.
+/// The file system, and the budget for reading it.
 pub(super) struct Files<'a> {
     pub(super) root: &'a Root,
-    /// What relative paths begin at.
+    /// The base of relative paths.
     pub(super) directory: &'a Path,
     pub(super) budget: Budget,
 }
 
 impl Files<'_> {
-    /// Looks at the file of a path. `None` if it cannot be opened.
+    /// Looks at the file of a path. Returns `None` if it cannot be opened.
     pub(super) fn look(&mut self, path: &[u8]) -> Result<Option<Candidate>, TooMuch> {
         self.budget.path()?;
         let path = self.directory.join(OsStr::from_bytes(path));
         let Ok(Some(file)) = self.root.open(&path) else { return Ok(None) };
         let Ok(meta) = file.metadata() else { return Ok(None) };
-        // Files of the kernel seem empty, and reading some of them takes away what they say.
+        // Files of the kernel seem empty, and reading some of them consumes their content.
         let kind = match meta.len() {
             0 => Kind::Broken,
             _ => Kind::read(&file, &mut self.budget)?,
@@ -69,7 +69,7 @@ impl Files<'_> {
     }
 }
 
-/// Where a loader looks for what an object names.
+/// The rules by which a loader finds a named library.
 pub(super) trait Rules {
     fn find(
         &mut self,
@@ -79,7 +79,7 @@ pub(super) trait Rules {
         files: &mut Files<'_>,
     ) -> Result<Found, TooMuch>;
 
-    /// Whether an object is also found by what it calls itself.
+    /// True if an object is also found by its own DT_SONAME.
     const BY_SONAME: bool;
 }
 
@@ -98,7 +98,7 @@ impl Graph {
         self.names.entry(name.to_owned()).or_insert(node);
     }
 
-    /// Takes an object, unless that file is known already.
+    /// Adds an object, unless its file is known already.
     pub(super) fn add(
         &mut self,
         candidate: Candidate,
@@ -116,7 +116,7 @@ impl Graph {
         Ok(Some(self.nodes.len() - 1))
     }
 
-    /// Loads what is to be loaded into every program, and then what the objects name.
+    /// Loads preloaded libraries, then those that the objects name.
     pub(super) fn load<R: Rules>(
         &mut self,
         rules: &mut R,
@@ -124,7 +124,7 @@ impl Graph {
         files: &mut Files<'_>,
     ) -> Result<(), TooMuch> {
         for name in preloaded {
-            // One that is not found is nothing that a loader stops at.
+            // A missing one does not stop a loader.
             self.load_one(rules, Need::May, name, PROGRAM, files)?;
         }
         let mut next = 0;

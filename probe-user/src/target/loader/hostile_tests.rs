@@ -1,4 +1,4 @@
-//! Programs whose dynamic sections ask for too much. Each answer comes in bounded time, and most
+//! Tests programs whose dynamic sections ask for too much. Each answer comes in bounded time. Most
 //! of these would keep a naive search busy for hours.
 
 use super::environment::Environment;
@@ -35,7 +35,7 @@ fn a_hundred_thousand_libraries() {
             false => assert_eq!(found.unwrap().missing.len(), count),
         }
     }
-    // No end, and no libraries either.
+    // A section without an end and without libraries.
     let entries = vec![(DT_RUNPATH.0, 1); 1 << 20];
     craft(&program, &entries, b"\0x\0");
     assert_eq!(search(&program, in_directory(dir.path())).unwrap_err(), "there are more than 4096");
@@ -58,7 +58,7 @@ fn many_libraries_in_many_directories() {
     assert!(why.contains("places") || why.contains("longer than"), "{why}");
 }
 
-/// Each library hands its search path on to the next, and none of the directories is there.
+/// Each library adds a search path to the next one's. None of the directories exists.
 #[test]
 fn a_chain_of_search_paths() {
     let dir = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn a_chain_of_search_paths() {
     assert!(why.contains("longer than") || why.contains("64 MiB"), "{why}");
 }
 
-/// Hundreds of thousands of names, and none of them is there.
+/// Hundreds of thousands of names are all missing.
 #[test]
 fn many_missing_libraries() {
     let dir = tempfile::tempdir().unwrap();
@@ -119,12 +119,12 @@ fn long_names_and_long_paths() {
     let needed = needed.map(|place| (DT_NEEDED.0, place));
     craft(&program, &[&needed[..], &[(DT_RUNPATH.0, places[2])]].concat(), &bytes);
     let found = search(&program, in_directory(dir.path())).unwrap();
-    // What is longer than a path can be is no name.
+    // A text longer than a path is no name.
     assert_eq!(found.missing.len(), 1);
     assert!(found.missing[0].len() < 300);
 }
 
-/// A file that nobody answers for, in each place where a library could be.
+/// A fifo, a device or a directory takes each place where a library could be.
 #[test]
 fn fifos_devices_and_directories_are_not_opened() {
     let dir = tempfile::tempdir().unwrap();
@@ -142,7 +142,7 @@ fn fifos_devices_and_directories_are_not_opened() {
         ..in_directory(dir.path())
     };
     assert_eq!(search(&program, variables.clone()).unwrap().missing, names);
-    // As the program, or as its loader.
+    // The fifo stands for the program, then for its loader.
     assert!(search(&fifo, variables.clone()).is_err());
     let loader = dir.path().join("ld-linux-x86-64.so.2");
     fs::rename(&fifo, &loader).unwrap();
@@ -152,7 +152,7 @@ fn fifos_devices_and_directories_are_not_opened() {
     assert!(why.contains("cannot be read"), "{why}");
 }
 
-/// Reading /proc/kmsg takes messages away from who is to have them.
+/// Reading /proc/kmsg would steal messages from their reader.
 #[test]
 fn files_of_the_kernel_are_not_read() {
     let root = Root::ours().unwrap();
@@ -179,7 +179,7 @@ fn huge_files_are_read_in_small_parts() {
     assert_eq!(found.paths[0], dir.path().join("./libhuge.so"));
 }
 
-/// Any byte of the headers, and any end.
+/// Changes any byte of the headers and cuts the file anywhere.
 #[test]
 fn survives_mutations() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,9 +1,8 @@
-//! Which libraries a program will be started with, without asking its dynamic loader.
+//! Predicts the libraries that a program will start with, without asking its dynamic loader.
 //!
-//! `ld.so --list` would map the program to tell, and a file can be made so that mapping it runs its
-//! code: with the rights of ctrace, for somebody who only wanted to look. So the rules of the
-//! loaders are followed here, and nothing of a file is executed. What its dynamic section
-//! says is hostile: reads, paths, libraries and time are [bounded](budget).
+//! `ld.so --list` would map the program, and a crafted file can make that run its code with the
+//! rights of ctrace. So ctrace follows the rules of the loaders itself and executes nothing. A
+//! dynamic section is hostile: reads, paths, libraries and time are [bounded](budget).
 
 mod budget;
 mod build;
@@ -37,19 +36,19 @@ use std::path::{Path, PathBuf};
 /// The libraries of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Libraries {
-    /// In the order of loading; the dynamic loader is the last.
+    /// In loading order. The dynamic loader is the last.
     pub(super) paths: Vec<PathBuf>,
     pub(super) missing: Vec<String>,
-    /// Why they are not known.
+    /// The reason why they are unknown.
     pub(super) unknown: Option<String>,
 }
 
 const UNREADABLE: &str = "it cannot be read";
 
-/// The libraries that the loader `interpreter` will bring for the program `exe`, when it is run by a
+/// Returns the libraries that the loader `interpreter` will bring for the program `exe`, run by a
 /// user and group with these ids.
 pub(super) fn libraries(exe: &Path, interpreter: &[u8], user: (u32, u32)) -> Libraries {
-    // Libraries beside the program ($ORIGIN) are beside the file that a link leads to.
+    // $ORIGIN is the directory of the file behind a link.
     let exe = exe.canonicalize().unwrap_or_else(|_| exe.to_owned());
     let find = || {
         let root = Root::ours().map_err(|error| format!("/ cannot be opened: {error}"))?;
@@ -59,7 +58,7 @@ pub(super) fn libraries(exe: &Path, interpreter: &[u8], user: (u32, u32)) -> Lib
     find().unwrap_or_else(|why| Libraries { unknown: Some(why), ..Libraries::default() })
 }
 
-/// The same for a process that has just begun its program and has no libraries yet.
+/// Returns the libraries of a process that has just begun its program and has loaded none.
 pub(super) fn libraries_of(pid: u32, exe: &Path, interpreter: &[u8]) -> Libraries {
     let find = || {
         if has_own_root(pid) {
@@ -128,7 +127,7 @@ fn find(
     })
 }
 
-/// A name as it is told; a file may have it thousands of bytes long.
+/// Shortens a name for messages. A file may have it thousands of bytes long.
 fn shown(name: &[u8]) -> String {
     const LONGEST: usize = 200;
     let text = String::from_utf8_lossy(&name[..name.len().min(LONGEST)]).into_owned();

@@ -1,8 +1,8 @@
-//! Where musl's loader looks for a library, as `load_library` does (ldso/dynlink.c).
+//! Finds libraries as musl's loader does in `load_library` (ldso/dynlink.c).
 //!
-//! LD_LIBRARY_PATH comes first; then the search paths of the object that names it and of all that
-//! led to that one, DT_RUNPATH and DT_RPATH alike; then the list in `/etc/ld-musl-x86_64.path`, or
-//! the default one. The first file that can be opened is taken, whatever it is for.
+//! LD_LIBRARY_PATH comes first, then the search paths (DT_RUNPATH and DT_RPATH alike) of the object
+//! that names it and of its ancestors, then the list in `/etc/ld-musl-x86_64.path` or the default.
+//! The first file that can be opened wins, whatever it is for.
 
 use super::budget::TooMuch;
 use super::environment::Environment;
@@ -17,7 +17,7 @@ struct Musl {
     secure: bool,
 }
 
-/// The loader is libc and all these at the same time.
+/// The names of libraries that the loader itself contains.
 const ITSELF: [&[u8]; 7] = [b"c", b"pthread", b"rt", b"m", b"dl", b"util", b"xnet"];
 /// Loads the libraries of the program in `graph`.
 pub(super) fn load(
@@ -44,7 +44,7 @@ impl Musl {
         files: &mut Files<'_>,
     ) -> Result<Self, TooMuch> {
         const LONGEST: usize = 1 << 20;
-        // Beside the directory of the loader.
+        // The file is beside the loader's directory.
         let prefix = loader.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
         let system = match files.root.open(&prefix.join("etc/ld-musl-x86_64.path")) {
             Ok(Some(file)) => files.budget.read(&file, 0, LONGEST)?,
@@ -60,7 +60,7 @@ impl Musl {
         })
     }
 
-    /// The search path of an object with `$ORIGIN` replaced; nothing if it has other tokens.
+    /// Returns the search path of an object with `$ORIGIN` replaced. Empty if it has other tokens.
     fn list(&self, node: usize, graph: &Graph) -> Vec<u8> {
         const LONGEST: usize = 1 << 20;
         const TOKENS: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];

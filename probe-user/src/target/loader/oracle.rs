@@ -1,4 +1,4 @@
-//! What a real dynamic loader says, to compare with. For tests only: it maps what it lists.
+//! Asks a real dynamic loader, to compare with. For tests only: the loader maps what it lists.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ pub(super) struct Listed {
     pub(super) missing: BTreeSet<String>,
 }
 
-/// Asks a loader about a program of ours.
+/// Asks a loader about a trusted program.
 pub(super) fn ask(
     loader: &str,
     exe: &Path,
@@ -22,7 +22,7 @@ pub(super) fn ask(
 ) -> Listed {
     let mut command = Command::new(loader);
     command.env_clear().envs(variables.iter().copied()).current_dir(directory);
-    // Only musl's looks at its own name, and only glibc's knows the option.
+    // Only musl's loader looks at its own name, and only glibc's knows the option.
     match loader.contains("musl") {
         true => std::os::unix::process::CommandExt::arg0(&mut command, "ldd"),
         false => command.arg("--list"),
@@ -31,8 +31,8 @@ pub(super) fn ask(
     parse(&[output.stdout, output.stderr].concat(), directory)
 }
 
-/// Lines such as `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`. When a library is
-/// missing, glibc complains instead of listing, musl beside it.
+/// Parses lines such as `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`. For a missing
+/// library, glibc complains instead of listing; musl does both.
 pub(super) fn parse(output: &[u8], directory: &Path) -> Listed {
     let mut listed = Listed::default();
     for line in output.split(|byte| *byte == b'\n') {
@@ -56,7 +56,7 @@ pub(super) fn parse(output: &[u8], directory: &Path) -> Listed {
     listed
 }
 
-/// The library that a line of glibc or musl complains of.
+/// Returns the library that a complaint of glibc or musl names.
 fn complaint(line: &[u8]) -> Option<&[u8]> {
     const MARKS: [&[u8]; 2] =
         [b"error while loading shared libraries: ", b"Error loading shared library "];

@@ -1,14 +1,14 @@
-//! Which variants of libraries this processor may run, as glibc names them.
+//! Tells which variants of libraries this processor may run, by glibc's names.
 
 use std::arch::is_x86_feature_detected as has;
 use std::io::Read;
 
-/// The processor, by what decides between variants of a library.
+/// The properties of a processor that decide between variants of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Processor {
-    /// Of the psABI: 1 for any, 4 for x86-64-v4.
+    /// The psABI level: 1 for any, 4 for x86-64-v4.
     pub(super) level: u32,
-    /// What older versions of glibc know, of Intel's processors only.
+    /// A property that older versions of glibc check, of Intel's processors only.
     pub(super) haswell: bool,
     pub(super) avx512: bool,
 }
@@ -33,12 +33,12 @@ impl Processor {
         }
     }
 
-    /// `$PLATFORM`.
+    /// Returns the value of `$PLATFORM`.
     pub(super) fn platform(self) -> &'static str {
         if self.haswell { "haswell" } else { "x86_64" }
     }
 
-    /// The level of a subdirectory of `glibc-hwcaps`, if this processor has it.
+    /// Returns the level of a subdirectory of `glibc-hwcaps`, if this processor has it.
     pub(super) fn level_of(self, name: &[u8]) -> Option<u32> {
         let level = match name {
             b"x86-64-v2" => 2,
@@ -49,8 +49,8 @@ impl Processor {
         (level <= self.level).then_some(level)
     }
 
-    /// The subdirectories of each directory in which libraries are looked for, best first and the
-    /// directory itself last, by glibc 2.`version`.
+    /// Returns the subdirectories that glibc 2.`version` searches in each directory, best first.
+    /// The directory itself is the last.
     pub(super) fn subdirectories(self, version: u32) -> Vec<String> {
         let mut names = Vec::new();
         if version >= FIRST_WITH_LEVELS {
@@ -64,7 +64,7 @@ impl Processor {
                     .chain([("x86_64", true)])
                     .filter_map(|(name, has)| has.then_some(name))
                     .collect();
-            // Each choice of them, as a number in which the first part is the highest bit.
+            // Each number is a subset. The first part is the highest bit.
             for choice in (1..1usize << parts.len()).rev() {
                 let chosen = |at: &usize| choice >> (parts.len() - 1 - at) & 1 == 1;
                 let path: Vec<&str> = (0..parts.len()).filter(chosen).map(|at| parts[at]).collect();
@@ -75,7 +75,7 @@ impl Processor {
         names
     }
 
-    /// The bits of entries in the cache that older versions of glibc take.
+    /// Returns the bits of cache entries that older versions of glibc accept.
     pub(super) fn legacy_bits(self) -> u64 {
         const X86_64: u64 = 1 << 1;
         const AVX512: u64 = 1 << 2;

@@ -28,7 +28,7 @@ fn ours(exe: &Path, loader: &str, variables: &[(&str, &str)], directory: &Path) 
     find(exe, loader.as_bytes(), &root, environment, Processor::ours()).unwrap()
 }
 
-/// Our answer is that of the loader.
+/// Compares our answer with the loader's.
 #[track_caller]
 fn agrees(exe: &Path, loader: &str, variables: &[(&str, &str)], directory: &Path) -> Libraries {
     let listed = oracle::ask(loader, exe, variables, directory);
@@ -39,7 +39,7 @@ fn agrees(exe: &Path, loader: &str, variables: &[(&str, &str)], directory: &Path
 
 #[track_caller]
 fn assert_same(listed: &Listed, ours: &Libraries, loader: &str, directory: &Path, what: &str) {
-    // glibc names only the first that is missing, and no others; and of one that is broken the file.
+    // glibc names only the first missing library, and of a broken one the file.
     let told = format!("{what}: {listed:?}\n{ours:?}");
     assert_eq!(listed.missing.is_empty(), ours.missing.is_empty(), "{told}");
     if listed.missing.is_empty() {
@@ -54,7 +54,7 @@ fn assert_same(listed: &Listed, ours: &Libraries, loader: &str, directory: &Path
     }
 }
 
-/// A directory with libraries: each a name and how it is linked.
+/// Builds a directory with libraries, each given by name and linker flags.
 fn libraries_of(compiler: &str, libraries: &[(&str, &str)]) -> Built {
     let built = compile(compiler, "c", "int main() { return 0; }");
     for (path, flags) in libraries {
@@ -87,7 +87,7 @@ fn breadth_first_and_each_once() {
             ("lib/libdeep.so", ""),
             ("lib/libleft.so", "lib/libdeep.so -Wl,-rpath,$ORIGIN"),
             ("lib/libright.so", "lib/libleft.so lib/libdeep.so -Wl,-rpath,$ORIGIN"),
-            // A loop: the first names the last.
+            // The first names the last: a loop.
             ("lib/libdeep.so", "lib/libright.so -Wl,-rpath,$ORIGIN"),
         ],
     );
@@ -97,8 +97,8 @@ fn breadth_first_and_each_once() {
     assert_eq!(libraries.paths.last().unwrap(), Path::new(GLIBC));
 }
 
-/// DT_RPATH is for all that follows, DT_RUNPATH for the object alone, and who has one heeds no
-/// DT_RPATH.
+/// DT_RPATH also applies to all libraries below, DT_RUNPATH to the object alone. An object with
+/// DT_RUNPATH ignores any DT_RPATH.
 #[test]
 fn search_paths_are_handed_on_as_in_glibc() {
     for (program, library, found) in [
@@ -132,7 +132,7 @@ fn variables_come_between_the_two_search_paths() {
         let variables = [("LD_LIBRARY_PATH", &path[..]), ("LD_PRELOAD", &preload)];
         let libraries = agrees(&built.program, GLIBC, &variables, built.dir());
         assert_eq!(names(&libraries, &built), ["pre/libp.so", &format!("{expected}/libx.so")]);
-        // Relative, empty and with a token.
+        // Paths: relative, empty and with a token.
         for path in ["two", "", ":", "x:", "$ORIGIN/two", "two/../two/"] {
             agrees(&built.program, GLIBC, &[("LD_LIBRARY_PATH", path)], built.dir());
             agrees(&built.program, GLIBC, &[("LD_LIBRARY_PATH", path)], &built.dir().join("two"));
@@ -150,12 +150,12 @@ fn candidates_for_other_machines_are_passed_over() {
         bytes[at] = to;
         fs::write(path, bytes).unwrap();
     };
-    // 32 bits; another machine.
+    // 32 bits, then another machine.
     change("a/libx.so", 4, 1);
     change("b/libx.so", 18, 183);
     let libraries = agrees(&built.program, GLIBC, &[], built.dir());
     assert_eq!(names(&libraries, &built), ["c/libx.so"]);
-    // What is broken is not passed over.
+    // A broken file ends the search.
     fs::write(built.dir().join("b/libx.so"), "text").unwrap();
     let libraries = agrees(&built.program, GLIBC, &[], built.dir());
     assert_eq!(libraries.missing, ["libx.so"]);
@@ -247,7 +247,7 @@ fn libc_and_the_loader_are_one_in_musl() {
     link(&built, "musl-gcc", "libm.so.6 libcrypt.so -Wl,-rpath,$ORIGIN");
     let libraries = agrees(&built.program, MUSL, &[], built.dir());
     assert_eq!(names(&libraries, &built), ["libcrypt.so"]);
-    // What is not for this machine is not passed over.
+    // A file for another machine ends the search.
     built.run("mkdir other");
     let mut bytes = fs::read(built.dir().join("libcrypt.so")).unwrap();
     bytes[16] = 9;
@@ -256,7 +256,7 @@ fn libc_and_the_loader_are_one_in_musl() {
     assert_eq!(agrees(&built.program, MUSL, &path, built.dir()).missing, ["libcrypt.so"]);
 }
 
-/// A machine of its own below a directory: a program, the loader and what decides about libraries.
+/// Builds a root directory with a program, its loader and the files that decide about libraries.
 fn machine(built: &Built, files: &[(&str, &[u8])]) -> Root {
     let put = |path: &str, bytes: &[u8]| {
         let path = built.dir().join(path.strip_prefix('/').unwrap());
@@ -274,7 +274,7 @@ fn on(root: &Root, environment: Environment) -> Libraries {
     find(program, GLIBC.as_bytes(), root, environment, Processor::ours()).unwrap()
 }
 
-/// What glibc's loader does with the machine's files, which tests cannot change for the real one.
+/// Tests the machine's files as glibc's loader reads them. The real ones cannot be changed here.
 #[test]
 fn files_of_the_machine() {
     let built = libraries_of("gcc", &[("libx.so", ""), ("libpre.so", "")]);
@@ -283,7 +283,7 @@ fn files_of_the_machine() {
     let preload = fs::read(built.dir().join("libpre.so")).unwrap();
     let root = machine(&built, &[("/opt/x/libx.so", &library), ("/opt/libpre.so", &preload)]);
     let environment = environment(&[], Path::new("/"));
-    // ldconfig reads this; the loader does not.
+    // Only ldconfig reads this; the loader does not.
     machine(&built, &[("/etc/ld.so.conf", b"/opt/x\n")]);
     assert_eq!(on(&root, environment.clone()).missing, ["libx.so"]);
     machine(&built, &[("/etc/ld.so.preload", b"# all\n/opt/libpre.so:/no/such.so # one\n")]);
@@ -292,7 +292,7 @@ fn files_of_the_machine() {
     assert_eq!(on(&root, environment.clone()).paths[1], Path::new("/usr/lib/libx.so"));
     built.run(&format!("ldconfig -r {} -X -C /etc/ld.so.cache", built.dir().display()));
     assert_eq!(on(&root, environment.clone()).paths[1], Path::new("/opt/x/libx.so"));
-    // With the rights of another, a program heeds files of the machine and no variables.
+    // With another user's rights, a program heeds files of the machine and no variables.
     let variables = [("LD_LIBRARY_PATH", "/opt/y"), ("LD_PRELOAD", "/opt/y/libx.so")];
     machine(&built, &[("/opt/y/libx.so", &library)]);
     let told = super::tests::environment(&variables, Path::new("/"));
@@ -301,8 +301,8 @@ fn files_of_the_machine() {
     assert_eq!(secure.paths[..2], [Path::new("/opt/libpre.so"), Path::new("/opt/x/libx.so")]);
 }
 
-/// All programs of this machine that nobody but root can change, as the real loader lists them: in
-/// a sandbox, because it maps them.
+/// Compares all programs of this machine that only root can change with the real loader's answer.
+/// The loader runs in a sandbox, because it maps them.
 #[test]
 fn all_programs_of_this_machine() {
     use std::os::unix::fs::MetadataExt;

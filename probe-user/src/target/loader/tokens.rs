@@ -1,21 +1,21 @@
-//! `$ORIGIN`, `$LIB` and `$PLATFORM` in names and search paths, as glibc replaces them.
+//! Replaces `$ORIGIN`, `$LIB` and `$PLATFORM` in names and search paths, as glibc does.
 
-/// What the tokens stand for, for one object.
+/// The values of the tokens for one object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens<'a> {
     /// The directory of the object.
     pub(super) origin: Option<&'a [u8]>,
     pub(super) lib: &'a [u8],
     pub(super) platform: &'a [u8],
-    /// The program has rights that its caller has not: `$ORIGIN` may only begin a path.
+    /// True if the program has rights that its caller lacks: `$ORIGIN` may only begin a path.
     pub(super) secure: bool,
 }
 
-/// Longer than this nothing can be opened.
+/// No longer path can be opened.
 const LONGEST: usize = super::dynamic::LONGEST_PATH;
 
 impl Tokens<'_> {
-    /// The text with its tokens replaced. `None` if one has no value, or if no path is that long.
+    /// Replaces the tokens. Returns `None` if one has no value or the result exceeds a path.
     pub(super) fn replace(&self, text: &[u8]) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(text.len().min(LONGEST));
         let mut rest = text;
@@ -47,7 +47,7 @@ impl Tokens<'_> {
     }
 }
 
-/// What follows a token, given what follows the dollar.
+/// Returns the text after a token, given the text after the dollar.
 fn after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if let Some(braced) = text.strip_prefix(b"{") {
         return braced.strip_prefix(name)?.strip_prefix(b"}");

@@ -1,12 +1,12 @@
-//! Why entries of the marker sections are left out, for people.
+//! The reasons why entries of the marker sections are left out, for people.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is wrong with an entry.
+/// A flaw of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flaw {
-    /// The section is not where its header says, or not whole.
+    /// The section is incomplete or not where its header says.
     Section,
     Version,
     /// A name, file or group that is not in the file, or has no end.
@@ -15,7 +15,7 @@ pub enum Flaw {
     SemaphoreWithoutBytes,
     Point,
     TooMany,
-    /// An entry about a runtime.
+    /// A bad entry about a runtime.
     Runtime,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// How many entries have which flaw.
+/// The number of entries with each flaw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flaws {
     counts: BTreeMap<Flaw, usize>,
@@ -61,7 +61,7 @@ impl Flaws {
     }
 }
 
-/// One line: `3 left out (REASON), 1 left out (REASON)`.
+/// Writes one line: `3 left out (REASON), 1 left out (REASON)`.
 impl fmt::Display for Flaws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (flaw, count)) in self.counts.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! The memory of an object as far as its file says what is in it, by address.
+//! The memory of an object as its file fills it, by address.
 
 use super::super::elf::{Layout, Section, Segment};
 use super::super::source::Source;
 use super::flaws::{Flaw, Flaws};
 use std::cell::OnceCell;
 
-/// Longer texts are taken for damage.
+/// Longer texts count as damage.
 const LONGEST_TEXT: usize = 4096;
-/// Of one section; the kernel has no link for more places.
+/// Limit for one section. The kernel has no link for more places.
 pub(super) const MOST_ENTRIES: usize = 1 << 20;
 pub(super) const ENTRY_SIZE: usize = 32;
 
@@ -16,11 +16,11 @@ pub(super) type Entry = (u64, [u8; ENTRY_SIZE]);
 
 pub(super) struct Image<'a> {
     source: &'a Source,
-    /// By address: a file may have thousands, and every field is looked up.
+    /// Sorted by address: a file may have thousands, and every field is looked up.
     segments: Vec<Loaded<'a>>,
 }
 
-/// A segment, with the bytes that it has in the file once one of them is asked for.
+/// A segment, with its bytes in the file once one of them is needed.
 struct Loaded<'a> {
     segment: &'a Segment,
     bytes: OnceCell<&'a [u8]>,
@@ -44,7 +44,7 @@ impl<'a> Image<'a> {
         self.segments.get(after.checked_sub(1)?)
     }
 
-    /// From an address to the end of its segment in the file.
+    /// Returns the bytes from an address to the end of its segment in the file.
     fn rest(&self, address: u64) -> Option<&'a [u8]> {
         let loaded = self.loaded(address)?;
         let segment = loaded.segment;
@@ -54,13 +54,13 @@ impl<'a> Image<'a> {
         bytes.get(usize::try_from(address - segment.addresses.start).ok()?..)
     }
 
-    /// The segment with all of these bytes, in the file or not.
+    /// Returns the segment with all of these bytes, in the file or not.
     pub(super) fn segment(&self, address: u64, size: u64) -> Option<&'a Segment> {
         let segment = self.loaded(address)?.segment;
         (address.checked_add(size)? <= segment.addresses.end).then_some(segment)
     }
 
-    /// Where these bytes are in the file.
+    /// Returns the file offset of these bytes.
     pub(super) fn file_offset(&self, address: u64, size: u64) -> Option<u64> {
         let segment = self.segment(address, size)?;
         let within = address - segment.addresses.start;
@@ -73,7 +73,7 @@ impl<'a> Image<'a> {
         self.rest(address)?.first_chunk().copied()
     }
 
-    /// The text that starts at an address, without the zero byte that ends it.
+    /// Returns the text that starts at an address, without its final zero byte.
     pub(super) fn text(&self, address: u64) -> Option<&'a [u8]> {
         self.file_offset(address, 1)?;
         let rest = self.rest(address)?;
@@ -81,10 +81,10 @@ impl<'a> Image<'a> {
         Some(&text[..memchr::memchr(0, text)?])
     }
 
-    /// The entries of all sections of a name. Zeros are what a linker fills gaps with.
+    /// Returns the entries of all sections of a name. Zeros fill a linker's gaps.
     pub(super) fn entries(&self, layout: &Layout, name: &str, flaws: &mut Flaws) -> Vec<Entry> {
         let mut entries = Vec::new();
-        // Looked at in all sections together, also those of zeros.
+        // The limit holds for all sections together and counts zeros, too.
         let mut left = MOST_ENTRIES;
         for section in layout.sections.iter().filter(|section| section.name == name) {
             self.section_entries(section, &mut entries, &mut left, flaws);
@@ -122,12 +122,12 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The number in an entry.
+/// Returns the number at an offset of an entry.
 pub(super) fn word(entry: &[u8; ENTRY_SIZE], at: usize) -> u32 {
     u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
 }
 
-/// The address that a self-relative field of an entry means.
+/// Returns the address that a self-relative field of an entry means.
 pub(super) fn target((address, entry): &Entry, at: usize) -> Option<u64> {
     let distance = word(entry, at).cast_signed();
     (distance != 0)

@@ -1,7 +1,7 @@
-//! Markers in a file: which scopes can be switched on, and where their events come out.
+//! Reads the markers of a file: its scopes, and the runtimes that deliver their events.
 //!
-//! docs/marker-format.md is the contract. A file may hold anything: a field is followed only as far
-//! as the segments back it with bytes, everything is bounded, and what does not hold is counted as a
+//! docs/marker-format.md is the contract. A file may hold anything. So a field is followed only
+//! where the segments back it with bytes, and everything is bounded. A broken entry is counted as a
 //! [`Flaw`] and left out.
 
 mod flaws;
@@ -19,27 +19,27 @@ use super::source::Source;
 use image::{ENTRY_SIZE, Image, MOST_ENTRIES};
 use std::ops::Range;
 
-/// What the marker sections of an object say.
+/// The contents of an object's marker sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Markers {
-    /// By group and name.
+    /// Sorted by group and name.
     pub scopes: Vec<MarkerScope>,
     /// One for each copy of a runtime.
     pub runtimes: Vec<MarkerRuntime>,
     /// Addresses of the section with the scopes' entries.
     pub section: Range<u64>,
     pub flaws: Flaws,
-    /// There are more than the object's budget allows: then there are none.
+    /// Set if there are more than the object's budget allows. Then there are none.
     pub too_large: Option<TooLarge>,
 }
 
-/// Whether an object has markers at all.
+/// Returns whether an object has markers at all.
 pub(super) fn are_in(layout: &Layout) -> bool {
     [sites::SECTION, runtimes::SECTION].iter().any(|name| layout.section(name).is_some())
 }
 
-/// Reads the sections. `function_around` names the function that the code at an address is of, for
-/// scopes that have no name of their own.
+/// Reads the sections. `function_around` names the function around an address, for scopes without a
+/// name.
 pub(super) fn read(
     source: &Source,
     layout: &Layout,
@@ -60,7 +60,7 @@ pub(super) fn read(
         .unwrap_or_else(|why| Markers { too_large: Some(why), ..Markers::default() })
 }
 
-/// As much of a section as entries are read of: its header may say anything.
+/// Limits a section to the entries that are read: its header may claim any size.
 fn readable(section: &Range<u64>) -> Range<u64> {
     let most = (MOST_ENTRIES * ENTRY_SIZE) as u64;
     section.start..section.end.min(section.start.saturating_add(most))

@@ -1,4 +1,4 @@
-//! `ctrace_runtime`: where the events of an object's scopes come out.
+//! Reads `ctrace_runtime`: the runtimes that deliver the events of an object's scopes.
 
 use super::super::elf::Layout;
 use super::super::place::NopBlock;
@@ -15,11 +15,11 @@ const MOST: usize = 1024;
 /// One copy of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkerRuntime {
-    /// Such as `rust 0.1.0`.
+    /// Name and version, such as `rust 0.1.0`.
     pub name: Option<Arc<str>>,
     pub flush: NopBlock,
     pub register: NopBlock,
-    /// Address of the word that leads to the first buffer, as the object's headers count.
+    /// Address of the word that leads to the first buffer, in the terms of the object's headers.
     pub list: u64,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn read(image: &Image<'_>, layout: &Layout, flaws: &mut Flaws) -> Vec
     let mut runtimes = BTreeMap::new();
     for entry in image.entries(layout, SECTION, flaws) {
         match runtime(image, &entry) {
-            // The same copy may be described by many entries.
+            // Many entries may describe the same copy.
             Ok(runtime) if runtimes.len() < MOST || runtimes.contains_key(&runtime.list) => {
                 runtimes.entry(runtime.list).or_insert(runtime);
             }

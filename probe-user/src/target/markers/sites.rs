@@ -1,4 +1,4 @@
-//! `ctrace_sites`: the scopes that can be switched on.
+//! Reads `ctrace_sites`: the scopes that can be switched on.
 
 use super::super::budget::TooLarge;
 use super::super::elf::Layout;
@@ -12,40 +12,40 @@ const VERSION: u8 = 1;
 const WHOLE_FUNCTION: u8 = 1;
 const NOP: u8 = 0x90;
 
-/// All texts of an object together; entries can name overlapping ones.
+/// Limit for all texts of an object together, in bytes. Entries can name overlapping ones.
 const MOST_TEXT: usize = 64 << 20;
-/// What an entry takes, with the scope that it may be alone in.
+/// Bytes that an entry takes, with its scope.
 const ENTRY: u64 = 256;
 
 /// All places of one scope: the compiler may have emitted it several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkerScope {
-    /// As the marker says, else that of the function around it, else `FILE:LINE`.
+    /// The marker's name, else that of the function around it, else `FILE:LINE`.
     pub name: Arc<str>,
     pub group: Option<Arc<str>>,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
     pub is_whole_function: bool,
-    /// By address.
+    /// Sorted by address.
     pub sites: Vec<MarkerSite>,
 }
 
 /// One place of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerSite {
-    /// Of its entry, as the object's headers count: with the load bias added, bits 5 to 46 are in
-    /// its events.
+    /// The address of its entry in the object's headers. Its events carry bits 5 to 46 of it after
+    /// adding the load bias.
     pub address: u64,
-    /// Offset in the file of the counter that switches it on: the kernel's `ref_ctr_offset`.
+    /// File offset of the counter that switches it on: the kernel's `ref_ctr_offset`.
     pub semaphore: u64,
-    /// Offset in the file of the control point.
+    /// File offset of the control point.
     pub point: u64,
     /// An address in the function around it.
     pub code: Option<u64>,
 }
 
 impl MarkerScope {
-    /// `group/name`, or the name where there is no group.
+    /// Returns `group/name`, or the name where there is no group.
     pub fn full_name(&self) -> Arc<str> {
         match &self.group {
             Some(group) => format!("{group}/{}", self.name).into(),
@@ -54,7 +54,7 @@ impl MarkerScope {
     }
 }
 
-/// What makes entries one scope.
+/// The properties that entries of one scope share.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
     group: Option<Arc<str>>,
@@ -156,18 +156,18 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// The kernel counts up there.
+    /// Checks the place of the counter, which the kernel increments.
     fn semaphore(&self, address: Option<u64>) -> Result<u64, Flaw> {
         const SIZE: u64 = 2;
         let address = address.ok_or(Flaw::Semaphore)?;
         let segment = self.image.segment(address, SIZE).filter(|segment| segment.writable);
         segment.ok_or(Flaw::Semaphore)?;
         let offset = self.image.file_offset(address, SIZE).ok_or(Flaw::SemaphoreWithoutBytes)?;
-        // To the kernel 0 is none, and it refuses odd ones.
+        // The kernel takes 0 for no counter, and refuses unaligned ones.
         (offset != 0 && offset.is_multiple_of(SIZE)).then_some(offset).ok_or(Flaw::Semaphore)
     }
 
-    /// The kernel puts a breakpoint there.
+    /// Checks the place of the control point, on which the kernel puts a breakpoint.
     fn point(&self, address: Option<u64>) -> Result<u64, Flaw> {
         let address = address.ok_or(Flaw::Point)?;
         let segment = self.image.segment(address, 1).filter(|segment| segment.executable);

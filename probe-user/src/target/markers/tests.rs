@@ -17,7 +17,7 @@ fn build(flags: &str) -> Built {
     compile(&format!("gcc -O1 {flags}"), "c", &format!("{MARKERS}\n#line 1\n{SOURCE}"))
 }
 
-/// `group/name whole-function-flag line × sites` of each scope.
+/// Returns `group/name whole-function-flag line × sites` of each scope.
 fn summary(markers: &Markers) -> Vec<String> {
     let flag = |scope: &MarkerScope| if scope.is_whole_function { " whole" } else { "" };
     let line = |scope: &MarkerScope| scope.line.unwrap();
@@ -85,7 +85,7 @@ fn reads_runtimes() {
     for flags in ["-fno-pie -no-pie", "-shared -fPIC -s"] {
         let built = build(flags);
         let object = built.object();
-        // It is described twice.
+        // Two entries describe it.
         let [runtime] = &object.markers().runtimes[..] else { panic!("{:?}", object.markers()) };
         assert_eq!(runtime.name.as_deref(), Some("test 1.0"));
         for site in [runtime.flush, runtime.register] {
@@ -125,7 +125,7 @@ const SEMAPHORE: u64 = 0x2010;
 const BSS: u64 = 0x2900;
 const CODE: u64 = 0x300;
 
-/// A file of 0x1800 bytes: code, and from 0x2000 on data, of which the second half is zeros that
+/// A layout of 0x1800 bytes: code, and data from 0x2000. The second half of the data is zeros that
 /// are not in the file.
 fn layout(sections: Vec<Section>) -> Layout {
     let segment = |addresses: std::ops::Range<u64>, offset, file_size, writable: bool| Segment {
@@ -155,12 +155,12 @@ fn file() -> Vec<u8> {
     let mut bytes = vec![0u8; 0x1800];
     bytes[TEXT as usize..][..5].copy_from_slice(b"name\0");
     bytes[POINT as usize..][..4].fill(0x90);
-    // A text without an end in the code.
+    // A text in the code has no end.
     bytes[0x800..0x1000].fill(b'x');
     bytes
 }
 
-/// An entry for the address it is put at: name, semaphore, point.
+/// Makes an entry for the address where it is put: name, semaphore, point.
 fn entry(at: u64, version: u8, name: u64, semaphore: u64, point: u64) -> [u8; ENTRY_SIZE] {
     let mut entry = [0u8; ENTRY_SIZE];
     entry[0] = version;
@@ -212,7 +212,7 @@ fn counts_flaws() {
     bad(1, TEXT, SEMAPHORE, SEMAPHORE, Flaw::Point);
     bad(1, TEXT, SEMAPHORE, CODE, Flaw::Point);
     bad(1, TEXT, SEMAPHORE, 0x9999, Flaw::Point);
-    // One place with two counters.
+    // One place cannot have two counters.
     bad(1, TEXT, SEMAPHORE + 2, POINT, Flaw::Point);
 }
 

@@ -1,8 +1,8 @@
-//! One ELF object as code: where its instructions are, which functions it has, and which bytes
-//! the loader puts at an address.
+//! One ELF object as code: its instructions, its functions, and the bytes that the loader puts at
+//! an address.
 //!
-//! Everything is read once per object and borrowed from the file's bytes; instructions are decoded
-//! later, one function at a time, so that a large binary costs what is selected in it.
+//! Everything is read once per object and borrowed from the file's bytes. Instructions are decoded
+//! later, one function at a time, so a large binary costs only what is selected in it.
 
 use super::super::budget::{Budget, TooLarge};
 use super::super::elf::{self as target_elf, ElfError, ElfFile};
@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use thiserror::Error;
 
-/// Why an object cannot be looked into at all.
+/// The reason why an object cannot be analysed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PlaceError {
     #[error("it {0}")]
@@ -36,14 +36,14 @@ pub enum PlaceError {
 struct Segment<'data> {
     address: u64,
     offset: u64,
-    /// In the file.
+    /// Bytes in the file.
     size: u64,
     executable: bool,
-    /// Read when the first of them is asked for.
+    /// Read when the first of them is needed.
     bytes: OnceLock<&'data [u8]>,
 }
 
-/// What a symbol says of the code at its address.
+/// A symbol's facts about the code at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) address: u64,
@@ -56,7 +56,7 @@ pub(super) struct Known {
 pub struct CodeMap<'data> {
     source: &'data Source,
     segments: Vec<Segment<'data>>,
-    /// Sections of code, without the linker's stubs; empty where there are no section headers.
+    /// Sections of code, without the linker's stubs. Empty where there are no section headers.
     text: Ranges,
     stubs: Ranges,
     got: Ranges,
@@ -69,7 +69,7 @@ pub struct CodeMap<'data> {
 }
 
 impl<'data> CodeMap<'data> {
-    /// Reads an ELF file. Broken unwind tables or symbols are taken as far as they go.
+    /// Reads an ELF file. Broken unwind tables or symbols are used as far as they are readable.
     pub fn parse(source: &'data Source) -> Result<Self, PlaceError> {
         let _look = source.budget().look();
         match source.budget().watch(|| Self::read(source)) {
@@ -111,14 +111,14 @@ impl<'data> CodeMap<'data> {
             let (address, size, is_code) = tables::facts(symbol);
             is_code.then_some((address, size, name))
         }));
-        // A static program carries its unwinder without importing it, and may have lost its names.
+        // A static program contains its unwinder without importing it, and may have lost its names.
         map.has_unwinder = has_unwinder || (is_static && map.frames.have_landing_pads());
         map.switches_stacks = switches_stacks;
         Ok(map)
     }
 
-    /// Whether an object switches stacks, by its symbols and by its code. What we cannot read may do
-    /// anything: the kernel is content with less.
+    /// Returns whether an object switches stacks, by its symbols and its code. An unreadable file
+    /// may do anything: the kernel runs files that we cannot read.
     #[must_use]
     pub fn data_switches_stacks(source: &Source) -> bool {
         let _look = source.budget().look();
@@ -132,7 +132,7 @@ impl<'data> CodeMap<'data> {
             stacks::are_switched(&file, source, &code, frames).unwrap_or(true)
         };
         let (found, refused) = source.budget().watch(look);
-        // What was refused says nothing.
+        // A refused read proves nothing.
         refused.is_some() || found
     }
 
@@ -140,7 +140,7 @@ impl<'data> CodeMap<'data> {
         self.source.budget()
     }
 
-    /// Adds function symbols found elsewhere, in a separate debug file for instance.
+    /// Adds function symbols from elsewhere, such as a separate debug file.
     pub fn learn<'name>(&mut self, symbols: impl IntoIterator<Item = (u64, u64, &'name str)>) {
         self.symbols.extend(symbols.into_iter().map(|(address, size, name)| Known {
             address,
@@ -151,32 +151,32 @@ impl<'data> CodeMap<'data> {
         self.symbols.dedup_by_key(|known| (known.address, known.end));
     }
 
-    /// Whether the object was built by the Go compiler, whose stacks move.
+    /// Returns whether the Go compiler built the object. Go's stacks move.
     #[must_use]
     pub fn is_go(&self) -> bool {
         self.is_go
     }
 
-    /// Whether the object imports or contains an unwinder (`_Unwind_RaiseException` and kin).
+    /// Returns whether the object imports or contains an unwinder (`_Unwind_RaiseException`…).
     #[must_use]
     pub fn has_unwinder(&self) -> bool {
         self.has_unwinder
     }
 
-    /// Whether its symbols tell that the object switches stacks.
+    /// Returns whether its symbols show that the object switches stacks.
     #[must_use]
     pub fn switches_stacks(&self) -> bool {
         self.switches_stacks
     }
 
-    /// Where in the file the byte at `address` lies.
+    /// Returns the file offset of the byte at `address`.
     #[must_use]
     pub fn file_offset(&self, address: u64) -> Option<u64> {
         let segment = self.segment(address)?;
         Some(address - segment.address + segment.offset)
     }
 
-    /// The file's bytes from `address` to the end of its segment.
+    /// Returns the file's bytes from `address` to the end of its segment.
     #[must_use]
     pub fn bytes(&self, address: u64) -> Option<&'data [u8]> {
         let segment = self.segment(address)?;
@@ -188,7 +188,7 @@ impl<'data> CodeMap<'data> {
         loaded && (self.text.is_empty() || self.text.contain(address) || self.is_stub(address))
     }
 
-    /// Whether `address` lies in a procedure linkage table.
+    /// Returns whether `address` lies in a procedure linkage table.
     pub(super) fn is_stub(&self, address: u64) -> bool {
         self.stubs.contain(address)
     }
@@ -197,12 +197,12 @@ impl<'data> CodeMap<'data> {
         self.got.contain(address)
     }
 
-    /// The imported symbol whose address the loader writes at `slot`.
+    /// Returns the imported symbol whose address the loader writes at `slot`.
     pub(super) fn import(&self, slot: u64) -> Option<&'data str> {
         self.imports.get(&slot).copied()
     }
 
-    /// The imported function that a linker's stub or a slot of its table leads to.
+    /// Returns the imported function behind a linker's stub or a slot of its table.
     pub(super) fn import_behind(&self, target: u64) -> Option<&'data str> {
         if let Some(name) = self.import(target) {
             return Some(name);
@@ -221,12 +221,12 @@ impl<'data> CodeMap<'data> {
         &self.frames
     }
 
-    /// The part of a function, or the function, that `address` lies in.
+    /// Returns the function, or the part of one, that contains `address`.
     pub(super) fn frame(&self, address: u64) -> Option<&Frame> {
         self.frames.containing(address)
     }
 
-    /// Whether the frame is what people call a function: entered by calls, at its first byte.
+    /// Returns whether the frame is a real function: entered by calls, at its first byte.
     pub(super) fn is_function(&self, frame: &Frame) -> bool {
         frame.first == Start::Function && !self.is_named_part(frame.start)
     }
@@ -236,19 +236,19 @@ impl<'data> CodeMap<'data> {
         here.peek().is_some() && here.all(|known| known.is_part)
     }
 
-    /// The symbols that start at `address`.
+    /// Returns the symbols that start at `address`.
     pub(super) fn symbols_at(&self, address: u64) -> impl Iterator<Item = &Known> {
         let from = self.symbols.partition_point(|known| known.address < address);
         self.symbols[from..].iter().take_while(move |known| known.address == address)
     }
 
-    /// A symbol that covers `address` without starting there.
+    /// Returns a symbol that covers `address` without starting there.
     pub(super) fn symbol_around(&self, address: u64) -> Option<&Known> {
         let to = self.symbols.partition_point(|known| known.address < address);
         self.symbols[..to].iter().rev().take(16).find(|known| known.end > address)
     }
 
-    /// Every function symbol's address and size, aliases listed once each size.
+    /// Returns address and size of every function symbol. Aliases of one size are listed once.
     pub fn symbols(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.symbols.iter().map(|known| (known.address, known.end - known.address))
     }
@@ -258,9 +258,9 @@ impl<'data> CodeMap<'data> {
     }
 }
 
-/// What a symbol takes.
+/// Bytes that a symbol takes.
 const KNOWN: u64 = 2 * size_of::<Known>() as u64;
-/// What an import takes.
+/// Bytes that an import takes.
 const IMPORT: u64 = 64;
 
 impl<'data> Segment<'data> {
@@ -269,7 +269,7 @@ impl<'data> Segment<'data> {
     }
 }
 
-/// The first one with an address; there are few, see [`target_elf::parse`].
+/// Returns the first segment with an address. There are few: see [`target_elf::parse`].
 fn find_segment<'a, 'data>(
     segments: &'a [Segment<'data>],
     address: u64,

@@ -1,18 +1,17 @@
-//! What the kernel does with the instruction under a probe: emulate it, single-step it, or refuse
-//! it.
+//! Tells what the kernel does with the instruction under a probe: emulate, single-step or refuse.
 //!
-//! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side: what an older
-//! or newer kernel treats otherwise is refused, since a refusal inside one link fails all its
-//! sites. Other rules keep targets right rather than links whole: the kernel takes the opcode byte
-//! of a VEX instruction for one of the one-byte map, so that a `vpor` under a probe is "emulated"
-//! as a jump to the next instruction and does nothing (seen on 6.18), and `xchg %r8,%rax` is taken
-//! for a nop; and a `pushf` that is single-stepped pushes the trap flag (seen on 6.18).
+//! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side. What another
+//! kernel treats otherwise is refused, since a refusal inside one link fails all its sites. Other
+//! rules protect targets. The kernel mistakes the opcode byte of a VEX instruction for one of the
+//! one-byte map: a `vpor` under a probe is "emulated" as a jump to the next instruction and does
+//! nothing (seen on 6.18). It takes `xchg %r8,%rax` for a nop. A single-stepped `pushf` pushes the
+//! trap flag (seen on 6.18).
 
 use super::super::plan::CostClass;
 use super::nops::is_rewritten;
 use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic};
 
-/// How the kernel replays an instruction, or why no probe may sit on it.
+/// Returns how the kernel replays an instruction, or why no probe may sit on it.
 pub(super) fn cost(bytes: &[u8], instruction: &Instruction) -> Result<CostClass, &'static str> {
     let bytes = &bytes[..instruction.len().min(bytes.len())];
     if instruction.is_invalid() {

@@ -1,13 +1,13 @@
-//! What is never traced, and what never gets a return probe, with the reason for people.
+//! Lists functions that are never traced or never get a return probe, with the reason for people.
 //!
-//! A probe at an entry leaves a trace in no register and no memory, so few places are refused for
-//! it: those that are no function, or no code. A return probe overwrites the return address, so
-//! whatever looks at that address, keeps it, or comes back through it twice gets none.
+//! An entry probe changes no register and no memory, so few places are refused for it: those that
+//! are no function or no code. A return probe overwrites the return address. So a function gets
+//! none if anything reads that address, keeps it, or returns through it twice.
 
 use super::super::budget::TooLarge;
 use std::fmt;
 
-/// Why a function cannot be traced.
+/// The reason why a function cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The address is not in a section of code.
@@ -24,15 +24,15 @@ pub enum Refusal {
     SignalReturn,
     /// There is no caller: `_start` and the first code on a new stack.
     NoCaller,
-    /// A name known to be no ordinary function, with what is special about it.
+    /// A name of a special function, with the reason.
     Special(&'static str),
     /// The bytes at its start are no instructions.
     NotInstructions,
     /// The kernel or common sense forbids a probe on its first instruction.
     FirstInstruction(&'static str),
-    /// A USDT note that leads to something else.
+    /// A USDT note that leads to something other than a nop.
     NoNop,
-    /// Its object took all the time that it may.
+    /// Its object used up its time.
     TooLarge(TooLarge),
 }
 
@@ -108,7 +108,7 @@ fn is_setjmp(name: &str) -> bool {
     matches!(name.trim_start_matches('_'), "setjmp" | "sigsetjmp" | "savectx" | "libc_sigsetjmp")
 }
 
-/// Why the function with this name must keep its return address, if it must.
+/// Returns why the function with this name must keep its return address, if it must.
 pub(super) fn keeps_return_address(name: &str) -> Option<&'static str> {
     let name = bare(name);
     let looks = [
@@ -156,13 +156,13 @@ pub(super) fn keeps_return_address(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether control comes back from the function more than once, so that a function that ends in
-/// a jump to it does so too.
+/// Returns whether the function returns more than once. Then a function that ends in a jump to it
+/// does, too.
 fn returns_twice(name: &str) -> bool {
     is_setjmp(name) || matches!(name, "vfork" | "__vfork" | "getcontext" | "swapcontext")
 }
 
-/// Names of the parts that compilers split off: not entered by calls.
+/// Recognizes the names of parts that compilers split off: these are not entered by calls.
 pub(super) fn is_part_name(name: &str) -> bool {
     let name = bare(name);
     name.ends_with(".cold")
@@ -172,7 +172,7 @@ pub(super) fn is_part_name(name: &str) -> bool {
         || name.contains(".warm.")
 }
 
-/// The name without a symbol version.
+/// Removes the symbol version.
 fn bare(name: &str) -> &str {
     name.split_once('@').map_or(name, |(bare, _)| bare)
 }

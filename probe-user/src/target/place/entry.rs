@@ -1,10 +1,10 @@
 //! Chooses the instruction that an entry probe sits on.
 //!
 //! The kernel emulates a few instructions and single-steps all others, at many times the cost. So
-//! the probe may move past leading instructions that change neither the stack, nor memory, nor an
-//! argument, to one that is cheaper: past `endbr64` to a `push`, past `test %rdi,%rdi` to its
-//! `je`. It never moves past a `push`, since the return address would no longer be on top, and
-//! never past a place that something jumps to, since that would count the turns of a loop.
+//! the probe may move to a cheaper instruction past leading ones that change neither the stack, nor
+//! memory, nor an argument: past `endbr64` to a `push`, past `test %rdi,%rdi` to its `je`. It never
+//! moves past a `push`, since the return address would no longer be on top. It never moves past a
+//! jump target, since it would count the turns of a loop.
 
 use super::super::plan::EntrySite;
 use super::code::CodeMap;
@@ -18,10 +18,10 @@ use iced_x86::{
     Register,
 };
 
-/// How many instructions the probe may move past.
+/// Instructions that the probe may move past.
 const MAX_PASSED: usize = 6;
 
-/// The place for the entry probe of the function at `address`.
+/// Returns the site of the entry probe of the function at `address`.
 pub(super) fn entry_site(
     address: u64,
     map: &CodeMap<'_>,
@@ -49,7 +49,7 @@ pub(super) fn entry_site(
             Err(why) if first => refusal = Refusal::FirstInstruction(why),
             Err(_) => {}
         }
-        // Nothing else to sit on: then even an instruction that touches memory is passed.
+        // Without any site yet, even an instruction that touches memory is passed.
         if !is_passable(&instruction, &mut facts, best.is_none()) {
             break;
         }
@@ -57,7 +57,7 @@ pub(super) fn entry_site(
     best.ok_or(refusal)
 }
 
-/// Of a function of Go's: where it is entered once, however often its stack is moved.
+/// Returns the site in a Go function that is hit once per call, however often its stack moves.
 pub(super) fn behind_stack_check(
     address: u64,
     map: &CodeMap<'_>,
@@ -111,7 +111,7 @@ fn is_passable(
     })
 }
 
-/// The stack pointer, and what may carry an argument.
+/// Returns whether a register is the stack pointer or may carry an argument.
 fn is_kept(register: Register) -> bool {
     matches!(
         register,

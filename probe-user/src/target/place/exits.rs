@@ -7,7 +7,7 @@ use super::flow::{Flow, Way};
 use ctrace_common::{JumpTarget, NO_REGISTER, Operand};
 use iced_x86::{Instruction, OpKind, Register};
 
-/// The probe sites for every way out, or why there cannot be any.
+/// Returns the probe sites for every way out, or why there cannot be any.
 pub(super) fn exit_sites(
     map: &CodeMap<'_>,
     flow: &Flow,

@@ -1,5 +1,5 @@
-//! One line of text for `list -v`: where a function's probes sit, what they cost, how its end is
-//! seen, or why it cannot be traced.
+//! Explains a placement in one line for `list -v`: the sites of the probes, their cost, how the end
+//! is seen, or why the function cannot be traced.
 
 use super::super::plan::{CostClass, ExitKind, ExitPlacement, Placement};
 use super::deny::Refusal;

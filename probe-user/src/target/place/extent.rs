@@ -1,8 +1,8 @@
-//! The bytes of one function, in one or more pieces, and what is known of each.
+//! The bytes of one function, in one or more pieces, and the state of each.
 
 use std::ops::Range;
 
-/// What a byte is.
+/// The state of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// Not reached.
@@ -47,19 +47,19 @@ impl Extent {
         self.parts.iter().map(|part| part.start..part.start + part.marks.len() as u64)
     }
 
-    /// What the byte is, or nothing outside the function.
+    /// Returns the state of a byte, `None` outside the function.
     pub(super) fn mark(&self, address: u64) -> Option<Mark> {
         self.parts.iter().find_map(|part| Some(part.marks[part.index(address)?]))
     }
 
-    /// How many bytes are left of the piece that `address` is in.
+    /// Returns the number of bytes from `address` to the end of its piece.
     pub(super) fn left(&self, address: u64) -> usize {
         let mut lefts =
             self.parts.iter().filter_map(|part| Some(part.marks.len() - part.index(address)?));
         lefts.next().unwrap_or(0)
     }
 
-    /// Marks an instruction; `false` if it overlaps another or the piece's end.
+    /// Marks an instruction. Returns `false` if it overlaps another or the piece's end.
     pub(super) fn take(&mut self, address: u64, length: usize) -> bool {
         for part in &mut self.parts {
             let Some(from) = part.index(address) else { continue };
@@ -76,7 +76,7 @@ impl Extent {
         false
     }
 
-    /// The runs of bytes that were not reached.
+    /// Returns the runs of bytes that were not reached.
     pub(super) fn gaps(&self) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
         for part in &self.parts {

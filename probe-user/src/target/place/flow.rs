@@ -1,8 +1,8 @@
-//! Follows the control flow of one function from its entry, to find every way out of it.
+//! Follows the control flow of one function from its entry to find every way out of it.
 //!
-//! Recursive disassembly, never a scan: bytes that no path reaches may be data, and a breakpoint
-//! in data changes what the program computes. A function is its unwind entry plus the parts its
-//! jumps lead to. Where a path cannot be followed, the result says so, and nobody guesses.
+//! This is recursive disassembly, never a scan. Bytes that no path reaches may be data, and a
+//! breakpoint in data changes what the program computes. A function is its unwind entry and the
+//! parts that its jumps lead to. If a path cannot be followed, the result says so.
 
 use super::super::budget::Ticker;
 use super::code::CodeMap;
@@ -18,32 +18,32 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Ret,
-    /// To another function, at the address where that is known.
+    /// A jump to another function, with the address if it is known.
     Jump(Option<u64>),
     ConditionalJump(u8),
-    /// Its target is known at run time only.
+    /// A jump whose target is known at run time only.
     IndirectJump,
 }
 
-/// What is known of a function's control flow.
+/// The facts about a function's control flow.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) extent: Extent,
     pub(super) instructions: Vec<Instruction>,
     pub(super) ways_out: Vec<(Instruction, Way)>,
-    /// Addresses inside that something jumps to.
+    /// Jump targets inside the function.
     pub(super) targets: BTreeSet<u64>,
-    /// Some code may jump to places that are not in `targets`.
+    /// True if some code may jump to places that are not in `targets`.
     pub(super) targets_unknown: bool,
-    /// The return address is read, moved or replaced.
+    /// True if the return address is read, moved or replaced.
     pub(super) touches_return_address: bool,
-    /// Why the ways out may not be all.
+    /// The reason why ways out may be missing.
     pub(super) trouble: Option<String>,
-    /// The first instructions are none.
+    /// True if the first bytes are no instructions.
     pub(super) broken_at_entry: bool,
 }
 
-/// Follows the function in `entry..end`, which has `frame` where it has an unwind entry.
+/// Follows the function in `entry..end`. `frame` is its unwind entry, if any.
 pub(super) fn follow(map: &CodeMap<'_>, entry: u64, end: u64, frame: Option<&Frame>) -> Flow {
     let mut walk = Walk {
         map,
@@ -64,23 +64,23 @@ pub(super) fn follow(map: &CodeMap<'_>, entry: u64, end: u64, frame: Option<&Fra
 }
 
 const MAX_PARTS: usize = 16;
-/// Far more than the largest functions have.
+/// Far more bytes than the largest functions have.
 const MAX_LENGTH: usize = 4 << 20;
 
 struct Walk<'map, 'data> {
     map: &'map CodeMap<'data>,
     entry: u64,
     flow: Flow,
-    /// Rules for the frame's base of all parts, by address.
+    /// The rules for the frame's base of all parts, by address.
     rows: Vec<Row>,
     pending: Vec<u64>,
-    /// Indirect jumps not looked at yet: where in `instructions` their straight line starts and
-    /// ends.
+    /// Indirect jumps not yet looked at: the begin and end of their straight line in
+    /// `instructions`.
     runs: Vec<(usize, usize)>,
     has_frames: bool,
     pads_unknown: bool,
     ticker: Ticker<'map>,
-    /// All the time that the object may take is over.
+    /// True if the object's time is used up.
     is_late: bool,
 }
 
@@ -94,7 +94,7 @@ impl Walk<'_, '_> {
         };
         let length = usize::try_from(end - start).unwrap_or(usize::MAX).min(bytes.len());
         if length > MAX_LENGTH {
-            // Its beginning is all that is needed of it.
+            // Only its beginning is needed.
             self.flow.extent.add(start, MAX_LENGTH);
             return self.trouble("it is too large");
         }
@@ -133,7 +133,7 @@ impl Walk<'_, '_> {
             if self.map.budget().check().is_err() {
                 return self.late();
             }
-            // Code that no known path reaches can matter only if unknown paths exist.
+            // Unreached code matters only if unknown paths exist.
             let unknown = self.pads_unknown || unresolved.iter().any(|&may| may);
             if !unknown || self.flow.trouble.is_some() || !self.adopt() {
                 return;
@@ -218,7 +218,7 @@ impl Walk<'_, '_> {
         (!instruction.is_invalid()).then_some(instruction)
     }
 
-    /// A jump past a `lock` prefix, as old C libraries have it for single-threaded programs.
+    /// Recognizes a jump past `lock`: old C libraries have it for single-threaded programs.
     fn skips_lock(&self, at: u64) -> bool {
         let before = at - 1;
         self.flow.extent.mark(before) == Some(Mark::Instruction)
@@ -233,7 +233,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A call into the function itself is a subroutine of hand-written code.
+    /// Takes a call into the function itself for a subroutine of hand-written code.
     fn call(&mut self, instruction: &Instruction) {
         if instruction.op0_kind() == OpKind::NearBranch64 {
             let target = instruction.near_branch_target();
@@ -258,7 +258,7 @@ impl Walk<'_, '_> {
             }
             Outside::Function => self.leaves(instruction, target),
             Outside::Middle(_) if cfa == Some(Cfa::Rsp(8)) => self.leaves(instruction, target),
-            // It goes on with the same frame: a part that happens to begin without one.
+            // Control keeps the same frame: a part that happens to begin without one.
             Outside::Middle(frame)
                 if cfa.is_some() && cfa == cfa_at(&self.map.frames().rows(&frame), target) =>
             {
@@ -315,7 +315,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Looks at an indirect jump. `None`: it is understood; else whether it may be a switch.
+    /// Returns `None` if an indirect jump is understood, else whether it may be a switch.
     fn indirect(&mut self, from: usize, to: usize) -> Option<bool> {
         let run = &self.flow.instructions[from..to];
         let jump = *run.last()?;
@@ -327,7 +327,7 @@ impl Walk<'_, '_> {
             }
         }
         let marked = self.map.bytes(jump.ip()).is_some_and(|bytes| bytes.first() == Some(&0x3e));
-        // With a frame still on the stack it cannot be a tail call.
+        // With a frame still on the stack, the jump cannot be a tail call.
         let framed = matches!(cfa_at(&self.rows, jump.ip()), Some(Cfa::Rsp(9..) | Cfa::Rbp(_)));
         match switches::read(self.map, run, &self.flow.instructions) {
             Switch::Targets(targets) if self.all_inside(&targets) => {
@@ -358,7 +358,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Takes the next piece of code that nothing known reaches as reached, if it can be code.
+    /// Treats the next unreached piece as reached, if it can be code.
     fn adopt(&mut self) -> bool {
         for (start, end) in self.flow.extent.gaps() {
             let Some(code) = self.past_padding(start, end) else { continue };

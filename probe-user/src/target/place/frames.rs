@@ -1,9 +1,9 @@
-//! The unwind table `.eh_frame`: which ranges are functions, and where the return address is.
+//! Reads the unwind table `.eh_frame`: the ranges of functions and the places of return addresses.
 //!
-//! A compiler writes one entry (FDE) per function and one per part that it moved away. At the
-//! first instruction of a function the return address is at the stack pointer, so the frame's
-//! base (CFA) is `rsp+8` there; a part entered by a jump starts with the frame its function has
-//! built. That one rule tells real functions from the parts that a return probe would destroy.
+//! A compiler writes one entry (FDE) per function and one per part that it moved away. At a
+//! function's first instruction the return address is at the stack pointer, so the frame's base
+//! (CFA) is `rsp+8`. A part entered by a jump starts with the frame that its function has built.
+//! That one rule tells real functions from parts that a return probe would destroy.
 
 use super::super::budget::{Budget, TooLarge};
 use super::super::elf::ElfFile;
@@ -22,14 +22,14 @@ const RBP: Register = Register(6);
 const RSP: Register = Register(7);
 const RETURN_ADDRESS: Register = Register(16);
 
-/// What the frame is like where the entry begins.
+/// The state of the frame where the entry begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// The return address is on top of the stack: a function.
     Function,
-    /// A frame is there already: a part entered by a jump.
+    /// A frame exists already: a part entered by a jump.
     Part,
-    /// There is no return address: `_start` and what runs first on a new stack.
+    /// There is no return address: `_start` and the first code on a new stack.
     Outermost,
     /// The kernel's signal frame.
     Signal,
@@ -46,7 +46,7 @@ pub(super) struct Frame {
     entry: usize,
 }
 
-/// Where the frame's base is, relative to a register.
+/// The place of the frame's base, relative to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cfa {
     Rsp(i64),
@@ -62,7 +62,7 @@ pub(super) struct Row {
     pub(super) cfa: Cfa,
 }
 
-/// All entries, by address.
+/// All entries, sorted by address.
 #[derive(Debug)]
 pub(super) struct FrameTable<'data> {
     section: EhFrame<Slice<'data>>,
@@ -95,12 +95,12 @@ impl<'data> FrameTable<'data> {
         (address < frame.end).then_some(frame)
     }
 
-    /// Whether any function has code that only an unwinder reaches.
+    /// Returns whether any function has code that only an unwinder reaches.
     pub(super) fn have_landing_pads(&self) -> bool {
         self.frames.iter().any(|frame| frame.lsda.is_some())
     }
 
-    /// Where the frame's base is, instruction by instruction.
+    /// Returns the rules for the frame's base, instruction by instruction.
     pub(super) fn rows(&self, frame: &Frame) -> Vec<Row> {
         let parsed = self.section.fde_from_offset(
             &self.bases,
@@ -127,7 +127,7 @@ impl<'data> FrameTable<'data> {
     }
 }
 
-/// The rule in force at `address`.
+/// Returns the rule in force at `address`.
 pub(super) fn cfa_at(rows: &[Row], address: u64) -> Option<Cfa> {
     let to = rows.partition_point(|row| row.start <= address);
     let row = rows[..to].last()?;
@@ -141,7 +141,7 @@ fn section<'data>(
     if let Some(section) = file.section_by_name(".eh_frame") {
         return Some((section.address(), section.data().ok()?));
     }
-    // Without section headers the loader's own way leads there.
+    // Without section headers, the loader's own header leads there.
     let endian = object::LittleEndian;
     let mut headers = file.elf_program_headers().iter();
     let header = headers.find(|h| h.p_type(endian) == object::elf::PT_GNU_EH_FRAME)?;
@@ -201,9 +201,9 @@ fn frames<'data>(
     Ok(frames)
 }
 
-/// What an entry of the table takes.
+/// Bytes that an entry of the table takes.
 const ENTRY: u64 = 128;
-/// Rules for one function; what comes after so many counts as unknown.
+/// Limit of rules for one function. Later ones count as unknown.
 const MOST_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Default)]
@@ -225,7 +225,7 @@ impl FirstRule {
     }
 }
 
-/// The rules up to the first instruction's end.
+/// Returns the rules up to the end of the first instruction.
 fn run(
     mut instructions: gimli::CallFrameInstructionIter<'_, Slice<'_>>,
     mut rule: FirstRule,

@@ -1,17 +1,17 @@
-//! The beginning of Go's functions: is there room on the stack?
+//! Recognizes the stack check at the beginning of Go's functions.
 //!
-//! Where there is not, the runtime moves the goroutine to a larger stack and jumps back to the
-//! function's first instruction, with another stack pointer. A probe there would take one call for
-//! two; behind the check it is hit once.
+//! If there is no room, the runtime moves the goroutine to a larger stack and jumps back to the
+//! function's first instruction, with another stack pointer. A probe there would count one call as
+//! two. Behind the check it is hit once.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// The longest check has five instructions.
 const LONGEST: usize = 6;
-/// Where a goroutine has the limit of its stack.
+/// The offset of the stack's limit in a goroutine.
 const LIMIT: u64 = 0x10;
 
-/// Behind the check that the code at `address` begins with, if it does.
+/// Returns the address behind the check at `address`, if there is one.
 pub(super) fn behind_stack_check(bytes: &[u8], address: u64) -> Option<u64> {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let mut is_compared = false;
@@ -29,7 +29,7 @@ pub(super) fn behind_stack_check(bytes: &[u8], address: u64) -> Option<u64> {
     None
 }
 
-/// `cmp rsp, [r14+0x10]`; in functions with large frames, `r12` is compared.
+/// Recognizes `cmp rsp, [r14+0x10]`. Functions with large frames compare `r12`.
 fn compares_with_limit(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Cmp
         && matches!(instruction.op0_register(), Register::RSP | Register::R12)
@@ -38,7 +38,7 @@ fn compares_with_limit(instruction: &Instruction) -> bool {
         && instruction.memory_displacement64() == LIMIT
 }
 
-/// Puts into `r12` where the frame would end.
+/// Recognizes the instruction that puts the frame's end into `r12`.
 fn makes_ready(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Mov | Mnemonic::Sub)
         && instruction.op0_register() == Register::R12

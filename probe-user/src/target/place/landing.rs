@@ -1,4 +1,4 @@
-//! Landing pads: code of a function that only the unwinder jumps to.
+//! Finds landing pads: code of a function that only the unwinder jumps to.
 //!
 //! They are listed in the function's language-specific data (LSDA) in `.gcc_except_table`. A
 //! `catch` may return from the function, so its `ret` is a way out like any other. The format is
@@ -6,8 +6,8 @@
 
 use super::code::CodeMap;
 
-/// The landing pads that the data at `lsda` lists for the code at `start`, or nothing where the
-/// data make no sense.
+/// Returns the landing pads that the data at `lsda` list for the code at `start`, or `None` where
+/// the data make no sense.
 pub(super) fn landing_pads(map: &CodeMap<'_>, lsda: u64, start: u64) -> Option<Vec<u64>> {
     let mut reader = Reader { bytes: map.bytes(lsda)?, address: lsda };
     let base = match reader.byte()? {
@@ -36,7 +36,7 @@ pub(super) fn landing_pads(map: &CodeMap<'_>, lsda: u64, start: u64) -> Option<V
 }
 
 const OMITTED: u8 = 0xff;
-/// Of a function's table; longer ones are no compiler's.
+/// Limit for a function's table, in bytes. No compiler writes longer ones.
 const LONGEST: usize = 1 << 20;
 
 struct Reader<'data> {
@@ -72,7 +72,7 @@ impl Reader<'_> {
         Some(u64::from_le_bytes(word))
     }
 
-    /// A value in one of the DWARF exception header encodings; the ones compilers use here.
+    /// Reads a value in a DWARF exception header encoding, as far as compilers use it here.
     fn encoded(&mut self, encoding: u8) -> Option<u64> {
         let at = self.address;
         let value = match encoding & 0x0f {

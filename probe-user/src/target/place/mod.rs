@@ -1,8 +1,8 @@
 //! Decides where the probes of a function may sit, so that a target never dies and never computes
-//! anything else because ctrace watched it.
+//! anything else because ctrace watches it.
 //!
-//! Bytes in, decisions out; the rules are in docs/placement.md. Every decision about safety is
-//! made here, before anything is attached.
+//! This module turns bytes into decisions by the rules in docs/placement.md. Every decision about
+//! safety is made here, before anything is attached.
 
 mod code;
 mod cost;
@@ -32,7 +32,7 @@ use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
 use frames::{Frame, Start};
 
-/// How the user wants the ends of calls to be seen.
+/// The user's choice of how the ends of calls are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Returns {
     #[default]
@@ -42,14 +42,14 @@ pub enum Returns {
     RetSites,
 }
 
-/// What holds for the process, the host and the user's choice.
+/// The rules for the process, the host and the user's choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub returns: Returns,
-    /// The process has an unwinder: an exception or a panic through a return probe would end it.
+    /// True if the process has an unwinder: unwinding through a return probe would end it.
     pub unwinding_possible: bool,
     pub is_go: bool,
-    /// An object of the process switches stacks ([`CodeMap::data_switches_stacks`]).
+    /// True if an object of the process switches stacks ([`CodeMap::data_switches_stacks`]).
     pub switches_stacks: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate<'name> {
     pub address: u64,
-    /// 0 where the symbol does not tell.
+    /// In bytes. 0 where the symbol does not say.
     pub size: u64,
     /// As in the symbol table, not demangled.
     pub name: &'name str,
@@ -88,7 +88,7 @@ pub fn place(
     Ok(Placement { entry, exit, entry_is_loop_head: is_loop_head, may_tail_jump })
 }
 
-/// Where the function ends, and its unwind entry if it has one.
+/// Returns the function's end, and its unwind entry if it has one.
 fn extent<'map>(
     candidate: Candidate<'_>,
     map: &'map CodeMap<'_>,
@@ -146,7 +146,7 @@ fn exit(
     }
 }
 
-/// Why a return probe would change what the target does, apart from unwinding.
+/// Returns why a return probe would change the target's behaviour, apart from unwinding.
 fn no_return_probe(
     candidate: Candidate<'_>,
     map: &CodeMap<'_>,
@@ -167,7 +167,7 @@ fn no_return_probe(
         return Some("it reads its return address");
     }
     deny::keeps_return_address(candidate.name).or_else(|| {
-        // A function that ends in a jump to one of those hands its return address on.
+        // A function that ends in a jump to one of those passes its return address on.
         let jumps = flow.ways_out.iter().filter_map(|(_, way)| match way {
             Way::Jump(Some(target)) => map.import_behind(*target),
             _ => None,

@@ -1,9 +1,9 @@
-//! Sites made to be probed: nops, of which only the short ones are safe.
+//! Checks sites made to be probed: nops, of which only the short ones are safe.
 //!
 //! Linux 6.18 rewrites a 5-byte nop under a probe into a call, later kernels a 10-byte one, which
-//! saves the trap. But the call leads to a page that a fork does not copy, so a forked child that
-//! comes by dies of SIGSEGV; and it writes below the stack pointer, into the red zone of whoever has
-//! one. So those are never probed, on any kernel: which rewrites what cannot be known beforehand.
+//! saves the trap. But a fork does not copy the page that the call leads to: a forked child dies
+//! there of SIGSEGV. The call also writes below the stack pointer, into a red zone. So they are
+//! never probed, on any kernel: which kernel rewrites what cannot be known beforehand.
 
 use super::{
     super::plan::{CostClass, EntrySite},
@@ -12,13 +12,13 @@ use super::{
 };
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
-/// Some kernel makes a call of it.
+/// Returns whether some kernel rewrites it into a call.
 pub(super) fn is_rewritten(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Nop && matches!(instruction.len(), 5 | 10)
 }
 
-/// Whether a USDT note leads to a nop that carries a probe, as those do that a compiler made. A note
-/// that lies, or code in which something else was put, is left alone.
+/// Checks that a USDT note leads to a nop that carries a probe, as a compiler's notes do. A wrong
+/// note, or changed code, is refused.
 pub fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
     let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
     if instruction.mnemonic() != Mnemonic::Nop {
@@ -27,18 +27,18 @@ pub fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
     cost(code, &instruction).map_err(Refusal::FirstInstruction)
 }
 
-/// The flush or register site of a marker runtime: a one-byte nop, with a 5-byte and a 10-byte one
-/// behind it for kernels on which these are safe one day.
+/// The flush or register site of a marker runtime: a one-byte nop, then a 5-byte and a 10-byte one
+/// for kernels on which these are safe one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NopBlock {
-    /// Offset in the file.
+    /// File offset.
     pub offset: u64,
 }
 
 impl NopBlock {
     pub const SIZE: usize = 16;
 
-    /// Nothing where the code does not even start with a nop.
+    /// Returns `None` where the code does not start with a nop.
     pub fn new(offset: u64, code: &[u8; Self::SIZE]) -> Option<Self> {
         (code[0] == 0x90).then_some(Self { offset })
     }

@@ -1,11 +1,11 @@
-//! Whether a probe of anybody's may be on an instruction: the kernel refuses some.
+//! Predicts whether the kernel accepts any probe on an instruction.
 
 use iced_x86::{Decoder, DecoderOptions, EncodingKind, Instruction, Mnemonic, Register};
 
-/// Prefixes of an opcode, without the ones of 64-bit operands (0x40 to 0x4f).
+/// Prefixes of an opcode, without those of 64-bit operands (0x40 to 0x4f).
 const PREFIXES: [u8; 6] = [0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65];
 
-/// A guess from the bytes of the file. What it denies, the kernel is likely to refuse.
+/// Guesses from the bytes of the file. The kernel likely refuses what this denies.
 pub fn may_be_probed(code: &[u8]) -> bool {
     let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
     let breaks = matches!(
@@ -28,13 +28,13 @@ pub fn may_be_probed(code: &[u8]) -> bool {
         && !is_of_later_tables(code)
 }
 
-/// Lock, and the segments of old.
+/// Recognizes lock and the old segment prefixes.
 fn has_bad_prefix(instruction: &Instruction) -> bool {
     let segments = [Register::ES, Register::CS, Register::SS, Register::DS];
     instruction.has_lock_prefix() || segments.contains(&instruction.segment_prefix())
 }
 
-/// Opcodes of three bytes.
+/// Recognizes opcodes of three bytes.
 fn is_of_later_tables(code: &[u8]) -> bool {
     let is_prefix = |byte: &u8| PREFIXES.contains(byte) || byte & 0xf0 == 0x40;
     let mut opcode = code.iter().skip_while(|byte| is_prefix(byte));
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn what_the_kernel_refuses_may_not() {
-        // No instruction, half of one, a breakpoint, hlt, cli, in, lock, a segment, nothing, vzeroupper,
-        // an opcode of three bytes, ud2.
+        // Refused: no instruction, half of one, a breakpoint, hlt, cli, in, lock, a segment,
+        // nothing, vzeroupper, an opcode of three bytes, ud2.
         let refused: [&[u8]; 12] = [
             &[0x06],
             &[0x48, 0x83],

@@ -1,10 +1,10 @@
-//! Ranges of addresses, in which an address is found however many there are.
+//! Ranges of addresses with a fast look-up, however many there are.
 
 use std::ops::Range;
 
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
-    /// By their begin, with something between them.
+    /// Sorted by begin, with gaps between them.
     apart: Vec<Range<u64>>,
 }
 

@@ -1,14 +1,14 @@
-//! Finds instructions that look at their function's return address.
+//! Finds instructions that read or write their function's return address.
 //!
-//! A return probe puts another address there. `dlsym(RTLD_NEXT)` reads it to learn who calls,
-//! `setjmp` and `vfork` keep it to come back: with a return probe they would compute something
-//! else. The unwind table says where the address is at each instruction.
+//! A return probe replaces that address. `dlsym(RTLD_NEXT)` reads it to learn its caller; `setjmp`
+//! and `vfork` keep it to come back. With a return probe they would compute something else. The
+//! unwind table gives the address's place at each instruction.
 
 use super::frames::Cfa;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Whether the instruction names the stack slot of the return address, given where the frame's
-/// base is. `ret` itself does not count.
+/// Returns whether the instruction names the stack slot of the return address, given the frame's
+/// base. `ret` itself does not count.
 pub(super) fn touches_return_address(instruction: &Instruction, cfa: Option<Cfa>) -> bool {
     let (base, distance) = match cfa {
         Some(Cfa::Rsp(offset)) => (Register::RSP, offset - 8),

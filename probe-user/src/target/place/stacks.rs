@@ -1,10 +1,10 @@
-//! Whether an object switches stacks: coroutines, and signal handlers with a stack of their own.
+//! Detects objects that switch stacks: coroutines, and signal handlers with a stack of their own.
 //!
 //! The kernel keeps the return addresses of return probes in one pile per thread, in the order of
-//! the stack pointer; two stacks that take turns mix it up, and the target hangs or dies. Libraries
-//! for that are known by name. Others write the stack pointer themselves: from an argument or from
-//! memory, or by adding to it. Compilers restore it, too, but from where the same function saved it:
-//! a register that calls preserve, or the frame.
+//! the stack pointer. Two stacks that take turns mix it up, and the target hangs or dies. Libraries
+//! for that are known by name. Others write the stack pointer themselves: from an argument, from
+//! memory, or by addition. Compilers also restore it, but from where the same function saved it: a
+//! call-preserved register or the frame.
 
 use super::super::budget::TooLarge;
 use super::super::elf::ElfFile;
@@ -15,12 +15,12 @@ use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Reg
 use object::{Object, ObjectSection, SectionFlags, elf};
 use std::ops::{ControlFlow, Range};
 
-/// How far back the beginning of a function is looked for; what is farther in one is taken at its word,
-/// and so is what a file has too much of: it may have been made to take our time.
+/// Limits of the search, in bytes back to a function's begin and in places. Beyond them a match
+/// counts as a switch: a hostile file must not cost us time.
 const FAR: u64 = 64 << 10;
 const MOST: usize = 10_000;
 
-/// Whether a symbol that an object imports, or contains if it is static, tells that it does.
+/// Returns whether a symbol shows a switch, if the object imports it, or contains it and is static.
 pub(super) fn is_switch(name: &str) -> bool {
     const SWITCHES: [&str; 9] = [
         "swapcontext",
@@ -36,10 +36,10 @@ pub(super) fn is_switch(name: &str) -> bool {
     SWITCHES.contains(&name.split_once('@').map_or(name, |(name, _)| name))
 }
 
-/// Addresses of code, and where it is in the file.
+/// The address of code and its range in the file.
 type Place = (u64, Range<u64>);
 
-/// Whether anything in the object does. `segments` are those of code.
+/// Returns whether the object's code switches stacks. `segments` are those of code.
 pub(super) fn are_switched<'data>(
     file: &ElfFile<'data>,
     source: &'data Source,
@@ -52,8 +52,8 @@ pub(super) fn are_switched<'data>(
     if names.any(|(symbol, name)| (is_static || tables::is_undefined(symbol)) && is_switch(name)) {
         return Ok(true);
     }
-    // The C library and the dynamic linker have what others use to do so; libffi goes to another part
-    // of the same stack; what unwinders do is known.
+    // The C library and the dynamic linker contain the tools for it; libffi moves within the same
+    // stack; unwinders are known.
     const KNOWN: [&str; 4] = ["longjmp", "__tls_get_addr", "ffi_call", "_Unwind_RaiseException"];
     let mut exports = dynamic.named().filter(|(symbol, _)| tables::is_definition(symbol));
     if exports.any(|(_, name)| KNOWN.contains(&name)) {
@@ -99,7 +99,7 @@ pub(super) fn are_switched<'data>(
                 _ => ControlFlow::Break(()),
             }
         };
-        // Of what cannot be read, nothing is known.
+        // Unreadable code counts as a switch.
         let is_read = source.scan(place.clone(), LONGEST_INSTRUCTION, visit).is_ok();
         if found? || !is_read {
             return Ok(true);
@@ -116,7 +116,7 @@ fn is_code<'data>(section: &impl ObjectSection<'data>) -> bool {
     sh_flags.0 & elf::SHF_EXECINSTR.0 != 0 && !is_stub
 }
 
-/// Where bytes are, read from there, an instruction that puts the stack pointer elsewhere.
+/// Finds instructions that set the stack pointer, decoding from each byte.
 fn writes(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let looks_like_one = |(at, three): (usize, &[u8])| {
         let &[rex, opcode, operands] = three else { return None };
@@ -153,17 +153,17 @@ fn is_a_switch(instruction: Instruction) -> bool {
     }
 }
 
-/// Where functions begin: reading on from there tells instructions from what only looks like one.
+/// Begins of functions. Decoding from there tells instructions from bytes that only look like one.
 struct Functions<'a, 'data> {
     source: &'data Source,
     code: &'a [Place],
     frames: FrameTable<'data>,
-    /// Address, end, and whether it is a `longjmp`, which goes back on the same stack.
+    /// Address, end, and whether it is a `longjmp`, which returns on the same stack.
     symbols: Vec<(u64, u64, bool)>,
 }
 
 impl<'a, 'data> Functions<'a, 'data> {
-    /// What a symbol takes.
+    /// Bytes that a symbol takes.
     const KNOWN: u64 = 48;
 
     fn read(
@@ -198,19 +198,19 @@ impl<'a, 'data> Functions<'a, 'data> {
         }
         let near = start.filter(|start| address - start < FAR);
         let bytes = near.and_then(|start| Some((start, self.bytes(start, address)?)));
-        // Code that nothing tells of is taken at its word.
+        // Code of no known function counts as a switch.
         let Some((start, bytes)) = bytes else { return true };
         let mut decoder = Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE);
         let mut last = Instruction::default();
         while decoder.ip() < address && decoder.can_decode() {
             last = decoder.decode();
         }
-        // What was found may lack its prefix.
+        // The match may lack its prefix.
         decoder.ip() == address
             || last.mnemonic() == Mnemonic::Mov && last.op0_register() == Register::RSP
     }
 
-    /// From one address to the instruction at another.
+    /// Reads from one address to the end of the instruction at another.
     fn bytes(&self, start: u64, to: u64) -> Option<Vec<u8>> {
         self.code.iter().find_map(|(address, place)| {
             let from = place.start.checked_add(start.checked_sub(*address)?)?;

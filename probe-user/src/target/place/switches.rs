@@ -1,21 +1,20 @@
-//! Jump tables: where a `switch` goes.
+//! Reads jump tables, the targets of a `switch`.
 //!
-//! Two shapes cover gcc and LLVM: a table of 4-byte distances from its own start
-//! (`movslq (table,index,4); add table; jmp`), and one of 8-byte addresses
-//! (`jmp *table(,index,8)`). The table's length comes from the comparison that guards it. What
-//! does not look exactly like this is left to the caller as unknown.
+//! Two shapes cover gcc and LLVM: a table of 4-byte distances from its own start (`movslq
+//! (table,index,4); add table; jmp`), and one of 8-byte addresses (`jmp *table(,index,8)`). The
+//! comparison that guards the table gives its length. Anything else is reported as unknown.
 
 use super::code::CodeMap;
 use iced_x86::{ConditionCode, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-/// What the code before an indirect jump shows of it.
+/// The kind of an indirect jump, by the code before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Switch {
     /// All targets.
     Targets(Vec<u64>),
-    /// A table, but not how long it is or what is in it.
+    /// A table of unknown length or content.
     Table,
-    /// No table to be seen: a switch or a tail call.
+    /// No visible table: a switch or a tail call.
     Unknown,
 }
 
@@ -23,12 +22,12 @@ const MAX_ENTRIES: u64 = 4096;
 
 struct Table {
     address: u64,
-    /// What 4-byte entries are relative to; 8-byte entries are addresses.
+    /// The base of 4-byte entries; 8-byte entries are addresses.
     anchor: Option<u64>,
 }
 
-/// Reads the table of the indirect jump that ends `run`, the straight line of instructions before
-/// it. `all` is everything decoded of the function, for a base loaded far away.
+/// Reads the table of the indirect jump that ends `run`, a straight line of instructions. `all`
+/// holds all decoded instructions of the function, for a base loaded far away.
 pub(super) fn read(map: &CodeMap<'_>, run: &[Instruction], all: &[Instruction]) -> Switch {
     let Some((jump, before)) = run.split_last() else { return Switch::Unknown };
     let Some(table) = find(jump, before, all) else { return Switch::Unknown };
@@ -69,7 +68,7 @@ fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Opti
     }
 }
 
-/// `jmp *table(,index,8)` or the same through a register.
+/// Recognizes `jmp *table(,index,8)` or the same through a register.
 fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<Table> {
     if load.is_ip_rel_memory_operand() || load.memory_index() == Register::None {
         return None;
@@ -83,7 +82,7 @@ fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> 
         .then(|| Table { address: base.wrapping_add(displacement), anchor: None })
 }
 
-/// `loaded` holds an entry, `base` the table's address.
+/// Recognizes a relative table: `loaded` holds an entry, `base` the table's address.
 fn relative(
     before: &[Instruction],
     all: &[Instruction],
@@ -109,7 +108,7 @@ fn relative(
     Some(Table { address: table.wrapping_add(load.memory_displacement64()), anchor: Some(anchor) })
 }
 
-/// The last instruction before that writes `register`.
+/// Returns the last instruction before that writes `register`.
 fn definition(before: &[Instruction], register: Register) -> Option<(usize, &Instruction)> {
     before.iter().enumerate().rev().find(|(_, instruction)| writes(instruction, register))
 }
@@ -136,10 +135,10 @@ fn writes(instruction: &Instruction, register: Register) -> bool {
     explicit || implicit || call
 }
 
-/// Longer chains of copies are no compiler's.
+/// No compiler makes longer chains of copies.
 const MOST_COPIES: usize = 16;
 
-/// The address that a register holds, where an instruction says so.
+/// Returns the address that a register holds, where an instruction says so.
 fn constant(before: &[Instruction], all: &[Instruction], register: Register) -> Option<u64> {
     let (mut before, mut register) = (before, register.full_register());
     for _ in 0..MOST_COPIES {
@@ -157,7 +156,7 @@ fn constant(before: &[Instruction], all: &[Instruction], register: Register) -> 
     None
 }
 
-/// Moved out of a loop: taken where the function loads only one address into that register.
+/// Returns the only address that the function loads into a register, maybe before a loop.
 fn constant_everywhere(all: &[Instruction], register: Register) -> Option<u64> {
     let mut loads = all.iter().filter(|instruction| writes(instruction, register));
     let mut found = loads.by_ref().filter_map(address);
@@ -179,7 +178,7 @@ fn address(instruction: &Instruction) -> Option<u64> {
     }
 }
 
-/// How many entries the comparison before the jump allows.
+/// Returns the number of entries that the comparison before the jump allows.
 fn bound(before: &[Instruction]) -> Option<u64> {
     let (at, guard) = before.iter().enumerate().rev().find(|(_, instruction)| {
         instruction.flow_control() == FlowControl::ConditionalBranch

@@ -1,4 +1,4 @@
-//! What is around scopes: functions in the same tree, reports at intervals, rings.
+//! Tests scopes among functions, in interval reports, and with full rings.
 
 use crate::env::Env;
 use crate::targets::program;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::process::Command;
 
-/// Functions around scopes around functions: by two clocks, but each call is where it belongs.
+/// Functions and scopes nest in turn. They use two clocks, but each call is in its place.
 pub(crate) fn markers_in_one_tree(env: &Env) -> Result<()> {
     const CHAIN: [&str; 4] = ["outermost", "between", "inside", "innermost"];
     let calls = env.scaled(20_000);
@@ -39,7 +39,7 @@ pub(crate) fn markers_in_one_tree(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// A thread that takes minutes to fill its buffer shows its calls in the interval they end in.
+/// A thread that takes minutes to fill its buffer shows its calls in the interval of their end.
 pub(crate) fn markers_by_interval(env: &Env) -> Result<()> {
     let file = tempfile::NamedTempFile::new()?;
     let output = Command::new(&env.ctrace)
@@ -66,14 +66,14 @@ pub(crate) fn markers_by_interval(env: &Env) -> Result<()> {
         let slow = functions.iter().find(|function| function["name"] == "slow");
         let timed = slow.and_then(|slow| slow["timed"].as_u64()).unwrap_or(0);
         sum += timed;
-        // One that ended at either edge: the target looks at its clock a little later.
+        // One call may end at either edge: the target reads its clock a little later.
         ensure!(timed.abs_diff(truth) <= 2, "{timed} calls in an interval with {truth}: {text}");
     }
     ensure!(sum == 80, "{sum} calls in all intervals");
     Ok(())
 }
 
-/// What was delivered and what was lost are together what was written: two events a call.
+/// Delivered and lost events sum up to the written ones: two events a call.
 pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
     let calls = env.scaled(2_000_000);
     let traced = Trace::run(env)?
@@ -87,22 +87,22 @@ pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
     for scope in report.functions() {
         let (calls, timed, untimed, _) = scope.ends();
         delivered += calls + timed + scope.integer("headless")?;
-        // Of a call that lost events while it was open the exit may have come, or not.
+        // A call that lost events while open may or may not have its exit.
         perhaps += untimed;
     }
     let lost = report.loss("events");
     // `brief` and `inner`.
     let written = 2 * 2 * calls.parse::<u64>()?;
     ensure!(lost > written / 100, "the rings were not full: {lost} of {written} lost");
-    // Threads that come, go and get a buffer are events that may be lost, too: these few.
+    // The start, end and buffer of a thread are events too, and a few of them may be lost.
     let told = delivered + lost..=delivered + lost + perhaps;
     ensure!(
         *told.end() >= written && *told.start() <= written + 8,
         "{delivered} events were delivered, {perhaps} perhaps, and {lost} lost, of {written}; {}",
         report.losses()
     );
-    // A thread may be kept from running for longer than events are held: on an emulated processor
-    // that shares its own.
+    // A thread may be paused for longer than events are held, on an emulated processor that shares
+    // its own.
     ensure!(report.loss("late") <= written / 1000, "{}", report.losses());
     ensure!(report.loss("decode_errors") == 0, "{}", report.losses());
     Ok(())

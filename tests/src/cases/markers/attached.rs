@@ -1,4 +1,4 @@
-//! ctrace comes and goes, alone or in company, while the process has its buffers already.
+//! ctrace attaches and detaches, alone or beside another, while the process has buffers already.
 
 use crate::env::{Env, Link};
 use crate::look::{has_thread, wait_until};
@@ -7,7 +7,7 @@ use crate::trace::{Started, Trace};
 use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 
-/// Attached, and all calls from here on count.
+/// Attaches. All calls from here on count.
 fn attached(
     env: &Env,
     server: &mut Server,
@@ -17,12 +17,12 @@ fn attached(
     let started = Trace::attach(env, server.pid())?.args(options.iter().copied()).start()?;
     server.wait_for_semaphores(semaphores).with_context(|| options.join(" "))?;
     let pid = started.running.pid();
-    // The last thing it starts.
+    // The last thread that it starts.
     wait_until("ctrace waits for the target's end", || has_thread(pid, "target"))?;
     Ok(started)
 }
 
-/// Ends it; its report must have these scopes, each with so many calls, and no others.
+/// Ends it. Its report must have exactly these scopes with these calls.
 fn check(started: Started, expected: &[(&str, u64)]) -> Result<()> {
     started.running.signal(Signal::INT)?;
     let traced = started.wait()?.expect_code(0)?;
@@ -48,7 +48,7 @@ fn named(name: &str) -> u64 {
     u64::from(["alpha", "delta"].contains(&name))
 }
 
-/// The second finds buffers, with events of the first in them, and sees only its own time.
+/// The second ctrace finds buffers with events of the first one's time, and sees only its own.
 pub(crate) fn markers_attached_again(env: &Env) -> Result<()> {
     let mut server = Server::start(env)?;
     for calls in [100, 30, 500, 1, 251, 0, 126] {
@@ -65,10 +65,11 @@ pub(crate) fn markers_attached_again(env: &Env) -> Result<()> {
     server.end().map(drop)
 }
 
-/// A process in full run.
+/// Attaches to a process in full run.
 pub(crate) fn markers_attached_often(env: &Env) -> Result<()> {
     const THREADS: u64 = 3;
-    // Perf links take a tenth of a second and more to be closed, an emulated processor seconds for a round.
+    // A perf link takes a tenth of a second and more to close, a round on an emulated processor
+    // seconds.
     let rounds = if env.link == Link::Perf || env.slower > 1 { 8 } else { 50 };
     let mut server = Server::start(env)?;
     server.spin(THREADS)?;
@@ -85,7 +86,7 @@ pub(crate) fn markers_attached_often(env: &Env) -> Result<()> {
             let (calls, timed, untimed, open) = scope.ends();
             let headless = scope.integer("headless")?;
             seen += timed;
-            // Begun before the start, or not ended at the end: one a thread.
+            // Begun before the start, or not ended at the end: one per thread.
             ensure!(
                 untimed == 0 && open <= THREADS && headless <= THREADS,
                 "{name} in round {round}: {calls} calls, {untimed} untimed, {open} open, \
@@ -100,7 +101,7 @@ pub(crate) fn markers_attached_often(env: &Env) -> Result<()> {
     server.end().map(drop)
 }
 
-/// The kernel switches off what ctrace had switched on, and the next one begins anew.
+/// The kernel switches off the scopes of a killed ctrace, and the next one begins anew.
 pub(crate) fn markers_of_a_killed_ctrace(env: &Env) -> Result<()> {
     let mut server = Server::start(env)?;
     for _ in 0..3 {
@@ -117,7 +118,7 @@ pub(crate) fn markers_of_a_killed_ctrace(env: &Env) -> Result<()> {
     server.end().map(drop)
 }
 
-/// What is chosen is on, and nothing else is.
+/// Only the chosen scopes are on.
 pub(crate) fn markers_chosen(env: &Env) -> Result<()> {
     type Chosen = fn(&str) -> bool;
     let many: Chosen = |name| name.starts_with('m');
@@ -148,7 +149,7 @@ pub(crate) fn markers_chosen(env: &Env) -> Result<()> {
     server.end().map(drop)
 }
 
-/// Two on one process, each with scopes of its own and one that both have chosen.
+/// Two sessions on one process, each with scopes of its own and a common one.
 pub(crate) fn markers_chosen_by_two(env: &Env) -> Result<()> {
     let mut server = Server::start(env)?;
     for _ in 0..3 {
@@ -156,7 +157,7 @@ pub(crate) fn markers_chosen_by_two(env: &Env) -> Result<()> {
             u64::from(["alpha", "gamma"].contains(&name))
         })?;
         server.call("alpha", 100)?;
-        // The kernel raises a semaphore once for each place, however many are linked to it.
+        // The kernel raises a semaphore once per place, however many links it has.
         let second = attached(env, &mut server, &["-m", "gamma", "-m", "delta"], |name| {
             u64::from(["alpha", "gamma", "delta"].contains(&name))
         })?;

@@ -1,14 +1,15 @@
-//! How threads, programs and processes end, and what interrupts or leaves a scope.
+//! Tests the ends of threads, programs and processes, and interrupted or abandoned scopes.
 
 use super::{TELLS_OF_EXEC, TELLS_OF_EXIT, scopes, wait_before};
 use crate::env::Env;
 use crate::targets::program;
 use anyhow::{Context, Result, ensure};
 
-/// For all that a program writes at full speed, should ctrace not come to read any of it.
+/// Rings with room for all that a program writes at full speed, even if ctrace reads nothing
+/// meanwhile.
 const ROOM: [&str; 2] = ["--ring-size", "256MiB"];
 
-/// Within a scope, with other threads within theirs, and all in mid-batch.
+/// The process ends within a scope, with other threads within theirs, all in mid-batch.
 pub(crate) fn markers_to_every_end(env: &Env) -> Result<()> {
     let wait = wait_before(TELLS_OF_EXIT);
     let ends = [("exit", 7), ("_exit", 7), ("segv", 139), ("abort", 134), ("kill", 137)];
@@ -21,7 +22,7 @@ pub(crate) fn markers_to_every_end(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Thousands, and the buffers of those that are over are used again.
+/// Thousands of threads reuse the buffers of ended ones.
 pub(crate) fn markers_in_brief_threads(env: &Env) -> Result<()> {
     let (threads, calls) = (env.scaled(4000), "25");
     let build = program("marks_threads.c");
@@ -29,7 +30,7 @@ pub(crate) fn markers_in_brief_threads(env: &Env) -> Result<()> {
     let output = &traced.finished.stdout;
     let buffers = output.lines().find_map(|line| line.strip_prefix("buffers ")?.parse().ok());
     let buffers: u64 = buffers.context("the target tells its buffers")?;
-    // A thread may have told that it is over before it has given its buffer back.
+    // A thread may have announced its end before it gives its buffer back.
     ensure!((1..=16).contains(&buffers), "{buffers} buffers for 8 threads at a time");
     let seen = traced.report()?.expect("brief")?.integer("threads")?;
     ensure!(seen >= threads.parse::<u64>()?.div_ceil(8) * 8, "{seen} of {threads} threads");
@@ -52,7 +53,7 @@ pub(crate) fn markers_over_exec(env: &Env) -> Result<()> {
     scopes(env, &program("marks_exec.c"), &["self", "5", wait], &[])?.expect_code(0).map(drop)
 }
 
-/// By a thread that is not the first: that one is gone then.
+/// A thread other than the first one executes a program, and the first one is gone.
 pub(crate) fn markers_over_exec_of_a_thread(env: &Env) -> Result<()> {
     // The exec ends the others.
     let wait = wait_before(TELLS_OF_EXIT);

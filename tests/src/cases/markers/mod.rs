@@ -1,5 +1,5 @@
-//! Marker scopes: every one of their calls is to arrive, however its thread, its process or ctrace
-//! itself comes and goes.
+//! Tests marker scopes. Every call must arrive, however its thread, its process or ctrace comes and
+//! goes.
 
 mod around;
 mod attached;
@@ -17,8 +17,8 @@ use crate::trace::{Trace, Traced};
 use crate::truth::Truth;
 use anyhow::{Context, Result};
 
-/// Traces all scopes of a program to its end; each must have the calls that the program counted,
-/// and the program must do what it does untraced.
+/// Traces all scopes of a program to its end. Each must have the calls that the program counted,
+/// and the program must behave as untraced.
 fn scopes(env: &Env, build: &Build, arguments: &[&str], options: &[&str]) -> Result<Traced> {
     scopes_or_not(env, build, arguments, options)
         .with_context(|| format!("{} {}", build.file_name(), arguments.join(" ")))
@@ -33,16 +33,16 @@ fn scopes_or_not(env: &Env, build: &Build, arguments: &[&str], options: &[&str])
     Ok(traced)
 }
 
-/// How long, in milliseconds, a program is to wait before it ends in disorder: kernels before this
-/// one take its memory away before they tell of its end, and what is left in its buffers is seen
-/// only if there was time to look.
+/// Returns the milliseconds that a program waits before a disorderly end. Kernels before this one
+/// free its memory before they report its end. Then events left in its buffers are seen only if
+/// there was time to look.
 fn wait_before(first_that_tells: (u32, u32)) -> &'static str {
     if kernel() < first_that_tells { "1500" } else { "0" }
 }
 
-/// The end of a process with its memory still there.
+/// The first kernel that reports a process's end while its memory is there.
 const TELLS_OF_EXIT: (u32, u32) = (6, 16);
-/// The same of an exec.
+/// The first kernel that does so for an exec.
 const TELLS_OF_EXEC: (u32, u32) = (6, 10);
 
 /// Programs that the cases run.

@@ -1,4 +1,4 @@
-//! Programs and libraries built in all ways, with one runtime or several.
+//! Tests programs and libraries built in many ways, with one runtime or several.
 
 use super::scopes;
 use crate::env::Env;
@@ -19,7 +19,7 @@ pub(super) fn linked_rust_program() -> Build {
     rust_program().with("libmarked.c")
 }
 
-/// Of each, the ways through scopes are tried.
+/// Programs that try the ways through scopes.
 pub(super) fn unusual_programs() -> Vec<Build> {
     let flags = |flags: &[&str]| program("marks_flow.c").flags(flags.iter().copied());
     vec![
@@ -43,13 +43,13 @@ pub(crate) fn markers_of_rust(env: &Env) -> Result<()> {
     scopes(env, &rust_program(), &["300"], &[])?.expect_code(0).map(drop)
 }
 
-/// In one program: of C twice, and of Rust and C.
+/// Two runtimes in one program: two of C, and one of Rust and C each.
 pub(crate) fn markers_of_two_runtimes(env: &Env) -> Result<()> {
     scopes(env, &linked_program(), &["10000"], &[])?.expect_code(0)?;
     scopes(env, &linked_rust_program(), &["300"], &[])?.expect_code(0).map(drop)
 }
 
-/// Closed and opened again while it is traced.
+/// The library is closed and opened again while it is traced.
 pub(crate) fn markers_of_an_opened_library(env: &Env) -> Result<()> {
     let library = env.targets.get(&program("libmarked.c"))?;
     let library = library.to_str().context("path is text")?;
@@ -57,8 +57,8 @@ pub(crate) fn markers_of_an_opened_library(env: &Env) -> Result<()> {
     traced.expect_code(0)?.report()?.expect_note(&["libmarked.so", "earlier calls"])
 }
 
-/// What a program writes over its marker memory is its own loss: a report comes, whose numbers
-/// add up.
+/// A program that overwrites its marker memory loses only its own data: a report comes, and its
+/// numbers add up.
 pub(crate) fn markers_scribbled_over(env: &Env) -> Result<()> {
     let path = env.targets.get(&program("marks_scribble.c"))?;
     for what in ["slots", "header", "magic", "sites", "list", "all"] {
@@ -74,14 +74,14 @@ pub(crate) fn markers_scribbled_over(env: &Env) -> Result<()> {
         let told = report.loss("decode_errors") + report.loss("events") + report.loss("late");
         let calls = report.expect("work")?.calls();
         let is_whole = calls == 300 * 200 && told == 0;
-        // ctrace reads neither the sites nor, of a program that it started, the list.
+        // ctrace does not read the sites, nor the list of a program that it started.
         let is_harmless = ["sites", "list"].contains(&what);
         ensure!(is_whole == is_harmless, "{what}: {calls} calls, {}", report.losses());
     }
     Ok(())
 }
 
-/// The list of buffers has no end.
+/// The list of buffers is endless.
 pub(crate) fn markers_in_an_endless_list(env: &Env) -> Result<()> {
     use crate::process::Running;
     use std::process::Command;

@@ -1,4 +1,4 @@
-//! Switching on all of 10,000 scopes, and the memory that scopes take in their program.
+//! Switches on all of 10,000 scopes, and measures the memory that scopes take in their program.
 
 use super::{Row, scopes, target};
 use crate::bench::{call::value, output, watch};
@@ -23,7 +23,7 @@ pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     Ok(vec![scopes_row, memory(5, 3)?])
 }
 
-/// What `ctrace attach -v` says.
+/// Returns the milliseconds in the output of `ctrace attach -v`.
 fn millis_to_arm(pid: u32) -> Result<f64> {
     let mut command = Command::new(paths::ctrace());
     command.args(["-v", "attach", &pid.to_string(), "-m", "*"]).stdin(Stdio::null());
@@ -37,13 +37,13 @@ fn millis_to_arm(pid: u32) -> Result<f64> {
         }
     };
     watch::interrupt(tracer.0.id())?;
-    // It writes a line for each scope that was not called, at most.
+    // It writes at most a line for each scope that was not called.
     lines.try_for_each(|line| line.map(drop))?;
     tracer.0.wait()?;
     Ok(millis)
 }
 
-/// From ctrace's line `armed: N places in X ms`.
+/// Parses ctrace's line `armed: N places in X ms`.
 fn armed(line: &str, least: usize) -> Option<f64> {
     let (_, rest) = line.split_once("armed: ")?;
     let (places, rest) = rest.split_once(" places in ")?;

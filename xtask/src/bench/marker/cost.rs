@@ -1,6 +1,6 @@
-//! What a scope adds to a call: dormant, and while its events are delivered to ctrace. By the
-//! processor time of the calling threads, so that there may be more of them than processors; what is
-//! compared takes turns within one process.
+//! Measures what a scope adds to a call, dormant and while its events go to ctrace. The CPU time of
+//! the calling threads counts, so there may be more threads than processors. The compared variants
+//! take turns within one process.
 
 use super::{Row, Times, Traced, peers, scopes, site};
 use crate::bench::{call::value, output};
@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::Command;
 
 const ROUNDS: usize = 5;
-/// Of a dormant scope: code and stack lie differently in each process, which is worth more than the
-/// scope.
+/// Rounds for a dormant scope. Code and stack lie differently in each process, which matters more
+/// than the scope.
 const DORMANT_ROUNDS: usize = 25;
 
-/// Calls a second of all threads together in stretches that cost: ctrace has to keep up, as what is
-/// not delivered costs less.
+/// Calls a second of all threads together while delivery is measured: ctrace has to keep up, as
+/// lost events cost less.
 const RATE: &str = "4000000";
 
 pub(in crate::bench) fn run() -> Result<Vec<Row>> {
@@ -31,7 +31,7 @@ pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The median of several processes.
+/// Returns the median of several processes.
 fn dormant(language: &str, program: &Path, arguments: &[&str]) -> Result<Row> {
     let mut added = Vec::new();
     for _ in 0..DORMANT_ROUNDS {

@@ -23,7 +23,7 @@ fn scopes() -> Result<PathBuf> {
     target::compile("scopes.c")
 }
 
-/// A program's times of a call, in nanoseconds: by itself, and with a scope.
+/// A program's times of a call, in nanoseconds: without and with a scope.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     bare: f64,
@@ -35,16 +35,16 @@ impl Times {
         Ok(Times { bare: value(printed, "bare_ns")?, scope: value(printed, "scope_ns")? })
     }
 
-    /// What the scope adds.
+    /// Returns what the scope adds.
     fn added(self) -> f64 {
         self.scope - self.bare
     }
 }
 
-/// What ctrace says of the scopes of a command that it ran.
+/// The result of a command run under ctrace.
 struct Traced {
     printed: String,
-    /// The last of its reports.
+    /// The last report.
     report: Value,
 }
 
@@ -59,7 +59,7 @@ impl Traced {
         let text = std::fs::read_to_string(&file)?;
         let report = match serde_json::from_str(&text) {
             Ok(report) => report,
-            // With an interval there is one on each line.
+            // With an interval there is one report on each line.
             Err(_) => serde_json::from_str(text.lines().last().context("no report")?)?,
         };
         Ok(Traced { printed, report })
@@ -69,7 +69,7 @@ impl Traced {
         self.report["loss"]["events"].as_u64().context("loss.events")
     }
 
-    /// Calls of all scopes, and how many of them have a duration.
+    /// Returns the calls of all scopes, and how many of them have a duration.
     fn calls(&self) -> Result<(u64, u64)> {
         let scopes = self.report["functions"].as_array().context("functions")?;
         let sum = |field: &str| scopes.iter().filter_map(|scope| scope[field].as_u64()).sum();

@@ -1,5 +1,5 @@
-//! A scope that is on, beside other ways to time a function from inside the program. The crates are
-//! used by a program of its own, which is no part of the workspace; uftrace has a program in C.
+//! Compares an active scope with other ways to time a function from inside. A program outside the
+//! workspace uses the crates; uftrace has a C program.
 
 use super::{Row, Times, Traced, scopes, target};
 use crate::bench::{call::value, output};
@@ -48,7 +48,7 @@ fn versus(language: &str, name: &str, cost: f64, ours: f64) -> Row {
     .goal("at least twice ctrace's", times >= 2.0)
 }
 
-/// The same function in C, instrumented by the compiler.
+/// Measures the same function in C, instrumented by the compiler.
 fn uftrace() -> Result<Vec<Row>> {
     if machine::which("uftrace").is_none() {
         return Ok(vec![Row::new("scope in C, on: uftrace", "not installed")]);

@@ -1,4 +1,4 @@
-//! Ten million calls a second into live statistics; and more than that.
+//! Feeds ten million calls a second, and more, into live statistics.
 
 use super::{Row, Traced, scopes};
 use crate::bench::{call::value, throughput::events};
@@ -53,10 +53,10 @@ fn sustained(program: &Path, options: &[&str]) -> Result<Sustained> {
     })
 }
 
-/// The target's own exec, rename and exit are events as well, and may be among the lost.
+/// Limit of lost events that are the target's own exec, rename and exit.
 const LIFE: u64 = 16;
 
-/// As fast as the threads can: each of the two events of a call is delivered or counted.
+/// Calls at full speed: each of the two events of a call is delivered or counted.
 fn beyond(program: &Path) -> Result<Row> {
     let traced = Traced::run(program, &["rate", "2", "0", "5"], &[])?;
     let rate = value(&traced.printed, "calls_per_second")?;

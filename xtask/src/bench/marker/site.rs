@@ -1,4 +1,4 @@
-//! The code that a scope adds to its function, by two functions that are the same but for it.
+//! Measures the code that a scope adds, by two functions that differ only in it.
 
 use super::Row;
 use crate::bench::output;
@@ -7,7 +7,7 @@ use std::ops::Sub;
 use std::path::Path;
 use std::process::Command;
 
-/// Of a function: what runs while the scope is dormant, and what only runs while it is on.
+/// A function's code: that of a dormant scope, and that of an active one only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Code {
     bytes: [usize; 2],
@@ -49,8 +49,8 @@ fn code(program: &Path, function: &str) -> Result<Code> {
     Ok(code)
 }
 
-/// All ways that a dormant scope takes are forward and not taken, up to the first `ret`. What fills
-/// up space is not counted.
+/// Parses a listing. All jumps of a dormant scope are forward and not taken, up to the first `ret`.
+/// Padding is not counted.
 fn parse(listing: &str) -> Code {
     let instructions = listing.lines().filter_map(|line| {
         let mut fields = line.split('\t').skip(1);

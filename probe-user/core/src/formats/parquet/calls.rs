@@ -26,7 +26,7 @@ pub(super) const SCHEMA: &str = "message calls {
     required binary path (STRING);
 }";
 
-/// Rows that are gathered before they are written: more by one chunk at most.
+/// Rows per group; at most one chunk more.
 const GROUP: usize = 200_000;
 
 pub(super) fn write<R: ReadAt>(
@@ -51,7 +51,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// What is known of a path.
+/// The cells of a path.
 struct PathCells {
     function: i32,
     name: ByteArray,
@@ -64,7 +64,7 @@ struct Group<'a, R> {
     nodes: &'a [Node],
     labels: Labels,
     names: Vec<ByteArray>,
-    /// Of the paths in this group.
+    /// The cells of the paths in this group.
     cells: HashMap<u32, PathCells>,
     pids: Vec<i32>,
     tids: Vec<i32>,

@@ -1,4 +1,4 @@
-//! Columns of a row group, one after the other, as their schema has them.
+//! Writes the columns of a row group in the order of their schema.
 
 use super::super::ExportError;
 use super::super::out::Out;
@@ -60,7 +60,7 @@ impl Columns<'_, '_> {
     }
 }
 
-/// What does not fit is as large as it can be: no time of this century is.
+/// Converts with saturation: no time of this century is so large.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! The functions table: a row for each function of the recording that is asked for, also
-//! one that was never called.
+//! The functions table: a row for each chosen function of the recording, even one that was never
+//! called.
 
 use super::super::excerpt::Excerpt;
 use super::super::labels::{self, Labels};

@@ -1,8 +1,7 @@
-//! Parquet, for DuckDB, Polars, Spark and whatever else reads tables of many rows: one table a file,
-//! the calls or the functions.
+//! Parquet, for DuckDB, Polars, Spark and others. A file has one table, the calls or the functions.
 //!
-//! Each row has the host's name and the wall clock, so that recordings of many machines can be read
-//! as one table. What is missing is in the file's key-value metadata.
+//! Each row has the host's name and the wall clock, so that recordings of many machines form one
+//! table. The file's key-value metadata tell what is missing.
 
 mod calls;
 mod columns;

@@ -1,5 +1,5 @@
-//! Batches that the programs had to drop. A later batch of the buffer tells what is missing; where none
-//! follows, the dropped one is what says that events were lost.
+//! Tracks batches that the programs had to drop. A later batch of the buffer reports the loss;
+//! without one, the dropped batch itself is the only sign of it.
 
 use super::super::buffer::events_in;
 use super::super::lives::{CutOff, Life};
@@ -9,12 +9,12 @@ use super::Markers;
 use crate::units::Nanos;
 use std::collections::HashMap;
 
-/// Dropped batches that may still be told of; what is missing with others is settled at once.
+/// Limit of unreported dropped batches; the losses of others are settled at once.
 const MOST_CUT_OFF: usize = 1 << 14;
 
 impl Markers {
     pub(super) fn forget(&mut self, over: Life) {
-        // A dropped batch may be told of before the exec is that began the life of its buffer.
+        // A dropped batch may be reported before the exec that began its buffer's life.
         let goes_on = self.life(over.0) != over;
         let mut of_next_life = Vec::new();
         if let Some(alive) = self.alive.remove(&over) {
@@ -43,8 +43,8 @@ impl Markers {
         }
     }
 
-    /// Events that no later batch has told of: all of a buffer that is not known. What is held is not
-    /// missing.
+    /// Returns the events that no later batch has reported: for an unknown buffer, all. Held events
+    /// are not missing.
     pub(super) fn cut_off(&self) -> u64 {
         if self.cut_offs == 0 {
             return 0;
@@ -66,10 +66,10 @@ impl Markers {
         all.values().map(|of_buffer| of_buffer.missing).fold(0, u64::saturating_add)
     }
 
-    /// Batches that the programs had dropped by `time`: of each such buffer, how many events it had
-    /// seen with the last of them.
+    /// Sets the batches dropped by `time`: for each buffer, the number of events up to the last of
+    /// them.
     pub fn set_cut_off(&mut self, buffers: impl IntoIterator<Item = (BufferId, u64)>, time: Nanos) {
-        // Sessions that are kept from running tell this long after their last sample of the clocks.
+        // A paused session reports this long after its last sample of the clocks.
         self.latest = self.latest.max(time);
         buffers.into_iter().for_each(|(id, events)| self.cut_off_at(id, events));
     }

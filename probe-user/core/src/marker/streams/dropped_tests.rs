@@ -12,7 +12,7 @@ fn counts_that_cannot_be_are_no_losses() {
     markers.set_cut_off([(ID, 252)].into_iter().chain(dropped), Nanos::ZERO);
     assert_eq!((markers.lost(), markers.implausible_counts()), (252, 2_000));
     assert_eq!(markers.take_malformed(), 2_000);
-    // Each of these could be, but not all of them.
+    // Each of these is possible, but not all together.
     let dropped = (1..=2_000).map(|number| (forged(number), 500));
     markers.set_cut_off(dropped, Nanos::ZERO);
     let most = BATCHES_AT_ONCE * MOST_EVENTS_PER_BATCH;
@@ -21,7 +21,7 @@ fn counts_that_cannot_be_are_no_losses() {
     assert_eq!(markers.implausible_counts(), 2_000 + 2_000 - told);
 }
 
-/// A session that is kept from running samples the clocks late.
+/// A paused session samples the clocks late.
 #[test]
 fn what_can_be_lost_is_reckoned_up_to_the_telling() {
     let mut markers = markers();
@@ -37,7 +37,7 @@ fn what_was_told_lost_of_others_is_not_taken_back() {
     markers.read(reading(1, 500, &[event]));
     events(&mut markers, 100);
     assert_eq!(markers.lost(), 500);
-    // More was delivered of this one than it says to have written.
+    // More was delivered of this one than it claims to have written.
     let other =
         |batch, written: &[Written]| Reading { buffer: forged(9), ..reading(batch, 0, written) };
     markers.read(other(0, &[event; 200]));
@@ -50,7 +50,7 @@ fn what_was_told_lost_of_others_is_not_taken_back() {
 fn a_dropped_batch_told_of_before_the_exec_is_of_the_new_program() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
-    // Counts are taken as they are found, an exec in its turn.
+    // Counts take effect at once, an exec in its turn.
     markers.set_cut_off([(ID, 252)], Nanos::ZERO);
     assert_eq!(markers.lost(), 252);
     exec(&mut markers, 5);

@@ -1,10 +1,10 @@
-//! Targets that register and write as no runtime does: the work for them is bounded.
+//! Targets register and write like no runtime: the work for them is bounded.
 
 use super::tests::{SECTION, STACK, events, forged, markers, object, reading, sample};
 use crate::marker::reading::Reading;
 use crate::units::{FuncId, Nanos, Pid};
 
-/// Each of these was a walk through all dropped batches, or through all that is held.
+/// Each of these once visited all dropped batches, or all held readings.
 #[test]
 fn forged_registrations_cost_little_each() {
     const MANY: u64 = 300_000;
@@ -16,7 +16,7 @@ fn forged_registrations_cost_little_each() {
     }
     assert!(events(&mut markers, 100).is_empty());
     assert_eq!(markers.lost(), 8_000);
-    // As many as there is room for were taken note of.
+    // As many were recorded as there is room for.
     assert!(markers.take_malformed() > MANY - 5_000);
 }
 
@@ -24,7 +24,7 @@ fn forged_registrations_cost_little_each() {
 fn a_process_has_so_many_buffers_and_no_more() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
-    // Less than 1 MiB at a time is held.
+    // Less than 1 MiB is held at a time.
     for number in 0..70_000 {
         markers.read(Reading { buffer: forged(number), ..reading(0, 0, &[event]) });
         if number % 200 == 199 {
