@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Longer than a write that somebody reads takes.
-pub const LONG: Duration = Duration::from_secs(1);
+pub(crate) const LONG: Duration = Duration::from_secs(1);
 
 /// When the write began, while the loop is in one.
 static SINCE: Mutex<Option<Instant>> = Mutex::new(None);
@@ -18,18 +18,18 @@ thread_local! {
 }
 
 /// This thread has the loop that continues a command.
-pub fn watch_this_thread() {
+pub(crate) fn watch_this_thread() {
     IS_WATCHED.set(true);
 }
 
 /// Does what may have to wait for a reader or a disk.
-pub fn during<T>(write: impl FnOnce() -> T) -> T {
+pub(crate) fn during<T>(write: impl FnOnce() -> T) -> T {
     let _end = Write::begin();
     write()
 }
 
 /// How long the write under way has taken; nothing if there is none.
-pub fn time() -> Duration {
+pub(crate) fn time() -> Duration {
     let since = *since();
     since.map_or(Duration::ZERO, |since| since.elapsed())
 }

@@ -6,7 +6,7 @@ mod fixture;
 
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{Extras, Report};
-use ctrace_user::ui::{
+use ctrace_user::testing::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
 use unicode_width::UnicodeWidthStr;

@@ -13,7 +13,7 @@ pub fn now() -> Nanos {
 }
 
 /// Processor time of this thread, since it began.
-pub fn own_time() -> Nanos {
+pub(crate) fn own_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
@@ -26,7 +26,7 @@ fn ticks() -> Ticks {
 
 /// Both clocks at one moment. The clock is read between two readings of the counter; of a few tries
 /// the one that took the shortest counts, since nothing came in between there.
-pub fn sample() -> ClockSample {
+pub(crate) fn sample() -> ClockSample {
     const TRIES: usize = 5;
     let one = || {
         let (before, time, after) = (ticks(), now(), ticks());

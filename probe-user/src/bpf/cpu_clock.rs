@@ -10,13 +10,16 @@ use std::{
 
 /// Counts from its start on; new threads, and forked processes if they are wanted, are counted with
 /// the thread that made them, also when they have ended.
-pub struct CpuClock {
+pub(crate) struct CpuClock {
     threads: Vec<File>,
 }
 
 impl CpuClock {
     /// Threads that are gone are left out.
-    pub fn start(threads: impl IntoIterator<Item = Tid>, children: bool) -> Result<Self, BpfError> {
+    pub(crate) fn start(
+        threads: impl IntoIterator<Item = Tid>,
+        children: bool,
+    ) -> Result<Self, BpfError> {
         let mut clock = Self { threads: Vec::new() };
         for thread in threads {
             match sys::open_cpu_clock(thread.0, children) {
@@ -32,7 +35,7 @@ impl CpuClock {
         Ok(clock)
     }
 
-    pub fn read(&self) -> io::Result<Nanos> {
+    pub(crate) fn read(&self) -> io::Result<Nanos> {
         let mut sum = Nanos::ZERO;
         for mut thread in &self.threads {
             let mut count = [0; 8];

@@ -33,7 +33,7 @@ impl Support {
 /// How the kernel treats a long nop under a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Nop {
+pub(crate) enum Nop {
     /// As any other instruction that it can emulate.
     Emulated,
     /// A 5-byte nop becomes a call, which kills forked children.
@@ -50,7 +50,7 @@ pub struct Features {
     pub architecture: &'static str,
     /// Whether this binary contains the eBPF programs.
     pub programs: Support,
-    pub capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities,
     /// Process ids are those of the eBPF programs.
     pub process_ids: Support,
     /// The mode of kernel lockdown, where there is one.
@@ -65,7 +65,7 @@ pub struct Features {
     pub perf_link: Support,
     /// Semaphores of USDT notes and marker scopes are raised.
     pub semaphores: Support,
-    pub nop: Nop,
+    pub(crate) nop: Nop,
     /// `None`: children are told apart by the link; else why the programs do it.
     pub filter_in_programs: Option<&'static str>,
     /// The link that `auto` chooses for functions.

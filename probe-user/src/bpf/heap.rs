@@ -2,7 +2,7 @@
 //! in one is not given back while something behind it is in use.
 
 /// All threads share a heap from now on. For programs whose threads mostly sleep.
-pub fn use_one_arena() {
+pub(crate) fn use_one_arena() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets a parameter of the allocator.
     unsafe {
@@ -11,7 +11,7 @@ pub fn use_one_arena() {
 }
 
 /// Gives what is free back to the kernel, after something large.
-pub fn give_back() {
+pub(crate) fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number of bytes to keep.
     unsafe {

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// As many as the map in the eBPF programs holds; fewer than `NO_JUMP`.
-pub const JUMPS_LIMIT: usize = 16384;
+pub(crate) const JUMPS_LIMIT: usize = 16384;
 
 pub(super) struct Jumps {
     map: Arc<OwnedFd>,

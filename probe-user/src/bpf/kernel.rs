@@ -106,14 +106,14 @@ impl Kernel {
     }
 
     /// Those processes, and the children that they have forked meanwhile if those are followed.
-    pub fn traced(&self) -> Traced {
+    pub(crate) fn traced(&self) -> Traced {
         self.control.traced()
     }
 
     /// As [`Self::trace_process`] for a process that is about to execute the command whose probes are in place. From
     /// its next exec on it stops before each new program, until it gets SIGCONT: as long as this
     /// process is there and runs.
-    pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
+    pub(crate) fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
         self.heartbeat.start()?;
         self.control.trace(pid.0, TRACED_LAUNCHED)
     }
@@ -125,7 +125,7 @@ impl Kernel {
 
     /// The marker buffers that a thread had before its probes were in place. `inside` is its id in
     /// its own pid namespace.
-    pub fn set_marker_buffers(
+    pub(crate) fn set_marker_buffers(
         &self,
         tid: Tid,
         inside: u32,
@@ -136,7 +136,7 @@ impl Kernel {
 
     /// Marker buffers of which batches were dropped since the last time: how many events each had
     /// seen with the last of them.
-    pub fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
+    pub(crate) fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
         self.buffers.take_cut_off(most)
     }
 
@@ -159,7 +159,7 @@ impl Kernel {
     }
 
     /// What tells that all probes are gone, because the guard has died.
-    pub fn guard_death(&self) -> GuardDeath {
+    pub(crate) fn guard_death(&self) -> GuardDeath {
         match &self.keeper {
             Keeper::Guard(guard) => guard.death(),
             Keeper::Itself => GuardDeath::never(),
@@ -167,7 +167,7 @@ impl Kernel {
     }
 
     /// One ring for each CPU that is online.
-    pub fn ring_count(&self) -> usize {
+    pub(crate) fn ring_count(&self) -> usize {
         self.layout.rings
     }
 
@@ -178,7 +178,7 @@ impl Kernel {
     }
 
     /// What wakes the reader of the rings; there is only one.
-    pub fn news(&mut self) -> Result<News, BpfError> {
+    pub(crate) fn news(&mut self) -> Result<News, BpfError> {
         News::take(&mut self.ebpf)
     }
 

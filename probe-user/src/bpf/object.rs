@@ -6,7 +6,7 @@ use super::BpfError;
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ctrace.bpf.o"));
 
 /// What built the eBPF programs in this binary, or why there are none.
-pub fn toolchain() -> &'static str {
+pub(crate) fn toolchain() -> &'static str {
     env!("CTRACE_BPF_TOOLCHAIN")
 }
 
@@ -16,7 +16,7 @@ pub(super) fn is_there() -> bool {
 
 /// Whether tracing can be thought of at all: a binary built without the programs says so at once,
 /// and so does one that runs where process ids are not the kernel's.
-pub fn require() -> Result<(), BpfError> {
+pub(crate) fn require() -> Result<(), BpfError> {
     bytes()?;
     super::pid_namespace::require_initial()
 }

@@ -38,11 +38,11 @@ impl Rings {
     }
 
     /// How many rings there are; `drain` numbers them from 0.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rings.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rings.is_empty()
     }
 
@@ -59,7 +59,7 @@ impl Rings {
     }
 
     /// How full the fullest ring is, from 0 to 1.
-    pub fn fill(&self) -> f64 {
+    pub(crate) fn fill(&self) -> f64 {
         self.rings.iter().map(Ring::fill).fold(0.0, f64::max)
     }
 }

@@ -18,7 +18,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 const NEWS_BYTES: u32 = 64 << 10;
 
 /// The programs that watch, while this lives.
-pub struct Starts {
+pub(crate) struct Starts {
     control: Control,
     news: News,
     lost: LostCounter,
@@ -26,7 +26,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    pub fn watch() -> Result<Self, BpfError> {
+    pub(crate) fn watch() -> Result<Self, BpfError> {
         let cpus = Cpus::read()?;
         let config =
             Config { ring_bytes: PAGE_LEN as u32, follow: true, markers: false, wakes: false };
@@ -53,23 +53,23 @@ impl Starts {
     }
 
     /// A descriptor that is readable when something has started.
-    pub fn readable(&self) -> Result<OwnedFd, BpfError> {
+    pub(crate) fn readable(&self) -> Result<OwnedFd, BpfError> {
         let fd = self.news.as_fd().try_clone_to_owned();
         fd.map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
     }
 
     /// Children of this process are told, too.
-    pub fn tell_children_of(&self, pid: Pid) -> Result<(), BpfError> {
+    pub(crate) fn tell_children_of(&self, pid: Pid) -> Result<(), BpfError> {
         self.control.trace(pid.0, TRACED)
     }
 
     /// It has ended, or nobody cares any more.
-    pub fn forget(&self, pid: Pid) {
+    pub(crate) fn forget(&self, pid: Pid) {
         self.control.forget(pid.0);
     }
 
     /// What has started since the last time; `false` when some of it found no room.
-    pub fn drain(&mut self, mut each: impl FnMut(Pid)) -> bool {
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Pid)) -> bool {
         self.news.drain(|pid| each(Pid(pid)));
         let lost = self.lost.read().map_or(self.lost_before, |lost| lost.events);
         std::mem::replace(&mut self.lost_before, lost) == lost

@@ -32,7 +32,7 @@ const MOST_REFUSED: usize = 256;
 
 /// A place in a file that is to be touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Offset in the file.
     pub offset: u64,
     /// Offset in the file of the semaphore that the earlier probe raised; 0: none.
@@ -41,7 +41,7 @@ pub struct Place {
 
 /// What became of places that were to be touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub(crate) struct Touched {
     /// So many of them, from the first one on, were begun with in time.
     pub tried: usize,
     /// The kernel refused these: another tracer has them with another semaphore, or there is nothing to probe. Their
@@ -50,14 +50,19 @@ pub struct Touched {
 }
 
 /// Whether the kernel touches many places at once, in milliseconds; else it takes about 0.1 s for each.
-pub fn touches_many() -> bool {
+pub(crate) fn touches_many() -> bool {
     features::knows(LinkKind::Multi)
 }
 
 /// Touches places of the file. The kernel looks at all processes that map it when it takes the probes
 /// away; the probes themselves are those of one process, which must map the file: so the kernel reads the
 /// instructions that it puts back. None is begun with after `until`, nor after too many were refused.
-pub fn touch(file: &File, pid: Pid, places: &[Place], until: Instant) -> Result<Touched, BpfError> {
+pub(crate) fn touch(
+    file: &File,
+    pid: Pid,
+    places: &[Place],
+    until: Instant,
+) -> Result<Touched, BpfError> {
     // The very file that was compared, whatever its path names by now.
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let site = |place: &Place| Site {

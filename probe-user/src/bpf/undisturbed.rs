@@ -14,7 +14,7 @@ static IGNORED: Action = [libc::SIG_IGN, 0, 0, 0];
 /// Has this process ignore every signal that would end or stop it, but SIGKILL and SIGSTOP, and lifts its
 /// limits of processor time. A fault of its own and abort() end it as ever. It may be called between fork
 /// and exec.
-pub fn stay_undisturbed() {
+pub(crate) fn stay_undisturbed() {
     for signal in (1..=LAST).filter(|signal| !LEFT_ALONE.contains(signal)) {
         let none = std::ptr::null_mut::<Action>();
         // The C library would refuse the signals that it uses itself. It takes them back when it needs them.

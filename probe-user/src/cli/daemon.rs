@@ -12,7 +12,7 @@ use std::path::PathBuf;
     sudo ctrace daemon --config ./ctrace.toml\n  \
     ctrace daemon --check                   is the file sound?"
 )]
-pub struct DaemonArgs {
+pub(crate) struct DaemonArgs {
     /// What to trace and where to report
     #[arg(long, value_name = "FILE", default_value = "/etc/ctrace/ctrace.toml")]
     pub config: PathBuf,

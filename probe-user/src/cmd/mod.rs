@@ -71,15 +71,15 @@ pub struct Failure {
 
 impl Failure {
     /// Any failure of ctrace itself, as `env` and `timeout` have it.
-    pub const OWN: u8 = 125;
+    pub(crate) const OWN: u8 = 125;
 
     /// `error` with an exit status of its own.
-    pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
+    pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into() }
     }
 
     /// What clap found wrong, without its usage block.
-    pub fn usage(error: &clap::Error) -> Self {
+    pub(crate) fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let first = text.split("\n\nUsage").next().unwrap_or_default();
         let mut line = String::new();
@@ -93,7 +93,7 @@ impl Failure {
         Self::new(Self::OWN, anyhow::anyhow!("{line}; --help tells more"))
     }
 
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         self.code
     }
 

@@ -1,17 +1,17 @@
 //! Names of users and groups, as the files in /etc have them.
 
 /// The number of a user.
-pub fn user(text: &str) -> Result<u32, String> {
+pub(crate) fn user(text: &str) -> Result<u32, String> {
     number(text, "/etc/passwd").ok_or_else(|| format!("there is no user `{text}` on this machine"))
 }
 
 /// The number of a group.
-pub fn group(text: &str) -> Result<u32, String> {
+pub(crate) fn group(text: &str) -> Result<u32, String> {
     number(text, "/etc/group").ok_or_else(|| format!("there is no group `{text}` on this machine"))
 }
 
 /// Whether a user is a member of a group beside being in it at login.
-pub fn is_member(user: u32, group: u32) -> bool {
+pub(crate) fn is_member(user: u32, group: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let passwd = read("/etc/passwd");
     let of_user = passwd.lines().find(|line| field(line, 2) == Some(user));

@@ -23,7 +23,7 @@ use std::{
 };
 
 /// What a target says of slow calls, checked; nothing where it is off.
-pub fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
+pub(crate) fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
     let functions = flight.functions.iter().map(|text| Pattern::parse(text));
     let functions = functions.collect::<Result<_, _>>()?;
     let threshold = flight.slow.map(|slow| Nanos(slow.as_nanos() as u64));

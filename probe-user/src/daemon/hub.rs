@@ -20,7 +20,7 @@ use std::{
 };
 
 /// What is known of all targets.
-pub struct Hub {
+pub(crate) struct Hub {
     writer: Writer,
     metrics: Metrics,
     spans: Option<Spans>,
@@ -33,7 +33,7 @@ pub struct Hub {
 
 /// Of one target.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub(crate) struct Known {
     pub totals: Counts,
     /// By session, what it saw.
     pub sessions: BTreeMap<SessionId, Seen>,
@@ -41,7 +41,7 @@ pub struct Known {
 
 /// Of one session.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub last: Interval,
     pub since_start: Sums,
     cpu: Option<Nanos>,
@@ -49,14 +49,14 @@ pub struct Seen {
 
 /// Of the intervals of a session that are over.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Sums {
+pub(crate) struct Sums {
     pub calls: u64,
     pub lost: u64,
 }
 
 /// Of the last of them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Interval {
+pub(crate) struct Interval {
     #[serde(flatten)]
     pub sums: Sums,
     /// What the probes cost, of the processor time of the process, in percent; what a budget is held
@@ -82,7 +82,7 @@ impl Hub {
     }
 
     /// What scrapers are told.
-    pub fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
@@ -92,13 +92,13 @@ impl Hub {
     }
 
     /// What the reports of a target must hold.
-    pub fn extras(&self, target: &Target) -> Extras {
+    pub(crate) fn extras(&self, target: &Target) -> Extras {
         let extras = Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default();
         Extras { latencies: self.latencies, ..extras }
     }
 
     /// A session saw an interval of its process.
-    pub fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
+    pub(crate) fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
         self.metrics.observe(session, snapshot);
         let _in_order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let totals = {
@@ -144,18 +144,18 @@ impl Hub {
     }
 
     /// What is known of a target.
-    pub fn known(&self, target: &TargetName) -> Known {
+    pub(crate) fn known(&self, target: &TargetName) -> Known {
         self.lock().get(target).cloned().unwrap_or_default()
     }
 
     /// For a report out of turn.
-    pub fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
+    pub(crate) fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
         let totals = self.known(target).totals;
         Header { target, session, totals, reports_lost: self.writer.lost() }
     }
 
     /// Reports that could not be written.
-    pub fn reports_lost(&self) -> u64 {
+    pub(crate) fn reports_lost(&self) -> u64 {
         self.writer.lost()
     }
 

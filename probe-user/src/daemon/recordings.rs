@@ -17,14 +17,14 @@ use std::{
     time::SystemTime,
 };
 
-pub struct Recordings {
+pub(crate) struct Recordings {
     config: config::Recordings,
     /// The time in the name of the last one, in milliseconds.
     last: AtomicI64,
 }
 
 /// Where one is going to be.
-pub struct Place {
+pub(crate) struct Place {
     pub path: PathBuf,
     pub target: TargetName,
     /// Of the file, at most.
@@ -32,12 +32,12 @@ pub struct Place {
 }
 
 impl Recordings {
-    pub fn new(config: config::Recordings) -> Self {
+    pub(crate) fn new(config: config::Recordings) -> Self {
         Self { config, last: AtomicI64::new(0) }
     }
 
     /// The place of a new one; `why` is in its name.
-    pub fn next(&self, target: &TargetName, pid: Pid, why: &str) -> anyhow::Result<Place> {
+    pub(crate) fn next(&self, target: &TargetName, pid: Pid, why: &str) -> anyhow::Result<Place> {
         let folder = &self.config.folder;
         files::make_folder(folder, 0o750).context("`recordings` in [daemon]")?;
         let time = self.a_time().format("%Y%m%dT%H%M%S%.3f");
@@ -56,7 +56,7 @@ impl Recordings {
     }
 
     /// Removes the oldest of a target, and what was left half-written by a daemon that was killed.
-    pub fn prune(&self, target: &TargetName) {
+    pub(crate) fn prune(&self, target: &TargetName) {
         let removed = |place: &files::Place, removed: io::Result<()>| {
             if let Err(error) = removed {
                 ui::say(&format!("cannot remove {}: {error}", place.path().display()));

@@ -204,7 +204,7 @@ impl Work {
 }
 
 /// Records a process for so long, beside whatever else traces it: every call, whatever the budget.
-pub fn record(
+pub(crate) fn record(
     what: &TraceSpec,
     pid: Pid,
     place: &Place,

@@ -9,7 +9,7 @@ pub(super) const PRIVATE: u32 = 0o640;
 pub(super) const PUBLIC: u32 = 0o644;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// Whoever called sudo, if somebody did.
     Caller,
     /// Whoever ctrace runs as.

@@ -12,12 +12,12 @@ use std::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// ctrace has died, and the guard, which nothing interrupts, removes what is left.
-pub fn of_ctrace(left: &Left) {
+pub(crate) fn of_ctrace(left: &Left) {
     remove(left, |pid, limit| mend(pid.0, limit));
 }
 
 /// The guard has died. ctrace may be interrupted itself, so a child removes what is left.
-pub fn of_guard(left: &Left) {
+pub(crate) fn of_guard(left: &Left) {
     remove(left, in_a_child::process);
 }
 

@@ -17,7 +17,7 @@
 //! A process that dies while it does so leaves breakpoints itself. So [`process`] only looks, and has a
 //! child do the rest, which no Ctrl-C reaches.
 
-pub mod aftermath;
+pub(crate) mod aftermath;
 mod compare;
 mod copied;
 mod debugger;
@@ -31,7 +31,7 @@ mod outcome;
 mod semaphores;
 mod smaps;
 
-pub use debugger::Debugger;
-pub use error::HealError;
-pub use in_a_child::{answer, hurry, process};
-pub use outcome::Outcome;
+pub(crate) use debugger::Debugger;
+pub(crate) use error::HealError;
+pub(crate) use in_a_child::{answer, hurry, process};
+pub(crate) use outcome::Outcome;

@@ -88,7 +88,7 @@ impl Budget {
     }
 
     /// What the objects of a process, each with these limits, may take together.
-    pub fn of_all(limits: ObjectLimits) -> Arc<Self> {
+    pub(crate) fn of_all(limits: ObjectLimits) -> Arc<Self> {
         Self::new(limits.together())
     }
 
@@ -98,7 +98,7 @@ impl Budget {
     }
 
     /// Takes memory for as long as the object is there.
-    pub fn charge(&self, bytes: u64) -> Result<(), TooLarge> {
+    pub(crate) fn charge(&self, bytes: u64) -> Result<(), TooLarge> {
         self.take(bytes).map_err(|why| self.refuse(why))
     }
 

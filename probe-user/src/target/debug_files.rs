@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What the search for a debug file brought.
 #[derive(Debug, Default)]
-pub struct DebugFile {
+pub(crate) struct DebugFile {
     found: Option<(PathBuf, Source)>,
     /// The paths that were tried, with what was wrong with those that exist.
     pub looked_at: Vec<(PathBuf, Rejected)>,
@@ -26,7 +26,7 @@ pub struct DebugFile {
 
 /// Why a path does not serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rejected {
+pub(crate) enum Rejected {
     Absent,
     Unreadable,
     /// Not an ELF file of our machine, or without symbols.
@@ -37,7 +37,7 @@ pub enum Rejected {
 }
 
 impl DebugFile {
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         self.found.as_ref().map(|(path, _)| path.as_path())
     }
 

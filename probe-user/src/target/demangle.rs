@@ -32,7 +32,7 @@ pub fn short(raw: &str) -> String {
 }
 
 /// A name without its symbol version: `memcpy@@GLIBC_2.14` is `memcpy`.
-pub fn without_version(name: &[u8]) -> &[u8] {
+pub(crate) fn without_version(name: &[u8]) -> &[u8] {
     match memchr::memchr(b'@', name) {
         Some(at) if at > 0 => &name[..at],
         _ => name,
@@ -96,7 +96,7 @@ pub fn without_clone_suffix(name: &str) -> Option<&str> {
 }
 
 /// The function as the source has it: `f.part.0.constprop.0` is `f`.
-pub fn without_suffix(name: &str) -> &str {
+pub(crate) fn without_suffix(name: &str) -> &str {
     cut_at(name, COPIES.into_iter().chain(PARTS)).unwrap_or(name)
 }
 

@@ -32,7 +32,7 @@ const LONGEST_BUILD_ID: usize = 255;
 
 /// What is wrong with a file that should be a 64-bit x86 program or library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ElfError {
+pub(crate) enum ElfError {
     #[error("is not an ELF file")]
     NotElf,
     #[error("is a 32-bit ELF file; ctrace traces 64-bit x86 programs only")]
@@ -55,7 +55,7 @@ impl From<object::Error> for ElfError {
 
 /// A part of the file that is loaded into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub(crate) struct Segment {
     pub addresses: Range<u64>,
     /// Offset in the file of the first address.
     pub offset: u64,
@@ -67,7 +67,7 @@ pub struct Segment {
 
 /// A section, by its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub(crate) struct Section {
     pub name: String,
     pub addresses: Range<u64>,
     pub offset: u64,
@@ -79,7 +79,7 @@ pub struct Section {
 
 /// The headers of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
     pub entry: u64,
@@ -94,7 +94,7 @@ pub struct Layout {
 
 impl Layout {
     /// Reads the headers. A debug file has segments without bytes: `is_debug_file` allows them.
-    pub fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
+    pub(crate) fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
         match data.budget().watch(|| Self::read(data, is_debug_file)) {
             (Err(_), Some(why)) => Err(ElfError::TooLarge(why)),
             // What is left out because it is too large takes nothing away from the rest.
@@ -159,12 +159,12 @@ impl Layout {
         Ok(layout)
     }
 
-    pub fn section(&self, name: &str) -> Option<&Section> {
+    pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
     /// Where the byte at an address is in the file.
-    pub fn file_offset(&self, address: u64) -> Option<u64> {
+    pub(crate) fn file_offset(&self, address: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let within = address.checked_sub(segment.addresses.start)?;
             (within < segment.file_size).then(|| segment.offset.checked_add(within))?
@@ -173,7 +173,7 @@ impl Layout {
 
     /// The address of a byte of the file in the code that is loaded, the inverse of
     /// [`Self::file_offset`].
-    pub fn code_address(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn code_address(&self, offset: u64) -> Option<u64> {
         self.segments.iter().filter(|segment| segment.executable).find_map(|segment| {
             let within = offset.checked_sub(segment.offset)?;
             (within < segment.file_size).then(|| segment.addresses.start.checked_add(within))?
@@ -183,7 +183,7 @@ impl Layout {
 
 impl Section {
     /// As its header says it.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.addresses.end - self.addresses.start
     }
 }

@@ -38,7 +38,7 @@ pub enum LaunchError {
 
 impl LaunchError {
     /// The exit code that `env` and a shell give: 127 not found, 126 found but not to be run.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound(_) | Self::NoInterpreter { .. } => 127,
             Self::User(_) => 125,
@@ -66,7 +66,7 @@ pub struct Launch {
 
 impl Launch {
     /// What the user should know before the start, a line each.
-    pub fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let exe = self.exe.display();
         let script = (!self.scripts.is_empty()).then(|| {
             format!(
@@ -102,7 +102,7 @@ pub fn resolve(command: &OsStr) -> Result<Launch, LaunchError> {
 }
 
 /// The same for a command that runs as `user`, who may not execute all that we may.
-pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchError> {
+pub(crate) fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchError> {
     let found = user.on_behalf(|| find(command, std::env::var_os("PATH")))??;
     let mut exe = found.clone();
     let mut scripts = Vec::new();
@@ -139,7 +139,7 @@ pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchErr
 
 /// The libraries that a process will have which is held before the first instruction of a program,
 /// as far as they can be known.
-pub fn libraries_of(process: &Process) -> Vec<MappedObject> {
+pub(crate) fn libraries_of(process: &Process) -> Vec<MappedObject> {
     let Ok(object) = Object::open(process.exe(), &proc_path(process.pid(), "exe")) else {
         return Vec::new();
     };

@@ -20,7 +20,7 @@ use std::{fs, str, thread};
 
 /// Why the memory map could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum MapsError {
+pub(crate) enum MapsError {
     #[error(
         "process {pid} ended while ctrace looked at its memory map; start it again and attach earlier"
     )]
@@ -55,7 +55,7 @@ pub struct MappedObject {
 
 impl MappedObject {
     /// An object that is a plain file, of a program that does not run yet.
-    pub fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
+    pub(crate) fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
         let (dev, inode) = stat(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -72,7 +72,7 @@ impl MappedObject {
 
 /// A stretch of a file that is mapped executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CodeMapping {
+pub(crate) struct CodeMapping {
     pub addresses: Range<u64>,
     /// Offset in the file of the first address.
     pub offset: u64,
@@ -80,7 +80,7 @@ pub struct CodeMapping {
 
 /// Memory that can hold a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
+pub(crate) struct Region {
     pub addresses: Range<u64>,
     /// `[stack]`, `[heap]`, or empty for a nameless mapping.
     pub name: String,
@@ -214,7 +214,7 @@ fn regions(lines: &[Line]) -> Vec<Region> {
 }
 
 /// Whether a process has one of these inodes mapped as code.
-pub fn maps_code_of(pid: u32, inodes: &HashSet<u64>) -> bool {
+pub(crate) fn maps_code_of(pid: u32, inodes: &HashSet<u64>) -> bool {
     let is_one = |line: &Line| line.executable && inodes.contains(&line.inode);
     read(pid).is_ok_and(|lines| lines.iter().any(is_one))
 }

@@ -3,40 +3,40 @@
 //! [`process`] and [`launch`] say which files a target is made of, [`object`] reads one of them
 //! with its [`symbols`], [`usdt`] notes and [`markers`], and [`select`] picks what the user asked for.
 
-pub mod bias;
-pub mod budget;
-pub mod debug_files;
+pub(crate) mod bias;
+pub(crate) mod budget;
+pub(crate) mod debug_files;
 mod debug_sections;
-pub mod demangle;
-pub mod elf;
-pub mod facts;
+pub(crate) mod demangle;
+pub(crate) mod elf;
+pub(crate) mod facts;
 mod inlined;
-pub mod launch;
-pub mod lines;
-pub mod list;
+pub(crate) mod launch;
+pub(crate) mod lines;
+pub(crate) mod list;
 mod loader;
-pub mod maps;
-pub mod markers;
-pub mod nearest;
-pub mod not_found;
-pub mod object;
-pub mod patience;
-pub mod pattern;
-pub mod place;
-pub mod plan;
+pub(crate) mod maps;
+pub(crate) mod markers;
+pub(crate) mod nearest;
+pub(crate) mod not_found;
+pub(crate) mod object;
+pub(crate) mod patience;
+pub(crate) mod pattern;
+pub(crate) mod place;
+pub(crate) mod plan;
 mod prefilter;
-pub mod process;
-pub mod recorded;
+pub(crate) mod process;
+pub(crate) mod recorded;
 mod regex_error;
 pub(crate) mod regular;
 mod root;
 mod search;
-pub mod select;
-pub mod source;
-pub mod standstill;
-pub mod symbols;
+pub(crate) mod select;
+pub(crate) mod source;
+pub(crate) mod standstill;
+pub(crate) mod symbols;
 mod tables;
-pub mod usdt;
+pub(crate) mod usdt;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

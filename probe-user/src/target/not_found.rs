@@ -10,7 +10,7 @@ use std::fmt;
 
 /// A pattern that matched nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotFound {
+pub(crate) struct NotFound {
     /// As the user typed it.
     pub pattern: String,
     pub kind: Wanted,
@@ -26,7 +26,7 @@ pub struct NotFound {
 
 /// What a pattern is to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub(crate) enum Wanted {
     Function,
     Usdt,
     Marker,
@@ -210,7 +210,7 @@ fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
 }
 
 /// Markers of an object that had to be left out.
-pub fn flawed_markers(object: &Object) -> Option<String> {
+pub(crate) fn flawed_markers(object: &Object) -> Option<String> {
     let flaws = &object.markers().flaws;
     (!flaws.is_empty()).then(|| format!("markers of {}: {flaws}", object.name()))
 }

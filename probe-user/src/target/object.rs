@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Why a file cannot be used; each is one line.
 #[derive(Debug, thiserror::Error)]
-pub enum ObjectError {
+pub(crate) enum ObjectError {
     #[error("cannot open {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
     #[error("{} is not a regular file", path.display())]
@@ -67,7 +67,7 @@ struct Traits {
 
 impl Object {
     /// Opens the file at `open` and reads its headers; `display` is the path to show.
-    pub fn open(display: &Path, open: &Path) -> Result<Self, ObjectError> {
+    pub(crate) fn open(display: &Path, open: &Path) -> Result<Self, ObjectError> {
         Self::open_within(display, open, Budget::new(ObjectLimits::DEFAULT))
     }
 
@@ -116,7 +116,7 @@ impl Object {
     }
 
     /// Opens one of the objects of a process, which share a budget.
-    pub fn open_one_of(
+    pub(crate) fn open_one_of(
         mapped: &MappedObject,
         limits: ObjectLimits,
         all: &Arc<Budget>,
@@ -129,27 +129,27 @@ impl Object {
     }
 
     /// The path to show.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path that opens this very file.
-    pub fn open_path(&self) -> &Path {
+    pub(crate) fn open_path(&self) -> &Path {
         &self.open_path
     }
 
     /// The file's name without its directory.
-    pub fn name(&self) -> &Arc<str> {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
     /// Device and inode, whatever the path.
-    pub fn identity(&self) -> (u64, u64) {
+    pub(crate) fn identity(&self) -> (u64, u64) {
         self.identity
     }
 
     /// Whether this is the program itself; a file opened by its path alone is.
-    pub fn is_main(&self) -> bool {
+    pub(crate) fn is_main(&self) -> bool {
         self.is_main
     }
 
@@ -158,35 +158,35 @@ impl Object {
         self.is_main = is_main;
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    pub fn entry(&self) -> u64 {
+    pub(crate) fn entry(&self) -> u64 {
         self.layout.entry
     }
 
-    pub fn build_id(&self) -> Option<&[u8]> {
+    pub(crate) fn build_id(&self) -> Option<&[u8]> {
         self.layout.build_id.as_deref()
     }
 
-    pub fn interpreter(&self) -> Option<&[u8]> {
+    pub(crate) fn interpreter(&self) -> Option<&[u8]> {
         self.layout.interpreter.as_deref()
     }
 
     /// Whether exceptions or panics may pass through its functions: it imports or contains an
     /// unwinder, or cannot be shown not to.
-    pub fn uses_unwinder(&self) -> bool {
+    pub(crate) fn uses_unwinder(&self) -> bool {
         self.traits.unwinder
     }
 
     /// Whether it is a Go program, whose stacks move.
-    pub fn is_go(&self) -> bool {
+    pub(crate) fn is_go(&self) -> bool {
         self.traits.go
     }
 
     /// Whether it has no symbol table of its own, only what the dynamic linker needs.
-    pub fn is_stripped(&self) -> bool {
+    pub(crate) fn is_stripped(&self) -> bool {
         !self.traits.symtab
     }
 
@@ -197,7 +197,7 @@ impl Object {
 
     /// What of it is too large to be looked into, so that nothing was found there; the lines of
     /// functions apart.
-    pub fn too_large(&self) -> Option<ObjectError> {
+    pub(crate) fn too_large(&self) -> Option<ObjectError> {
         let parts = [
             self.symbols.get().and_then(|symbols| symbols.too_large),
             self.usdt.get().and_then(|notes| notes.too_large),
@@ -208,7 +208,7 @@ impl Object {
     }
 
     /// What of it was left out because it is too large, each a line.
-    pub fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<String> {
         let debug_files = self.debug.get().into_iter().flat_map(|debug| &debug.looked_at);
         let debug_files = debug_files.filter_map(|(path, why)| match why {
             Rejected::TooLarge(why) => Some(format!("the debug file {} {why}", path.display())),
@@ -249,7 +249,7 @@ impl Object {
     }
 
     /// All that its symbol tables say, also what cannot be traced.
-    pub fn symbols(&self) -> &Symbols {
+    pub(crate) fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| {
             let _look = self.source.budget().look();
             let debug = self.is_stripped().then(|| self.debug_file());
@@ -258,7 +258,7 @@ impl Object {
     }
 
     /// The separate debug file, looked for once.
-    pub fn debug_file(&self) -> &DebugFile {
+    pub(crate) fn debug_file(&self) -> &DebugFile {
         self.debug.get_or_init(|| {
             let budget = self.source.budget();
             let _look = budget.look();
@@ -273,12 +273,12 @@ impl Object {
     }
 
     /// Its USDT probes, the sites of one name together.
-    pub fn usdt_probes(&self) -> &[UsdtProbe] {
+    pub(crate) fn usdt_probes(&self) -> &[UsdtProbe] {
         &self.usdt_notes().probes
     }
 
     /// USDT notes that could not be read.
-    pub fn broken_usdt_notes(&self) -> usize {
+    pub(crate) fn broken_usdt_notes(&self) -> usize {
         self.usdt_notes().broken
     }
 
@@ -293,7 +293,7 @@ impl Object {
     }
 
     /// Its markers. Naming those without a name may read symbols and debug information.
-    pub fn markers(&self) -> &Markers {
+    pub(crate) fn markers(&self) -> &Markers {
         self.markers.get_or_init(|| match markers::are_in(&self.layout) {
             true => {
                 let _look = self.source.budget().look();
@@ -322,7 +322,7 @@ impl Object {
     }
 
     /// File and line of an address. The first call reads the debug information.
-    pub fn source_line(&self, address: u64) -> Option<SourceLine> {
+    pub(crate) fn source_line(&self, address: u64) -> Option<SourceLine> {
         self.with_lines(|lines| lines.find(address))
     }
 

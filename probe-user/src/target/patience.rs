@@ -20,7 +20,7 @@ use std::{
 };
 
 /// How long it is waited for: an honest target answers within milliseconds, from a slow disk as well.
-pub const LIMIT: Duration = Duration::from_secs(1);
+pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 /// Threads that may wait in vain for a process at a time; from then on nothing of the kind is begun.
 const MOST_OF_PROCESS: usize = 2;
 /// The same for all processes of a user.
@@ -33,7 +33,7 @@ static STUCK: Mutex<Stuck> = Mutex::new(Stuck(Vec::new()));
 /// The work was not done in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it did not answer within {} s", LIMIT.as_secs())]
-pub struct GivenUp;
+pub(crate) struct GivenUp;
 
 /// For whom threads wait in vain, one entry a thread.
 struct Stuck(Vec<Identity>);
@@ -62,7 +62,7 @@ thread_local! {
 }
 
 /// Does work that needs this process's answer, unless it takes too long.
-pub fn within<T: Send + 'static>(
+pub(crate) fn within<T: Send + 'static>(
     pid: Pid,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, GivenUp> {
@@ -70,7 +70,7 @@ pub fn within<T: Send + 'static>(
 }
 
 /// The same, for work that takes longer.
-pub fn within_limit<T: Send + 'static>(
+pub(crate) fn within_limit<T: Send + 'static>(
     limit: Duration,
     pid: Pid,
     work: impl FnOnce() -> T + Send + 'static,
@@ -108,7 +108,7 @@ pub fn within_limit<T: Send + 'static>(
 }
 
 /// Whether a thread waits for the process in vain.
-pub fn is_stuck(pid: Pid) -> bool {
+pub(crate) fn is_stuck(pid: Pid) -> bool {
     if stuck().0.iter().all(|whose| whose.pid != pid) {
         return false;
     }

@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 /// A function, probe or scope, by its object's place in the list that was searched, and its own
 /// place in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Selected {
+pub(crate) struct Selected {
     pub object: usize,
     pub index: usize,
 }

@@ -9,11 +9,11 @@ use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use std::collections::BTreeSet;
 
-pub use super::search::Selected;
+pub(crate) use super::search::Selected;
 
 /// Why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SelectError {
+pub(crate) enum SelectError {
     #[error(transparent)]
     Pattern(#[from] PatternError),
     #[error(
@@ -38,7 +38,7 @@ pub struct Patterns<'a> {
 }
 
 impl Patterns<'_> {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         [self.functions, self.usdt, self.markers, self.exclude].iter().all(|list| list.is_empty())
     }
 }
@@ -76,7 +76,7 @@ struct Settled {
 
 impl Selection {
     /// The functions with their objects.
-    pub fn functions<'a>(
+    pub(crate) fn functions<'a>(
         &'a self,
         objects: &'a [Object],
     ) -> impl Iterator<Item = (&'a Object, &'a Function)> {
@@ -87,7 +87,7 @@ impl Selection {
     }
 
     /// The USDT probes with their objects.
-    pub fn usdt<'a>(
+    pub(crate) fn usdt<'a>(
         &'a self,
         objects: &'a [Object],
     ) -> impl Iterator<Item = (&'a Object, &'a UsdtProbe)> {
@@ -98,7 +98,7 @@ impl Selection {
     }
 
     /// The marker scopes with their objects.
-    pub fn markers<'a>(
+    pub(crate) fn markers<'a>(
         &'a self,
         objects: &'a [Object],
     ) -> impl Iterator<Item = (&'a Object, &'a MarkerScope)> {
@@ -109,11 +109,11 @@ impl Selection {
     }
 
     /// How many functions, probes and scopes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.functions.len() + self.usdt.len() + self.markers.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
@@ -132,24 +132,24 @@ impl Selector {
     }
 
     /// Whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.functions.is_empty() && self.usdt.is_empty() && self.markers.is_empty()
     }
 
     /// Asks for all marker scopes as well.
-    pub fn ask_for_all_markers(&mut self) -> Result<(), PatternError> {
+    pub(crate) fn ask_for_all_markers(&mut self) -> Result<(), PatternError> {
         self.markers.push(Pattern::parse("*")?);
         Ok(())
     }
 
-    pub fn asks_for_markers(&self) -> bool {
+    pub(crate) fn asks_for_markers(&self) -> bool {
         !self.markers.is_empty()
     }
 
     /// What is left to look for in libraries that come after `selection` was made from this: a
     /// pattern without an object is done once the program itself has matched it, but for markers,
     /// which are looked for everywhere.
-    pub fn for_late_objects(&self, selection: &Selection) -> Self {
+    pub(crate) fn for_late_objects(&self, selection: &Selection) -> Self {
         let open = |patterns: &[Pattern], settled: &[usize]| -> Vec<Pattern> {
             let places = patterns.iter().enumerate();
             let open = places.filter(|(place, _)| !settled.contains(place));
@@ -165,7 +165,11 @@ impl Selector {
 
     /// Looks everything up. `objects` are those of one process, with the program itself marked
     /// as main; at most `limit` functions, probes and scopes are taken.
-    pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
+    pub fn select(
+        &self,
+        objects: &[Object],
+        limit: usize,
+    ) -> Result<Selection, SelectError> {
         if self.is_empty() {
             return Err(SelectError::NothingAsked);
         }

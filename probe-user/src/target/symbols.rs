@@ -43,7 +43,7 @@ struct Names {
 
 /// What the symbol tables of an object say.
 #[derive(Debug, Default)]
-pub struct Symbols {
+pub(crate) struct Symbols {
     /// In the order of their addresses.
     pub functions: Vec<Function>,
     /// Functions that choose their implementation when the program is loaded (IFUNC), by name:
@@ -73,17 +73,17 @@ impl Function {
     }
 
     /// All symbols at this address, the best one first.
-    pub fn raws(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn raws(&self) -> impl Iterator<Item = &str> {
         self.raws.iter().map(|raw| &**raw)
     }
 
     /// Demangled, without hash, arguments and version: what globs match.
-    pub fn name(&self) -> &Arc<str> {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.names().short
     }
 
     /// Demangled with its arguments; the same as the name where it has none.
-    pub fn full_name(&self) -> &Arc<str> {
+    pub(crate) fn full_name(&self) -> &Arc<str> {
         self.full.get_or_init(|| {
             let short = self.name();
             let full = self.raws.first().map(|raw| self.demangled(raw, demangle::full));
@@ -92,11 +92,11 @@ impl Function {
     }
 
     /// Its other names, demangled.
-    pub fn aliases(&self) -> &[Arc<str>] {
+    pub(crate) fn aliases(&self) -> &[Arc<str>] {
         &self.names().aliases
     }
 
-    pub fn addresses(&self) -> Range<u64> {
+    pub(crate) fn addresses(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.size)
     }
 

@@ -28,6 +28,6 @@ mod tests;
 mod trend;
 mod view;
 
-pub use run::{run, run_with_daemon};
-pub use screen::check;
-pub use source::Subject;
+pub(crate) use run::{run, run_with_daemon};
+pub(crate) use screen::check;
+pub(crate) use source::Subject;

@@ -43,7 +43,7 @@ pub(super) enum Update {
 }
 
 /// What a session is of.
-pub enum Subject {
+pub(crate) enum Subject {
     Process(Process, Watched),
     Command {
         /// As they stand on the command line.

@@ -6,7 +6,7 @@ use super::units::counted;
 use ctrace_core::{formats::Told, report::LossReport};
 
 /// Lines for stderr; the last one is the loss line.
-pub fn remarks(told: &Told) -> Vec<String> {
+pub(crate) fn remarks(told: &Told) -> Vec<String> {
     let mut out = Vec::new();
     if told.unreadable_calls > 0 {
         out.push(format!(

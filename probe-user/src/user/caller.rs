@@ -5,7 +5,7 @@ use rustix::process::{Gid, Uid, geteuid};
 use std::ffi::{OsStr, OsString};
 
 /// The user who called sudo, doas or pkexec; none if that was root, or if ctrace is not root.
-pub fn caller() -> Result<Option<Account>, UserError> {
+pub(crate) fn caller() -> Result<Option<Account>, UserError> {
     if !geteuid().is_root() {
         return Ok(None);
     }

@@ -30,7 +30,7 @@ const OF_THE_CALL: [&str; 8] = [
 
 impl Identity {
     /// What `--user` says; without it, whoever called sudo. The line, if any, is for the user.
-    pub fn choose(
+    pub(crate) fn choose(
         asked: Option<&str>,
         command: &OsStr,
     ) -> Result<(Self, Option<String>), UserError> {
@@ -59,7 +59,10 @@ impl Identity {
 
     /// Runs `look` with the command's rights to files, such as whether it may be executed: what root may,
     /// the user may not. The user has no rights to the thread.
-    pub fn on_behalf<T: Send>(&self, look: impl FnOnce() -> T + Send) -> Result<T, UserError> {
+    pub(crate) fn on_behalf<T: Send>(
+        &self,
+        look: impl FnOnce() -> T + Send,
+    ) -> Result<T, UserError> {
         let Self::Other(account) = self else { return Ok(look()) };
         // Rights are a thread's, and this one ends with them.
         let with_rights = || account.rights.take_on_for_files().map(|()| look());
@@ -70,7 +73,7 @@ impl Identity {
     }
 
     /// The user and group as whom the command is executed.
-    pub fn ids(&self) -> (u32, u32) {
+    pub(crate) fn ids(&self) -> (u32, u32) {
         let (uid, gid) = match self {
             Self::Ours => (getuid(), getgid()),
             Self::Other(account) => (account.rights.uid, account.rights.gid),
@@ -79,7 +82,7 @@ impl Identity {
     }
 
     /// For [`rights`] to be taken on just before the command is executed.
-    pub fn rights(&self) -> Option<&rights::Rights> {
+    pub(crate) fn rights(&self) -> Option<&rights::Rights> {
         match self {
             Self::Ours => None,
             Self::Other(account) => Some(&account.rights),
@@ -88,7 +91,7 @@ impl Identity {
 
     /// The login environment of that user. PATH and all others stay as ctrace has them; nothing is
     /// made up that only a login session has (XDG_RUNTIME_DIR).
-    pub fn apply_environment(&self, command: &mut Command) {
+    pub(crate) fn apply_environment(&self, command: &mut Command) {
         let Self::Other(account) = self else { return };
         for name in OF_THE_CALL {
             command.env_remove(name);

@@ -97,7 +97,7 @@ impl Rights {
 }
 
 /// What is executed next starts with no capability but those that its own file or its user id gives.
-pub fn keep_capabilities_to_ourselves() -> io::Result<()> {
+pub(crate) fn keep_capabilities_to_ourselves() -> io::Result<()> {
     let sets = capabilities(None)?;
     // The ambient ones are among them.
     if sets.inheritable.is_empty() {

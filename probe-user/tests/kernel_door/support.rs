@@ -7,7 +7,7 @@ pub(crate) use install::install;
 
 use ctrace_common::{CONTROL_LEN, Change, Comm, Cookie, Kind, RECORD_LEN, Record};
 use ctrace_core::units::Pid;
-use ctrace_user::bpf::{
+use ctrace_user::testing::bpf::{
     Attachment, BpfError, Config, Kernel, LinkChoice, Lost, LostCounter, Rings, Role, Site,
 };
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 /// Where links were, or were about to be, when the process died that made or asked for them. All are
 /// closed by now; but of those that were just being made or closed, breakpoints may be left.
 #[derive(Debug, Default)]
-pub struct Left {
+pub(crate) struct Left {
     /// Of links that were bound to a process.
     pub pids: HashSet<Pid>,
     /// Of the files of those that were not: every process that maps one of them had probes.

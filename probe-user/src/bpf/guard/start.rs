@@ -28,7 +28,7 @@ const NAME: &str = "ctrace-guard";
 static DIED: OnceLock<fn(&Left)> = OnceLock::new();
 
 /// This program hands `__guard` on to [`serve`]. `died` is told of a guard that dies before its links.
-pub fn can_be_started(died: fn(&Left)) {
+pub(crate) fn can_be_started(died: fn(&Left)) {
     let _ = DIED.set(died);
 }
 
@@ -61,7 +61,7 @@ fn stand_apart() -> io::Result<()> {
 /// What the guard does: all that ctrace asks for through stdin. Returns when ctrace is gone and all
 /// links are closed. Of a process that may be held, `tend` is called about once a second, and `outlive`
 /// when ctrace is gone. `died` is told of what ctrace has left open.
-pub fn serve(
+pub(crate) fn serve(
     mut tend: impl FnMut(&Hold, Sight) + Send,
     outlive: impl Fn(&Hold, &Owner) + Sync,
     died: fn(&Left),

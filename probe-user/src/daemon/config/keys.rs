@@ -16,7 +16,7 @@ use crate::{
 use ctrace_core::filter::ThreadFilter;
 use std::path::PathBuf;
 
-pub struct Key<T> {
+pub(crate) struct Key<T> {
     pub name: Text,
     /// As it would be in the file.
     pub default: Text,
@@ -81,7 +81,7 @@ pub(super) fn group(text: &str) -> Result<Option<u32>, String> {
 }
 
 /// `[daemon]`
-pub const DAEMON: [Key<Daemon>; 7] = [
+pub(crate) const DAEMON: [Key<Daemon>; 7] = [
     daemon(
         "socket",
         r#""/run/ctrace/ctrace.sock""#,
@@ -128,7 +128,7 @@ pub const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub const TARGET: [Key<Target>; 43] = [
+pub(crate) const TARGET: [Key<Target>; 43] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })

@@ -17,13 +17,13 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Only this machine can reach it, unless somebody asks for more.
-pub const LISTEN: SocketAddr =
+pub(crate) const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9779);
 /// For the last export, after which the daemon ends.
 const LAST_EXPORT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Nowhere, if nobody scrapes.
     pub listen: Option<Listen>,
     /// Who may use the socket besides root.
@@ -40,14 +40,14 @@ impl Default for Options {
 }
 
 /// Runs until it is dropped, which exports a last time.
-pub struct Service {
+pub(crate) struct Service {
     address: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Service {
-    pub fn start(options: Options, metrics: Metrics) -> anyhow::Result<Self> {
+    pub(crate) fn start(options: Options, metrics: Metrics) -> anyhow::Result<Self> {
         let bound = options.listen.as_ref().map(|listen| listen.bind(options.group)).transpose()?;
         let (address, hosts) =
             (bound.as_ref().and_then(Bound::address), Hosts::new(&options.hosts));
@@ -67,7 +67,7 @@ impl Service {
     }
 
     /// Where it listens, with the port that the kernel chose for port 0.
-    pub fn address(&self) -> Option<SocketAddr> {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 }

@@ -44,13 +44,13 @@ const INSIDE: usize = 100;
 
 /// To whom, and how many slow calls.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub receiver: Receiver,
     pub a_minute: u32,
 }
 
 /// What a session has to tell.
-pub struct Job {
+pub(crate) struct Job {
     pub target: TargetName,
     /// That were slow.
     pub calls: u64,
@@ -58,7 +58,7 @@ pub struct Job {
 }
 
 /// Takes slow calls.
-pub struct Spans {
+pub(crate) struct Spans {
     running: Mutex<Option<Running>>,
     metrics: Metrics,
 }
@@ -71,7 +71,7 @@ struct Running {
 }
 
 impl Spans {
-    pub fn start(options: Options, metrics: Metrics) -> io::Result<Self> {
+    pub(crate) fn start(options: Options, metrics: Metrics) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (jobs, arriving) = mpsc::channel(WAITING);
         let (stop, stopped) = oneshot::channel();
@@ -89,7 +89,7 @@ impl Spans {
     }
 
     /// Returns at once.
-    pub fn export(&self, job: Job) {
+    pub(crate) fn export(&self, job: Job) {
         let calls = job.calls;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sent = running.as_ref().is_some_and(|running| running.jobs.try_send(job).is_ok());
@@ -99,7 +99,7 @@ impl Spans {
     }
 
     /// Returns when all is sent, or given up.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { jobs, stop, thread }) = running {
             drop((jobs, stop));

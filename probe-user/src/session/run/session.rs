@@ -53,7 +53,7 @@ use std::{
 use tokio::sync::mpsc::Receiver;
 
 /// What a session is made of; see [`Session::new`].
-pub struct SessionParts {
+pub(crate) struct SessionParts {
     pub kernel: Kernel,
     pub engine: Engine,
     pub planner: Planner,
@@ -71,7 +71,7 @@ pub struct SessionParts {
     pub target: TargetReport,
 }
 
-pub struct Session {
+pub(crate) struct Session {
     parts: SessionParts,
     attachments: Vec<Attachment>,
     armed: HashSet<Identity>,
@@ -112,7 +112,7 @@ const MAIN_STACK_ROOM: u64 = 128 << 20;
 
 impl Session {
     /// `budget`: percent of the target's processor time that the probes may cost.
-    pub fn new(mut parts: SessionParts, budget: Option<f64>) -> Self {
+    pub(crate) fn new(mut parts: SessionParts, budget: Option<f64>) -> Self {
         // Without them tracing works as well.
         let diagnostics = parts.kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// Names the threads and stacks of a process that runs already.
-    pub fn introduce(&mut self, process: &Process) {
+    pub(crate) fn introduce(&mut self, process: &Process) {
         for thread in process.threads() {
             self.parts.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
         }
@@ -162,22 +162,22 @@ impl Session {
     }
 
     /// When calls began to count.
-    pub fn start(&self) -> Nanos {
+    pub(crate) fn start(&self) -> Nanos {
         self.start
     }
 
     /// The processes that are traced.
-    pub fn traced(&self) -> Traced {
+    pub(crate) fn traced(&self) -> Traced {
         self.parts.kernel.traced()
     }
 
     /// What tells that all probes are gone, whatever the session wants.
-    pub fn guard_death(&self) -> GuardDeath {
+    pub(crate) fn guard_death(&self) -> GuardDeath {
         self.parts.kernel.guard_death()
     }
 
     /// For the last report.
-    pub fn note_that_probes_are_gone(&mut self) {
+    pub(crate) fn note_that_probes_are_gone(&mut self) {
         let after = bpf::now().since(self.start).0 as f64 / 1e9;
         self.note(format!(
             "the probes went {after:.3} s after the start, because ctrace's guard process was killed: \
@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// Whether the flight recorder waits for slow calls of functions that are not traced.
-    pub fn watches_in_vain(&self) -> bool {
+    pub(crate) fn watches_in_vain(&self) -> bool {
         let functions = self.parts.engine.functions();
         self.parts
             .flight
@@ -195,12 +195,12 @@ impl Session {
     }
 
     /// The target is gone. The record that tells it may be lost.
-    pub fn target_ended(&mut self, exit: Option<TargetExit>) {
+    pub(crate) fn target_ended(&mut self, exit: Option<TargetExit>) {
         self.parts.target.exit = self.parts.target.exit.or(exit);
     }
 
     /// The end is near: new programs of a launched command start at once, without probes.
-    pub fn stop_holding(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop_holding(&mut self) -> anyhow::Result<()> {
         self.finishing = true;
         self.holding.until = bpf::now();
         if self.parts.launched {
@@ -210,7 +210,7 @@ impl Session {
     }
 
     /// Starts to read what the probes deliver.
-    pub fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
+    pub(crate) fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
         let adopted = self.markers.adopted.take().context("there is a reader already")?;
         let pace = self.parts.pace;
         let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
@@ -222,7 +222,7 @@ impl Session {
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
     /// reports any more.
-    pub fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
+    pub(crate) fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
         for event in batch.changes.drain(..) {
             self.release_if_held(&event);
             self.parts.engine.push_change(event);
@@ -294,13 +294,13 @@ impl Session {
         self.parts.status.suspend(|| ui::say(text));
     }
 
-    pub fn detaches_fast(&self) -> bool {
+    pub(crate) fn detaches_fast(&self) -> bool {
         // Groups have none.
         self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
     }
 
     /// Takes the probes away but for those through which markers deliver what they have.
-    pub fn detach_sources(&mut self) {
+    pub(crate) fn detach_sources(&mut self) {
         let delivers = |a: &mut Attachment| matches!(a.role(), Role::Flush | Role::Register);
         let kept: Vec<_> = self.attachments.extract_if(.., delivers).collect();
         self.detach();
@@ -308,7 +308,7 @@ impl Session {
     }
 
     /// Takes all probes away; the guard does the same when ctrace ends in any other way.
-    pub fn detach(&mut self) {
+    pub(crate) fn detach(&mut self) {
         for group in self.budget.iter_mut().flat_map(Budgeted::groups_mut) {
             self.attachments.extend(group.take_attachments());
         }
@@ -323,7 +323,7 @@ impl Session {
     }
 }
 
-pub fn nanos(duration: Duration) -> Nanos {
+pub(crate) fn nanos(duration: Duration) -> Nanos {
     Nanos(duration.as_nanos() as u64)
 }
 

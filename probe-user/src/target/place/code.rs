@@ -22,7 +22,7 @@ use thiserror::Error;
 
 /// Why an object cannot be looked into at all.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum PlaceError {
+pub(crate) enum PlaceError {
     #[error("it {0}")]
     NotElf(ElfError),
     #[error("nothing in it is loaded as code")]
@@ -141,7 +141,10 @@ impl<'data> CodeMap<'data> {
     }
 
     /// Adds function symbols found elsewhere, in a separate debug file for instance.
-    pub fn learn<'name>(&mut self, symbols: impl IntoIterator<Item = (u64, u64, &'name str)>) {
+    pub fn learn<'name>(
+        &mut self,
+        symbols: impl IntoIterator<Item = (u64, u64, &'name str)>,
+    ) {
         self.symbols.extend(symbols.into_iter().map(|(address, size, name)| Known {
             address,
             end: address.saturating_add(size),
@@ -153,7 +156,7 @@ impl<'data> CodeMap<'data> {
 
     /// Whether the object was built by the Go compiler, whose stacks move.
     #[must_use]
-    pub fn is_go(&self) -> bool {
+    pub(crate) fn is_go(&self) -> bool {
         self.is_go
     }
 
@@ -165,20 +168,20 @@ impl<'data> CodeMap<'data> {
 
     /// Whether its symbols tell that the object switches stacks.
     #[must_use]
-    pub fn switches_stacks(&self) -> bool {
+    pub(crate) fn switches_stacks(&self) -> bool {
         self.switches_stacks
     }
 
     /// Where in the file the byte at `address` lies.
     #[must_use]
-    pub fn file_offset(&self, address: u64) -> Option<u64> {
+    pub(crate) fn file_offset(&self, address: u64) -> Option<u64> {
         let segment = self.segment(address)?;
         Some(address - segment.address + segment.offset)
     }
 
     /// The file's bytes from `address` to the end of its segment.
     #[must_use]
-    pub fn bytes(&self, address: u64) -> Option<&'data [u8]> {
+    pub(crate) fn bytes(&self, address: u64) -> Option<&'data [u8]> {
         let segment = self.segment(address)?;
         segment.bytes(self.source).get(usize::try_from(address - segment.address).ok()?..)
     }

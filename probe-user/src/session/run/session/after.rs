@@ -10,7 +10,7 @@ use std::{
 impl Session {
     /// Removes what the kernel may have left of the probes. Nothing can be left where they were taken away
     /// in peace.
-    pub fn verify(&self) {
+    pub(crate) fn verify(&self) {
         /// Of the children that are followed: each look takes a few milliseconds.
         const MOST: usize = 64;
         /// No look is begun with afterwards.

@@ -84,11 +84,11 @@ impl Session {
     }
 
     /// When [`Self::tend_budget`] wants to be called, besides now and then.
-    pub fn budget_due(&self) -> Option<Nanos> {
+    pub(crate) fn budget_due(&self) -> Option<Nanos> {
         self.budget.as_ref().and_then(Budgeted::due)
     }
 
-    pub fn tend_budget(&mut self) {
+    pub(crate) fn tend_budget(&mut self) {
         let is_over = self.finishing;
         if let Some((budget, mut scene)) = self.budgeted().filter(|_| !is_over) {
             budget.tend(&mut scene);

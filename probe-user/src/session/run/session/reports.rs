@@ -23,7 +23,7 @@ const LOOK_TAKES: Duration = Duration::from_millis(50);
 
 impl Session {
     /// The last report, up to `end`.
-    pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+    pub(crate) fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.parts.status.finish();
         self.parts.engine.settle();
         let execed = self.take_changes();
@@ -99,7 +99,7 @@ impl Session {
     }
 
     /// The interval so far, of a session that somebody looks on; it goes on.
-    pub fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
+    pub(crate) fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
         let Output::Live(live) = &self.parts.output else { return Ok(None) };
         let asked = (live.center_cut, (live.extras)());
         self.count_losses()?;

@@ -20,7 +20,7 @@ use std::{sync::Arc, time::Instant};
 
 impl Session {
     /// Attaches the probes of the first plan; calls count from the time it is done.
-    pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
+    pub(crate) fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.armed.extend(objects.iter().map(identity));
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();

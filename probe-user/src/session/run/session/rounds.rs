@@ -16,7 +16,7 @@ pub(super) struct Looks {
 
 impl Session {
     /// New programs, libraries, children; the cost of the probes. `false` ends the session.
-    pub fn look_around(&mut self) -> anyhow::Result<bool> {
+    pub(crate) fn look_around(&mut self) -> anyhow::Result<bool> {
         if let Some(diagnostics) = &mut self.diagnostics {
             diagnostics.flush();
         }
@@ -47,12 +47,12 @@ impl Session {
     }
 
     /// Whether to look around at once: a new program waits for its probes.
-    pub fn must_look(&self) -> bool {
+    pub(crate) fn must_look(&self) -> bool {
         self.parts.engine.a_program_was_executed()
     }
 
     /// Until the next one.
-    pub fn look_pause(&self) -> Duration {
+    pub(crate) fn look_pause(&self) -> Duration {
         self.looks.pause
     }
 
