@@ -3,7 +3,7 @@
 use super::{
     arm::LinkOptions,
     before,
-    session::{Session, SessionParts},
+    session::{Arming, Delivery, Rounds, Session, Target},
     status::Status,
 };
 use crate::{
@@ -134,7 +134,7 @@ impl<'a> Setup<'a> {
         let least = if markers { 4 * 4096 } else { 4096 };
         let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
-        let kernel = Kernel::load(&Config {
+        let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,
             markers,
@@ -160,25 +160,19 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));
-        let parts = SessionParts {
-            launched,
+        let status = if terminal_is_taken { Status::hidden() } else { Status::visible() };
+        let watch = Watch::new(probes.max_slowdown);
+        let rounds = Rounds::new(self.pace, watch, &mut kernel);
+        let session = Session::new(
             kernel,
             engine,
-            planner: self.planner,
-            links,
-            costs: match probes.budget {
-                Some(_) => HitCosts::measured(),
-                None => HitCosts::default(),
-            },
-            watch: Watch::new(probes.max_slowdown),
-            status: if terminal_is_taken { Status::hidden() } else { Status::visible() },
-            pace: self.pace,
-            flight: self.flight,
-            output,
-            pid,
-            target,
-        };
-        Ok((Session::new(parts, probes.budget), plan))
+            Target::new(pid, launched, probes.follow, target),
+            Arming::new(self.planner, links, probes.budget),
+            Delivery::new(output, self.flight),
+            rounds,
+            status,
+        );
+        Ok((session, plan))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::Session;
 use crate::heal;
 use std::{
-    collections::BTreeSet,
     time::{Duration, Instant},
 };
 
@@ -18,8 +17,7 @@ impl Session {
         /// For removing from one of them.
         const EACH: Duration = Duration::from_secs(3);
         let until = Instant::now() + LIMIT;
-        let target = self.parts.target.exit.is_none().then_some(self.parts.pid);
-        let pids: BTreeSet<_> = target.into_iter().chain(self.followed.iter().copied()).collect();
+        let pids = self.target.alive();
         for pid in pids.into_iter().take(MOST).take_while(|_| Instant::now() < until) {
             match heal::process(pid, EACH) {
                 Ok(outcome) => {

@@ -1,14 +1,11 @@
 //! The first probes, and those of each object that comes later.
 
-use super::{Session, millis, nanos};
+use super::{Session, millis};
 use crate::{
-    bpf::{self, Attachment},
+    bpf,
     session::{
-        plan::{ObjectPlan, Plan, identity},
-        run::{
-            arm::{self, ByRole},
-            groups::Group,
-        },
+        plan::{ObjectPlan, Plan},
+        run::arm::{self, ByRole},
     },
     target::maps::MappedObject,
 };
@@ -21,59 +18,53 @@ use std::{sync::Arc, time::Instant};
 impl Session {
     /// Attaches the probes of the first plan; calls count from the time it is done.
     pub(crate) fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
-        self.armed.extend(objects.iter().map(identity));
+        self.arming.know(objects);
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
         for object in &plan.objects {
             self.attach(object)?;
         }
-        self.arm_markers(self.parts.pid, &plan.objects, objects)?;
-        let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
-        let attachments = self.attachments.iter().chain(groups.flat_map(Group::attachments));
-        let places: usize = attachments.map(Attachment::sites).sum();
+        self.arm_markers(self.target.pid, &plan.objects, objects)?;
+        let places = self.arming.places();
         tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
         self.start_clock();
-        self.start = bpf::now();
-        self.parts.engine.begin(self.start);
-        let cpu = self.clock.time().unwrap_or_default();
-        if let Some(budgeted) = &mut self.budget {
-            budgeted.begin(self.start, cpu);
+        self.progress.start = bpf::now();
+        self.engine.begin(self.progress.start);
+        let cpu = self.target.clock.time().unwrap_or_default();
+        if let Some(budgeted) = &mut self.arming.budget {
+            budgeted.begin(self.progress.start, cpu);
         }
-        let interval = self.parts.output.interval();
-        self.reporting.next = interval.map(|i| self.start.saturating_add(nanos(i)));
-        self.begin_recording()?;
-        Ok(())
+        self.delivery.begin(self.start_record())
     }
 
     pub(super) fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
-        let (first, attached_before) = (self.costs.functions(), self.attachments.len());
+        let (first, attached_before) = (self.arming.costs.functions(), self.arming.attachments.len());
         let attached = self.attach_all(object, first);
         if attached.is_err() {
             // All of the object or nothing.
-            self.attachments.truncate(attached_before);
-            self.unarmed.add(first..self.costs.functions());
+            self.arming.attachments.truncate(attached_before);
+            self.arming.unarmed.add(first..self.arming.costs.functions());
         }
         attached
     }
 
     fn attach_all(&mut self, object: &ObjectPlan, first: usize) -> anyhow::Result<()> {
-        let parts = &mut self.parts;
-        parts.engine.add_object(ObjectRecord {
+        self.engine.add_object(ObjectRecord {
             name: Arc::clone(&object.name),
             path: object.path.display().to_string(),
             build_id: object.build_id.clone(),
         });
-        self.costs.add(&object.functions);
-        let ids = arm::introduce(&mut parts.engine, object);
-        if let Some(flight) = &parts.flight {
-            parts.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
+        self.arming.costs.add(&object.functions);
+        let ids = arm::introduce(&mut self.engine, object);
+        if let Some(flight) = &self.delivery.flight {
+            self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }
-        if self.budget.is_some() {
+        if self.arming.budget.is_some() {
             self.attach_groups(object, &ids)?;
         } else {
             let functions = ids.into_iter().zip(&object.functions);
-            let sites = ByRole::new(&parts.kernel, &object.open_path, functions)?;
-            self.attachments.extend(sites.attach(&parts.kernel, parts.links)?);
+            let sites = ByRole::new(&self.kernel, &object.open_path, functions)?;
+            self.arming.attachments.extend(sites.attach(&self.kernel, self.arming.links)?);
         }
         if object.markers.is_wanted() {
             self.attach_runtimes(object, first)?;
@@ -88,7 +79,7 @@ impl Session {
         plans: &[ObjectPlan],
         mapped: &[MappedObject],
     ) -> anyhow::Result<()> {
-        self.parts.engine.sample_clocks(bpf::sample(), Nanos::ZERO);
+        self.engine.sample_clocks(bpf::sample(), Nanos::ZERO);
         self.locate_markers(pid, mapped);
         self.adopt_buffers(pid, mapped);
         for object in plans {
