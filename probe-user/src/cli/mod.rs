@@ -18,7 +18,7 @@ pub(crate) use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use ctrace_core::formats::Table;
+use ctrace_core::formats::ExportTable;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// See where the time goes inside a running native program, from outside, with no recompile.
@@ -269,7 +269,7 @@ pub enum TableArg {
     Functions,
 }
 
-impl From<TableArg> for Table {
+impl From<TableArg> for ExportTable {
     fn from(table: TableArg) -> Self {
         match table {
             TableArg::Calls => Self::Calls,

@@ -78,7 +78,7 @@ impl Keeper {
     fn keep(&mut self, slow: SlowCall, name: &str, flown: Flown) {
         if let Some(spans) = self.hub.spans() {
             let target = self.target.id.clone();
-            spans.export(spans::Job { target, calls: slow.calls, flown: flown.clone() });
+            spans.enqueue(spans::Job { target, calls: slow.calls, flown: flown.clone() });
         }
         if self.last.is_some_and(|last| last.elapsed() < self.target.flight.pause) {
             return;

@@ -6,7 +6,7 @@
 use super::{
     SessionId,
     config::{Config, Target, TargetName},
-    metrics::{catalog::Own, hub::Metrics},
+    metrics::{catalog::Own, hub::MetricsHub},
     reports::{Header, Style, Writer},
     spans::Spans,
     totals::Counts,
@@ -22,26 +22,26 @@ use std::{
 /// What is known of all targets.
 pub(crate) struct Hub {
     writer: Writer,
-    metrics: Metrics,
+    metrics: MetricsHub,
     spans: Option<Spans>,
     /// Metrics need to know how long calls took.
     latencies: bool,
-    targets: Mutex<BTreeMap<TargetName, Known>>,
+    targets: Mutex<BTreeMap<TargetName, TargetSums>>,
     /// Reports are written in the order of the sums in them.
     order: Mutex<()>,
 }
 
 /// Of one target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct TargetSums {
     pub totals: Counts,
     /// By session, what it saw.
-    pub sessions: BTreeMap<SessionId, Seen>,
+    pub sessions: BTreeMap<SessionId, SessionSums>,
 }
 
 /// Of one session.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SessionSums {
     pub last: Interval,
     pub since_start: Sums,
     cpu: Option<Nanos>,
@@ -66,7 +66,7 @@ pub(crate) struct Interval {
 
 impl Hub {
     pub(super) fn start(config: &Config) -> std::io::Result<Self> {
-        let metrics = Metrics::new(config.metrics.bounds());
+        let metrics = MetricsHub::new(config.metrics.bounds());
         let spans = config.metrics.spans();
         let spans = spans.map(|options| Spans::start(options, metrics.clone())).transpose()?;
         let hub = Self {
@@ -82,7 +82,7 @@ impl Hub {
     }
 
     /// What scrapers are told.
-    pub(crate) fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &MetricsHub {
         &self.metrics
     }
 
@@ -123,7 +123,7 @@ impl Hub {
         let mut targets = self.lock();
         let known = targets.entry(target.clone()).or_default();
         known.totals.processes += 1;
-        known.sessions.insert(session, Seen::default());
+        known.sessions.insert(session, SessionSums::default());
     }
 
     /// A session is over; what it saw stays in the totals.
@@ -144,7 +144,7 @@ impl Hub {
     }
 
     /// What is known of a target.
-    pub(crate) fn known(&self, target: &TargetName) -> Known {
+    pub(crate) fn known(&self, target: &TargetName) -> TargetSums {
         self.lock().get(target).cloned().unwrap_or_default()
     }
 
@@ -165,12 +165,12 @@ impl Hub {
         self.spans.iter().for_each(Spans::finish);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, Known>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, TargetSums>> {
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl SessionSums {
     fn after(&self, snapshot: &Snapshot) -> Self {
         let report = &snapshot.report;
         let spent: u64 = snapshot.spent.iter().map(|spent| spent.0).sum();

@@ -9,7 +9,7 @@ use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use std::collections::BTreeSet;
 
-pub(crate) use super::search::Selected;
+pub(crate) use super::search::Match;
 
 /// Why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,9 +55,9 @@ pub struct Selector {
 /// What was selected, in the order of objects and addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    pub functions: Vec<Selected>,
-    pub usdt: Vec<Selected>,
-    pub markers: Vec<Selected>,
+    pub functions: Vec<Match>,
+    pub usdt: Vec<Match>,
+    pub markers: Vec<Match>,
     /// Patterns that matched nothing, while others did: worth a warning.
     pub unmatched: Vec<NotFound>,
     /// What else the user should know, each a short sentence.
@@ -165,11 +165,7 @@ impl Selector {
 
     /// Looks everything up. `objects` are those of one process, with the program itself marked
     /// as main; at most `limit` functions, probes and scopes are taken.
-    pub fn select(
-        &self,
-        objects: &[Object],
-        limit: usize,
-    ) -> Result<Selection, SelectError> {
+    pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
         if self.is_empty() {
             return Err(SelectError::NothingAsked);
         }
@@ -252,7 +248,7 @@ impl Selector {
 
     fn exclude(&self, objects: &[Object], selection: &mut Selection) {
         for exclude in &self.exclude {
-            let stays = |selected: &Selected, matches: &dyn Fn(&Object) -> bool| {
+            let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
                 let object = &objects[selected.object];
                 !(exclude.matches_object(object) && matches(object))
             };
@@ -269,7 +265,7 @@ impl Selector {
     }
 }
 
-fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Selected]) -> bool {
+fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Match]) -> bool {
     !pattern.names_object() && found.iter().any(|selected| objects[selected.object].is_main())
 }
 

@@ -8,7 +8,7 @@ use super::budget::{Budget, TooLarge};
 use super::demangle::{self, without_version};
 use super::elf::{self, Layout};
 use super::source::{LONGEST_TEXT, Source};
-use super::tables::Table;
+use super::tables::NamedSymbols;
 use object::elf as constants;
 use object::read::elf::Sym as _;
 use object::{LittleEndian, Object as _, ObjectSection as _};
@@ -169,9 +169,9 @@ impl Symbols {
         let budget = source.budget();
         match elf::parse(source) {
             Ok(file) => {
-                let all = watched(budget, || Table::all(source, &file))?;
+                let all = watched(budget, || NamedSymbols::all(source, &file))?;
                 self.collect_table(all, &[], code, shift, entries, budget)?;
-                let dynamic = watched(budget, || Table::dynamic(source, &file))?;
+                let dynamic = watched(budget, || NamedSymbols::dynamic(source, &file))?;
                 let versions = || file.section_by_name(".gnu.version").and_then(|s| s.data().ok());
                 let versions = watched(budget, versions)?.unwrap_or_default();
                 self.collect_table(dynamic, versions, code, shift, entries, budget)?;
@@ -187,7 +187,7 @@ impl Symbols {
 
     fn collect_table<'data>(
         &mut self,
-        table: Table<'data>,
+        table: NamedSymbols<'data>,
         versions: &[u8],
         code: &Code,
         shift: u64,

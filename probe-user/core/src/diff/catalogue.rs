@@ -16,7 +16,7 @@ const MAX_DEPTH: u32 = 512;
 
 /// A function, wherever it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Named {
+pub(crate) struct FunctionKey {
     pub(crate) name: Arc<str>,
     /// Nothing for the program itself.
     object: Option<Arc<str>>,
@@ -25,7 +25,7 @@ pub(crate) struct Named {
 }
 
 /// What a file says of a function.
-pub(crate) struct Told<'a> {
+pub(crate) struct Description<'a> {
     pub(crate) name: &'a Arc<str>,
     pub(crate) object: &'a Arc<str>,
     pub(crate) kind: FunctionKind,
@@ -35,8 +35,8 @@ pub(crate) struct Told<'a> {
 /// Functions and paths of all files.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
-    pub(crate) functions: Vec<(Named, Arc<str>)>,
-    ids: HashMap<Named, FuncId>,
+    pub(crate) functions: Vec<(FunctionKey, Arc<str>)>,
+    ids: HashMap<FunctionKey, FuncId>,
     paths: Paths,
 }
 
@@ -49,9 +49,9 @@ impl Default for Catalogue {
 
 impl Catalogue {
     /// The function's place here; `program` is the path of the traced program.
-    pub(crate) fn function(&mut self, told: &Told<'_>, program: Option<&str>) -> FuncId {
+    pub(crate) fn function(&mut self, told: &Description<'_>, program: Option<&str>) -> FuncId {
         let is_program = program.and_then(|path| path.rsplit('/').next()) == Some(&**told.object);
-        let named = Named {
+        let named = FunctionKey {
             name: told.name.clone(),
             object: (!is_program).then(|| told.object.clone()),
             kind: told.kind,

@@ -1,6 +1,6 @@
 //! A JSON report as something to compare: what it says of each function, and nothing of single calls.
 
-use super::catalogue::Told;
+use super::catalogue::Description;
 use super::metric::{ABSENT, Metric, Values};
 use crate::engine::paths::{Node, ROOT};
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
@@ -141,9 +141,9 @@ fn real(ns: Option<Nanos>) -> f64 {
 }
 
 impl Function {
-    pub(crate) fn told(&self) -> Told<'_> {
+    pub(crate) fn told(&self) -> Description<'_> {
         let Self { name, object, kind, group, .. } = self;
-        Told { name, object, kind: *kind, group: group.as_ref() }
+        Description { name, object, kind: *kind, group: group.as_ref() }
     }
 
     pub(crate) fn values(&self, report: &ReportFacts) -> Values {

@@ -1,13 +1,13 @@
 //! What of a recording is exported, and the one way through it: chunk by chunk, as the query sees
 //! them, counting what is missing.
 
-use super::{Export, ExportError, Options, Told};
+use super::{Coverage, Export, ExportError, Options};
 use crate::engine::paths::Node;
 use crate::recording::replay::Query;
 use crate::recording::replay::count::count;
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
-use crate::recording::replay::select::{Only, Selected};
+use crate::recording::replay::select::{CallReader, Only};
 use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
 use crate::units::{Nanos, ThreadId};
 use std::slice::Iter;
@@ -130,20 +130,20 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
     pub(super) fn chunks(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
-    ) -> Result<Told, ExportError> {
+    ) -> Result<Coverage, ExportError> {
         // Whether a call counts is known at its place, unless it depends on what comes later.
         let chunks = if self.lens.looks_ahead() { self.entries() } else { &[] };
         let counted = count(self.recording, &self.lens, chunks);
-        self.read(Selected::new(self.recording, &self.lens, &counted), each)
+        self.read(CallReader::new(self.recording, &self.lens, &counted), each)
     }
 
     /// The same, with the time that each call took itself.
     pub(super) fn chunks_with_own(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
-    ) -> Result<Told, ExportError> {
+    ) -> Result<Coverage, ExportError> {
         let counted = count(self.recording, &self.lens, self.entries());
-        self.read(Selected::with_own(self.recording, &self.lens, &counted), each)
+        self.read(CallReader::with_own(self.recording, &self.lens, &counted), each)
     }
 
     fn entries(&self) -> &'a [ChunkEntry] {
@@ -152,10 +152,10 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
 
     fn read(
         &self,
-        mut selected: Selected<'_, R>,
+        mut selected: CallReader<'_, R>,
         mut each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
-    ) -> Result<Told, ExportError> {
-        let mut told = Told::of(self.recording);
+    ) -> Result<Coverage, ExportError> {
+        let mut told = Coverage::of(self.recording);
         let entries = self.entries();
         for (place, entry) in entries.iter().enumerate() {
             let is_last = place + 1 == entries.len();

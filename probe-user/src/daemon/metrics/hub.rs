@@ -33,24 +33,24 @@ const ANSWERS: Duration = Duration::from_secs(2);
 const REST: u32 = 20;
 
 #[derive(Clone)]
-pub(crate) struct Metrics(Arc<Shared>);
+pub(crate) struct MetricsHub(Arc<Shared>);
 
 struct Shared {
     accumulator: Mutex<Accumulator>,
-    sessions: Mutex<HashMap<SessionId, Asked>>,
+    sessions: Mutex<HashMap<SessionId, Respondent>>,
     own: [Arc<AtomicU64>; OWN],
     last_scrape: Mutex<Option<Duration>>,
     edges: Edges,
 }
 
 /// How a session can be asked, and when it may be again.
-struct Asked {
+struct Respondent {
     commands: UnboundedSender<Command>,
     not_before: Option<Instant>,
     waits: bool,
 }
 
-impl Metrics {
+impl MetricsHub {
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self(Arc::new(Shared {
             edges: bounds.edges.clone(),
@@ -79,7 +79,7 @@ impl Metrics {
     /// Its probes are in place, and it can be asked.
     pub(crate) fn armed(&self, id: SessionId, commands: UnboundedSender<Command>) {
         lock(&self.0.accumulator).armed(id);
-        let asked = Asked { commands, not_before: None, waits: false };
+        let asked = Respondent { commands, not_before: None, waits: false };
         lock(&self.0.sessions).insert(id, asked);
     }
 

@@ -3,7 +3,7 @@
 use super::{
     hosts::Hosts,
     http,
-    hub::Metrics,
+    hub::MetricsHub,
     listen::{Bound, Listen},
     otlp,
 };
@@ -47,7 +47,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn start(options: Options, metrics: Metrics) -> anyhow::Result<Self> {
+    pub(crate) fn start(options: Options, metrics: MetricsHub) -> anyhow::Result<Self> {
         let bound = options.listen.as_ref().map(|listen| listen.bind(options.group)).transpose()?;
         let (address, hosts) =
             (bound.as_ref().and_then(Bound::address), Hosts::new(&options.hosts));
@@ -84,7 +84,7 @@ impl Drop for Service {
 async fn main(
     server: Option<impl Future<Output = io::Result<()>> + Send + 'static>,
     otlp: Option<otlp::Options>,
-    metrics: Metrics,
+    metrics: MetricsHub,
     stopped: oneshot::Receiver<()>,
 ) {
     let start = SystemTime::now();
@@ -102,7 +102,7 @@ async fn main(
     let _ = stopped.await;
     if let Some(options) = &otlp {
         let until = tokio::time::Instant::now();
-        let export = otlp::export(&metrics, options, start, until);
+        let export = otlp::send_metrics(&metrics, options, start, until);
         match tokio::time::timeout(LAST_EXPORT, export).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("metrics: {error:#}"),

@@ -14,7 +14,7 @@ use super::{
     config::TargetName,
     metrics::{
         catalog::Own,
-        hub::Metrics,
+        hub::MetricsHub,
         otlp::{Endpoint, Receiver},
     },
 };
@@ -60,7 +60,7 @@ pub(crate) struct Job {
 /// Takes slow calls.
 pub(crate) struct Spans {
     running: Mutex<Option<Running>>,
-    metrics: Metrics,
+    metrics: MetricsHub,
 }
 
 struct Running {
@@ -71,7 +71,7 @@ struct Running {
 }
 
 impl Spans {
-    pub(crate) fn start(options: Options, metrics: Metrics) -> io::Result<Self> {
+    pub(crate) fn start(options: Options, metrics: MetricsHub) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (jobs, arriving) = mpsc::channel(WAITING);
         let (stop, stopped) = oneshot::channel();
@@ -89,7 +89,7 @@ impl Spans {
     }
 
     /// Returns at once.
-    pub(crate) fn export(&self, job: Job) {
+    pub(crate) fn enqueue(&self, job: Job) {
         let calls = job.calls;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sent = running.as_ref().is_some_and(|running| running.jobs.try_send(job).is_ok());
@@ -114,7 +114,7 @@ impl Spans {
 struct Exporter {
     receiver: Receiver,
     limit: Limit,
-    metrics: Metrics,
+    metrics: MetricsHub,
     ids: Ids,
     /// That was said.
     fails: bool,
@@ -128,7 +128,7 @@ impl Exporter {
         };
         let all = async {
             while let Some(job) = jobs.recv().await {
-                self.export(job).await;
+                self.deliver(job).await;
             }
         };
         tokio::select! {
@@ -137,7 +137,7 @@ impl Exporter {
         }
     }
 
-    async fn export(&mut self, job: Job) {
+    async fn deliver(&mut self, job: Job) {
         let exported = self.send(&job).await;
         let sent = *exported.as_ref().unwrap_or(&0);
         self.metrics.count_more(Own::SlowCalls, sent);

@@ -7,7 +7,7 @@
 use super::super::budget::{Budget, TooLarge};
 use super::super::elf::{self as target_elf, ElfError, ElfFile};
 use super::super::source::Source;
-use super::super::tables::{self, Table};
+use super::super::tables::{self, NamedSymbols};
 use super::frames::{Frame, FrameTable, Start};
 use super::ranges::Ranges;
 use super::stacks;
@@ -86,7 +86,8 @@ impl<'data> CodeMap<'data> {
         }
         let sections = Sections::read(&file);
         let frames = FrameTable::read(&file, source, &segments_reader(source, &segments))?;
-        let (all, dynamic) = (Table::all(source, &file), Table::dynamic(source, &file));
+        let (all, dynamic) =
+            (NamedSymbols::all(source, &file), NamedSymbols::dynamic(source, &file));
         let mut map = Self {
             source,
             segments,
@@ -141,10 +142,7 @@ impl<'data> CodeMap<'data> {
     }
 
     /// Adds function symbols found elsewhere, in a separate debug file for instance.
-    pub fn learn<'name>(
-        &mut self,
-        symbols: impl IntoIterator<Item = (u64, u64, &'name str)>,
-    ) {
+    pub fn learn<'name>(&mut self, symbols: impl IntoIterator<Item = (u64, u64, &'name str)>) {
         self.symbols.extend(symbols.into_iter().map(|(address, size, name)| Known {
             address,
             end: address.saturating_add(size),
@@ -342,7 +340,7 @@ impl Sections {
 
 fn imports<'data>(
     file: &ElfFile<'data>,
-    dynamic: Table<'data>,
+    dynamic: NamedSymbols<'data>,
     budget: &Budget,
 ) -> Result<HashMap<u64, &'data str>, TooLarge> {
     let mut ticker = budget.ticker();

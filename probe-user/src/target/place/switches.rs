@@ -21,7 +21,7 @@ pub(super) enum Switch {
 
 const MAX_ENTRIES: u64 = 4096;
 
-struct Table {
+struct JumpTable {
     address: u64,
     /// What 4-byte entries are relative to; 8-byte entries are addresses.
     anchor: Option<u64>,
@@ -39,7 +39,7 @@ pub(super) fn read(map: &CodeMap<'_>, run: &[Instruction], all: &[Instruction]) 
     targets.map_or(Switch::Table, Switch::Targets)
 }
 
-fn entry(map: &CodeMap<'_>, table: &Table, index: u64) -> Option<u64> {
+fn entry(map: &CodeMap<'_>, table: &JumpTable, index: u64) -> Option<u64> {
     let target = if let Some(anchor) = table.anchor {
         let bytes = map.bytes(table.address.checked_add(index * 4)?)?;
         let distance = i32::from_le_bytes(*bytes.first_chunk::<4>()?);
@@ -51,7 +51,7 @@ fn entry(map: &CodeMap<'_>, table: &Table, index: u64) -> Option<u64> {
     map.is_code(target).then_some(target)
 }
 
-fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<Table> {
+fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<JumpTable> {
     if jump.op0_kind() == OpKind::Memory {
         return absolute(jump, before, all);
     }
@@ -70,7 +70,7 @@ fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Opti
 }
 
 /// `jmp *table(,index,8)` or the same through a register.
-fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<Table> {
+fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<JumpTable> {
     if load.is_ip_rel_memory_operand() || load.memory_index() == Register::None {
         return None;
     }
@@ -80,7 +80,7 @@ fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> 
         base => constant(before, all, base)?,
     };
     (load.memory_index_scale() == 8)
-        .then(|| Table { address: base.wrapping_add(displacement), anchor: None })
+        .then(|| JumpTable { address: base.wrapping_add(displacement), anchor: None })
 }
 
 /// `loaded` holds an entry, `base` the table's address.
@@ -89,7 +89,7 @@ fn relative(
     all: &[Instruction],
     loaded: Register,
     base: Register,
-) -> Option<Table> {
+) -> Option<JumpTable> {
     let anchor = constant(before, all, base)?;
     let (mut at, mut load) = definition(before, loaded)?;
     if load.mnemonic() == Mnemonic::Cdqe {
@@ -106,7 +106,10 @@ fn relative(
         .into_iter()
         .filter(|&register| register != Register::None)
         .find_map(|register| constant(before, all, register))?;
-    Some(Table { address: table.wrapping_add(load.memory_displacement64()), anchor: Some(anchor) })
+    Some(JumpTable {
+        address: table.wrapping_add(load.memory_displacement64()),
+        anchor: Some(anchor),
+    })
 }
 
 /// The last instruction before that writes `register`.

@@ -2,7 +2,7 @@
 
 use super::super::excerpt::{Ended, Excerpt, Row};
 use super::super::labels::{self, Labels};
-use super::super::{ExportError, Told};
+use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
 use crate::engine::paths::Node;
@@ -32,7 +32,7 @@ const GROUP: usize = 200_000;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     file: &mut File<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let mut group = Group::new(excerpt);
     let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {

@@ -10,7 +10,7 @@ pub mod fixtures;
 mod receiver_tests;
 mod send;
 
-use super::{catalog::Own, hub::Metrics};
+use super::{catalog::Own, hub::MetricsHub};
 use anyhow::{Context as _, bail, ensure};
 use encode::{Times, encode};
 use hyper::{
@@ -99,14 +99,14 @@ const ATTEMPT: Duration = Duration::from_secs(10);
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 /// Exports at each interval until it is dropped.
-pub(crate) async fn run(metrics: Metrics, options: Options, start: SystemTime) {
+pub(crate) async fn run(metrics: MetricsHub, options: Options, start: SystemTime) {
     let first = Instant::now() + options.interval;
     let mut ticks = interval_at(first, options.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let until = Instant::now() + options.interval;
-        if let Err(error) = export(&metrics, &options, start, until).await {
+        if let Err(error) = send_metrics(&metrics, &options, start, until).await {
             metrics.count_own(Own::OtlpGivenUp);
             tracing::warn!("metrics: {error:#}");
         }
@@ -114,8 +114,8 @@ pub(crate) async fn run(metrics: Metrics, options: Options, start: SystemTime) {
 }
 
 /// What there is now, tried again until then.
-pub(crate) async fn export(
-    metrics: &Metrics,
+pub(crate) async fn send_metrics(
+    metrics: &MetricsHub,
     options: &Options,
     start: SystemTime,
     until: Instant,
@@ -132,7 +132,7 @@ impl Receiver {
     pub(crate) async fn send(
         &self,
         body: Vec<u8>,
-        metrics: &Metrics,
+        metrics: &MetricsHub,
         until: Instant,
     ) -> anyhow::Result<()> {
         let body = Bytes::from(body);

@@ -2,9 +2,7 @@
 
 use super::Session;
 use crate::heal;
-use std::{
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 impl Session {
     /// Removes what the kernel may have left of the probes. Nothing can be left where they were taken away

@@ -156,7 +156,11 @@ impl Budgeted {
         Ok(())
     }
 
-    pub(super) fn switch_on(&mut self, object: &ObjectPlan, scene: &Scene<'_>) -> Result<(), BpfError> {
+    pub(super) fn switch_on(
+        &mut self,
+        object: &ObjectPlan,
+        scene: &Scene<'_>,
+    ) -> Result<(), BpfError> {
         let of_object = |group: &&mut Group| group.identity == object.identity;
         for group in self.groups.iter_mut().filter(of_object) {
             group.switch_on(scene.kernel, scene.links)?;

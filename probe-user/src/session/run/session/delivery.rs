@@ -5,12 +5,7 @@ use crate::session::{
     collect::timetable::Intervals,
     keep::{flight::Flight, output::Output},
 };
-use ctrace_core::{
-    function::FunctionInfo,
-    recording::Start,
-    report::Extras,
-    units::Nanos,
-};
+use ctrace_core::{function::FunctionInfo, recording::Start, report::Extras, units::Nanos};
 
 /// What a crash may lose of a recording.
 const CHUNK: Nanos = Nanos::from_millis(1_000);

@@ -48,7 +48,8 @@ impl Session {
             self.release(pid, time);
         } else if self.target.is_our_child(pid) && time < self.target.holding.until {
             // The first one of all has its probes by then.
-            self.target.holding.unheld = Some(self.target.holding.unheld.map_or(0, |count| count + 1));
+            self.target.holding.unheld =
+                Some(self.target.holding.unheld.map_or(0, |count| count + 1));
         }
     }
 

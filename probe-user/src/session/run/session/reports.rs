@@ -107,7 +107,12 @@ impl Session {
     }
 
     fn meta(&self, end: Nanos, (center_cut, extras): (f64, Extras)) -> ReportMeta {
-        ReportMeta { target: self.target.report.clone(), center_cut, notes: self.notes(end), extras }
+        ReportMeta {
+            target: self.target.report.clone(),
+            center_cut,
+            notes: self.notes(end),
+            extras,
+        }
     }
 
     /// What a reader should know besides the numbers.

@@ -38,7 +38,8 @@ impl Session {
     }
 
     pub(super) fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
-        let (first, attached_before) = (self.arming.costs.functions(), self.arming.attachments.len());
+        let (first, attached_before) =
+            (self.arming.costs.functions(), self.arming.attachments.len());
         let attached = self.attach_all(object, first);
         if attached.is_err() {
             // All of the object or nothing.

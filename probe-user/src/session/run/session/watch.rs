@@ -35,7 +35,8 @@ impl Session {
 
     /// `false` when the cost ends the session.
     pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
-        let Some(cpu) = self.target.clock.time().filter(|cpu| self.rounds.watch.is_due(*cpu)) else {
+        let Some(cpu) = self.target.clock.time().filter(|cpu| self.rounds.watch.is_due(*cpu))
+        else {
             return Ok(true);
         };
         self.count_losses()?;

@@ -6,7 +6,7 @@ use crate::report::LossReport;
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct Coverage {
     /// Calls that were exported: timed, untimed and open ones.
     pub calls: u64,
     pub lost: LossReport,
@@ -25,7 +25,7 @@ pub struct Told {
     pub losses: ChunkLoss,
 }
 
-impl Told {
+impl Coverage {
     pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
         Self {
             unreadable_bytes: recording.unreadable(),
