@@ -5,7 +5,7 @@
 //! Functions of one file that are alike in all of that, such as `static` ones of two source files,
 //! are taken together.
 
-use crate::engine::paths::{Node, Paths, ROOT, functions_on};
+use crate::calls::paths::{Node, Paths, ROOT, functions_on};
 use crate::function::FunctionKind;
 use crate::units::FuncId;
 use std::collections::HashMap;

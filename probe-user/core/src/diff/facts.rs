@@ -2,7 +2,7 @@
 
 use super::catalogue::Description;
 use super::metric::{ABSENT, Metric, Values};
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::paths::{Node, ROOT};
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
 use crate::report::{self, LossReport};
 use crate::units::{FuncId, Nanos};

@@ -3,7 +3,7 @@
 use super::metric::Values;
 use super::stretches::Stretches;
 use super::survey::{Chosen, Read, Survey, Surveyed};
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::replay::report::open_at_end;
 use crate::recording::replay::select::{CallReader, each_part};
 use crate::recording::{Chunk, ChunkEntry, ReadAt};

@@ -1,24 +1,21 @@
 //! The engine as a session sees it: records in, reports out.
 
-pub(crate) mod by_function;
 mod fold;
 pub(crate) mod ledger;
 #[cfg(test)]
 mod loss_tests;
-pub(crate) mod paths;
 mod period;
 mod process;
 mod region;
 mod snapshot;
-pub(crate) mod spool;
 mod stack;
 mod threads;
 pub(crate) mod tracker;
 
+use crate::calls::paths::Paths;
+use crate::calls::spool::Spool;
 use crate::engine::ledger::Ledger;
-use crate::engine::paths::Paths;
 use crate::engine::period::Period;
-use crate::engine::spool::Spool;
 use crate::engine::tracker::Tracker;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};

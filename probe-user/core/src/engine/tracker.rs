@@ -1,10 +1,10 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
+use crate::calls::spool::{Backward, Log};
 use crate::engine::ledger::Ledger;
 use crate::engine::period::Period;
 use crate::engine::process::ProcessChange;
 use crate::engine::region::Regions;
-use crate::engine::spool::{Backward, Log};
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
 use crate::function::FunctionInfo;

@@ -1,6 +1,6 @@
 //! What an export says about itself: how many calls there are, and what is not there or not sure.
 
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::{Chunk, ChunkLoss, ReadAt, Recording};
 use crate::report::LossReport;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 //! them, counting what is missing.
 
 use super::{Coverage, Export, ExportError, Options};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::replay::Query;
 use crate::recording::replay::count::count;
 use crate::recording::replay::lens::Lens;

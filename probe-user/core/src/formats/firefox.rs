@@ -11,7 +11,7 @@ use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::samples::Samples;
 use super::{Coverage, ExportError};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::{ROOT_PATH, ReadAt, Recording};
 use crate::units::{Nanos, ThreadId};
 use fxprof_processed_profile::{

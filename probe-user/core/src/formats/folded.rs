@@ -8,7 +8,7 @@ use super::labels::Labels;
 use super::out::Out;
 use super::totals::Totals;
 use super::{Coverage, ExportError};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::ReadAt;
 
 /// Bytes of all stacks, which are sorted in memory.

@@ -1,6 +1,6 @@
 //! Names for functions, paths and threads of a recording, harmless and of bounded length.
 
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::paths::{Node, ROOT};
 use crate::function::qualified;
 use crate::recording::{ReadAt, Recording};
 use crate::report::TargetReport;

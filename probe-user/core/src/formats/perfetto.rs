@@ -13,7 +13,7 @@ use super::labels::{self, Labels};
 use super::out::Out;
 use super::protobuf::Message;
 use super::{Coverage, ExportError};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::hash::{IntMap, pair};
 use crate::recording::{ReadAt, Recording};
 use crate::units::ThreadId;

@@ -80,4 +80,4 @@ pub use writer::{Framed, Writer};
 pub const CHUNK_CALLS: usize = 65_536;
 
 /// Where paths begin.
-pub const ROOT_PATH: u32 = crate::engine::paths::ROOT;
+pub const ROOT_PATH: u32 = crate::calls::paths::ROOT;

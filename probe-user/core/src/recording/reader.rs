@@ -9,7 +9,7 @@ use super::room::{Calls, Room};
 use super::scan::{Blocks, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::HashMap;

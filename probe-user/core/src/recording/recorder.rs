@@ -8,7 +8,7 @@ use super::harvest::Harvest;
 use super::names::{Names, ObjectRecord, ThreadRecord};
 use super::slow::{Slow, SlowWatch};
 use super::varint::put;
-use crate::engine::spool::Taken;
+use crate::calls::spool::Taken;
 use crate::engine::tracker::Tracker;
 use crate::units::{FuncId, Nanos, ThreadId};
 

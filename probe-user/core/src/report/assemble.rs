@@ -1,10 +1,10 @@
 //! What is known of a stretch of tracing to a [`Report`], wherever it was found out: in a session or
 //! from a recording.
 
+use crate::calls::FunctionCounts;
+use crate::calls::by_function::ByFunction;
+use crate::calls::paths::{Node, ROOT};
 use crate::engine::ReportMeta;
-use crate::engine::by_function::ByFunction;
-use crate::engine::ledger::FunctionCounts;
-use crate::engine::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
 use crate::report::{
     CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,

@@ -5,7 +5,7 @@ use super::super::labels::{self, Labels};
 use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::{ReadAt, Recording};
 use ::parquet::data_type::ByteArray;
 use std::collections::HashMap;

@@ -4,7 +4,7 @@ use super::inside::{Inside, PlacedCall, Sum};
 use super::lens::Lens;
 use super::slowest::SlowCall;
 use super::walk::callers;
-use crate::engine::paths::{Node, ROOT, functions_on};
+use crate::calls::paths::{Node, ROOT, functions_on};
 use crate::recording::{ReadAt, Recording};
 use crate::report::{CallReport, InsideReport};
 use crate::units::{FuncId, Nanos};
@@ -141,8 +141,8 @@ fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::paths::Paths;
-    use crate::engine::spool::Call;
+    use crate::calls::paths::Paths;
+    use crate::calls::spool::Call;
     use crate::units::FuncId;
 
     /// Parent, function, calls, when the first began, total and self time.

@@ -4,7 +4,7 @@ use super::count::{CrossingCall, FirstPass};
 use super::lens::Lens;
 use super::select::CallReader;
 use super::spans::CallKey;
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{Calls, Chunk, ChunkEntry, ReadAt, Recording};
 use crate::stats::rank::Keep;
 use crate::stats::unions::Unions;

@@ -4,7 +4,7 @@ use super::clip::clip;
 use super::lens::Lens;
 use super::spans::{AtEnd, CallKey, Joined, Spans};
 use super::walk::{Span, Walk};
-use crate::engine::ledger::FunctionCounts;
+use crate::calls::FunctionCounts;
 use crate::recording::{Call, Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::tally::Tally;

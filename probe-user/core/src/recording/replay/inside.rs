@@ -6,7 +6,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::slowest::SlowCall;
 use super::walk::Frame;
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{Chunk, ChunkEntry, ReadAt, Recording};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
-use crate::engine::by_function::ByFunction;
+use crate::calls::by_function::ByFunction;
 use crate::hash::IntMap;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::assemble::{Percentiles, Ranks, sum};

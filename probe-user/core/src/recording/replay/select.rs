@@ -6,7 +6,7 @@ use super::count::FirstPass;
 use super::lens::Lens;
 use super::spans::CallKey;
 use super::walk::Walk;
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ThreadCalls};
 use crate::stats::rank::Keep;
 use crate::stats::unions::{self, Unions, Window};

@@ -3,7 +3,7 @@
 use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::units::ThreadId;
 use std::cmp::Reverse;

@@ -7,7 +7,7 @@
 use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::paths::{Node, ROOT};
 use crate::hash::{IntMap, pair};
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::{LaneReport, TimelineCell, TimelineReport};

@@ -5,8 +5,8 @@
 //! edge of a chunk are handed on as [`Span`]s, to be put together from chunk to chunk.
 
 use super::lens::Lens;
-use crate::engine::paths::Node;
-use crate::engine::spool;
+use crate::calls::paths::Node;
+use crate::calls::spool;
 use crate::recording::{Call, OpenCall};
 
 /// A part of a call that began before its chunk, or is open at its end.
