@@ -6,6 +6,7 @@ pub(crate) mod ledger;
 mod loss_tests;
 mod period;
 mod process;
+mod recorder;
 mod region;
 mod snapshot;
 mod stack;
@@ -16,6 +17,7 @@ use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
 use crate::engine::ledger::Ledger;
 use crate::engine::period::Period;
+use crate::engine::recorder::Recorder;
 use crate::engine::tracker::Tracker;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
@@ -23,8 +25,9 @@ use crate::ingest::decode::{Decoded, ProcessEvent, decode};
 use crate::ingest::event::Event;
 use crate::ingest::order::Order;
 use crate::marker::{ClockSample, Markers};
-use crate::recording::{Block, ObjectRecord, Recorder, Slow};
-use crate::report::{Extras, Report, TargetReport};
+use crate::recording::{Block, ObjectRecord, Slow};
+use crate::report::Report;
+pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 pub use process::ProcessChange;
 use std::collections::HashSet;
@@ -66,16 +69,6 @@ impl Default for EngineConfig {
             keep: false,
         }
     }
-}
-
-/// What a report says that the engine does not know.
-#[derive(Clone, Debug, Default)]
-pub struct ReportMeta {
-    pub target: TargetReport,
-    /// Percent of the timed calls cut off each end for the center columns, at most 50.
-    pub center_cut: f64,
-    pub notes: Vec<String>,
-    pub extras: Extras,
 }
 
 /// Running counts since the engine was made.

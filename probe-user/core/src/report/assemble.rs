@@ -4,8 +4,8 @@
 use crate::calls::FunctionCounts;
 use crate::calls::by_function::ByFunction;
 use crate::calls::paths::{Node, ROOT};
-use crate::engine::ReportMeta;
 use crate::function::FunctionInfo;
+use crate::report::ReportMeta;
 use crate::report::{
     CenterReport, DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
     PathReport, Report, SCHEMA, ThreadReport,

@@ -7,6 +7,7 @@ pub(crate) mod assemble;
 mod calls;
 mod distribution;
 mod extras;
+mod meta;
 mod names;
 pub mod numbers;
 mod places;
@@ -17,6 +18,7 @@ mod timeline;
 pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
+pub use meta::ReportMeta;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 
 use crate::function::FunctionKind;
