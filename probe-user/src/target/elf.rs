@@ -82,7 +82,6 @@ pub(crate) struct Section {
 pub(crate) struct Layout {
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
-    pub entry: u64,
     /// The dynamic loader the program asks for.
     pub interpreter: Option<Vec<u8>>,
     /// Its dynamic loader runs code that the program names (DT_AUDIT), even to list libraries.
@@ -109,7 +108,7 @@ impl Layout {
             return Err(ElfError::NotLoadable);
         }
         let programs = header.program_headers(endian, data)?;
-        let mut layout = Self { entry: header.e_entry.get(endian), ..Self::default() };
+        let mut layout = Self::default();
         for program in programs {
             if program.p_type(endian) == constants::PT_LOAD {
                 layout.segments.push(segment(program, data.length(), is_debug_file)?);

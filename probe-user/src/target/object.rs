@@ -162,10 +162,6 @@ impl Object {
         &self.layout
     }
 
-    pub(crate) fn entry(&self) -> u64 {
-        self.layout.entry
-    }
-
     pub(crate) fn build_id(&self) -> Option<&[u8]> {
         self.layout.build_id.as_deref()
     }

@@ -169,13 +169,6 @@ impl Process {
         Some(Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())))
     }
 
-    /// Whether this very process is still there and running (a zombie is not).
-    pub(crate) fn is_alive(&self) -> bool {
-        read_stat(self.pid).is_ok_and(|stat| {
-            stat.start_time == self.start_time && !matches!(stat.state, b'Z' | b'X')
-        })
-    }
-
     /// Its threads with their names, in the order of their ids.
     pub(crate) fn threads(&self) -> Vec<Thread> {
         Self::threads_of(self.pid)

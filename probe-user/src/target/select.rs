@@ -75,6 +75,18 @@ struct Settled {
 }
 
 impl Selection {
+    /// How many functions, probes and scopes.
+    pub(crate) fn len(&self) -> usize {
+        self.functions.len() + self.usdt.len() + self.markers.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+impl Selection {
     /// The functions with their objects.
     pub(crate) fn functions<'a>(
         &'a self,
@@ -106,15 +118,6 @@ impl Selection {
             let object = objects.get(selected.object)?;
             Some((object, object.markers().scopes.get(selected.index)?))
         })
-    }
-
-    /// How many functions, probes and scopes.
-    pub(crate) fn len(&self) -> usize {
-        self.functions.len() + self.usdt.len() + self.markers.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

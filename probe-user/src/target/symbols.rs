@@ -25,8 +25,6 @@ pub struct Function {
     /// In bytes; where the symbol has none, up to the next function or the section's end.
     pub size: u64,
     pub file_offset: u64,
-    /// The symbol itself has no size, as with much assembly: `size` is a guess.
-    pub size_is_guessed: bool,
     /// All names at this address without versions, mangled, the best one first.
     raws: Box<[Arc<str>]>,
     names: OnceLock<Names>,
@@ -314,7 +312,6 @@ fn merge(
             address,
             size,
             file_offset,
-            size_is_guessed: given.is_none(),
             raws,
             names: OnceLock::new(),
             full: OnceLock::new(),

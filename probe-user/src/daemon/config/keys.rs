@@ -22,6 +22,7 @@ pub(crate) struct Key<T> {
     pub default: Text,
     /// Another value, where the default does not show the form.
     pub example: Option<Text>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test makes the documentation from it"))]
     pub help: Text,
     pub set: Set<T>,
 }

@@ -4,7 +4,8 @@
 //! example file derive.
 #![allow(clippy::unit_arg, reason = "what a key means is one assignment")]
 
-pub(crate) mod docs;
+#[cfg(test)]
+mod docs;
 mod document;
 pub(crate) mod keys;
 mod metrics;

@@ -41,6 +41,7 @@ impl Default for Options {
 
 /// Runs until it is dropped, which exports a last time.
 pub(crate) struct Service {
+    #[cfg(test)]
     address: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -63,10 +64,16 @@ impl Service {
         if let Some(address) = address {
             tracing::info!("metrics: http://{address}/metrics");
         }
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            #[cfg(test)]
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// Where it listens, with the port that the kernel chose for port 0.
+    #[cfg(test)]
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
     }

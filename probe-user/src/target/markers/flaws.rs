@@ -51,12 +51,15 @@ impl Flaws {
     pub(crate) fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
+}
 
-    pub(crate) fn count(&self, flaw: Flaw) -> usize {
+#[cfg(test)]
+impl Flaws {
+    pub(super) fn count(&self, flaw: Flaw) -> usize {
         self.counts.get(&flaw).copied().unwrap_or(0)
     }
 
-    pub(crate) fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.counts.values().sum()
     }
 }
