@@ -8,7 +8,7 @@ use ctrace_core::recording::Value;
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
-use ctrace_user::ui::{
+use ctrace_user::testing::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
 use unicode_width::UnicodeWidthStr;

@@ -15,7 +15,7 @@ const LABELS: usize = 10;
 pub struct ViewName(&'static View);
 
 impl ViewName {
-    pub fn view(self) -> &'static View {
+    pub(crate) fn view(self) -> &'static View {
         self.0
     }
 
@@ -79,7 +79,7 @@ pub struct ViewOptions {
 
 impl ViewOptions {
     /// Finds out before there is a report whether one can be shown so.
-    pub fn check(&self, as_csv: bool) -> Result<(), ViewError> {
+    pub(crate) fn check(&self, as_csv: bool) -> Result<(), ViewError> {
         if as_csv && self.views.len() > 1 {
             return Err(ViewError::OneViewForCsv { given: self.views.len() });
         }
@@ -90,7 +90,7 @@ impl ViewOptions {
     }
 
     /// Finds out before anything is attached whether the intervals of a session can be shown so.
-    pub fn check_intervals(&self) -> Result<(), ViewError> {
+    pub(crate) fn check_intervals(&self) -> Result<(), ViewError> {
         match self.views.iter().find(|name| name.view().needs.every_call()) {
             Some(name) => Err(ViewError::NeedsEveryCall { view: name.view().name }),
             None => Ok(()),
@@ -98,7 +98,7 @@ impl ViewOptions {
     }
 
     /// What a report must hold for the views, on a screen of this width.
-    pub fn extras(&self, width: Option<usize>) -> Extras {
+    pub(crate) fn extras(&self, width: Option<usize>) -> Extras {
         let mut extras = Extras::default();
         if let Some(width) = width {
             extras.slices = width.saturating_sub(LABELS).max(1);

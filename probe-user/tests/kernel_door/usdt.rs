@@ -3,17 +3,10 @@
 
 use crate::support::Session;
 use ctrace_core::units::FuncId;
-use ctrace_user::{
+use ctrace_user::testing::{
     bpf::{LinkChoice, SITES_LIMIT},
-    session::{
-        plan::Planner,
-        run::arm::{ByRole, LinkOptions},
-    },
-    target::{
-        maps::MappedObject,
-        place::Returns,
-        select::{Patterns, Selector},
-    },
+    program::{ByRole, LinkOptions, Planner},
+    target::{MappedObject, Patterns, Returns, Selector},
 };
 use std::{
     collections::BTreeMap,

@@ -15,10 +15,10 @@ use std::{
 
 /// The session's end.
 #[derive(Clone)]
-pub struct Caller(Arc<OwnedFd>);
+pub(crate) struct Caller(Arc<OwnedFd>);
 
 impl Caller {
-    pub fn call(&self) {
+    pub(crate) fn call(&self) {
         // It can fail only when it was called 2^64 times.
         let _ = io::write(&*self.0, &1_u64.to_ne_bytes());
     }
@@ -26,7 +26,7 @@ impl Caller {
 
 /// What ended a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
+pub(crate) enum Woken {
     ByTime,
     /// One fills.
     ByRing,
@@ -39,23 +39,23 @@ pub enum Woken {
 }
 
 /// The reader's end.
-pub struct Bell {
+pub(crate) struct Bell {
     called: Caller,
     news: Option<News>,
 }
 
 impl Bell {
-    pub fn new(news: Option<News>) -> std::io::Result<Self> {
+    pub(crate) fn new(news: Option<News>) -> std::io::Result<Self> {
         let called = Caller(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         Ok(Self { called, news })
     }
 
-    pub fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         self.called.clone()
     }
 
     /// Sleeps for so long at most.
-    pub fn sleep(&mut self, pause: Duration) -> Woken {
+    pub(crate) fn sleep(&mut self, pause: Duration) -> Woken {
         let timeout = Timespec::try_from(pause).ok();
         let mut fds = vec![PollFd::new(&*self.called.0, PollFlags::IN)];
         fds.extend(

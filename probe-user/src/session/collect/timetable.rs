@@ -20,13 +20,13 @@ const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 
 /// Intervals, of which each has a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Intervals {
+pub(crate) struct Intervals {
     /// Where the one that is not reported yet ends.
     pub end: Nanos,
     pub each: Nanos,
 }
 
-pub struct Timetable {
+pub(crate) struct Timetable {
     pace: Pace,
     /// Grows step by step while all rings are nearly empty.
     pause: Duration,
@@ -34,13 +34,19 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    pub fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
+    pub(crate) fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
         Self { pace, pause: BUSY_PAUSE, intervals }
     }
 
     /// The pause after a pass, for which the reader was `woken` while a ring was filled to `fill`,
     /// and by which everything before `settled` is there.
-    pub fn pause(&mut self, woken: Woken, fill: f64, settled: Nanos, now: Nanos) -> Duration {
+    pub(crate) fn pause(
+        &mut self,
+        woken: Woken,
+        fill: f64,
+        settled: Nanos,
+        now: Nanos,
+    ) -> Duration {
         let busy = if self.pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
         self.pause = match woken {
             _ if fill > busy => BUSY_PAUSE,
