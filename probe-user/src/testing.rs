@@ -4,7 +4,7 @@
 pub mod bpf {
     pub use crate::bpf::{
         Attachment, BpfError, Config, Drained, Features, Kernel, LinkChoice, LinkKind, Lost,
-        LostCounter, Rings, Role, SITES_LIMIT, Site, attach_nothing, now,
+        LostCounter, Rings, Role, Site, attach_nothing, now,
     };
 }
 
@@ -14,10 +14,7 @@ pub mod program {
         cmd::{Failure, dispatch},
         session::{
             plan::{Planner, Sites},
-            run::{
-                arm::{ByRole, LinkOptions},
-                launch::{Launched, Program, Streams, exit_code},
-            },
+            run::launch::{Launched, Program, Streams, exit_code},
         },
         user::Identity,
     };
@@ -29,7 +26,6 @@ pub mod target {
         demangle::{full, short, without_clone_suffix, without_generics},
         launch::resolve,
         list::list_functions,
-        maps::MappedObject,
         object::Object,
         place::{Candidate, CodeMap, Policy, Refusal, Returns, explain, place},
         plan::{CostClass, ExitKind, ExitPlacement, Placement},

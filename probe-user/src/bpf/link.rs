@@ -24,7 +24,7 @@ use std::{
 };
 
 /// Most places of one session or multi link, in the kernel.
-pub const SITES_LIMIT: usize = 1 << 20;
+pub(crate) const SITES_LIMIT: usize = 1 << 20;
 /// Most places that are attached by perf links unless forced.
 pub(crate) const PERF_SITES_LIMIT: usize = 500;
 

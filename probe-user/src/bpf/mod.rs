@@ -62,7 +62,7 @@ pub(crate) use guard::{
 };
 pub(crate) use heap::{give_back, use_one_arena};
 pub use kernel::{Config, Kernel};
-pub use link::SITES_LIMIT;
+pub(crate) use link::SITES_LIMIT;
 pub use link::{Attachment, LinkChoice, LinkKind, Role, Site};
 pub use loss::{Lost, LostCounter};
 pub(crate) use memory::{Piece, read_pieces};

@@ -52,7 +52,7 @@ pub(crate) struct SessionSums {
 
 /// Of the intervals of a session that are over: what is told of their sums.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told(pub Totals);
+pub(crate) struct Told(pub Totals);
 
 impl Serialize for Told {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -26,7 +26,7 @@ pub struct NotFound {
 
 /// The kind of thing that a pattern searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub enum Wanted {
     Function,
     Usdt,
     Marker,

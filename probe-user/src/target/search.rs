@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 /// A function, probe or scope: the index of its object in the searched list, and its own index in
 /// the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Match {
+pub struct Match {
     pub object: usize,
     pub index: usize,
 }

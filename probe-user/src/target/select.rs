@@ -6,7 +6,7 @@ use super::pattern::{Pattern, PatternError};
 use super::search::{find, matching, matching_functions, objects_that, search};
 use std::collections::BTreeSet;
 
-pub(crate) use super::search::Match;
+pub use super::search::Match;
 
 /// The reason why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub struct Selector {
 /// The selected functions, probes and scopes, by object and address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    pub(crate) functions: Vec<Match>,
+    pub functions: Vec<Match>,
     pub(crate) usdt: Vec<Match>,
     pub(crate) markers: Vec<Match>,
     /// Patterns that matched nothing while others matched: worth a warning.

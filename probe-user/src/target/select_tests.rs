@@ -2,7 +2,6 @@ use super::super::fixtures::{Built, MARKERS, compile, system_libc};
 use super::*;
 use crate::target::markers::MarkerScope;
 use crate::target::symbols::Function;
-use crate::target::usdt::UsdtProbe;
 use std::sync::Arc;
 
 impl Selection {
@@ -14,17 +13,6 @@ impl Selection {
         self.functions.iter().filter_map(|selected| {
             let object = objects.get(selected.object)?;
             Some((object, object.functions().get(selected.index)?))
-        })
-    }
-
-    /// Returns the USDT probes with their objects.
-    pub(crate) fn usdt<'a>(
-        &'a self,
-        objects: &'a [Object],
-    ) -> impl Iterator<Item = (&'a Object, &'a UsdtProbe)> {
-        self.usdt.iter().filter_map(|selected| {
-            let object = objects.get(selected.object)?;
-            Some((object, object.usdt_probes().get(selected.index)?))
         })
     }
 

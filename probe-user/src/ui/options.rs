@@ -90,7 +90,7 @@ impl ViewOptions {
     }
 
     /// Finds out before anything is attached whether the intervals of a session can be shown so.
-    pub(crate) fn check_intervals(&self) -> Result<(), ViewError> {
+    pub fn check_intervals(&self) -> Result<(), ViewError> {
         match self.views.iter().find(|name| name.view().needs.every_call()) {
             Some(name) => Err(ViewError::NeedsEveryCall { view: name.view().name }),
             None => Ok(()),
@@ -98,7 +98,7 @@ impl ViewOptions {
     }
 
     /// What a report must hold for the views, on a screen of this width.
-    pub(crate) fn extras(&self, width: Option<usize>) -> Extras {
+    pub fn extras(&self, width: Option<usize>) -> Extras {
         let mut extras = Extras::default();
         if let Some(width) = width {
             extras.slices = width.saturating_sub(LABELS).max(1);

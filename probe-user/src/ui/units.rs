@@ -140,7 +140,7 @@ pub(crate) fn ratio(value: Option<f64>) -> String {
 }
 
 /// So many a second, in at most six columns.
-pub fn rate(value: f64) -> String {
+pub(crate) fn rate(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".to_owned(),
         _ if value < 10.0 => format!("{value:.2}"),

@@ -94,4 +94,9 @@ impl Accumulator {
     pub(crate) fn tell(&mut self, families: &mut Families) {
         self.targets.values_mut().for_each(|target| target.tell(families));
     }
+
+    #[cfg(test)]
+    pub(super) fn edges(&self) -> &Edges {
+        &self.bounds.edges
+    }
 }

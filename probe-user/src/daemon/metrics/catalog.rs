@@ -27,7 +27,7 @@ pub(crate) struct FunctionRow<'a> {
 
 /// What a snapshot adds to a counter of functions.
 #[derive(Clone, Copy)]
-pub enum OfFunction {
+pub(crate) enum OfFunction {
     /// These numbers of the report, each of which adds up over time.
     Numbers(&'static [&'static Number]),
     /// What the report alone does not tell.
@@ -35,7 +35,7 @@ pub enum OfFunction {
 }
 
 impl Sum<OfFunction> {
-    pub fn value(&self, row: &FunctionRow<'_>) -> u64 {
+    pub(crate) fn value(&self, row: &FunctionRow<'_>) -> u64 {
         match self.of {
             OfFunction::Numbers(numbers) => {
                 let values = numbers.iter().filter_map(|number| (number.of)(row.report).whole());
@@ -54,7 +54,7 @@ const TARGET: &[&str] = &["target"];
 
 pub(crate) const FUNCTION_SUMS: usize = 9;
 
-pub static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
+pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
     Sum {
         metric: Metric::counter(
             "ctrace_function_calls_total",

@@ -201,13 +201,13 @@ impl Source {
         bell: &mut Bell,
         timetable: &mut Timetable,
     ) {
-        let mut woken = Woken::ByTime;
+        let mut woken = Woken::Time;
         loop {
             let fill = self.rings.fill();
             let kind = match woken {
                 _ if stop.load(Ordering::Acquire) => Pass::Last,
-                Woken::BySession { .. } => Pass::Answer,
-                Woken::ByTime | Woken::ByRing | Woken::ByProgram => Pass::Usual,
+                Woken::Session { .. } => Pass::Answer,
+                Woken::Time | Woken::Ring | Woken::Program => Pass::Usual,
             };
             if kind != Pass::Usual {
                 // What is read in buffers comes out with the pass after. The last look finds those,

@@ -32,7 +32,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// What all probes cost together.
-    pub fn cost(&self) -> Nanos {
+    pub(crate) fn cost(&self) -> Nanos {
         self.spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost))
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod markers;
 mod nothing_chosen;
 mod points;
 mod room;
-pub mod values;
+pub(crate) mod values;
 
 use self::{
     jump_room::JumpRoom,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// How links are made.
 #[derive(Clone, Copy, Debug)]
-pub struct LinkOptions {
+pub(crate) struct LinkOptions {
     pub choice: LinkChoice,
     pub force_perf: bool,
     /// `None`: whatever process runs the file; the eBPF programs filter.
@@ -23,7 +23,7 @@ pub struct LinkOptions {
 }
 
 /// Sites in one file by the program that goes there.
-pub struct ByRole {
+pub(crate) struct ByRole {
     path: PathBuf,
     exits: Vec<Site>,
     functions: Vec<Site>,

@@ -12,7 +12,7 @@ mod sites;
 pub(crate) use flaws::Flaws;
 pub(crate) use runtimes::MarkerRuntime;
 pub(crate) use sites::MarkerScope;
-pub use sites::MarkerSite;
+pub(crate) use sites::MarkerSite;
 
 use super::budget::TooLarge;
 use super::elf::Layout;

@@ -5,7 +5,7 @@
 
 pub(crate) mod encode;
 #[cfg(test)]
-pub mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod receiver_tests;
 mod send;
