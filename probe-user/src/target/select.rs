@@ -6,7 +6,7 @@ use super::pattern::{Pattern, PatternError};
 use super::search::{find, matching, matching_functions, objects_that, search};
 use std::collections::BTreeSet;
 
-pub use super::search::Match;
+pub(crate) use super::search::Match;
 
 /// The reason why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
