@@ -6,20 +6,10 @@
 use anyhow::{Context, bail};
 use clap::Parser as _;
 use ctrace_common::Cookie;
-use ctrace_user::{
-    bpf::{self, Site},
-    cli::Cli,
-    cmd,
-    session::{
-        plan::{Planner, Sites},
-        run::launch::{Launched, Program, Streams, exit_code},
-    },
-    target::{
-        launch,
-        place::Returns,
-        select::{Patterns, Selector},
-    },
-    user::Identity,
+use ctrace_user::testing::{
+    bpf::{Site, attach_nothing},
+    program::{Cli, Identity, Launched, Planner, Program, Sites, Streams, dispatch, exit_code},
+    target::{Patterns, Returns, Selector, resolve},
 };
 use std::{ffi::OsString, process::ExitCode};
 
@@ -27,7 +17,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // The child that waits for its probes is this program once more, as with ctrace itself.
     if arguments.first().is_some_and(|word| word == "__exec") {
-        return match cmd::dispatch(Cli::parse()) {
+        return match dispatch(Cli::parse()) {
             Ok(code) => Ok(ExitCode::from(code)),
             Err(failure) => bail!(failure.message()),
         };
@@ -39,7 +29,7 @@ fn main() -> anyhow::Result<ExitCode> {
     if dashes != "--" {
         bail!(USAGE);
     }
-    let resolved = launch::resolve(program)?;
+    let resolved = resolve(program)?;
     let asked = [function.to_owned()];
     let selector = Selector::parse(Patterns { functions: &asked, ..Patterns::default() })?;
     let mut planner = Planner::new(selector, 1, Returns::Auto);
@@ -55,7 +45,7 @@ fn main() -> anyhow::Result<ExitCode> {
         user: &Identity::Ours,
         streams: Streams::Ours,
     })?;
-    let attachment = bpf::attach_nothing(&object.open_path, launched.pid(), &[site])?;
+    let attachment = attach_nothing(&object.open_path, launched.pid(), &[site])?;
     launched.start()?;
     let status = launched.wait()?;
     attachment.detach()?;

@@ -7,8 +7,8 @@
 //! inherited unchanged.
 #![allow(unsafe_code, reason = "what a process inherits has no safe interface")]
 
-pub mod descriptors;
-pub mod keyring;
+pub(crate) mod descriptors;
+pub(crate) mod keyring;
 
 use std::{
     io, mem::MaybeUninit, os::unix::process::CommandExt as _, process::Command, ptr, sync::OnceLock,
@@ -54,12 +54,12 @@ fn disposition(signal: libc::c_int) -> libc::sighandler_t {
 }
 
 /// Returns whether a signal is ignored that nobody has a handler for yet.
-pub fn ignores(signal: libc::c_int) -> bool {
+pub(crate) fn ignores(signal: libc::c_int) -> bool {
     disposition(signal) == libc::SIG_IGN
 }
 
 /// Starts the command with the signal state that this process started with.
-pub fn pass_on_signals(command: &mut Command) {
+pub(crate) fn pass_on_signals(command: &mut Command) {
     let Some(&signals) = AT_START.get() else { return };
     // SAFETY: between fork and exec it calls only functions that signal handlers may call.
     unsafe { command.pre_exec(move || restore(&signals)) };

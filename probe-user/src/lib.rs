@@ -4,18 +4,24 @@
 //! back, `ctrace_core` turns records into a report, `ui` shows it; `session` connects them and
 //! `cmd` has one file per subcommand.
 
-pub mod bpf;
-pub mod cli;
-pub mod cmd;
-pub mod daemon;
-pub mod files;
-pub mod heal;
-pub mod inherited;
-pub mod limits;
-pub mod session;
-pub mod target;
-pub mod top;
-pub mod ui;
-pub mod user;
-pub mod values;
-pub mod writing;
+mod bpf;
+mod cli;
+mod cmd;
+mod daemon;
+mod files;
+mod heal;
+mod inherited;
+mod limits;
+mod program;
+mod session;
+mod target;
+mod top;
+mod ui;
+mod user;
+mod values;
+mod writing;
+
+pub mod testing;
+
+pub use bpf::Memory;
+pub use program::main;

@@ -20,7 +20,7 @@ const STACK: usize = 8 << 20;
 const INTERNAL: &str = "__";
 
 /// Runs `main` under any limits. A panic ends in one line, too.
-pub fn run(main: fn() -> ExitCode) -> ExitCode {
+pub(crate) fn run(main: fn() -> ExitCode) -> ExitCode {
     if std::env::args_os()
         .nth(1)
         .is_some_and(|name| name.as_encoded_bytes().starts_with(INTERNAL.as_bytes()))

@@ -21,12 +21,12 @@ const SIZES: [(&str, u64); 10] = [
 ];
 
 /// Parses a time with its unit.
-pub fn nanos(text: &str) -> Result<Nanos, String> {
+pub(crate) fn nanos(text: &str) -> Result<Nanos, String> {
     time(text, None).map(|ns| Nanos(ns as u64))
 }
 
 /// Parses a time. A bare number is seconds.
-pub fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let ns = time(text, Some(1e9))?;
     if ns < 1e6 {
         return Err("at least 1ms is needed".into());
@@ -49,7 +49,7 @@ fn time(text: &str, bare: Option<f64>) -> Result<f64, String> {
 }
 
 /// Parses a stretch of time that may be open at either end.
-pub fn window(text: &str) -> Result<Range<Nanos>, String> {
+pub(crate) fn window(text: &str) -> Result<Range<Nanos>, String> {
     let (from, to) = text.split_once("..").ok_or("give two times, such as 10s..20s or 1m..")?;
     let at = |text: &str, or| match text.trim() {
         "" => Ok(or),
@@ -64,7 +64,7 @@ pub fn window(text: &str) -> Result<Range<Nanos>, String> {
 }
 
 /// Parses a size in bytes.
-pub fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
     let unit = &text[digits.len()..];
     let scale =
@@ -75,7 +75,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses the size of a ring.
-pub fn ring_size(text: &str) -> Result<u64, String> {
+pub(crate) fn ring_size(text: &str) -> Result<u64, String> {
     match size(text)? {
         size if (4 << 10..=1 << 30).contains(&size) => Ok(size),
         _ => Err("give a size from 4KiB to 1GiB".into()),
@@ -83,7 +83,7 @@ pub fn ring_size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses the size limit of a recording. A smaller one would hardly hold a chunk.
-pub fn recording_size(text: &str) -> Result<u64, String> {
+pub(crate) fn recording_size(text: &str) -> Result<u64, String> {
     match size(text)? {
         size if size >= 1 << 20 => Ok(size),
         _ => Err("give at least 1MiB".into()),
@@ -91,13 +91,13 @@ pub fn recording_size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a count of at least one.
-pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+pub(crate) fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| *number >= T::from(1));
     number.ok_or("give a whole number, 1 or more".into())
 }
 
 /// Parses a process id.
-pub fn pid(text: &str) -> Result<u32, String> {
+pub(crate) fn pid(text: &str) -> Result<u32, String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     match text.parse::<i32>() {
         Ok(pid @ 1..) => Ok(pid.unsigned_abs()),
@@ -109,13 +109,13 @@ pub fn pid(text: &str) -> Result<u32, String> {
 }
 
 /// Parses a percentage to cut off at each end.
-pub fn center(text: &str) -> Result<f64, String> {
+pub(crate) fn center(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim_end_matches('%').parse().map_err(|_| "give a percent such as 1")?;
     if (0.0..50.0).contains(&value) { Ok(value) } else { Err("must be from 0 to below 50".into()) }
 }
 
 /// Parses a percentage, with or without its sign.
-pub fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
         _ => Err("give a percent such as 5%".into()),
@@ -123,13 +123,13 @@ pub fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a percentage above 0. At 100 the target still gets as much time as its probes.
-pub fn budget(text: &str) -> Result<f64, String> {
+pub(crate) fn budget(text: &str) -> Result<f64, String> {
     let value = percent(text).ok().filter(|value| *value > 0.0 && *value <= 100.0);
     value.ok_or("give a percent above 0% and up to 100%, such as 1%".into())
 }
 
 /// Parses `warn`, `off` or a percentage.
-pub fn slowdown(text: &str) -> Result<SlowdownPolicy, String> {
+pub(crate) fn slowdown(text: &str) -> Result<SlowdownPolicy, String> {
     match text {
         "warn" => Ok(SlowdownPolicy::Warn),
         "off" => Ok(SlowdownPolicy::Off),

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The limit of a write that somebody reads.
-pub const LONG: Duration = Duration::from_secs(1);
+pub(crate) const LONG: Duration = Duration::from_secs(1);
 
 /// The start of the loop's current write.
 static SINCE: Mutex<Option<Instant>> = Mutex::new(None);
@@ -18,18 +18,18 @@ thread_local! {
 }
 
 /// Marks this thread as the one whose loop continues a command.
-pub fn watch_this_thread() {
+pub(crate) fn watch_this_thread() {
     IS_WATCHED.set(true);
 }
 
 /// Runs a write that may wait for a reader or a disk.
-pub fn during<T>(write: impl FnOnce() -> T) -> T {
+pub(crate) fn during<T>(write: impl FnOnce() -> T) -> T {
     let _end = Write::begin();
     write()
 }
 
 /// Returns the duration of the current write, zero if there is none.
-pub fn time() -> Duration {
+pub(crate) fn time() -> Duration {
     let since = *since();
     since.map_or(Duration::ZERO, |since| since.elapsed())
 }

@@ -8,7 +8,7 @@ use ctrace_core::recording::Value;
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
-use ctrace_user::ui::{
+use ctrace_user::testing::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
 use unicode_width::UnicodeWidthStr;
@@ -227,7 +227,7 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs = ["calls", "timeline"].contains(&name.view().name);
+        let needs = ["calls", "timeline"].contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(

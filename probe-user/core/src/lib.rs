@@ -13,6 +13,7 @@
 //!   single calls for other tools; [`diff`] compares two reports.
 #![forbid(unsafe_code)]
 
+mod calls;
 pub mod diff;
 pub mod engine;
 pub mod filter;

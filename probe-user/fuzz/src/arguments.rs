@@ -1,7 +1,7 @@
 //! The arguments of any USDT note make sources that a program can follow, or none.
 
 use ctrace_common::{MAX_VALUES, NO_REGISTER};
-use ctrace_user::target::usdt_arguments::parse;
+use ctrace_user::testing::target::usdt_arguments::parse;
 
 pub fn check(text: &str) {
     let arguments = parse(text);

@@ -3,11 +3,10 @@
 //!
 //! The file lies beside itself: a debug link to `input` makes it its own debug file.
 
-use ctrace_user::target::budget::{Budget, ObjectLimits};
-use ctrace_user::target::list::list_functions;
-use ctrace_user::target::object::Object;
-use ctrace_user::target::place::{Candidate, CodeMap, Policy, place};
-use ctrace_user::target::select::{Patterns, Selector};
+use ctrace_user::testing::target::{
+    Budget, Candidate, CodeMap, Object, ObjectLimits, Patterns, Policy, Selector, list_functions,
+    place,
+};
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Any symbol has a name, soon and of bounded length.
 
-use ctrace_user::target::demangle::{full, short, without_clone_suffix, without_generics};
+use ctrace_user::testing::target::{full, short, without_clone_suffix, without_generics};
 
 /// As the symbol is, or at most as long as a demangled name may be.
 const LONGEST: usize = 32 << 10;

@@ -28,7 +28,7 @@ thread_local! {
 
 /// Turns a lack of memory or stack into one line and exit status 125, without a core file. Memory
 /// is checked only where [`Memory`] is the allocator.
-pub fn end_plainly() {
+pub(crate) fn end_plainly() {
     ENDS_PLAINLY.store(true, Ordering::Relaxed);
     // SAFETY: all zeros is a value of it; the handler does only what handlers may do. It runs on the
     // stack of whoever aborts, as an overflown stack is told of on another one.

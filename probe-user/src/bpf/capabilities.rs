@@ -67,7 +67,7 @@ impl fmt::Display for Capability {
 /// A use of ctrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Use {
+pub(crate) enum Use {
     /// `run`, and `attach`, `record`, `top` and `doctor --heal` on one's own processes, with or
     /// without markers.
     OwnProcesses,
@@ -114,7 +114,7 @@ impl fmt::Display for Use {
 
 /// The needs of a use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Needs {
+pub(crate) struct Needs {
     #[serde(rename = "use")]
     pub of: Use,
     pub needs: &'static [Capability],
@@ -123,7 +123,7 @@ pub struct Needs {
 
 /// The effective rights of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Capabilities {
+pub(crate) struct Capabilities {
     pub held: Vec<Capability>,
     /// The rights that tracing other users' processes lacks.
     pub missing: Vec<Capability>,
@@ -131,7 +131,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    pub fn of_this_process() -> Self {
+    pub(crate) fn of_this_process() -> Self {
         let is_root = rustix::process::geteuid().is_root();
         Self::parse(&fs::read_to_string("/proc/self/status").unwrap_or_default(), is_root)
     }

@@ -13,7 +13,7 @@ pub fn now() -> Nanos {
 }
 
 /// Returns the CPU time of this thread.
-pub fn own_time() -> Nanos {
+pub(crate) fn own_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
@@ -26,7 +26,7 @@ fn ticks() -> Ticks {
 
 /// Reads both clocks at one moment: the clock between two readings of the counter. Of a few tries
 /// the shortest counts, since it was interrupted least.
-pub fn sample() -> ClockSample {
+pub(crate) fn sample() -> ClockSample {
     const TRIES: usize = 5;
     let one = || {
         let (before, time, after) = (ticks(), now(), ticks());

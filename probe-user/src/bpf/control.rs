@@ -30,10 +30,10 @@ const TRACEPOINTS: [Tracepoint; 5] = [
 ];
 
 /// The processes that a session traces, in the kernel's map.
-pub struct Traced(Arc<OwnedFd>);
+pub(crate) struct Traced(Arc<OwnedFd>);
 
 impl Traced {
-    pub fn has(&self, pid: Pid) -> bool {
+    pub(crate) fn has(&self, pid: Pid) -> bool {
         sys::map_lookup(self.0.as_fd(), pid.0, &mut [0]).is_ok()
     }
 }

@@ -10,13 +10,16 @@ use std::{
 
 /// A counter from its start on. New threads, and optionally forked processes, are counted with the
 /// thread that made them, even after their end.
-pub struct CpuClock {
+pub(crate) struct CpuClock {
     threads: Vec<File>,
 }
 
 impl CpuClock {
     /// Starts the counters. Threads that are gone are left out.
-    pub fn start(threads: impl IntoIterator<Item = Tid>, children: bool) -> Result<Self, BpfError> {
+    pub(crate) fn start(
+        threads: impl IntoIterator<Item = Tid>,
+        children: bool,
+    ) -> Result<Self, BpfError> {
         let mut clock = Self { threads: Vec::new() };
         for thread in threads {
             match sys::open_cpu_clock(thread.0, children) {
@@ -32,7 +35,7 @@ impl CpuClock {
         Ok(clock)
     }
 
-    pub fn read(&self) -> io::Result<Nanos> {
+    pub(crate) fn read(&self) -> io::Result<Nanos> {
         let mut sum = Nanos::ZERO;
         for mut thread in &self.threads {
             let mut count = [0; 8];

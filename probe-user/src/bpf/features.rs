@@ -33,7 +33,7 @@ impl Support {
 /// The kernel's treatment of a long nop under a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Nop {
+pub(crate) enum Nop {
     /// Emulated like other instructions.
     Emulated,
     /// A 5-byte nop becomes a call, which kills forked children.
@@ -50,7 +50,7 @@ pub struct Features {
     pub architecture: &'static str,
     /// The eBPF programs in this binary.
     pub programs: Support,
-    pub capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities,
     /// Process ids equal to those of the eBPF programs.
     pub process_ids: Support,
     /// The mode of kernel lockdown, where there is one.
@@ -65,7 +65,7 @@ pub struct Features {
     pub perf_link: Support,
     /// Raised semaphores of USDT notes and marker scopes.
     pub semaphores: Support,
-    pub nop: Nop,
+    pub(crate) nop: Nop,
     /// The reason why the programs tell children apart; `None` if the link does.
     pub filter_in_programs: Option<&'static str>,
     /// The link that `auto` chooses for functions.

@@ -2,7 +2,7 @@
 //! memory in one stays while something behind it is in use.
 
 /// Makes all threads share a heap. For programs whose threads mostly sleep.
-pub fn use_one_arena() {
+pub(crate) fn use_one_arena() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets a parameter of the allocator.
     unsafe {
@@ -11,7 +11,7 @@ pub fn use_one_arena() {
 }
 
 /// Returns free memory to the kernel, after something large.
-pub fn give_back() {
+pub(crate) fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number of bytes to keep.
     unsafe {

@@ -111,14 +111,14 @@ impl Kernel {
     }
 
     /// Returns the traced processes, including followed children forked meanwhile.
-    pub fn traced(&self) -> Traced {
+    pub(crate) fn traced(&self) -> Traced {
         self.control.traced()
     }
 
     /// Like [`Self::trace_process`] for a process that will execute the command whose probes are in
     /// place. From its next exec on it stops before each new program until SIGCONT, as long as
     /// ctrace runs.
-    pub fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
+    pub(crate) fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
         self.heartbeat.start()?;
         self.control.trace(pid.0, TRACED_LAUNCHED)
     }
@@ -135,7 +135,7 @@ impl Kernel {
 
     /// Enters the marker buffers that a thread had before its probes were in place. `inside` is its
     /// id in its own pid namespace.
-    pub fn set_marker_buffers(
+    pub(crate) fn set_marker_buffers(
         &self,
         tid: Tid,
         inside: u32,
@@ -146,7 +146,7 @@ impl Kernel {
 
     /// Returns marker buffers with batches dropped since the last call, and the number of events up
     /// to the last of them.
-    pub fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
+    pub(crate) fn take_cut_off(&self, most: usize) -> Result<Vec<(BufferId, u64)>, BpfError> {
         self.buffers.take_cut_off(most)
     }
 
@@ -169,7 +169,7 @@ impl Kernel {
     }
 
     /// Returns a watch on the guard's death, with which all probes go.
-    pub fn guard_death(&self) -> GuardDeath {
+    pub(crate) fn guard_death(&self) -> GuardDeath {
         match &self.keeper {
             Keeper::Guard(guard) => guard.death(),
             Keeper::Itself => GuardDeath::never(),
@@ -177,7 +177,7 @@ impl Kernel {
     }
 
     /// Returns the number of rings: one for each online CPU.
-    pub fn ring_count(&self) -> usize {
+    pub(crate) fn ring_count(&self) -> usize {
         self.layout.rings
     }
 
@@ -188,7 +188,7 @@ impl Kernel {
     }
 
     /// Returns the wake-ups for the reader of the rings. There is only one.
-    pub fn news(&mut self) -> Result<News, BpfError> {
+    pub(crate) fn news(&mut self) -> Result<News, BpfError> {
         News::take(&mut self.ebpf)
     }
 

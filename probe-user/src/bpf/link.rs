@@ -24,9 +24,9 @@ use std::{
 };
 
 /// Most places of one session or multi link, in the kernel.
-pub const SITES_LIMIT: usize = 1 << 20;
+pub(crate) const SITES_LIMIT: usize = 1 << 20;
 /// Most places that are attached by perf links unless forced.
-pub const PERF_SITES_LIMIT: usize = 500;
+pub(crate) const PERF_SITES_LIMIT: usize = 500;
 
 /// A place for a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,7 +247,7 @@ impl Attachment {
         Self { role, kind, sites, links }
     }
 
-    pub fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         self.role
     }
 
@@ -263,13 +263,13 @@ impl Attachment {
     /// Removes the probes of all at once. While a link is closed the kernel waits until no return
     /// probe is being taken, which may never come while another link still has some. This takes no
     /// thread, since there may be none to be had.
-    pub fn detach_all(mut attachments: Vec<Self>) -> Vec<BpfError> {
+    pub(crate) fn detach_all(mut attachments: Vec<Self>) -> Vec<BpfError> {
         Self::begin_to_detach(&mut attachments);
         attachments.into_iter().filter_map(|attachment| attachment.detach().err()).collect()
     }
 
     /// Has the guard begin with all of them.
-    pub fn begin_to_detach(attachments: &mut [Self]) {
+    pub(crate) fn begin_to_detach(attachments: &mut [Self]) {
         // Entries before returns: the calls that are open still get theirs.
         for link in attachments.iter_mut().flat_map(|it| it.links.iter_mut().rev()) {
             link.begin_to_close();

@@ -6,7 +6,7 @@ use ctrace_core::units::Pid;
 use std::io::{self, IoSliceMut};
 
 /// Bytes at an address of the process.
-pub struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     pub address: u64,
     pub bytes: &'a mut [u8],
     /// True if all of them were read.
@@ -14,14 +14,14 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    pub fn new(address: u64, bytes: &'a mut [u8]) -> Self {
+    pub(crate) fn new(address: u64, bytes: &'a mut [u8]) -> Self {
         Self { address, bytes, is_read: false }
     }
 }
 
 /// Reads the pieces, in order, from the process's current memory. Unmapped pieces are left out. An
 /// error means that nothing of the process can be read in this way.
-pub fn read_pieces(pid: Pid, pieces: &mut [Piece<'_>]) -> io::Result<()> {
+pub(crate) fn read_pieces(pid: Pid, pieces: &mut [Piece<'_>]) -> io::Result<()> {
     let mut rest = pieces;
     while !rest.is_empty() {
         let most = rest.len().min(sys::MOST_PIECES);

@@ -5,7 +5,7 @@ use aya::maps::{MapData, RingBuf};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The messages. Its descriptor becomes readable when there are some.
-pub struct News(RingBuf<MapData>);
+pub(crate) struct News(RingBuf<MapData>);
 
 impl News {
     pub(super) fn take(ebpf: &mut aya::Ebpf) -> Result<Self, BpfError> {
@@ -15,7 +15,7 @@ impl News {
     }
 
     /// Takes all new messages.
-    pub fn drain(&mut self, mut each: impl FnMut(u32)) {
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(u32)) {
         while let Some(item) = self.0.next() {
             if let Some(bytes) = item.first_chunk() {
                 each(u32::from_le_bytes(*bytes));

@@ -6,7 +6,7 @@ use super::BpfError;
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ctrace.bpf.o"));
 
 /// Returns the toolchain of the eBPF programs in this binary, or why there are none.
-pub fn toolchain() -> &'static str {
+pub(crate) fn toolchain() -> &'static str {
     env!("CTRACE_BPF_TOOLCHAIN")
 }
 
@@ -16,7 +16,7 @@ pub(super) fn is_there() -> bool {
 
 /// Checks that tracing is possible at all. It fails in a binary without the programs, and where
 /// process ids are not the kernel's.
-pub fn require() -> Result<(), BpfError> {
+pub(crate) fn require() -> Result<(), BpfError> {
     bytes()?;
     super::pid_namespace::require_initial()
 }

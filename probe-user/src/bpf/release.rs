@@ -10,20 +10,20 @@ pub struct Release {
 }
 
 impl Release {
-    pub fn running() -> Self {
+    pub(crate) fn running() -> Self {
         let release = rustix::system::uname();
         Self::parse(&release.release().to_string_lossy())
     }
 
     /// Parses a text like `6.1.0-42-cloud-amd64`. Unreadable parts are 0.
-    pub fn parse(release: &str) -> Self {
+    pub(crate) fn parse(release: &str) -> Self {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().ok());
         let mut next = || numbers.next().flatten().unwrap_or(0);
         Self { major: next(), minor: next() }
     }
 
     /// Returns whether a thread's end is reported while its memory still exists (from 6.16 on).
-    pub fn tells_an_end_with_its_memory(self) -> bool {
+    pub(crate) fn tells_an_end_with_its_memory(self) -> bool {
         self >= Self { major: 6, minor: 16 }
     }
 

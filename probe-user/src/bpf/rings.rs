@@ -37,15 +37,6 @@ impl Rings {
         Ok(Self { rings: rings.collect::<Result<_, _>>()? })
     }
 
-    /// Returns the number of rings; `drain` numbers them from 0.
-    pub fn len(&self) -> usize {
-        self.rings.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rings.is_empty()
-    }
-
     /// Passes on every record that a ring has when its turn comes. Within a ring, records come in
     /// the order of reservation.
     pub fn drain(&mut self, mut each: impl FnMut(usize, &[u8])) -> Drained {
@@ -59,7 +50,7 @@ impl Rings {
     }
 
     /// Returns the fill of the fullest ring, from 0 to 1.
-    pub fn fill(&self) -> f64 {
+    pub(crate) fn fill(&self) -> f64 {
         self.rings.iter().map(Ring::fill).fold(0.0, f64::max)
     }
 }

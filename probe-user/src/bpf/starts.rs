@@ -17,7 +17,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 const NEWS_BYTES: u32 = 64 << 10;
 
 /// The watching programs. Dropping this stops them.
-pub struct Starts {
+pub(crate) struct Starts {
     control: Control,
     news: News,
     lost: LostCounter,
@@ -25,7 +25,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    pub fn watch() -> Result<Self, BpfError> {
+    pub(crate) fn watch() -> Result<Self, BpfError> {
         let cpus = Cpus::read()?;
         let config = Config {
             ring_bytes: PAGE_LEN as u32,
@@ -57,23 +57,23 @@ impl Starts {
     }
 
     /// Returns a descriptor that becomes readable at a start.
-    pub fn readable(&self) -> Result<OwnedFd, BpfError> {
+    pub(crate) fn readable(&self) -> Result<OwnedFd, BpfError> {
         let fd = self.news.as_fd().try_clone_to_owned();
         fd.map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
     }
 
     /// Also reports children of this process.
-    pub fn tell_children_of(&self, pid: Pid) -> Result<(), BpfError> {
+    pub(crate) fn tell_children_of(&self, pid: Pid) -> Result<(), BpfError> {
         self.control.trace(pid.0, TRACED)
     }
 
     /// Stops reporting children of a process.
-    pub fn forget(&self, pid: Pid) {
+    pub(crate) fn forget(&self, pid: Pid) {
         self.control.forget(pid.0);
     }
 
     /// Takes the new starts. Returns `false` if some found no room.
-    pub fn drain(&mut self, mut each: impl FnMut(Pid)) -> bool {
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Pid)) -> bool {
         self.news.drain(|pid| each(Pid(pid)));
         let lost = self.lost.read().map_or(self.lost_before, |lost| lost.events);
         std::mem::replace(&mut self.lost_before, lost) == lost

@@ -20,9 +20,9 @@ pub(super) trait Element {
 }
 
 /// As many as the map in the eBPF programs holds.
-pub const JUMPS_LIMIT: usize = 16384;
+pub(crate) const JUMPS_LIMIT: usize = 16384;
 /// As many as the map gets where USDT probes are asked for.
-pub const VALUES_LIMIT: usize = 8192;
+pub(crate) const VALUES_LIMIT: usize = 8192;
 
 impl Element for JumpTarget {
     const WHAT: &'static str = "indirect jumps";

@@ -32,7 +32,7 @@ const MOST_REFUSED: usize = 256;
 
 /// A place in a file to touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// File offset.
     pub offset: u64,
     /// File offset of the semaphore that the earlier probe raised; 0 for none.
@@ -41,7 +41,7 @@ pub struct Place {
 
 /// The result of touching places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub(crate) struct Touched {
     /// The number of places, from the first on, that were begun in time.
     pub tried: usize,
     /// Places that the kernel refused: another tracer has them with another semaphore, or nothing
@@ -50,14 +50,19 @@ pub struct Touched {
 }
 
 /// Returns whether many places are touched at once, in milliseconds. Otherwise each takes 0.1 s.
-pub fn touches_many() -> bool {
+pub(crate) fn touches_many() -> bool {
     features::knows(LinkKind::Multi)
 }
 
 /// Touches places of the file. On removal, the kernel visits all processes that map it. The probes
 /// belong to one process, which must map the file, so that the kernel reads the instructions that
 /// it restores. No place is begun after `until`, nor after too many refusals.
-pub fn touch(file: &File, pid: Pid, places: &[Place], until: Instant) -> Result<Touched, BpfError> {
+pub(crate) fn touch(
+    file: &File,
+    pid: Pid,
+    places: &[Place],
+    until: Instant,
+) -> Result<Touched, BpfError> {
     // The file that was compared, whatever its path names by now.
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let site = |place: &Place| Site {

@@ -14,7 +14,7 @@ static IGNORED: Action = [libc::SIG_IGN, 0, 0, 0];
 /// Ignores every signal that would end or stop this process, but SIGKILL and SIGSTOP, and lifts its
 /// limits of CPU time. Its own faults and abort() still end it. It may be called between fork and
 /// exec.
-pub fn stay_undisturbed() {
+pub(crate) fn stay_undisturbed() {
     for signal in (1..=LAST).filter(|signal| !LEFT_ALONE.contains(signal)) {
         let none = std::ptr::null_mut::<Action>();
         // The C library would refuse its internal signals. It takes them back when it needs them.

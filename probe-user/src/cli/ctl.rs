@@ -15,7 +15,7 @@ use std::{path::PathBuf, time::Duration};
     sudo ctrace ctl report web\n  \
     sudo ctrace ctl record web -d 10        every call of ten seconds, for `ctrace report`"
 )]
-pub struct CtlArgs {
+pub(crate) struct CtlArgs {
     /// Path of the daemon's socket
     #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock", global = true)]
     pub socket: PathBuf,
@@ -27,7 +27,7 @@ pub struct CtlArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum CtlCommand {
+pub(crate) enum CtlCommand {
     /// Show the state of the daemon
     Status,
     /// Show its targets and their processes
@@ -45,7 +45,7 @@ pub enum CtlCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct CtlAttachArgs {
+pub(crate) struct CtlAttachArgs {
     /// The process to trace
     #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
@@ -72,14 +72,14 @@ pub struct CtlAttachArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct WhomArgs {
+pub(crate) struct WhomArgs {
     /// Name of a target, or id of a process
     #[arg(value_name = "TARGET|PID")]
     pub whom: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub struct CtlRecordArgs {
+pub(crate) struct CtlRecordArgs {
     #[command(flatten)]
     pub whom: WhomArgs,
     /// Record for this many seconds (also 500ms, 2m)

@@ -10,7 +10,7 @@ use std::path::PathBuf;
     sudo ctrace daemon\n  \
     sudo ctrace daemon --config ./ctrace.toml\n  \
     ctrace daemon --check                   check the file")]
-pub struct DaemonArgs {
+pub(crate) struct DaemonArgs {
     /// The configuration: what to trace and where to report
     #[arg(long, value_name = "FILE", default_value = "/etc/ctrace/ctrace.toml")]
     pub config: PathBuf,

@@ -19,7 +19,7 @@ use std::path::PathBuf;
     ctrace diff o1.ctrace n1.ctrace --old o2.ctrace --new n2.ctrace --old o3.ctrace --new n3.ctrace\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
-pub struct DiffArgs {
+pub(crate) struct DiffArgs {
     /// The old recording
     #[arg(value_name = "OLD")]
     pub old: PathBuf,
@@ -42,7 +42,7 @@ pub struct DiffArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The verdict")]
-pub struct JudgeArgs {
+pub(crate) struct JudgeArgs {
     /// The metric that decides the verdict
     #[arg(long, value_name = "METRIC", default_value = "p50", value_parser = values::metrics())]
     pub metric: Metric,
@@ -56,7 +56,7 @@ pub struct JudgeArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct DiffOutputArgs {
+pub(crate) struct DiffOutputArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: DiffFormat,
     /// The view to show; repeatable
@@ -77,7 +77,7 @@ pub struct DiffOutputArgs {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
+pub(crate) enum DiffFormat {
     #[default]
     Table,
     Json,

@@ -5,20 +5,20 @@ mod daemon;
 mod diff;
 mod options;
 mod top;
-pub mod values;
+pub(crate) mod values;
 
-pub use ctl::{CtlArgs, CtlAttachArgs, CtlCommand, CtlRecordArgs, WhomArgs};
-pub use daemon::DaemonArgs;
-pub use diff::{DiffArgs, DiffFormat};
-pub use options::{
+pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
+pub(crate) use daemon::DaemonArgs;
+pub(crate) use diff::{DiffArgs, DiffFormat};
+pub(crate) use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, QueryArgs, RecordingArgs,
     ReportFormat, ReturnsArg, SelectArgs, UserArgs,
 };
-pub use top::TopArgs;
+pub(crate) use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use ctrace_core::formats::Table;
+use ctrace_core::formats::ExportTable;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// Show where the time goes inside a running native program, from outside, without recompiling.
@@ -44,11 +44,11 @@ pub struct Cli {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Doctor(DoctorArgs),
     List(ListArgs),
     Run(Box<RunArgs>),
@@ -77,7 +77,7 @@ pub enum Command {
     sudo ctrace doctor --heal 4711        remove breakpoints that a killed tracer left in it\n\n\
     Exit status: 0 tracing works (with --heal: nothing is left), 1 it does not \
     (something is left), 125 error.")]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -95,7 +95,7 @@ pub struct DoctorArgs {
     ctrace list ./server -f 'http::*' -v         place, cost class, how the exit is seen, why not\n  \
     ctrace list ./server -m 'prod/*'             marker scopes of a group\n  \
     sudo ctrace list -p 4711 -f 'malloc*@libc*'")]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// The program or library to search
     #[arg(value_name = "BINARY", required_unless_present = "pid", conflicts_with = "pid")]
     pub binary: Option<PathBuf>,
@@ -122,7 +122,7 @@ pub struct ListArgs {
     sudo ctrace run -f '*' -- ./server --port 80\n  \
     sudo ctrace run -f 'parse*' -f 'eval*' --view tree -- ./interp script\n  \
     sudo ctrace run -f '*' --format json -o report.json -- ./batch")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
     #[command(flatten)]
@@ -143,7 +143,7 @@ pub struct RunArgs {
     sudo ctrace attach 4711 -f '*' -x 'std::*' --min-duration 10us --view tree\n  \
     sudo ctrace attach 4711 -m 'prod/*'          marker scopes of a group\n  \
     sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
-pub struct AttachArgs {
+pub(crate) struct AttachArgs {
     /// The process to trace, with all its threads
     #[arg(value_name = "PID", value_parser = values::pid)]
     pub pid: u32,
@@ -156,7 +156,7 @@ pub struct AttachArgs {
 
 /// The options that `run` and `attach` share.
 #[derive(Debug, Args)]
-pub struct TraceArgs {
+pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub what: WhatArgs,
     #[command(flatten)]
@@ -165,7 +165,7 @@ pub struct TraceArgs {
 
 /// The options that these and `record` share.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-pub struct WhatArgs {
+pub(crate) struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -184,7 +184,7 @@ pub struct WhatArgs {
     sudo ctrace record -f '*' -- ./batch --all\n  \
     sudo ctrace record --max-size 100MiB -m '*' -p 4711     a flight recorder: the newest calls\n  \
     ctrace report slow.ctrace --view tree --thread 'worker-*'")]
-pub struct RecordArgs {
+pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub what: WhatArgs,
     #[command(flatten)]
@@ -216,7 +216,7 @@ pub struct RecordArgs {
     ctrace report trace.ctrace --time 10s..20s --format json -o part.json\n  \
     ctrace report trace.ctrace --interval 60\n  \
     ctrace report trace*.ctrace                      the files of `record --rotate` as one")]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// A recording, or all files that `--rotate` made of it
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
@@ -237,7 +237,7 @@ pub struct ReportArgs {
     ctrace export run.ctrace --format chrome --caller handle_get --time 10s..12s -o part.json\n  \
     ctrace export run.ctrace --format jsonl | jq -c 'select(.duration_ns > 1e6)'"
 )]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// The recording, or all files that `--rotate` made of it
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
@@ -269,7 +269,7 @@ pub enum TableArg {
     Functions,
 }
 
-impl From<TableArg> for Table {
+impl From<TableArg> for ExportTable {
     fn from(table: TableArg) -> Self {
         match table {
             TableArg::Calls => Self::Calls,
@@ -281,7 +281,7 @@ impl From<TableArg> for Table {
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctrace completions bash > /etc/bash_completion.d/ctrace")]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     #[arg(value_enum)]
     pub shell: Shell,
 }
@@ -289,13 +289,13 @@ pub struct CompletionsArgs {
 /// Write the man pages into a folder
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctrace man /usr/local/share/man/man1")]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     pub folder: PathBuf,
 }
 
 /// The child of `run`, which becomes the command when ctrace tells it to.
 #[derive(Debug, Args)]
-pub struct ExecArgs {
+pub(crate) struct ExecArgs {
     /// The rights to take on: UID:GID:GROUP,GROUP…
     #[arg(long = "as")]
     pub rights: Option<String>,
@@ -309,7 +309,7 @@ pub struct ExecArgs {
 
 /// The child that removes breakpoints, so that nothing interrupts it.
 #[derive(Debug, Args)]
-pub struct HealArgs {
+pub(crate) struct HealArgs {
     pub pid: u32,
     /// No place is begun after this time.
     pub seconds: u64,

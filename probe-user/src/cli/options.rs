@@ -8,7 +8,7 @@ use std::{path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
-pub struct SelectArgs {
+pub(crate) struct SelectArgs {
     /// Functions by glob or /regex/ on demangled names; repeatable. OBJECT is a glob on the file
     /// name of the program or library
     #[arg(short, long = "function", value_name = "GLOB[@OBJECT]")]
@@ -27,7 +27,7 @@ pub struct SelectArgs {
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
-pub struct MostArgs {
+pub(crate) struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = values::at_least_one::<usize>)]
     pub max_functions: usize,
@@ -41,7 +41,7 @@ pub struct MostArgs {
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Which calls count")]
-pub struct FilterArgs {
+pub(crate) struct FilterArgs {
     /// Only calls that took at least this long; shorter calls count toward their caller
     #[arg(long, value_name = "TIME", value_parser = values::nanos)]
     pub min_duration: Option<Nanos>,
@@ -55,7 +55,7 @@ pub struct FilterArgs {
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "How to look at it")]
-pub struct LensArgs {
+pub(crate) struct LensArgs {
     /// Only calls of these functions, and the calls inside them; repeatable
     #[arg(long = "caller", value_name = "GLOB[@OBJECT]")]
     pub callers: Vec<String>,
@@ -79,7 +79,7 @@ pub struct LensArgs {
 
 /// The part of a recording to look at: SELECT, FILTER and lens.
 #[derive(Debug, Args)]
-pub struct QueryArgs {
+pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub struct QueryArgs {
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "The command")]
-pub struct UserArgs {
+pub(crate) struct UserArgs {
     /// Run the command as this user, with the account's groups and login environment; root keeps
     /// root. Default: under sudo its caller, else no change
     ///
@@ -102,7 +102,7 @@ pub struct UserArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
-pub struct RecordingArgs {
+pub(crate) struct RecordingArgs {
     /// The file to write
     #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
     pub output: PathBuf,
@@ -124,7 +124,7 @@ pub struct RecordingArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct OutputArgs {
+pub(crate) struct OutputArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
     /// The view to show; repeatable
@@ -155,7 +155,7 @@ pub struct OutputArgs {
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Probes")]
-pub struct ProbeArgs {
+pub(crate) struct ProbeArgs {
     /// How to see the ends of calls
     #[arg(long, value_enum, default_value_t)]
     pub returns: ReturnsArg,
@@ -186,7 +186,7 @@ pub struct ProbeArgs {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
+pub(crate) enum ReportFormat {
     #[default]
     Table,
     Json,
@@ -194,7 +194,7 @@ pub enum ReportFormat {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReturnsArg {
+pub(crate) enum ReturnsArg {
     /// Return probes where nothing can unwind through them, else probes on the ways out
     #[default]
     Auto,
@@ -206,7 +206,7 @@ pub enum ReturnsArg {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum LinkArg {
+pub(crate) enum LinkArg {
     /// The best kind that this kernel has
     #[default]
     Auto,

@@ -18,7 +18,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     sudo ctrace top --daemon                     what the daemon traces\n  \
     sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
 )]
-pub struct TopArgs {
+pub(crate) struct TopArgs {
     /// The process to watch, with all its threads
     #[arg(
         value_name = "PID",

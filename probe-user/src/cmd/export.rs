@@ -11,7 +11,7 @@ use crate::{
     ui::{self, units::bytes},
 };
 use anyhow::{Context, bail};
-use ctrace_core::formats::{Choice, Export, ExportError, Format, Options, Table};
+use ctrace_core::formats::{Choice, Export, ExportError, ExportTable, Format, Options};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::{self, ErrorKind, IsTerminal, Write},
@@ -43,7 +43,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         options: Options {
             reversed: args.reversed,
             older: older.as_ref().zip(of_older.first()),
-            table: args.table.map_or(Table::default(), Table::from),
+            table: args.table.map_or(ExportTable::default(), ExportTable::from),
         },
         progress: &|calls| bar.inc(calls),
     };

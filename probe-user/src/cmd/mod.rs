@@ -71,15 +71,15 @@ pub struct Failure {
 
 impl Failure {
     /// The status of any failure of ctrace itself, as in `env` and `timeout`.
-    pub const OWN: u8 = 125;
+    pub(crate) const OWN: u8 = 125;
 
     /// Makes a failure with its own exit status.
-    pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
+    pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into() }
     }
 
     /// Makes a failure of clap's error, without its usage block.
-    pub fn usage(error: &clap::Error) -> Self {
+    pub(crate) fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let first = text.split("\n\nUsage").next().unwrap_or_default();
         let mut line = String::new();
@@ -93,7 +93,7 @@ impl Failure {
         Self::new(Self::OWN, anyhow::anyhow!("{line}; --help tells more"))
     }
 
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         self.code
     }
 

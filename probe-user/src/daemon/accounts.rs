@@ -1,17 +1,17 @@
 //! Reads names of users and groups from the files in /etc.
 
 /// Returns the number of a user.
-pub fn user(text: &str) -> Result<u32, String> {
+pub(crate) fn user(text: &str) -> Result<u32, String> {
     number(text, "/etc/passwd").ok_or_else(|| format!("there is no user `{text}` on this machine"))
 }
 
 /// Returns the number of a group.
-pub fn group(text: &str) -> Result<u32, String> {
+pub(crate) fn group(text: &str) -> Result<u32, String> {
     number(text, "/etc/group").ok_or_else(|| format!("there is no group `{text}` on this machine"))
 }
 
 /// Returns whether a user is a listed member of a group, besides the login group.
-pub fn is_member(user: u32, group: u32) -> bool {
+pub(crate) fn is_member(user: u32, group: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let passwd = read("/etc/passwd");
     let of_user = passwd.lines().find(|line| field(line, 2) == Some(user));

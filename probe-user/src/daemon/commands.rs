@@ -17,7 +17,7 @@ use std::{
 const READERS: usize = 8;
 
 /// A process at the time when its command line was read.
-pub struct Answer {
+pub(crate) struct Answer {
     pub pid: Pid,
     /// `None` for a process that has ended.
     pub facts: Option<Facts>,

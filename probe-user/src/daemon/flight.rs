@@ -23,7 +23,7 @@ use std::{
 };
 
 /// Checks a target's settings for slow calls. Returns `None` if they are off.
-pub fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
+pub(crate) fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
     let functions = flight.functions.iter().map(|text| Pattern::parse(text));
     let functions = functions.collect::<Result<_, _>>()?;
     let threshold = flight.slow.map(|slow| Nanos(slow.as_nanos() as u64));
@@ -78,7 +78,7 @@ impl Keeper {
     fn keep(&mut self, slow: SlowCall, name: &str, flown: Flown) {
         if let Some(spans) = self.hub.spans() {
             let target = self.target.id.clone();
-            spans.export(spans::Job { target, calls: slow.calls, flown: flown.clone() });
+            spans.enqueue(spans::Job { target, calls: slow.calls, flown: flown.clone() });
         }
         if self.last.is_some_and(|last| last.elapsed() < self.target.flight.pause) {
             return;

@@ -6,7 +6,7 @@
 use super::{
     SessionId,
     config::{Config, Target, TargetName},
-    metrics::{catalog::Own, hub::Metrics},
+    metrics::{catalog::Own, hub::MetricsHub},
     reports::{Header, Style, Writer},
     spans::Spans,
     totals::Counts,
@@ -23,28 +23,28 @@ use std::{
 };
 
 /// What is known of all targets.
-pub struct Hub {
+pub(crate) struct Hub {
     writer: Writer,
-    metrics: Metrics,
+    metrics: MetricsHub,
     spans: Option<Spans>,
     /// Metrics need to know how long calls took.
     latencies: bool,
-    targets: Mutex<BTreeMap<TargetName, Known>>,
+    targets: Mutex<BTreeMap<TargetName, TargetSums>>,
     /// Reports are written in the order of the sums in them.
     order: Mutex<()>,
 }
 
 /// Of one target.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub(crate) struct TargetSums {
     pub totals: Counts,
     /// By session, what it saw.
-    pub sessions: BTreeMap<SessionId, Seen>,
+    pub sessions: BTreeMap<SessionId, SessionSums>,
 }
 
 /// Of one session.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub(crate) struct SessionSums {
     pub last: Interval,
     pub since_start: Told,
     cpu: Option<Nanos>,
@@ -52,7 +52,7 @@ pub struct Seen {
 
 /// Of the intervals of a session that are over: what is told of their sums.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told(pub Totals);
+pub(crate) struct Told(pub Totals);
 
 impl Serialize for Told {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -65,7 +65,7 @@ impl Serialize for Told {
 
 /// Of the last of them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Interval {
+pub(crate) struct Interval {
     #[serde(flatten)]
     pub sums: Told,
     /// What the probes cost, of the processor time of the process, in percent; what a budget is held
@@ -75,7 +75,7 @@ pub struct Interval {
 
 impl Hub {
     pub(super) fn start(config: &Config) -> std::io::Result<Self> {
-        let metrics = Metrics::new(config.metrics.bounds());
+        let metrics = MetricsHub::new(config.metrics.bounds());
         let spans = config.metrics.spans();
         let spans = spans.map(|options| Spans::start(options, metrics.clone())).transpose()?;
         let hub = Self {
@@ -91,7 +91,7 @@ impl Hub {
     }
 
     /// What scrapers are told.
-    pub fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &MetricsHub {
         &self.metrics
     }
 
@@ -101,13 +101,13 @@ impl Hub {
     }
 
     /// What the reports of a target must hold.
-    pub fn extras(&self, target: &Target) -> Extras {
+    pub(crate) fn extras(&self, target: &Target) -> Extras {
         let extras = Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default();
         Extras { latencies: self.latencies, ..extras }
     }
 
     /// A session saw an interval of its process.
-    pub fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
+    pub(crate) fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
         self.metrics.observe(session, snapshot);
         let _in_order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let totals = {
@@ -132,7 +132,7 @@ impl Hub {
         let mut targets = self.lock();
         let known = targets.entry(target.clone()).or_default();
         known.totals.processes += 1;
-        known.sessions.insert(session, Seen::default());
+        known.sessions.insert(session, SessionSums::default());
     }
 
     /// A session is over; what it saw stays in the totals.
@@ -153,18 +153,18 @@ impl Hub {
     }
 
     /// What is known of a target.
-    pub fn known(&self, target: &TargetName) -> Known {
+    pub(crate) fn known(&self, target: &TargetName) -> TargetSums {
         self.lock().get(target).cloned().unwrap_or_default()
     }
 
     /// For a report out of turn.
-    pub fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
+    pub(crate) fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
         let totals = self.known(target).totals;
         Header { target, session, totals, reports_lost: self.writer.lost() }
     }
 
     /// Reports that could not be written.
-    pub fn reports_lost(&self) -> u64 {
+    pub(crate) fn reports_lost(&self) -> u64 {
         self.writer.lost()
     }
 
@@ -174,12 +174,12 @@ impl Hub {
         self.spans.iter().for_each(Spans::finish);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, Known>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, TargetSums>> {
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
+impl SessionSums {
     fn after(&self, snapshot: &Snapshot) -> Self {
         let spent = snapshot.cost().0;
         let cpu = snapshot.cpu.zip(self.cpu).map(|(now, before)| now.since(before).0);

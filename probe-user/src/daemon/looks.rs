@@ -15,7 +15,7 @@ const MOST: usize = 16;
 
 /// Those who look at one session.
 #[derive(Default)]
-pub struct Looks(Mutex<Kept>);
+pub(crate) struct Looks(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
@@ -26,17 +26,17 @@ struct Kept {
 
 impl Looks {
     /// Somebody looks.
-    pub fn look(&self, now: Nanos) {
+    pub(crate) fn look(&self, now: Nanos) {
         self.lock().last_look = Some(now);
     }
 
     /// Whether somebody will look again.
-    pub fn is_wanted(&self, now: Nanos) -> bool {
+    pub(crate) fn is_wanted(&self, now: Nanos) -> bool {
         self.lock().is_wanted(now)
     }
 
     /// An interval has ended.
-    pub fn keep(&self, snapshot: Snapshot, now: Nanos) {
+    pub(crate) fn keep(&self, snapshot: Snapshot, now: Nanos) {
         let mut kept = self.lock();
         if !kept.is_wanted(now) {
             *kept = Kept::default();
@@ -53,7 +53,7 @@ impl Looks {
     }
 
     /// Intervals that ended after `since` and not after `until`, as far as they are kept.
-    pub fn ended(&self, since: Nanos, until: Nanos) -> Vec<Arc<Snapshot>> {
+    pub(crate) fn ended(&self, since: Nanos, until: Nanos) -> Vec<Arc<Snapshot>> {
         let kept = self.lock();
         let is_between = |ended: &&Arc<Snapshot>| {
             let end = ended.report.end_ns;

@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 /// A glob. In paths, `*` stops at a slash; elsewhere it matches anything.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     text: String,
     glob: GlobMatcher,
 }
@@ -16,7 +16,7 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let glob = GlobBuilder::new(text)
             .literal_separator(text.starts_with('/'))
             .build()
@@ -24,7 +24,7 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), glob: glob.compile_matcher() })
     }
 
-    pub fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         self.glob.is_match(text)
     }
 }

@@ -6,40 +6,40 @@
 //! `ctrace attach`. The sessions' reports go through the [`hub`] to files and to clients
 //! ([`control`]).
 
-pub mod accounts;
-pub mod backoff;
-pub mod choosing;
+pub(crate) mod accounts;
+pub(crate) mod backoff;
+pub(crate) mod choosing;
 mod commands;
-pub mod config;
-pub mod control;
-pub mod finder;
-pub mod flight;
-pub mod hub;
-pub mod limits;
-pub mod looks;
-pub mod matching;
-pub mod metrics;
-pub mod notify;
-pub mod once;
+pub(crate) mod config;
+pub(crate) mod control;
+pub(crate) mod finder;
+pub(crate) mod flight;
+pub(crate) mod hub;
+pub(crate) mod limits;
+pub(crate) mod looks;
+pub(crate) mod matching;
+pub(crate) mod metrics;
+pub(crate) mod notify;
+pub(crate) mod once;
 mod places;
-pub mod recordings;
-pub mod reports;
-pub mod requests;
-pub mod session;
-pub mod signals;
-pub mod spans;
-pub mod supervisor;
-pub mod totals;
+pub(crate) mod recordings;
+pub(crate) mod reports;
+pub(crate) mod requests;
+pub(crate) mod session;
+pub(crate) mod signals;
+pub(crate) mod spans;
+pub(crate) mod supervisor;
+pub(crate) mod totals;
 mod turns;
 mod waiting;
 
-pub use supervisor::run;
+pub(crate) use supervisor::run;
 
 use crate::bpf::Traced;
 use ctrace_core::units::Pid;
 
 /// An event for the supervisor.
-pub enum Event {
+pub(crate) enum Event {
     /// A process runs a new program, or is the child of one that is traced.
     Started(Pid),
     /// A process and its requested command line.
@@ -54,10 +54,10 @@ pub enum Event {
 
 /// The number of a session in this daemon, in the order of starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(pub u64);
+pub(crate) struct SessionId(pub u64);
 
 /// The progress of a session.
-pub enum Progress {
+pub(crate) enum Progress {
     /// Its probes are in place.
     Armed {
         /// The processes that it traces.

@@ -17,14 +17,14 @@ use std::{
     time::SystemTime,
 };
 
-pub struct Recordings {
+pub(crate) struct Recordings {
     config: config::Recordings,
     /// The time in the name of the last one, in milliseconds.
     last: AtomicI64,
 }
 
 /// The place of a future recording.
-pub struct Place {
+pub(crate) struct Place {
     pub path: PathBuf,
     pub target: TargetName,
     /// The size limit of the file, in bytes.
@@ -32,12 +32,12 @@ pub struct Place {
 }
 
 impl Recordings {
-    pub fn new(config: config::Recordings) -> Self {
+    pub(crate) fn new(config: config::Recordings) -> Self {
         Self { config, last: AtomicI64::new(0) }
     }
 
     /// Returns the place of a new one, with `why` in its name.
-    pub fn next(&self, target: &TargetName, pid: Pid, why: &str) -> anyhow::Result<Place> {
+    pub(crate) fn next(&self, target: &TargetName, pid: Pid, why: &str) -> anyhow::Result<Place> {
         let folder = &self.config.folder;
         files::make_folder(folder, 0o750).context("`recordings` in [daemon]")?;
         let time = self.a_time().format("%Y%m%dT%H%M%S%.3f");
@@ -56,7 +56,7 @@ impl Recordings {
     }
 
     /// Removes a target's oldest ones, and half-written ones of a killed daemon.
-    pub fn prune(&self, target: &TargetName) {
+    pub(crate) fn prune(&self, target: &TargetName) {
         let removed = |place: &files::Place, removed: io::Result<()>| {
             if let Err(error) = removed {
                 ui::say(&format!("cannot remove {}: {error}", place.path().display()));

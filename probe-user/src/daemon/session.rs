@@ -204,7 +204,7 @@ impl Work {
 }
 
 /// Records every call of a process for a time, beside other sessions and without a budget.
-pub fn record(
+pub(crate) fn record(
     what: &TraceSpec,
     pid: Pid,
     place: &Place,

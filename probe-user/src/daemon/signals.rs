@@ -9,7 +9,7 @@ use signal_hook::{
 use std::sync::mpsc::Sender;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     Reload,
     End,
 }

@@ -40,7 +40,7 @@ const BETWEEN_SCANS: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Traces by the file until it is told to end.
-pub fn run(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
     bpf::use_one_arena();
     let config = Config::load(path)?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// Of all functions of a target together.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Processes that were traced.
     pub processes: u64,
     pub reports: u64,

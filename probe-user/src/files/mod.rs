@@ -16,9 +16,9 @@ mod tests;
 mod trust;
 mod walk;
 
-pub use error::FileError;
-pub use owner::Owner;
-pub use place::{FileId, Place};
-pub use socket::{SocketFile, judge_socket};
-pub use temporary::replaced_by;
-pub use walk::make_folder;
+pub(crate) use error::FileError;
+pub(crate) use owner::Owner;
+pub(crate) use place::{FileId, Place};
+pub(crate) use socket::{SocketFile, judge_socket};
+pub(crate) use temporary::replaced_by;
+pub(crate) use walk::make_folder;

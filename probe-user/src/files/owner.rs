@@ -9,7 +9,7 @@ pub(super) const PRIVATE: u32 = 0o640;
 pub(super) const PUBLIC: u32 = 0o644;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// The caller of sudo, if there is one.
     Caller,
     /// The user that ctrace runs as.

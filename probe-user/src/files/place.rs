@@ -29,13 +29,13 @@ const TRIES: u32 = 100;
 
 /// The identity of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileId {
+pub(crate) struct FileId {
     device: u64,
     inode: u64,
 }
 
 impl FileId {
-    pub fn of(file: &File) -> io::Result<Self> {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
         Ok(Self::from(&fstat(file)?))
     }
 }
@@ -47,7 +47,7 @@ impl From<&Stat> for FileId {
 }
 
 #[derive(Clone, Debug)]
-pub struct Place {
+pub(crate) struct Place {
     folder: Arc<OwnedFd>,
     name: OsString,
     /// For messages only.
@@ -62,7 +62,7 @@ pub struct Place {
 
 impl Place {
     /// Finds the place that `path` leads to. New files there will be `owner`'s.
-    pub fn find(path: &Path, owner: Owner) -> Result<Self, FileError> {
+    pub(crate) fn find(path: &Path, owner: Owner) -> Result<Self, FileError> {
         let follow = Follow::by_rights();
         let Reached { folder, name, .. } = walk(path, follow, None)?;
         let (takes_files_only, is_strict) = (owner == Owner::Ours, follow == Follow::Ours);
@@ -72,7 +72,7 @@ impl Place {
 
     /// Tells what root's daemon would do with `path`, without doing it. Returns the links that it
     /// would follow and their targets, or why it would not write there.
-    pub fn judge(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
+    pub(crate) fn judge(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
         let Reached { folder, name, links } = walk(path, Follow::Ours, None)?;
         let path = path.to_owned();
         let (folder, owner) = (Arc::new(folder), None);
@@ -85,25 +85,25 @@ impl Place {
     }
 
     /// Returns another name in the same folder.
-    pub fn sibling(&self, name: &OsStr) -> Self {
+    pub(crate) fn sibling(&self, name: &OsStr) -> Self {
         Self { name: name.to_owned(), path: self.path.with_file_name(name), ..self.clone() }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub fn name(&self) -> &OsStr {
+    pub(crate) fn name(&self) -> &OsStr {
         &self.name
     }
 
     /// Opens the existing file, or makes one.
-    pub fn open(&self, access: OFlags) -> Result<File, FileError> {
+    pub(crate) fn open(&self, access: OFlags) -> Result<File, FileError> {
         self.open_with(access, PRIVATE)
     }
 
     /// Like [`Self::open`], but a new file is readable by everybody.
-    pub fn open_public(&self) -> Result<File, FileError> {
+    pub(crate) fn open_public(&self) -> Result<File, FileError> {
         self.open_with(OFlags::WRONLY, PUBLIC)
     }
 
@@ -123,7 +123,7 @@ impl Place {
     }
 
     /// Like [`Self::open`], and holds the file's lock as long as it is open.
-    pub fn open_locked(&self, access: OFlags) -> Result<File, FileError> {
+    pub(crate) fn open_locked(&self, access: OFlags) -> Result<File, FileError> {
         for _ in 0..TRIES {
             let file = self.open(access)?;
             self.lock(&file)?;
@@ -135,14 +135,14 @@ impl Place {
     }
 
     /// Opens the file to read, without following a link and without waiting.
-    pub fn open_to_read(&self) -> Result<File, FileError> {
+    pub(crate) fn open_to_read(&self) -> Result<File, FileError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = openat(&*self.folder, &self.name, flags, Mode::empty());
         opened.map(File::from).map_err(|error| self.io(error))
     }
 
     /// Makes a file that does not exist yet.
-    pub fn create_new(&self, access: OFlags) -> Result<File, FileError> {
+    pub(crate) fn create_new(&self, access: OFlags) -> Result<File, FileError> {
         self.create(access, PRIVATE)
     }
 
@@ -208,7 +208,7 @@ impl Place {
 
     /// Removes the file if it still has its name and nobody writes it, which the lock tells. Where
     /// locks are not supported, the file stays.
-    pub fn remove_unless_written(&self, file: &File) -> io::Result<()> {
+    pub(crate) fn remove_unless_written(&self, file: &File) -> io::Result<()> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if self.is_still(file) => self.remove(),
             _ => Ok(()),
@@ -216,12 +216,12 @@ impl Place {
     }
 
     /// Returns whether the name is still this file's.
-    pub fn is_still(&self, file: &File) -> bool {
+    pub(crate) fn is_still(&self, file: &File) -> bool {
         FileId::of(file).is_ok_and(|id| self.id() == Some(id))
     }
 
     /// Returns the identity of the file that has the name.
-    pub fn id(&self) -> Option<FileId> {
+    pub(crate) fn id(&self) -> Option<FileId> {
         self.stat().as_ref().map(FileId::from)
     }
 
@@ -230,7 +230,7 @@ impl Place {
     }
 
     /// Returns the size of the file with this name, if nobody else can have put it there.
-    pub fn size_of_ours(&self) -> Option<u64> {
+    pub(crate) fn size_of_ours(&self) -> Option<u64> {
         let entry = self.stat()?;
         let folder = fstat(&*self.folder).ok()?;
         let is_file = FileType::from_raw_mode(entry.st_mode) == FileType::RegularFile;
@@ -240,7 +240,7 @@ impl Place {
     }
 
     /// Gives the file another unused name in its folder.
-    pub fn rename(&self, to: &Self) -> Result<(), FileError> {
+    pub(crate) fn rename(&self, to: &Self) -> Result<(), FileError> {
         self.rename_with(to, RenameFlags::NOREPLACE)
     }
 
@@ -261,7 +261,7 @@ impl Place {
     }
 
     /// Removes the name. A missing one is no error.
-    pub fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         match unlinkat(&*self.folder, &self.name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             removed => Ok(removed?),
@@ -269,7 +269,7 @@ impl Place {
     }
 
     /// Lists all names in the folder.
-    pub fn names(&self) -> io::Result<Vec<OsString>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(&*self.folder, ".", flags, Mode::empty())?;
         let entries = rustix::fs::Dir::new(folder)?;
@@ -281,7 +281,7 @@ impl Place {
     }
 
     /// Creates a file in the same folder that will replace this one.
-    pub fn temporary(&self, access: OFlags) -> Result<Temporary, FileError> {
+    pub(crate) fn temporary(&self, access: OFlags) -> Result<Temporary, FileError> {
         Temporary::create(self, access)
     }
 

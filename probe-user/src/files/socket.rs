@@ -34,7 +34,7 @@ const OURS_ALONE: Mode = Mode::from_raw_mode(0o600);
 const OURS_AND_THE_GROUPS: Mode = Mode::from_raw_mode(0o660);
 
 /// The file of a socket, which is removed on drop.
-pub struct SocketFile {
+pub(crate) struct SocketFile {
     folder: OwnedFd,
     name: OsString,
     path: PathBuf,
@@ -45,7 +45,10 @@ pub struct SocketFile {
 impl SocketFile {
     /// Listens at `path` for root and the members of `group`. Makes the folder if it is missing,
     /// and removes a socket that was left behind.
-    pub fn listen(path: &Path, group: Option<u32>) -> Result<(UnixListener, Self), FileError> {
+    pub(crate) fn listen(
+        path: &Path,
+        group: Option<u32>,
+    ) -> Result<(UnixListener, Self), FileError> {
         let failed =
             |error: Errno| FileError::Socket { path: path.to_owned(), error: error.into() };
         let Reached { folder, name, .. } =
@@ -70,7 +73,7 @@ impl SocketFile {
     }
 
     /// Changes the group that may connect. The mode keeps all others out.
-    pub fn admit(&self, group: Option<u32>) -> Result<(), FileError> {
+    pub(crate) fn admit(&self, group: Option<u32>) -> Result<(), FileError> {
         let failed = |error: Errno| self.failed(error);
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, &self.name, flags, Mode::empty()).map_err(failed)?;
@@ -168,7 +171,7 @@ fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
 }
 
 /// Tells what root would do with the path, like [`Place::judge`](super::Place::judge).
-pub fn judge_socket(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
+pub(crate) fn judge_socket(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
     let Reached { folder, links, .. } = walk(path, Follow::Ours, None)?;
     let holder = fstat(&folder)
         .map_err(|error| FileError::Socket { path: path.to_owned(), error: error.into() })?;

@@ -14,13 +14,13 @@ const SUFFIX: &str = ".part";
 const DIGITS: usize = 16;
 
 /// Returns the name of the file that a temporary file was to replace, if this is the name of one.
-pub fn replaced_by(temporary: &OsStr) -> Option<&str> {
+pub(crate) fn replaced_by(temporary: &OsStr) -> Option<&str> {
     let (name, digits) = temporary.to_str()?.strip_suffix(SUFFIX)?.rsplit_once('.')?;
     let is_ours = digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_ours.then_some(name)
 }
 
-pub struct Temporary {
+pub(crate) struct Temporary {
     place: Place,
     file: Option<File>,
 }
@@ -39,7 +39,7 @@ impl Temporary {
         Ok(temporary)
     }
 
-    pub fn file(&self) -> std::io::Result<File> {
+    pub(crate) fn file(&self) -> std::io::Result<File> {
         match &self.file {
             Some(file) => file.try_clone(),
             None => Err(Errno::BADF.into()),
@@ -47,7 +47,7 @@ impl Temporary {
     }
 
     /// Replaces `old`, keeping the lock. Fails if another file has the name by now.
-    pub fn persist(mut self, place: &Place, old: FileId) -> Result<(), FileError> {
+    pub(crate) fn persist(mut self, place: &Place, old: FileId) -> Result<(), FileError> {
         match place.id() {
             Some(id) if id == old => self.place.replace(place)?,
             None => self.place.rename(place)?,

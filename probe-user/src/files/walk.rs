@@ -150,7 +150,7 @@ pub(super) fn is_proc(folder: &OwnedFd) -> rustix::io::Result<bool> {
 }
 
 /// Makes a folder and its missing parents.
-pub fn make_folder(path: &Path, mode: u32) -> Result<(), FileError> {
+pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<(), FileError> {
     let inside = path.join(OsStr::new("x"));
     walk(&inside, Follow::by_rights(), Some(Mode::from_raw_mode(mode))).map(drop)
 }

@@ -12,12 +12,12 @@ use std::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Removes what a dead ctrace left. This runs in the guard, which nothing interrupts.
-pub fn of_ctrace(left: &Left) {
+pub(crate) fn of_ctrace(left: &Left) {
     remove(left, |pid, limit| mend(pid.0, limit));
 }
 
 /// Removes what a dead guard left. A child does it, because ctrace may be interrupted.
-pub fn of_guard(left: &Left) {
+pub(crate) fn of_guard(left: &Left) {
     remove(left, in_a_child::process);
 }
 

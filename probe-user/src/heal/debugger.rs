@@ -8,7 +8,7 @@ const MOST_THREADS: usize = 256;
 
 /// The tracer of a process by ptrace(2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Debugger {
+pub(crate) struct Debugger {
     pub pid: u32,
     pub name: String,
 }

@@ -8,7 +8,7 @@ use std::{io, time::Duration};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
-pub enum HealError {
+pub(crate) enum HealError {
     #[error(transparent)]
     Process(#[from] ProcessError),
 

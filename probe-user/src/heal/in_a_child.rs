@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 static IN_A_HURRY: AtomicBool = AtomicBool::new(false);
 
 /// Makes all waits for removals short: ctrace is about to end.
-pub fn hurry() {
+pub(crate) fn hurry() {
     IN_A_HURRY.store(true, Ordering::Relaxed);
 }
 
@@ -36,7 +36,7 @@ fn is_in_a_hurry() -> bool {
 }
 
 /// Removes what an earlier tracer left in a process. No place is begun after the limit.
-pub fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
+pub(crate) fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
     let seen = mend::survey(pid.0)?.outcome;
     if seen.found == 0 {
         return Ok(seen);
@@ -90,7 +90,7 @@ fn patience(limit: Duration, in_a_hurry: bool) -> Duration {
 }
 
 /// Does the child's part. Only SIGKILL ends it early.
-pub fn answer(pid: u32, limit: Duration) -> io::Result<()> {
+pub(crate) fn answer(pid: u32, limit: Duration) -> io::Result<()> {
     bpf::stay_undisturbed();
     let answer = mend::mend(pid, limit).map_err(|error| error.to_string());
     // The asking process may be gone meanwhile.

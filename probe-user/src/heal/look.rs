@@ -31,9 +31,9 @@ const MOST_PLACES: usize = SITES_LIMIT;
 
 /// The findings of a look.
 #[derive(Default)]
-pub(super) struct Look {
+pub(super) struct Inspection {
     /// Files with breakpoints in them.
-    pub(super) files: Vec<Marked>,
+    pub(super) files: Vec<MarkedFile>,
     /// The number of pages that the program changed otherwise.
     pub(super) changed: u64,
     /// The number of pages that were not examined.
@@ -41,7 +41,7 @@ pub(super) struct Look {
 }
 
 /// A file and the places where the process has breakpoints in it.
-pub(super) struct Marked {
+pub(super) struct MarkedFile {
     /// The process's name for it.
     pub(super) path: PathBuf,
     pub(super) file: File,
@@ -55,22 +55,22 @@ pub(super) struct Marked {
 
 /// Looks within a time limit: a process can stall reads of its memory and of its files. A look that
 /// takes longer is abandoned with its thread. It changes nothing.
-pub(super) fn within(limit: Duration, pid: u32) -> Result<Look, HealError> {
+pub(super) fn within(limit: Duration, pid: u32) -> Result<Inspection, HealError> {
     let looked = patience::within_limit(limit, Pid(pid), move || look(pid));
     looked.unwrap_or(Err(HealError::TooSlow { pid, limit }))
 }
 
-fn look(pid: u32) -> Result<Look, HealError> {
+fn look(pid: u32) -> Result<Inspection, HealError> {
     let objects = Process::open(pid)?.objects()?;
     let failed = |error| HealError::Pages { pid, error };
     let pagemap = File::open(format!("/proc/{pid}/pagemap")).map_err(failed)?;
-    let mut looking = Looking {
+    let mut looking = Search {
         pid: Pid(pid),
         page_bytes: rustix::param::page_size() as u64,
         pagemap,
         code_left: MOST_CODE,
         copies_left: MOST_COPIES,
-        look: Look::default(),
+        look: Inspection::default(),
         found: Vec::new(),
     };
     for object in &objects {
@@ -80,7 +80,7 @@ fn look(pid: u32) -> Result<Look, HealError> {
 }
 
 /// A difference that a probe makes.
-struct Found {
+struct Difference {
     /// The start of its mapping.
     mapping: u64,
     /// The index of its file.
@@ -89,17 +89,17 @@ struct Found {
     trace: Trace,
 }
 
-struct Looking {
+struct Search {
     pid: Pid,
     page_bytes: u64,
     pagemap: File,
     code_left: u64,
     copies_left: usize,
-    look: Look,
-    found: Vec<Found>,
+    look: Inspection,
+    found: Vec<Difference>,
 }
 
-impl Looking {
+impl Search {
     fn object(&mut self, object: &MappedObject) -> io::Result<()> {
         // (start of the mapping, address of the page, file offset)
         let mut pages: Vec<(u64, u64, u64)> = Vec::new();
@@ -128,7 +128,7 @@ impl Looking {
         for batch in pages.chunks(BATCH) {
             self.compare(&file, batch)?;
         }
-        self.look.files.push(Marked {
+        self.look.files.push(MarkedFile {
             path: object.path.clone(),
             file,
             identity: (object.dev, object.inode),
@@ -159,7 +159,7 @@ impl Looking {
                 self.look.changed += 1;
                 continue;
             };
-            self.found.extend(traces.into_iter().map(|(at, trace)| Found {
+            self.found.extend(traces.into_iter().map(|(at, trace)| Difference {
                 mapping: *mapping,
                 file: self.look.files.len(),
                 offset: offset + at as u64,
@@ -170,13 +170,13 @@ impl Looking {
     }
 
     /// Separates the kernel's changes from possible ones of the program.
-    fn finish(mut self) -> io::Result<Look> {
+    fn finish(mut self) -> io::Result<Inspection> {
         if !self.found.is_empty() {
             let smaps = File::open(format!("/proc/{}/smaps", self.pid.0))?;
             let mappings = smaps::read(BufReader::new(smaps))?;
             let is_trampoline =
                 |address| mappings.trampolines.iter().any(|range| range.contains(&address));
-            for Found { mapping, file, offset, trace } in self.found {
+            for Difference { mapping, file, offset, trace } in self.found {
                 let is_the_kernels = mappings.unwritten.contains(&mapping)
                     && match trace {
                         Trace::Breakpoint => true,

@@ -2,7 +2,7 @@
 //!
 //! The calling process must not be killed meanwhile, or it leaves breakpoints itself.
 
-use super::{HealError, Outcome, debugger, look, look::Marked, order, others, semaphores};
+use super::{HealError, Outcome, debugger, look, look::MarkedFile, order, others, semaphores};
 use crate::bpf::{self, BpfError, Place, Touched};
 use ctrace_core::units::Pid;
 use std::{
@@ -20,7 +20,7 @@ const MOST_NAMED: usize = 8;
 /// The findings in a process before anything is done.
 pub(super) struct Survey {
     pub(super) outcome: Outcome,
-    files: Vec<Marked>,
+    files: Vec<MarkedFile>,
 }
 
 pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
@@ -30,7 +30,7 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
         return Ok(Survey { outcome, files: Vec::new() });
     }
     let look = look::within(LOOK_LIMIT, pid)?;
-    let count = |places: fn(&Marked) -> &BTreeSet<u64>| {
+    let count = |places: fn(&MarkedFile) -> &BTreeSet<u64>| {
         look.files.iter().map(|marked| places(marked).len() as u64).sum()
     };
     outcome.found = count(|marked| &marked.places);
@@ -81,7 +81,7 @@ pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
 
 /// Returns the places that there was time for, and which of them the kernel refused.
 fn touch(
-    marked: &Marked,
+    marked: &MarkedFile,
     pid: u32,
     offsets: &[u64],
     until: Instant,
@@ -134,7 +134,7 @@ fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec
 
 /// Returns the places of the file where processes under a debugger have breakpoints. The kernel
 /// would remove those as well.
-fn places_under_debuggers(marked: &Marked, except: u32) -> HashSet<u64> {
+fn places_under_debuggers(marked: &MarkedFile, except: u32) -> HashSet<u64> {
     let sharing = others::mapping(&HashSet::from([marked.identity.1]));
     let debugged = sharing.into_iter().filter(|pid| *pid != except && debugger::of(*pid).is_some());
     let looks = debugged.filter_map(|pid| look::within(LOOK_LIMIT, pid).ok());

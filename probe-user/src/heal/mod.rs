@@ -17,7 +17,7 @@
 //! A process that dies during that leaves breakpoints itself. So [`process`] only looks. A child
 //! does the rest, and no Ctrl-C reaches it.
 
-pub mod aftermath;
+pub(crate) mod aftermath;
 mod compare;
 mod copied;
 mod debugger;
@@ -31,7 +31,6 @@ mod outcome;
 mod semaphores;
 mod smaps;
 
-pub use debugger::Debugger;
-pub use error::HealError;
-pub use in_a_child::{answer, hurry, process};
-pub use outcome::Outcome;
+pub(crate) use error::HealError;
+pub(crate) use in_a_child::{answer, hurry, process};
+pub(crate) use outcome::Outcome;

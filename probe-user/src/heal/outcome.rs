@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The outcome for one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub pid: u32,
     /// Breakpoints in code that only the kernel can have changed.
     pub found: u64,
@@ -40,7 +40,7 @@ impl Outcome {
     }
 
     /// Returns whether breakpoints are left, or may be.
-    pub fn remains(&self) -> bool {
+    pub(crate) fn remains(&self) -> bool {
         self.removed < self.found
             || self.own > 0
             || self.unread_pages > 0
@@ -48,7 +48,7 @@ impl Outcome {
     }
 
     /// Returns what was done, for unasked healing; `None` if there was nothing to do.
-    pub fn removal(&self) -> Option<String> {
+    pub(crate) fn removal(&self) -> Option<String> {
         let count = counted(self.removed, "breakpoint", "breakpoints");
         let removed =
             (self.removed > 0).then(|| format!("removed {count} that an earlier tracer left"));
@@ -68,7 +68,7 @@ impl Outcome {
     }
 
     /// Returns the full report, for `doctor --heal`.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let pid = self.pid;
         if let Some(Debugger { pid: debugger, name }) = &self.debugger {
             return vec![format!(

@@ -11,7 +11,7 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Takes the file that this process was handed under a number, once. Numbers below 3 are the
 /// standard streams.
-pub fn take(number: RawFd) -> io::Result<OwnedFd> {
+pub(crate) fn take(number: RawFd) -> io::Result<OwnedFd> {
     let is_open = std::fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok();
     if number < 3 || !is_open || IS_TAKEN.swap(true, Ordering::Relaxed) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -22,7 +22,7 @@ pub fn take(number: RawFd) -> io::Result<OwnedFd> {
 }
 
 /// Closes all files but the standard streams in the next program.
-pub fn close_on_exec() -> io::Result<()> {
+pub(crate) fn close_on_exec() -> io::Result<()> {
     // SAFETY: it marks descriptors, and reads and writes no memory.
     let done =
         unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };

@@ -7,7 +7,7 @@ const SESSION: libc::c_long = libc::KEY_SPEC_SESSION_KEYRING as libc::c_long;
 
 /// Replaces the session keyring that this process was started with by an empty one. On a kernel
 /// without keys there is none to leave.
-pub fn join_a_new_session() -> io::Result<()> {
+pub(crate) fn join_a_new_session() -> io::Result<()> {
     let joined = keyctl(libc::KEYCTL_JOIN_SESSION_KEYRING, 0);
     joined.or_else(|error| match error.raw_os_error() {
         Some(libc::ENOSYS) => Ok(()),

@@ -3,9 +3,9 @@
 //! `run` drives the other four: `plan` says where probes go, `collect` brings records, `keep` takes
 //! what was found out, `budget` weighs what the probes cost.
 
-pub mod budget;
-pub mod collect;
-pub mod keep;
-pub mod plan;
-pub mod run;
-pub mod spec;
+pub(crate) mod budget;
+pub(crate) mod collect;
+pub(crate) mod keep;
+pub(crate) mod plan;
+pub(crate) mod run;
+pub(crate) mod spec;

@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 /// What is traced, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TraceSpec {
+pub(crate) struct TraceSpec {
     pub select: SelectSpec,
     pub most: SelectionLimits,
     pub filter: Filter,
@@ -19,7 +19,7 @@ pub struct TraceSpec {
 
 /// Patterns of functions, USDT probes and marker scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SelectSpec {
+pub(crate) struct SelectSpec {
     pub functions: Vec<String>,
     pub usdt: Vec<String>,
     pub markers: Vec<String>,
@@ -28,7 +28,7 @@ pub struct SelectSpec {
 
 /// Beyond these a selection is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SelectionLimits {
+pub(crate) struct SelectionLimits {
     pub max_functions: usize,
     /// For looking into one program or library.
     pub object: ObjectLimits,
@@ -36,7 +36,7 @@ pub struct SelectionLimits {
 
 /// How probes are placed, and what they may cost.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProbeSpec {
+pub(crate) struct ProbeSpec {
     pub returns: Returns,
     pub link: LinkChoice,
     /// Perf links even for many functions.
@@ -54,7 +54,7 @@ pub struct ProbeSpec {
 
 /// What reports show, in which form, and where they go.
 #[derive(Clone, Debug)]
-pub struct ReportSpec {
+pub(crate) struct ReportSpec {
     pub format: ReportFormat,
     /// Names of views; none: the usual ones.
     pub views: Vec<String>,
@@ -71,7 +71,7 @@ pub struct ReportSpec {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportFormat {
+pub(crate) enum ReportFormat {
     Table,
     Json,
     Csv,

@@ -5,7 +5,7 @@ use super::maps::MappedObject;
 
 /// The executable segments of an object, by which its mappings are recognised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CodeSegments(Vec<Segment>);
+pub(crate) struct CodeSegments(Vec<Segment>);
 
 /// Limit for one object in one process, which may map it any number of times.
 const MOST_BIASES: usize = 1_024;
@@ -14,12 +14,12 @@ const MOST_BIASES: usize = 1_024;
 const PAGE: u64 = 4096;
 
 impl CodeSegments {
-    pub fn of(layout: &Layout) -> Self {
+    pub(crate) fn of(layout: &Layout) -> Self {
         Self(layout.segments.iter().filter(|segment| segment.executable).cloned().collect())
     }
 
     /// The address of a byte of the file, if it is code.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         self.0.iter().find_map(|segment| {
             let within = offset.checked_sub(segment.offset)?;
             (within < segment.file_size).then(|| segment.addresses.start.wrapping_add(within))
@@ -29,7 +29,7 @@ impl CodeSegments {
     /// Returns the load biases of an object. A header address plus the bias is the process's
     /// address, modulo 2^64. Usually there is one. There are several where the file is loaded
     /// several times (dlmopen), and none where it does not run yet.
-    pub fn biases(&self, object: &MappedObject) -> Vec<u64> {
+    pub(crate) fn biases(&self, object: &MappedObject) -> Vec<u64> {
         let mut biases = Vec::new();
         for mapping in &object.code {
             let size = mapping.addresses.end.saturating_sub(mapping.addresses.start);

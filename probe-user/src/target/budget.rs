@@ -88,7 +88,7 @@ impl Budget {
     }
 
     /// Returns the budget that the objects of a process, each with these limits, share.
-    pub fn of_all(limits: ObjectLimits) -> Arc<Self> {
+    pub(crate) fn of_all(limits: ObjectLimits) -> Arc<Self> {
         Self::new(limits.together())
     }
 
@@ -98,7 +98,7 @@ impl Budget {
     }
 
     /// Takes memory for as long as the object is there.
-    pub fn charge(&self, bytes: u64) -> Result<(), TooLarge> {
+    pub(crate) fn charge(&self, bytes: u64) -> Result<(), TooLarge> {
         self.take(bytes).map_err(|why| self.refuse(why))
     }
 
@@ -165,13 +165,13 @@ impl Budget {
     }
 
     /// The time runs while the look lives.
-    pub(super) fn look(&self) -> Look<'_> {
+    pub(super) fn look(&self) -> Stopwatch<'_> {
         for budget in std::iter::once(self).chain(self.all.as_deref()) {
             let mut clock = budget.clock();
             clock.lookers += 1;
             clock.since.get_or_insert_with(own_time);
         }
-        Look(self)
+        Stopwatch(self)
     }
 
     /// Checks the clock once in many turns of a loop.
@@ -223,9 +223,9 @@ impl Drop for Loan<'_> {
 }
 
 #[must_use]
-pub(super) struct Look<'a>(&'a Budget);
+pub(super) struct Stopwatch<'a>(&'a Budget);
 
-impl Drop for Look<'_> {
+impl Drop for Stopwatch<'_> {
     fn drop(&mut self) {
         for budget in std::iter::once(self.0).chain(self.0.all.as_deref()) {
             let mut clock = budget.clock();

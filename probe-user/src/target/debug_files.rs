@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The result of the search for a debug file.
 #[derive(Debug, Default)]
-pub struct DebugFile {
+pub(crate) struct DebugFile {
     found: Option<(PathBuf, Source)>,
     /// The paths that were tried, and why existing files were rejected.
     pub looked_at: Vec<(PathBuf, Rejected)>,
@@ -25,7 +25,7 @@ pub struct DebugFile {
 
 /// The reason why a path is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rejected {
+pub(crate) enum Rejected {
     Absent,
     Unreadable,
     /// Not an ELF file of our machine, or one without symbols.
@@ -36,7 +36,7 @@ pub enum Rejected {
 }
 
 impl DebugFile {
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         self.found.as_ref().map(|(path, _)| path.as_path())
     }
 

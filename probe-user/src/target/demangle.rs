@@ -30,7 +30,7 @@ pub fn short(raw: &str) -> String {
 }
 
 /// Removes the symbol version: `memcpy@@GLIBC_2.14` becomes `memcpy`.
-pub fn without_version(name: &[u8]) -> &[u8] {
+pub(crate) fn without_version(name: &[u8]) -> &[u8] {
     match memchr::memchr(b'@', name) {
         Some(at) if at > 0 => &name[..at],
         _ => name,
@@ -94,7 +94,7 @@ pub fn without_clone_suffix(name: &str) -> Option<&str> {
 }
 
 /// Returns the function's name in the source: `f.part.0.constprop.0` becomes `f`.
-pub fn without_suffix(name: &str) -> &str {
+pub(crate) fn without_suffix(name: &str) -> &str {
     cut_at(name, COPIES.into_iter().chain(PARTS)).unwrap_or(name)
 }
 

@@ -55,7 +55,7 @@ impl From<object::Error> for ElfError {
 
 /// A part of the file that is loaded into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub(crate) struct Segment {
     pub addresses: Range<u64>,
     /// Offset in the file of the first address.
     pub offset: u64,
@@ -67,7 +67,7 @@ pub struct Segment {
 
 /// A section, by its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub(crate) struct Section {
     pub name: String,
     pub addresses: Range<u64>,
     pub offset: u64,
@@ -79,10 +79,9 @@ pub struct Section {
 
 /// The headers of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
-    pub entry: u64,
     /// The dynamic loader the program asks for.
     pub interpreter: Option<Vec<u8>>,
     /// True if its loader runs code that the program names (DT_AUDIT), even to list libraries.
@@ -94,7 +93,7 @@ pub struct Layout {
 
 impl Layout {
     /// Reads the headers. A debug file has segments without bytes: `is_debug_file` allows them.
-    pub fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
+    pub(crate) fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
         match data.budget().watch(|| Self::read(data, is_debug_file)) {
             (Err(_), Some(why)) => Err(ElfError::TooLarge(why)),
             // A part that is left out because it is too large does not affect the rest.
@@ -109,7 +108,7 @@ impl Layout {
             return Err(ElfError::NotLoadable);
         }
         let programs = header.program_headers(endian, data)?;
-        let mut layout = Self { entry: header.e_entry.get(endian), ..Self::default() };
+        let mut layout = Self::default();
         for program in programs {
             if program.p_type(endian) == constants::PT_LOAD {
                 layout.segments.push(segment(program, data.length(), is_debug_file)?);
@@ -159,12 +158,12 @@ impl Layout {
         Ok(layout)
     }
 
-    pub fn section(&self, name: &str) -> Option<&Section> {
+    pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
     /// Returns the file offset of the byte at an address.
-    pub fn file_offset(&self, address: u64) -> Option<u64> {
+    pub(crate) fn file_offset(&self, address: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let within = address.checked_sub(segment.addresses.start)?;
             (within < segment.file_size).then(|| segment.offset.checked_add(within))?
@@ -173,7 +172,7 @@ impl Layout {
 
     /// Returns the address of a byte of the file in loaded code: the inverse of
     /// [`Self::file_offset`].
-    pub fn code_address(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn code_address(&self, offset: u64) -> Option<u64> {
         self.segments.iter().filter(|segment| segment.executable).find_map(|segment| {
             let within = offset.checked_sub(segment.offset)?;
             (within < segment.file_size).then(|| segment.addresses.start.checked_add(within))?
@@ -183,7 +182,7 @@ impl Layout {
 
 impl Section {
     /// The size that its header claims.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.addresses.end - self.addresses.start
     }
 }

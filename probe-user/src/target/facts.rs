@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 
 /// A process, in the terms of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub pid: Pid,
     /// Together with the id, tells this process from a later one.
     pub start_time: u64,
@@ -20,14 +20,14 @@ pub struct Facts {
 
 /// The facts that suffice to rule out most processes. They are cheap to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Program {
+pub(crate) struct Program {
     pub exe: String,
     pub name: String,
 }
 
 impl Program {
     /// Returns `None` for kernel threads and ended processes.
-    pub fn of(pid: Pid) -> Option<Self> {
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
         let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
         let name = fs::read(proc_path(pid.0, "comm")).ok()?;
         let name = text(name.strip_suffix(b"\n").unwrap_or(&name));
@@ -37,7 +37,7 @@ impl Program {
         Some(Self { exe: exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_owned(), name })
     }
 
-    pub fn file_name(&self) -> &str {
+    pub(crate) fn file_name(&self) -> &str {
         Path::new(&self.exe).file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 }
@@ -45,7 +45,7 @@ impl Program {
 impl Facts {
     /// Reads the facts of a process that runs a program. Returns `None` for kernel threads and
     /// ended processes. All reads are of the kernel's own data, so none can block.
-    pub fn of(pid: Pid) -> Option<Self> {
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
         let program = Program::of(pid)?;
         let status = fs::read(proc_path(pid.0, "status")).ok()?;
@@ -61,13 +61,13 @@ impl Facts {
     }
 
     /// Also reads the command line from the process's memory, which it can delay by a second.
-    pub fn with_command(pid: Pid) -> Option<Self> {
+    pub(crate) fn with_command(pid: Pid) -> Option<Self> {
         let facts = Self::of(pid)?;
         Some(Self { command: read_command(pid.0).join(" "), ..facts })
     }
 
     /// Returns the innermost unit in the path of the control group.
-    pub fn unit(&self) -> Option<&str> {
+    pub(crate) fn unit(&self) -> Option<&str> {
         let is_unit = |part: &&str| {
             [".service", ".scope", ".socket", ".mount"].iter().any(|end| part.ends_with(end))
         };
@@ -75,7 +75,7 @@ impl Facts {
     }
 
     /// Returns the id or name that the container's runtime put into the control group's path.
-    pub fn container(&self) -> Option<&str> {
+    pub(crate) fn container(&self) -> Option<&str> {
         let mut parts = self.cgroup.split('/').collect::<Vec<_>>();
         let mut outer = "";
         if let Some(at) = parts.iter().position(|part| matches!(*part, "docker" | "lxc" | "libpod"))
@@ -101,7 +101,7 @@ impl Facts {
 
 /// The identity of a process and its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub(crate) struct Identity {
     pub pid: Pid,
     pub start_time: u64,
     /// The user who started it, even if its program runs with another user's rights.
@@ -109,37 +109,37 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn of(pid: Pid) -> Option<Self> {
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
         let start_time = read_stat(pid.0).ok()?.start_time;
         let status = fs::read(proc_path(pid.0, "status")).ok()?;
         Some(Self { pid, start_time, user: user_of(&text(&status), Which::Real)? })
     }
 
     /// Returns the identity of a process that has ended: it belongs to nobody.
-    pub fn gone(pid: Pid) -> Self {
+    pub(crate) fn gone(pid: Pid) -> Self {
         Self { pid, start_time: 0, user: u32::MAX }
     }
 
     /// Compares processes regardless of their current user.
-    pub fn is_process(&self, other: Self) -> bool {
+    pub(crate) fn is_process(&self, other: Self) -> bool {
         (self.pid, self.start_time) == (other.pid, other.start_time)
     }
 }
 
 /// Lists the ids of all processes.
-pub fn all() -> impl Iterator<Item = Pid> {
+pub(crate) fn all() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Pid))
 }
 
 /// Returns a process's start time and name, `None` for kernel threads.
-pub fn birth(pid: Pid) -> Option<(u64, String)> {
+pub(crate) fn birth(pid: Pid) -> Option<(u64, String)> {
     let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
     Some((stat.start_time, stat.comm))
 }
 
 /// Returns the parent of a process.
-pub fn parent(pid: Pid) -> Option<Pid> {
+pub(crate) fn parent(pid: Pid) -> Option<Pid> {
     read_stat(pid.0).ok().map(|stat| Pid(stat.parent))
 }
 

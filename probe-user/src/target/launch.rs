@@ -38,7 +38,7 @@ pub enum LaunchError {
 
 impl LaunchError {
     /// Returns the exit code of `env` and shells: 127 for not found, 126 for not executable.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound(_) | Self::NoInterpreter { .. } => 127,
             Self::User(_) => 125,
@@ -66,7 +66,7 @@ pub struct Launch {
 
 impl Launch {
     /// Returns notes for the user before the start, one line each.
-    pub fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let exe = self.exe.display();
         let script = (!self.scripts.is_empty()).then(|| {
             format!(
@@ -102,7 +102,7 @@ pub fn resolve(command: &OsStr) -> Result<Launch, LaunchError> {
 }
 
 /// Resolves a command that runs as `user`, who may not execute all that we may.
-pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchError> {
+pub(crate) fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchError> {
     let found = user.on_behalf(|| find(command, std::env::var_os("PATH")))??;
     let mut exe = found.clone();
     let mut scripts = Vec::new();
@@ -139,7 +139,7 @@ pub fn resolve_for(command: &OsStr, user: &Identity) -> Result<Launch, LaunchErr
 
 /// Returns the libraries that a process held before its program's first instruction will have, as
 /// far as they can be known.
-pub fn libraries_of(process: &Process) -> Vec<MappedObject> {
+pub(crate) fn libraries_of(process: &Process) -> Vec<MappedObject> {
     let Ok(object) = Object::open(process.exe(), &proc_path(process.pid(), "exe")) else {
         return Vec::new();
     };

@@ -22,7 +22,7 @@ pub(super) type Reader = EndianArcSlice<LittleEndian>;
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceLine {
+pub(crate) struct SourceLine {
     /// Relative to the compiler's working directory where the file is below it: `main.cpp`.
     pub file: Arc<str>,
     /// The whole path.

@@ -2,7 +2,7 @@
 
 use super::markers::MarkerSite;
 use super::object::Object;
-use super::select::{Selected, Selection};
+use super::select::{Match, Selection};
 use ctrace_core::function::FunctionKind;
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
     rows
 }
 
-fn marker(objects: &[Object], selected: &Selected) -> Option<Row> {
+fn marker(objects: &[Object], selected: &Match) -> Option<Row> {
     let object = &objects[selected.object];
     let scope = &object.markers().scopes[selected.index];
     let first = scope.sites.first()?;

@@ -19,7 +19,7 @@ use std::{fs, str, thread};
 
 /// The reason why the memory map could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum MapsError {
+pub(crate) enum MapsError {
     #[error(
         "process {pid} ended while ctrace looked at its memory map; start it again and attach earlier"
     )]
@@ -49,12 +49,12 @@ pub struct MappedObject {
     pub dev: u64,
     pub inode: u64,
     /// Its executable mappings. Empty for a program that does not run yet.
-    pub code: Vec<CodeMapping>,
+    pub(crate) code: Vec<CodeMapping>,
 }
 
 impl MappedObject {
     /// Makes an object of a plain file, for a program that does not run yet.
-    pub fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
+    pub(crate) fn from_file(path: &Path, is_main: bool) -> io::Result<Self> {
         let (dev, inode) = stat(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -71,7 +71,7 @@ impl MappedObject {
 
 /// A stretch of a file that is mapped executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CodeMapping {
+pub(crate) struct CodeMapping {
     pub addresses: Range<u64>,
     /// Offset in the file of the first address.
     pub offset: u64,
@@ -79,7 +79,7 @@ pub struct CodeMapping {
 
 /// Memory that can hold a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
+pub(crate) struct Region {
     pub addresses: Range<u64>,
     /// `[stack]`, `[heap]`, or empty for a nameless mapping.
     pub name: String,
@@ -212,7 +212,7 @@ fn regions(lines: &[Line]) -> Vec<Region> {
 }
 
 /// Returns whether a process maps one of these inodes as code.
-pub fn maps_code_of(pid: u32, inodes: &HashSet<u64>) -> bool {
+pub(crate) fn maps_code_of(pid: u32, inodes: &HashSet<u64>) -> bool {
     let is_one = |line: &Line| line.executable && inodes.contains(&line.inode);
     read(pid).is_ok_and(|lines| lines.iter().any(is_one))
 }

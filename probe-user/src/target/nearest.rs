@@ -1,7 +1,7 @@
 //! Finds the names closest to one that was not found.
 
 /// Returns the `limit` names most like `wanted`, the best first.
-pub fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
     limit: usize,

@@ -210,7 +210,7 @@ fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
 }
 
 /// Reports markers of an object that were left out.
-pub fn flawed_markers(object: &Object) -> Option<String> {
+pub(crate) fn flawed_markers(object: &Object) -> Option<String> {
     let flaws = &object.markers().flaws;
     (!flaws.is_empty()).then(|| format!("markers of {}: {flaws}", object.name()))
 }

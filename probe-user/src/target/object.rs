@@ -69,7 +69,7 @@ struct Traits {
 
 impl Object {
     /// Opens the file at `open` and reads its headers; `display` is the path to show.
-    pub fn open(display: &Path, open: &Path) -> Result<Self, ObjectError> {
+    pub(crate) fn open(display: &Path, open: &Path) -> Result<Self, ObjectError> {
         Self::open_within(display, open, Budget::new(ObjectLimits::DEFAULT))
     }
 
@@ -118,7 +118,7 @@ impl Object {
     }
 
     /// Opens an object of a process. All objects of the process share a budget.
-    pub fn open_one_of(
+    pub(crate) fn open_one_of(
         mapped: &MappedObject,
         limits: ObjectLimits,
         all: &Arc<Budget>,
@@ -131,27 +131,27 @@ impl Object {
     }
 
     /// The path to show.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path that opens this very file.
-    pub fn open_path(&self) -> &Path {
+    pub(crate) fn open_path(&self) -> &Path {
         &self.open_path
     }
 
     /// Returns the file's name without its directory.
-    pub fn name(&self) -> &Arc<str> {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
     /// Returns device and inode, which do not depend on the path.
-    pub fn identity(&self) -> (u64, u64) {
+    pub(crate) fn identity(&self) -> (u64, u64) {
         self.identity
     }
 
     /// Returns whether this is the program itself. A file opened by its path alone counts as one.
-    pub fn is_main(&self) -> bool {
+    pub(crate) fn is_main(&self) -> bool {
         self.is_main
     }
 
@@ -160,35 +160,31 @@ impl Object {
         self.is_main = is_main;
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    pub fn entry(&self) -> u64 {
-        self.layout.entry
-    }
-
-    pub fn build_id(&self) -> Option<&[u8]> {
+    pub(crate) fn build_id(&self) -> Option<&[u8]> {
         self.layout.build_id.as_deref()
     }
 
-    pub fn interpreter(&self) -> Option<&[u8]> {
+    pub(crate) fn interpreter(&self) -> Option<&[u8]> {
         self.layout.interpreter.as_deref()
     }
 
     /// Returns whether exceptions or panics may pass through its functions: it imports or contains
     /// an unwinder, or we cannot rule one out.
-    pub fn uses_unwinder(&self) -> bool {
+    pub(crate) fn uses_unwinder(&self) -> bool {
         self.traits.unwinder
     }
 
     /// Returns whether it is a Go program, whose stacks move.
-    pub fn is_go(&self) -> bool {
+    pub(crate) fn is_go(&self) -> bool {
         self.traits.go
     }
 
     /// Returns whether it lacks a symbol table of its own and has only the dynamic linker's.
-    pub fn is_stripped(&self) -> bool {
+    pub(crate) fn is_stripped(&self) -> bool {
         !self.traits.symtab
     }
 
@@ -199,7 +195,7 @@ impl Object {
 
     /// Returns the reason if a part is too large, so that nothing was found in it. Lines of
     /// functions do not count.
-    pub fn too_large(&self) -> Option<ObjectError> {
+    pub(crate) fn too_large(&self) -> Option<ObjectError> {
         let parts = [
             self.symbols.get().and_then(|symbols| symbols.too_large),
             self.usdt.get().and_then(|notes| notes.too_large),
@@ -210,7 +206,7 @@ impl Object {
     }
 
     /// Lists the parts that were left out because they are too large, one line each.
-    pub fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<String> {
         let debug_files = self.debug.get().into_iter().flat_map(|debug| &debug.looked_at);
         let debug_files = debug_files.filter_map(|(path, why)| match why {
             Rejected::TooLarge(why) => Some(format!("the debug file {} {why}", path.display())),
@@ -251,7 +247,7 @@ impl Object {
     }
 
     /// Returns the contents of its symbol tables, including what cannot be traced.
-    pub fn symbols(&self) -> &Symbols {
+    pub(crate) fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| {
             let _look = self.source.budget().look();
             let debug = self.is_stripped().then(|| self.debug_file());
@@ -260,7 +256,7 @@ impl Object {
     }
 
     /// Returns the separate debug file, which is searched once.
-    pub fn debug_file(&self) -> &DebugFile {
+    pub(crate) fn debug_file(&self) -> &DebugFile {
         self.debug.get_or_init(|| {
             let budget = self.source.budget();
             let _look = budget.look();
@@ -275,7 +271,7 @@ impl Object {
     }
 
     /// Returns its USDT probes, with all sites of a name together.
-    pub fn usdt_probes(&self) -> &[UsdtProbe] {
+    pub(crate) fn usdt_probes(&self) -> &[UsdtProbe] {
         &self.usdt_notes().probes
     }
 
@@ -286,7 +282,7 @@ impl Object {
     }
 
     /// Returns the number of USDT notes that could not be read.
-    pub fn broken_usdt_notes(&self) -> usize {
+    pub(crate) fn broken_usdt_notes(&self) -> usize {
         self.usdt_notes().broken
     }
 
@@ -301,7 +297,7 @@ impl Object {
     }
 
     /// Returns its markers. Naming nameless ones may read symbols and debug information.
-    pub fn markers(&self) -> &Markers {
+    pub(crate) fn markers(&self) -> &Markers {
         self.markers.get_or_init(|| match markers::are_in(&self.layout) {
             true => {
                 let _look = self.source.budget().look();
@@ -330,7 +326,7 @@ impl Object {
     }
 
     /// Returns file and line of an address. The first call reads the debug information.
-    pub fn source_line(&self, address: u64) -> Option<SourceLine> {
+    pub(crate) fn source_line(&self, address: u64) -> Option<SourceLine> {
         self.with_lines(|lines| lines.find(address))
     }
 

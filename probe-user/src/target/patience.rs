@@ -20,7 +20,7 @@ use std::{
 };
 
 /// The longest wait. An honest target answers within milliseconds, even from a slow disk.
-pub const LIMIT: Duration = Duration::from_secs(1);
+pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 /// Threads that may hang on one process. Beyond that, no such work starts.
 const MOST_OF_PROCESS: usize = 2;
 /// Limit for all processes of a user.
@@ -33,7 +33,7 @@ static STUCK: Mutex<Stuck> = Mutex::new(Stuck(Vec::new()));
 /// The work was not done in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it did not answer within {} s", LIMIT.as_secs())]
-pub struct GivenUp;
+pub(crate) struct GivenUp;
 
 /// The processes that threads hang on, one entry a thread.
 struct Stuck(Vec<Identity>);
@@ -62,7 +62,7 @@ thread_local! {
 }
 
 /// Runs work that needs this process's answer, and gives up after [`LIMIT`].
-pub fn within<T: Send + 'static>(
+pub(crate) fn within<T: Send + 'static>(
     pid: Pid,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, GivenUp> {
@@ -70,7 +70,7 @@ pub fn within<T: Send + 'static>(
 }
 
 /// Like [`within`], with another limit.
-pub fn within_limit<T: Send + 'static>(
+pub(crate) fn within_limit<T: Send + 'static>(
     limit: Duration,
     pid: Pid,
     work: impl FnOnce() -> T + Send + 'static,
@@ -108,7 +108,7 @@ pub fn within_limit<T: Send + 'static>(
 }
 
 /// Returns whether a thread hangs on the process.
-pub fn is_stuck(pid: Pid) -> bool {
+pub(crate) fn is_stuck(pid: Pid) -> bool {
     if stuck().0.iter().all(|whose| whose.pid != pid) {
         return false;
     }

@@ -30,7 +30,7 @@ pub enum PatternError {
 /// A parsed `GLOB[@OBJECT]`, `/REGEX/[@OBJECT]`, `[PROVIDER:]GLOB[@OBJECT]` or
 /// `[GROUP/]GLOB[@OBJECT]`.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// As the user typed it.
     pub text: String,
     /// The part that names functions, without object and version.
@@ -59,7 +59,7 @@ struct ObjectMatcher {
 }
 
 impl Pattern {
-    pub fn parse(text: &str) -> Result<Self, PatternError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
         let (name, object) = match text.strip_prefix('/') {
             Some(rest) => {
                 let (body, object) =
@@ -96,17 +96,17 @@ impl Pattern {
     }
 
     /// Returns whether the pattern names an object.
-    pub fn names_object(&self) -> bool {
+    pub(crate) fn names_object(&self) -> bool {
         self.object.is_some()
     }
 
     /// Returns whether it can match one name only.
-    pub fn is_literal(&self) -> bool {
+    pub(crate) fn is_literal(&self) -> bool {
         matches!(&self.name, NameMatcher::Glob { glob, .. } if glob.is_literal())
     }
 
     /// Returns whether an object is the named one. Without a name, any is.
-    pub fn matches_object(&self, object: &Object) -> bool {
+    pub(crate) fn matches_object(&self, object: &Object) -> bool {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())
     }
 
@@ -115,7 +115,7 @@ impl Pattern {
     }
 
     /// Returns whether a name of the function matches.
-    pub fn matches_function(&self, function: &Function) -> bool {
+    pub(crate) fn matches_function(&self, function: &Function) -> bool {
         if let NameMatcher::Glob { glob, prefilter, .. } = &self.name {
             if glob.text() == "*" {
                 return true;
@@ -142,7 +142,7 @@ impl Pattern {
     }
 
     /// Returns whether a USDT probe matches, by its name or by `provider:name`.
-    pub fn matches_usdt(&self, probe: &UsdtProbe) -> bool {
+    pub(crate) fn matches_usdt(&self, probe: &UsdtProbe) -> bool {
         match (&self.name, self.stem.contains(':')) {
             (NameMatcher::Glob { .. }, false) => self.name.matches(&probe.name),
             (NameMatcher::Glob { .. }, true) => self.name.matches(&probe.full_name()),
@@ -151,7 +151,7 @@ impl Pattern {
     }
 
     /// Returns whether a marker scope matches, by its name or by `group/name`.
-    pub fn matches_marker(&self, scope: &MarkerScope) -> bool {
+    pub(crate) fn matches_marker(&self, scope: &MarkerScope) -> bool {
         let is_regex = matches!(self.name, NameMatcher::Regex(_));
         // A name may contain a slash.
         (!is_regex && self.name.matches_variants(&scope.name))
@@ -160,7 +160,7 @@ impl Pattern {
     }
 
     /// Returns whether a function of a recording matches, by any of the names above.
-    pub fn matches_recorded(&self, function: &FunctionInfo) -> bool {
+    pub(crate) fn matches_recorded(&self, function: &FunctionInfo) -> bool {
         let names = || std::iter::once(&function.name).chain(&function.aliases);
         let sign = if function.kind == FunctionKind::Usdt { ':' } else { '/' };
         let whole = function.group.iter().map(|group| format!("{group}{sign}{}", function.name));
@@ -170,7 +170,7 @@ impl Pattern {
     }
 
     /// Returns whether a bare name matches.
-    pub fn matches_name(&self, name: &str) -> bool {
+    pub(crate) fn matches_name(&self, name: &str) -> bool {
         self.name.matches_variants(name)
     }
 }

@@ -13,7 +13,7 @@ pub enum CostClass {
 
 impl CostClass {
     /// Returns one word for people.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Emulated => "emulated",
             Self::SingleStep => "single-stepped",

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The reason why a process cannot be traced. Each message is one line: problem and remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
+pub(crate) enum ProcessError {
     #[error("no such process: {pid}; `pgrep -a NAME` finds pids by name")]
     NoSuchProcess { pid: u32 },
     #[error(
@@ -46,14 +46,14 @@ pub enum ProcessError {
 
 /// A thread of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thread {
+pub(crate) struct Thread {
     pub tid: u32,
     pub name: String,
 }
 
 /// The state of a process that should be held at the start of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtStart {
+pub(crate) enum AtStart {
     Held,
     /// It runs, or is about to stop.
     Runs,
@@ -63,7 +63,7 @@ pub enum AtStart {
 
 /// A process that was alive, native and readable when it was opened.
 #[derive(Clone, Debug)]
-pub struct Process {
+pub(crate) struct Process {
     pid: u32,
     exe: PathBuf,
     command: Vec<String>,
@@ -95,7 +95,7 @@ const CAP_SYS_PTRACE: u32 = 19;
 
 impl Process {
     /// Opens a process, or refuses it when it cannot be traced.
-    pub fn open(pid: u32) -> Result<Self, ProcessError> {
+    pub(crate) fn open(pid: u32) -> Result<Self, ProcessError> {
         let stat = read_stat(pid)?;
         if stat.is_kernel_thread() {
             return Err(ProcessError::KernelThread { pid, comm: stat.comm });
@@ -123,32 +123,32 @@ impl Process {
     }
 
     /// Returns its start in clock ticks after boot.
-    pub fn start_time(&self) -> u64 {
+    pub(crate) fn start_time(&self) -> u64 {
         self.start_time
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Returns the program's path as the process sees it, even after its deletion.
-    pub fn exe(&self) -> &Path {
+    pub(crate) fn exe(&self) -> &Path {
         &self.exe
     }
 
     /// Returns the command line by argument. Empty when the process erased it.
-    pub fn command(&self) -> &[String] {
+    pub(crate) fn command(&self) -> &[String] {
         &self.command
     }
 
     /// Returns whether a process is stopped before its program's first instruction.
-    pub fn is_held_at_start(pid: u32) -> bool {
+    pub(crate) fn is_held_at_start(pid: u32) -> bool {
         Self::at_start(pid) == AtStart::Held
     }
 
     /// Returns the state of a process that should be held. At the program's start, the stack
     /// pointer is still where the kernel put it.
-    pub fn at_start(pid: u32) -> AtStart {
+    pub(crate) fn at_start(pid: u32) -> AtStart {
         let Ok(stat) = read_stat(pid) else { return AtStart::Left };
         let registers = fs::read_to_string(proc_path(pid, "syscall")).unwrap_or_default();
         let stack_pointer = registers
@@ -164,25 +164,18 @@ impl Process {
     }
 
     /// Returns the CPU time that a process has used, if it still exists.
-    pub fn cpu_time(pid: u32) -> Option<Nanos> {
+    pub(crate) fn cpu_time(pid: u32) -> Option<Nanos> {
         let ticks = read_stat(pid).ok()?.cpu_ticks;
         Some(Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())))
     }
 
-    /// Returns whether this very process still runs (a zombie does not).
-    pub fn is_alive(&self) -> bool {
-        read_stat(self.pid).is_ok_and(|stat| {
-            stat.start_time == self.start_time && !matches!(stat.state, b'Z' | b'X')
-        })
-    }
-
     /// Returns its threads with their names, by id.
-    pub fn threads(&self) -> Vec<Thread> {
+    pub(crate) fn threads(&self) -> Vec<Thread> {
         Self::threads_of(self.pid)
     }
 
     /// Returns the threads of a process, whether or not it can be traced.
-    pub fn threads_of(pid: u32) -> Vec<Thread> {
+    pub(crate) fn threads_of(pid: u32) -> Vec<Thread> {
         let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
         let mut threads: Vec<Thread> = tasks
             .filter_map(|task| {
@@ -197,7 +190,7 @@ impl Process {
     }
 
     /// Returns the living processes that its threads forked.
-    pub fn children(&self) -> Vec<u32> {
+    pub(crate) fn children(&self) -> Vec<u32> {
         let Ok(tasks) = fs::read_dir(proc_path(self.pid, "task")) else { return Vec::new() };
         let lists = tasks
             .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
@@ -206,7 +199,7 @@ impl Process {
     }
 
     /// Returns the thread ids of a process in its own pid namespace and in ours.
-    pub fn thread_ids_inside(pid: u32) -> Vec<(u32, u32)> {
+    pub(crate) fn thread_ids_inside(pid: u32) -> Vec<(u32, u32)> {
         let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
         let ids = tasks.filter_map(|task| {
             let task = task.ok()?;
@@ -219,12 +212,12 @@ impl Process {
     }
 
     /// Returns its executable mapped files, the main executable first.
-    pub fn objects(&self) -> Result<Vec<MappedObject>, MapsError> {
+    pub(crate) fn objects(&self) -> Result<Vec<MappedObject>, MapsError> {
         maps::objects(self.pid)
     }
 
     /// Returns the regions that can hold a stack: anonymous writable memory.
-    pub fn stack_regions(&self) -> Result<Vec<Region>, MapsError> {
+    pub(crate) fn stack_regions(&self) -> Result<Vec<Region>, MapsError> {
         maps::stack_regions(self.pid)
     }
 }

@@ -5,7 +5,6 @@ fn opens_itself() {
     let process = Process::open(std::process::id()).unwrap();
     assert_eq!(process.exe(), std::env::current_exe().unwrap());
     assert!(!process.command().is_empty());
-    assert!(process.is_alive());
     assert!(!has_own_root(process.pid()));
     assert!(process.threads().iter().any(|thread| thread.tid == process.pid()));
 }

@@ -5,7 +5,10 @@ use ctrace_core::function::{FunctionInfo, FunctionKind};
 
 /// Returns which functions are chosen, by id. Without patterns, all but the excluded ones are. A
 /// pattern for functions also finds markers and USDT probes of that name.
-pub fn choose(functions: &[FunctionInfo], patterns: &Patterns<'_>) -> anyhow::Result<Vec<bool>> {
+pub(crate) fn choose(
+    functions: &[FunctionInfo],
+    patterns: &Patterns<'_>,
+) -> anyhow::Result<Vec<bool>> {
     let mut chosen = vec![
         patterns.functions.is_empty()
             && patterns.usdt.is_empty()

@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 /// A function, probe or scope: the index of its object in the searched list, and its own index in
 /// the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Selected {
+pub struct Match {
     pub object: usize,
     pub index: usize,
 }
@@ -17,7 +17,7 @@ pub(super) fn search(
     pattern: &Pattern,
     objects: &[Object],
     matches: impl Fn(&Pattern, &Object) -> Vec<usize>,
-) -> (Vec<Selected>, Vec<usize>) {
+) -> (Vec<Match>, Vec<usize>) {
     let find = |places: &[usize]| find(places, |object| matches(pattern, &objects[object]));
     if pattern.names_object() {
         let named = objects_that(objects, |object| pattern.matches_object(object));
@@ -36,9 +36,9 @@ pub(super) fn objects_that(objects: &[Object], pick: impl Fn(&Object) -> bool) -
     (0..objects.len()).filter(|object| pick(&objects[*object])).collect()
 }
 
-pub(super) fn find(objects: &[usize], matches: impl Fn(usize) -> Vec<usize>) -> Vec<Selected> {
+pub(super) fn find(objects: &[usize], matches: impl Fn(usize) -> Vec<usize>) -> Vec<Match> {
     let in_object =
-        |object: usize| matches(object).into_iter().map(move |index| Selected { object, index });
+        |object: usize| matches(object).into_iter().map(move |index| Match { object, index });
     objects.iter().copied().flat_map(in_object).collect()
 }
 

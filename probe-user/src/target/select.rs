@@ -1,15 +1,12 @@
 //! Selects the functions to trace from what the user asked for.
 
-use super::markers::MarkerScope;
 use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
 use super::search::{find, matching, matching_functions, objects_that, search};
-use super::symbols::Function;
-use super::usdt::UsdtProbe;
 use std::collections::BTreeSet;
 
-pub use super::search::Selected;
+pub(crate) use super::search::Match;
 
 /// The reason why nothing can be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +35,7 @@ pub struct Patterns<'a> {
 }
 
 impl Patterns<'_> {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         [self.functions, self.usdt, self.markers, self.exclude].iter().all(|list| list.is_empty())
     }
 }
@@ -55,11 +52,11 @@ pub struct Selector {
 /// The selected functions, probes and scopes, by object and address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    pub functions: Vec<Selected>,
-    pub usdt: Vec<Selected>,
-    pub markers: Vec<Selected>,
+    pub functions: Vec<Match>,
+    pub(crate) usdt: Vec<Match>,
+    pub(crate) markers: Vec<Match>,
     /// Patterns that matched nothing while others matched: worth a warning.
-    pub unmatched: Vec<NotFound>,
+    pub(crate) unmatched: Vec<NotFound>,
     /// Further notes for the user, each a short sentence.
     pub notes: Vec<String>,
     /// Functions, probes and scopes that -x took away.
@@ -75,45 +72,12 @@ struct Settled {
 }
 
 impl Selection {
-    /// Returns the functions with their objects.
-    pub fn functions<'a>(
-        &'a self,
-        objects: &'a [Object],
-    ) -> impl Iterator<Item = (&'a Object, &'a Function)> {
-        self.functions.iter().filter_map(|selected| {
-            let object = objects.get(selected.object)?;
-            Some((object, object.functions().get(selected.index)?))
-        })
-    }
-
-    /// Returns the USDT probes with their objects.
-    pub fn usdt<'a>(
-        &'a self,
-        objects: &'a [Object],
-    ) -> impl Iterator<Item = (&'a Object, &'a UsdtProbe)> {
-        self.usdt.iter().filter_map(|selected| {
-            let object = objects.get(selected.object)?;
-            Some((object, object.usdt_probes().get(selected.index)?))
-        })
-    }
-
-    /// Returns the marker scopes with their objects.
-    pub fn markers<'a>(
-        &'a self,
-        objects: &'a [Object],
-    ) -> impl Iterator<Item = (&'a Object, &'a MarkerScope)> {
-        self.markers.iter().filter_map(|selected| {
-            let object = objects.get(selected.object)?;
-            Some((object, object.markers().scopes.get(selected.index)?))
-        })
-    }
-
     /// Returns the number of functions, probes and scopes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.functions.len() + self.usdt.len() + self.markers.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
@@ -132,17 +96,17 @@ impl Selector {
     }
 
     /// Returns whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.functions.is_empty() && self.usdt.is_empty() && self.markers.is_empty()
     }
 
     /// Asks for all marker scopes as well.
-    pub fn ask_for_all_markers(&mut self) -> Result<(), PatternError> {
+    pub(crate) fn ask_for_all_markers(&mut self) -> Result<(), PatternError> {
         self.markers.push(Pattern::parse("*")?);
         Ok(())
     }
 
-    pub fn asks_for_markers(&self) -> bool {
+    pub(crate) fn asks_for_markers(&self) -> bool {
         !self.markers.is_empty()
     }
 
@@ -153,7 +117,7 @@ impl Selector {
     /// Returns the patterns to search for in libraries that load after `selection` was made. A
     /// pattern without an object is done once the program itself matched it. Markers are the
     /// exception: they are searched everywhere.
-    pub fn for_late_objects(&self, selection: &Selection) -> Self {
+    pub(crate) fn for_late_objects(&self, selection: &Selection) -> Self {
         let open = |patterns: &[Pattern], settled: &[usize]| -> Vec<Pattern> {
             let places = patterns.iter().enumerate();
             let open = places.filter(|(place, _)| !settled.contains(place));
@@ -252,7 +216,7 @@ impl Selector {
 
     fn exclude(&self, objects: &[Object], selection: &mut Selection) {
         for exclude in &self.exclude {
-            let stays = |selected: &Selected, matches: &dyn Fn(&Object) -> bool| {
+            let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
                 let object = &objects[selected.object];
                 !(exclude.matches_object(object) && matches(object))
             };
@@ -269,7 +233,7 @@ impl Selector {
     }
 }
 
-fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Selected]) -> bool {
+fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Match]) -> bool {
     !pattern.names_object() && found.iter().any(|selected| objects[selected.object].is_main())
 }
 

@@ -1,6 +1,32 @@
 use super::super::fixtures::{Built, MARKERS, compile, system_libc};
 use super::*;
+use crate::target::markers::MarkerScope;
+use crate::target::symbols::Function;
 use std::sync::Arc;
+
+impl Selection {
+    /// Returns the functions with their objects.
+    pub(crate) fn functions<'a>(
+        &'a self,
+        objects: &'a [Object],
+    ) -> impl Iterator<Item = (&'a Object, &'a Function)> {
+        self.functions.iter().filter_map(|selected| {
+            let object = objects.get(selected.object)?;
+            Some((object, object.functions().get(selected.index)?))
+        })
+    }
+
+    /// Returns the marker scopes with their objects.
+    pub(crate) fn markers<'a>(
+        &'a self,
+        objects: &'a [Object],
+    ) -> impl Iterator<Item = (&'a Object, &'a MarkerScope)> {
+        self.markers.iter().filter_map(|selected| {
+            let object = objects.get(selected.object)?;
+            Some((object, object.markers().scopes.get(selected.index)?))
+        })
+    }
+}
 
 const SOURCE: &str = r#"
     #define F(name) __attribute__((noinline)) int name(int x) { return x + __LINE__; }

@@ -9,7 +9,7 @@ use std::{
 
 /// The reason why a process does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standstill {
+pub(crate) enum Standstill {
     /// SIGSTOP, or Ctrl-Z.
     Stopped,
     /// A debugger holds it.
@@ -38,7 +38,7 @@ impl fmt::Display for Standstill {
 
 impl Process {
     /// Returns why it does not run at this moment.
-    pub fn standstill(&self) -> Option<Standstill> {
+    pub(crate) fn standstill(&self) -> Option<Standstill> {
         // The freezer of cgroups v1 does not change the state, so it is checked first.
         let groups = fs::read(proc_path(self.pid(), "cgroup")).unwrap_or_default();
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();

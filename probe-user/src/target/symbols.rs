@@ -8,7 +8,7 @@ use super::budget::{Budget, TooLarge};
 use super::demangle::{self, without_version};
 use super::elf::{self, Layout};
 use super::source::{LONGEST_TEXT, Source};
-use super::tables::Table;
+use super::tables::NamedSymbols;
 use object::elf as constants;
 use object::read::elf::Sym as _;
 use object::{LittleEndian, Object as _, ObjectSection as _};
@@ -25,8 +25,6 @@ pub struct Function {
     /// In bytes. Without a symbol size, it reaches to the next function or the section's end.
     pub size: u64,
     pub file_offset: u64,
-    /// True if the symbol has no size, as in much assembly, so that `size` is a guess.
-    pub size_is_guessed: bool,
     /// All names at this address without versions, mangled, the best one first.
     raws: Box<[Arc<str>]>,
     names: OnceLock<Names>,
@@ -43,7 +41,7 @@ struct Names {
 
 /// The contents of an object's symbol tables.
 #[derive(Debug, Default)]
-pub struct Symbols {
+pub(crate) struct Symbols {
     /// In the order of their addresses.
     pub functions: Vec<Function>,
     /// Functions that choose their implementation at load (IFUNC), by name. The symbol is that of
@@ -73,17 +71,17 @@ impl Function {
     }
 
     /// Returns all symbols at this address, the best one first.
-    pub fn raws(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn raws(&self) -> impl Iterator<Item = &str> {
         self.raws.iter().map(|raw| &**raw)
     }
 
     /// Returns the name that globs match: demangled, without hash, arguments and version.
-    pub fn name(&self) -> &Arc<str> {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.names().short
     }
 
     /// Returns the demangled name with its arguments, or the name if it has none.
-    pub fn full_name(&self) -> &Arc<str> {
+    pub(crate) fn full_name(&self) -> &Arc<str> {
         self.full.get_or_init(|| {
             let short = self.name();
             let full = self.raws.first().map(|raw| self.demangled(raw, demangle::full));
@@ -92,11 +90,11 @@ impl Function {
     }
 
     /// Returns its other names, demangled.
-    pub fn aliases(&self) -> &[Arc<str>] {
+    pub(crate) fn aliases(&self) -> &[Arc<str>] {
         &self.names().aliases
     }
 
-    pub fn addresses(&self) -> Range<u64> {
+    pub(crate) fn addresses(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.size)
     }
 
@@ -168,9 +166,9 @@ impl Symbols {
         let budget = source.budget();
         match elf::parse(source) {
             Ok(file) => {
-                let all = watched(budget, || Table::all(source, &file))?;
+                let all = watched(budget, || NamedSymbols::all(source, &file))?;
                 self.collect_table(all, &[], code, shift, entries, budget)?;
-                let dynamic = watched(budget, || Table::dynamic(source, &file))?;
+                let dynamic = watched(budget, || NamedSymbols::dynamic(source, &file))?;
                 let versions = || file.section_by_name(".gnu.version").and_then(|s| s.data().ok());
                 let versions = watched(budget, versions)?.unwrap_or_default();
                 self.collect_table(dynamic, versions, code, shift, entries, budget)?;
@@ -186,7 +184,7 @@ impl Symbols {
 
     fn collect_table<'data>(
         &mut self,
-        table: Table<'data>,
+        table: NamedSymbols<'data>,
         versions: &[u8],
         code: &Code,
         shift: u64,
@@ -313,7 +311,6 @@ fn merge(
             address,
             size,
             file_offset,
-            size_is_guessed: given.is_none(),
             raws,
             names: OnceLock::new(),
             full: OnceLock::new(),

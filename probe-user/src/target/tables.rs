@@ -13,12 +13,12 @@ pub(super) type Symbol = Sym64<LittleEndian>;
 
 /// The symbols of a section.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Table<'data> {
+pub(super) struct NamedSymbols<'data> {
     pub(super) symbols: &'data [Symbol],
     strings: &'data [u8],
 }
 
-impl<'data> Table<'data> {
+impl<'data> NamedSymbols<'data> {
     /// Returns `.symtab`, empty where there is none.
     pub(super) fn all(source: &'data Source, file: &ElfFile<'data>) -> Self {
         Self::of(source, file, file.elf_symbol_table())

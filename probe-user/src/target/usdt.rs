@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// All sites of one `provider:name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UsdtProbe {
+pub(crate) struct UsdtProbe {
     pub provider: Arc<str>,
     pub name: Arc<str>,
     pub sites: Vec<UsdtSite>,
@@ -40,7 +40,7 @@ pub(super) struct UsdtNotes {
 
 impl UsdtProbe {
     /// Returns `provider:name`.
-    pub fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         format!("{}:{}", self.provider, self.name)
     }
 }

@@ -3,7 +3,7 @@
 use super::budget::TooLarge;
 use super::elf;
 use super::source::Source;
-use super::tables::{Table, is_definition};
+use super::tables::{NamedSymbols, is_definition};
 use object::LittleEndian;
 use object::elf::STT_TLS;
 use object::read::elf::Sym as _;
@@ -31,7 +31,7 @@ fn find<'n>(
     let mut ticker = budget.ticker();
     let (file, refused) = budget.watch(|| elf::parse(source).ok());
     let Some(file) = file else { return refused.map_or(Ok(found), Err) };
-    for table in [Table::all, Table::dynamic] {
+    for table in [NamedSymbols::all, NamedSymbols::dynamic] {
         let (table, refused) = budget.watch(|| table(source, &file));
         refused.map_or(Ok(()), Err)?;
         for (symbol, name) in table.named() {

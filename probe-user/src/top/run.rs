@@ -39,14 +39,14 @@ pub(super) enum Event {
 const WAITING: usize = 256;
 
 /// Shows a process or a command until somebody quits.
-pub fn run(spec: TraceSpec, interval: Duration, subject: Subject) -> anyhow::Result<()> {
+pub(crate) fn run(spec: TraceSpec, interval: Duration, subject: Subject) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
     let source = Source::start(spec, interval, subject, sender.clone())?;
     follow(&source, interval, sender, &events)
 }
 
 /// Shows what a daemon traces until somebody quits.
-pub fn run_with_daemon(socket: &Path, interval: Duration) -> anyhow::Result<()> {
+pub(crate) fn run_with_daemon(socket: &Path, interval: Duration) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
     let source = Source::ask_daemon(socket, interval, sender.clone())?;
     follow(&source, interval, sender, &events)

@@ -23,7 +23,7 @@ use std::{
 };
 
 /// Fails where there is no terminal that can show a screen.
-pub fn check() -> anyhow::Result<()> {
+pub(crate) fn check() -> anyhow::Result<()> {
     const INSTEAD: &str = "`ctrace attach PID --interval 1` reports without one";
     if !rustix::termios::isatty(io::stdin()) || !rustix::termios::isatty(io::stdout()) {
         bail!("top needs a terminal for input and output; {INSTEAD}");

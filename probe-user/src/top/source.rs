@@ -1,7 +1,7 @@
 //! Where snapshots come from: a session on a thread of its own, or the daemon, which is asked again
 //! and again.
 
-use super::{daemon::Traced, looking, run::Event};
+use super::{daemon::Traced, observer, run::Event};
 use crate::{
     session::{
         keep::{
@@ -43,7 +43,7 @@ pub(super) enum Update {
 }
 
 /// What a session is of.
-pub enum Subject {
+pub(crate) enum Subject {
     Process(Process, Watched),
     Command {
         /// As they stand on the command line.
@@ -105,7 +105,7 @@ impl Source {
         let socket = socket.to_owned();
         let ask = move || {
             // Nobody listens any more when the screen is gone.
-            let _ = looking::look_again(&socket, interval, &choices, &events);
+            let _ = observer::look_again(&socket, interval, &choices, &events);
         };
         let thread = std::thread::Builder::new().name("daemon".into());
         thread.spawn(ask).context("cannot start a thread")?;

@@ -27,7 +27,7 @@ const NAMED: usize = 5;
 
 /// What is compared row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DiffView {
+pub(crate) enum DiffView {
     /// Each function
     Functions,
     /// Each call path from root to leaf
@@ -36,12 +36,12 @@ pub enum DiffView {
 
 /// What the reader asked to see.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DiffOptions {
+pub(crate) struct DiffOptions {
     pub views: Vec<DiffView>,
     pub selection: RowSelection,
 }
 
-pub fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> String {
+pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> String {
     let mut out = String::new();
     for (side, name) in [(&diff.old, "old"), (&diff.new, "new")] {
         if side.loss.events > 0 || side.loss.late > 0 || side.loss.decode_errors > 0 {

@@ -3,10 +3,10 @@
 
 use super::loss::loss_line;
 use super::units::counted;
-use ctrace_core::{formats::Told, report::LossReport};
+use ctrace_core::{formats::Coverage, report::LossReport};
 
 /// Lines for stderr; the last one is the loss line.
-pub fn remarks(told: &Told) -> Vec<String> {
+pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
     let mut out = Vec::new();
     if told.unreadable_calls > 0 {
         out.push(format!(
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_whole_recording_needs_one_line() {
-        let told = Told { calls: 1_234, ..Told::default() };
+        let told = Coverage { calls: 1_234, ..Coverage::default() };
         assert_eq!(remarks(&told), ["1,234 calls exported; loss: none"]);
     }
 
@@ -75,7 +75,7 @@ mod tests {
     fn everything_that_is_missing_is_said() {
         let lost =
             LossReport { events: 3, calls_untimed: 2, calls_open: 1, ..LossReport::default() };
-        let told = Told {
+        let told = Coverage {
             calls: 9,
             lost,
             filtered_calls: 1,
@@ -83,7 +83,7 @@ mod tests {
             unreadable_calls: 7,
             unreadable_bytes: 40,
             has_no_end: true,
-            ..Told::default()
+            ..Coverage::default()
         };
         let text = remarks(&told).join("\n");
         for part in [

@@ -5,7 +5,7 @@ use ctrace_core::{function::FunctionKind, report::render::clean::clean};
 use std::io::{self, Write};
 
 /// One function, USDT site or marker scope.
-pub struct Line {
+pub(crate) struct Line {
     pub kind: FunctionKind,
     pub name: String,
     pub object: String,
@@ -20,7 +20,7 @@ const WIDEST: usize = 48;
 
 /// One line each, aligned, without a heading when not for a terminal. The lines are made twice:
 /// together they would take more memory than what they tell of.
-pub fn write<Lines: Iterator<Item = Line>>(
+pub(crate) fn write<Lines: Iterator<Item = Line>>(
     out: &mut impl Write,
     lines: impl Fn() -> Lines,
     style: &Style,

@@ -6,7 +6,7 @@ use ctrace_core::report::render::clean::clean;
 use std::io::{self, Write};
 
 /// Takes one event with each write, as `tracing_subscriber` hands them over.
-pub struct Log<W>(pub W);
+pub(crate) struct Log<W>(pub W);
 
 impl<W: Write> Write for Log<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {

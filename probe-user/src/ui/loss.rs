@@ -8,7 +8,7 @@ use ctrace_core::report::{LossReport, Report};
 
 /// What the reader must know before the first number, a sentence or two each; nothing when the
 /// report is whole and exact. Losses come first.
-pub fn warnings(report: &Report) -> Vec<String> {
+pub(crate) fn warnings(report: &Report) -> Vec<String> {
     let loss = &report.loss;
     let mut out = Vec::new();
     if loss.events > 0 {

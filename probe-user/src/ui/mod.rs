@@ -10,8 +10,8 @@ mod exported;
 mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
-pub mod listing;
-pub mod log;
+pub(crate) mod listing;
+pub(crate) mod log;
 mod loss;
 pub(crate) mod names;
 pub(crate) mod notes;
@@ -21,15 +21,16 @@ mod path;
 pub(crate) mod plot;
 mod stack;
 pub(crate) mod style;
-pub mod terminal;
+pub(crate) mod terminal;
 pub(crate) mod text;
-pub mod units;
-pub mod views;
-pub mod wall;
+pub(crate) mod units;
+pub(crate) mod views;
+pub(crate) mod wall;
 
-pub use diff::{DiffOptions, DiffView, render as render_diff};
-pub use exported::remarks;
-pub use loss::{loss_line, warnings};
+pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
+pub(crate) use exported::remarks;
+pub use loss::loss_line;
+pub(crate) use loss::warnings;
 pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
 
@@ -42,7 +43,7 @@ use views::Context;
 
 /// A line for the user on stderr, harmless whatever names are in it. That nobody reads it is no
 /// reason to fail.
-pub fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let _ = writing::during(|| writeln!(std::io::stderr(), "ctrace: {}", clean(line)));
 }
 

@@ -15,7 +15,7 @@ const LABELS: usize = 10;
 pub struct ViewName(&'static View);
 
 impl ViewName {
-    pub fn view(self) -> &'static View {
+    pub(crate) fn view(self) -> &'static View {
         self.0
     }
 
@@ -79,7 +79,7 @@ pub struct ViewOptions {
 
 impl ViewOptions {
     /// Finds out before there is a report whether one can be shown so.
-    pub fn check(&self, as_csv: bool) -> Result<(), ViewError> {
+    pub(crate) fn check(&self, as_csv: bool) -> Result<(), ViewError> {
         if as_csv && self.views.len() > 1 {
             return Err(ViewError::OneViewForCsv { given: self.views.len() });
         }

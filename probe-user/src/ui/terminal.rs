@@ -13,7 +13,7 @@ const LEAST_WIDTH: usize = 40;
 ///
 /// A file or pipe gets everything in full and no colour. A terminal gets its width and, unless
 /// `NO_COLOR` is set or `TERM` is `dumb`, colour.
-pub fn detect(output: impl AsFd) -> Style {
+pub(crate) fn detect(output: impl AsFd) -> Style {
     if !rustix::termios::isatty(&output) {
         return Style::default();
     }

@@ -7,11 +7,11 @@
 use ctrace_core::units::Nanos;
 
 /// What stands for a value that is not there.
-pub const ABSENT: &str = "–";
+pub(crate) const ABSENT: &str = "–";
 
 /// How many digits a time gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Digits {
+pub(crate) enum Digits {
     /// Two decimals: `100.11 ms`.
     Full,
     /// Three digits in all: `100 ms`, `1.01 s`. For narrow tables.
@@ -25,7 +25,7 @@ const SECOND: u64 = 1_000_000_000;
 /// From here on minutes read better than seconds.
 const SECONDS_END: u64 = 600 * SECOND;
 
-pub fn time(ns: Nanos, digits: Digits) -> String {
+pub(crate) fn time(ns: Nanos, digits: Digits) -> String {
     if ns.0 < 1_000 {
         return format!("{} ns", ns.0);
     }
@@ -77,12 +77,12 @@ fn long(seconds: u64) -> String {
     }
 }
 
-pub fn maybe_time(ns: Option<Nanos>, digits: Digits) -> String {
+pub(crate) fn maybe_time(ns: Option<Nanos>, digits: Digits) -> String {
     ns.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, digits))
 }
 
 /// With a comma between thousands.
-pub fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -95,7 +95,7 @@ pub fn count(n: u64) -> String {
 }
 
 /// A size in bytes, in powers of 1024.
-pub fn bytes(n: u64) -> String {
+pub(crate) fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (n as f64, 0);
     while value >= 999.5 && unit + 1 < units.len() {
@@ -109,12 +109,12 @@ pub fn bytes(n: u64) -> String {
 }
 
 /// `1 call`, `1,234 calls`.
-pub fn counted(n: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
 /// Two decimals; what is there but too small for them shows as `<0.01%`.
-pub fn percent(value: f64) -> String {
+pub(crate) fn percent(value: f64) -> String {
     if !value.is_finite() {
         ABSENT.to_owned()
     } else if value > 0.0 && value < 0.005 {
@@ -126,12 +126,12 @@ pub fn percent(value: f64) -> String {
     }
 }
 
-pub fn maybe_percent(value: Option<f64>) -> String {
+pub(crate) fn maybe_percent(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), percent)
 }
 
 /// A ratio such as cv.
-pub fn ratio(value: Option<f64>) -> String {
+pub(crate) fn ratio(value: Option<f64>) -> String {
     match value {
         Some(value) if value.is_finite() && value.abs() < 1e6 => format!("{value:.2}"),
         Some(value) if value.is_finite() => format!("{value:.1e}"),
@@ -140,7 +140,7 @@ pub fn ratio(value: Option<f64>) -> String {
 }
 
 /// So many a second, in at most six columns.
-pub fn rate(value: f64) -> String {
+pub(crate) fn rate(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".to_owned(),
         _ if value < 10.0 => format!("{value:.2}"),

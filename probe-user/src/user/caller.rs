@@ -5,7 +5,7 @@ use rustix::process::{Gid, Uid, geteuid};
 use std::ffi::{OsStr, OsString};
 
 /// Returns the caller of sudo, doas or pkexec; `None` if that is root or ctrace is not root.
-pub fn caller() -> Result<Option<Account>, UserError> {
+pub(crate) fn caller() -> Result<Option<Account>, UserError> {
     if !geteuid().is_root() {
         return Ok(None);
     }

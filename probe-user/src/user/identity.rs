@@ -30,7 +30,7 @@ const OF_THE_CALL: [&str; 8] = [
 
 impl Identity {
     /// Chooses the user of `--user`, else the caller of sudo. The line, if any, is for the user.
-    pub fn choose(
+    pub(crate) fn choose(
         asked: Option<&str>,
         command: &OsStr,
     ) -> Result<(Self, Option<String>), UserError> {
@@ -59,7 +59,10 @@ impl Identity {
 
     /// Runs `look` with the command's rights to files, for example to check that it may be
     /// executed. Root may do more than the user. The user gets no rights to the thread.
-    pub fn on_behalf<T: Send>(&self, look: impl FnOnce() -> T + Send) -> Result<T, UserError> {
+    pub(crate) fn on_behalf<T: Send>(
+        &self,
+        look: impl FnOnce() -> T + Send,
+    ) -> Result<T, UserError> {
         let Self::Other(account) = self else { return Ok(look()) };
         // Rights belong to a thread, and end with this one.
         let with_rights = || account.rights.take_on_for_files().map(|()| look());
@@ -70,7 +73,7 @@ impl Identity {
     }
 
     /// Returns the user and group that execute the command.
-    pub fn ids(&self) -> (u32, u32) {
+    pub(crate) fn ids(&self) -> (u32, u32) {
         let (uid, gid) = match self {
             Self::Ours => (getuid(), getgid()),
             Self::Other(account) => (account.rights.uid, account.rights.gid),
@@ -79,7 +82,7 @@ impl Identity {
     }
 
     /// Returns the [`rights`] to take on just before the exec.
-    pub fn rights(&self) -> Option<&rights::Rights> {
+    pub(crate) fn rights(&self) -> Option<&rights::Rights> {
         match self {
             Self::Ours => None,
             Self::Other(account) => Some(&account.rights),
@@ -88,7 +91,7 @@ impl Identity {
 
     /// Sets the login environment of that user. PATH and all others stay as ctrace has them.
     /// Variables of a login session (XDG_RUNTIME_DIR) are not invented.
-    pub fn apply_environment(&self, command: &mut Command) {
+    pub(crate) fn apply_environment(&self, command: &mut Command) {
         let Self::Other(account) = self else { return };
         for name in OF_THE_CALL {
             command.env_remove(name);

@@ -10,9 +10,9 @@ mod caller;
 mod error;
 mod for_files;
 mod identity;
-pub mod rights;
+pub(crate) mod rights;
 
-pub use account::Account;
-pub use caller::caller;
-pub use error::UserError;
+pub(crate) use account::Account;
+pub(crate) use caller::caller;
+pub(crate) use error::UserError;
 pub use identity::Identity;

@@ -97,7 +97,7 @@ impl Rights {
 }
 
 /// Clears inheritable capabilities: the next exec gets only those of its file or user id.
-pub fn keep_capabilities_to_ourselves() -> io::Result<()> {
+pub(crate) fn keep_capabilities_to_ourselves() -> io::Result<()> {
     let sets = capabilities(None)?;
     // The ambient ones are a subset.
     if sets.inheritable.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, Session, Target, site};
 use ctrace_common::{Cookie, JumpTarget, Kind, NO_CONDITION, NO_INDEX, NO_REGISTER, Operand};
-use ctrace_user::bpf::{LinkChoice, Role};
+use ctrace_user::testing::bpf::{LinkChoice, Role};
 
 #[test]
 fn all_conditions_are_evaluated() {

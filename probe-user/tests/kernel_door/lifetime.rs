@@ -3,7 +3,7 @@
 use crate::support::{BINARY, Session, Target, install, site};
 use ctrace_common::{Cookie, Kind};
 use ctrace_core::units::Pid;
-use ctrace_user::bpf::{LinkChoice, Role};
+use ctrace_user::testing::bpf::{LinkChoice, Role, Site};
 use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader},
@@ -48,7 +48,7 @@ fn attach_and_wait() {
     session.kernel.trace_process(pid).unwrap();
     let exe = format!("/proc/{}/exe", pid.0);
     let offset = std::env::var("CTRACE_TEST_OFFSET").unwrap().parse().unwrap();
-    let sites = [ctrace_user::bpf::Site { offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) }];
+    let sites = [Site { offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) }];
     let _attachment = session
         .kernel
         .attach(Path::new(&exe), Some(pid), Role::Function, &sites, LinkChoice::Auto, false)

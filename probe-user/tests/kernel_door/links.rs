@@ -2,7 +2,7 @@
 
 use crate::support::{Session, Target};
 use ctrace_common::Kind;
-use ctrace_user::bpf::{BpfError, LinkChoice, LinkKind, Role, now};
+use ctrace_user::testing::bpf::{BpfError, LinkChoice, LinkKind, Role, now};
 
 /// Calls of `f`, each of which calls `g`, through one kind of link.
 fn count_calls(choice: LinkChoice, kind: LinkKind) {

@@ -2,7 +2,7 @@
 
 use crate::support::{Session, Target};
 use ctrace_common::Kind;
-use ctrace_user::bpf::{LinkChoice, Role};
+use ctrace_user::testing::bpf::{LinkChoice, Role};
 use std::{thread, time::Duration};
 
 #[test]

@@ -10,5 +10,4 @@ mod processes;
 mod refusals;
 mod rings;
 mod support;
-mod usdt;
 mod values;

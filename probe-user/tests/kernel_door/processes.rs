@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, Event, Session, Target, name};
 use ctrace_common::{Change, Kind};
-use ctrace_user::bpf::{BpfError, LinkChoice, Role};
+use ctrace_user::testing::bpf::{BpfError, LinkChoice, Role};
 use std::collections::HashMap;
 
 #[test]

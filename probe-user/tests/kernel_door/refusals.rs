@@ -3,7 +3,7 @@
 use crate::support::{BINARY, Session, site};
 use ctrace_common::Cookie;
 use ctrace_core::units::Pid;
-use ctrace_user::bpf::{BpfError, Features, LinkChoice, LinkKind, Role};
+use ctrace_user::testing::bpf::{BpfError, Features, LinkChoice, LinkKind, Role, Site};
 use std::path::Path;
 
 #[test]
@@ -26,7 +26,7 @@ fn what_cannot_be_attached_says_why() {
     let error = attach(target, None, 1 << 40);
     assert!(matches!(error, BpfError::Refused { .. }), "{error}");
     let sites = [f, 1 << 40, BINARY.offset("g")]
-        .map(|offset| ctrace_user::bpf::Site { offset, ..site("f", Cookie::plain(0)) });
+        .map(|offset| Site { offset, ..site("f", Cookie::plain(0)) });
     let error = session
         .kernel
         .attach(&BINARY.path, None, Role::Entry, &sites, LinkChoice::Auto, false)

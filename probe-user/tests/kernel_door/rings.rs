@@ -3,7 +3,7 @@
 
 use crate::support::{Event, Session, Target};
 use ctrace_common::Kind;
-use ctrace_user::bpf::{LinkChoice, Role};
+use ctrace_user::testing::bpf::{LinkChoice, Role};
 use std::collections::HashMap;
 
 const THREADS: usize = 4;

@@ -13,7 +13,7 @@ use ctrace_core::{
     },
     units::Pid,
 };
-use ctrace_user::bpf::{
+use ctrace_user::testing::bpf::{
     Attachment, BpfError, Config, Kernel, LinkChoice, Lost, LostCounter, Rings, Role, Site,
 };
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};

@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, Session, Target, site};
 use ctrace_common::{Cookie, Kind, MAX_VALUES, NO_REGISTER, Operand, ValueSources};
-use ctrace_user::bpf::{LinkChoice, Role};
+use ctrace_user::testing::bpf::{LinkChoice, Role};
 use std::{thread, time::Duration};
 
 const RAX: u8 = 0;

@@ -3,7 +3,7 @@
 
 use crate::objdump::Listing;
 use crate::survey::{Tally, check_boundaries, decide, missed_returns};
-use ctrace_user::target::place::{Policy, Refusal, Returns};
+use ctrace_user::testing::target::{Policy, Refusal, Returns};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -4,8 +4,7 @@
 
 use crate::corpus::Build;
 use crate::survey::{decide, redis_server};
-use ctrace_user::target::place::{Policy, Returns};
-use ctrace_user::target::plan::{ExitPlacement, Placement};
+use ctrace_user::testing::target::{ExitPlacement, Placement, Policy, Returns};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

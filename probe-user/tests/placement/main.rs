@@ -8,7 +8,7 @@ mod snippets;
 mod stacks;
 mod survey;
 
-use ctrace_user::target::{budget::ObjectLimits, source::Source};
+use ctrace_user::testing::target::{ObjectLimits, Source};
 
 fn source(bytes: &[u8]) -> Source {
     Source::of_bytes(bytes, ObjectLimits::DEFAULT)

@@ -2,8 +2,9 @@
 
 use crate::objdump::Listing;
 use crate::survey::{Tally, check_boundaries, decide, missed_returns, redis_server};
-use ctrace_user::target::place::{Candidate, CodeMap, Policy, Returns, place};
-use ctrace_user::target::plan::{CostClass, ExitPlacement, Placement};
+use ctrace_user::testing::target::{
+    Candidate, CodeMap, CostClass, ExitPlacement, Placement, Policy, Returns, place,
+};
 use std::path::Path;
 
 fn survey(path: &str, at_least: f64) {

@@ -1,6 +1,6 @@
 //! Hand-written functions, one for each rule, with the line that `list -v` shows for them.
 
-use ctrace_user::target::place::{Candidate, CodeMap, Policy, Returns, explain, place};
+use ctrace_user::testing::target::{Candidate, CodeMap, Policy, Returns, explain, place};
 use object::{Object, ObjectSymbol};
 use std::process::Command;
 

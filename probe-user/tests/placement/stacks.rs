@@ -1,6 +1,6 @@
 //! Which objects switch stacks, and which only restore their own.
 
-use ctrace_user::target::place::CodeMap;
+use ctrace_user::testing::target::CodeMap;
 use std::process::Command;
 
 fn check(compiler: &[&str], suffix: &str, source: &str, expected: bool) {

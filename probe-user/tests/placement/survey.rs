@@ -1,8 +1,9 @@
 //! Places every function of an object and counts what came out.
 
 use crate::objdump::Listing;
-use ctrace_user::target::place::{Candidate, CodeMap, Policy, Refusal, place};
-use ctrace_user::target::plan::{ExitKind, ExitPlacement, Placement};
+use ctrace_user::testing::target::{
+    Candidate, CodeMap, ExitKind, ExitPlacement, Placement, Policy, Refusal, place,
+};
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

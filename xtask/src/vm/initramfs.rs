@@ -44,9 +44,9 @@ impl Tree {
     pub(super) fn new(init: &str) -> Result<Self> {
         let mut tree = Self { archive: Archive::default(), libraries: BTreeSet::new() };
         for directory in ["proc", "sys", "dev", "tmp", "root"] {
-            tree.archive.directory(directory);
+            tree.archive.directory(directory)?;
         }
-        tree.text("/init", init);
+        tree.text("/init", init)?;
         let busybox = which("busybox").context("busybox-static is not installed")?;
         tree.program(&busybox, "/bin/busybox")?;
         Ok(tree)
@@ -61,12 +61,11 @@ impl Tree {
     pub(super) fn file(&mut self, file: &Path, name: &str) -> Result<()> {
         let content =
             std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        self.archive.program(name, &content);
-        Ok(())
+        Ok(self.archive.program(name, &content)?)
     }
 
-    pub(super) fn text(&mut self, name: &str, content: &str) {
-        self.archive.program(name, content.as_bytes());
+    pub(super) fn text(&mut self, name: &str, content: &str) -> Result<()> {
+        Ok(self.archive.program(name, content.as_bytes())?)
     }
 
     /// Writes the image.
@@ -75,7 +74,7 @@ impl Tree {
             self.file(&library, &library.to_string_lossy())?;
         }
         let image = dir().join(format!("initramfs-{name}.cpio"));
-        std::fs::write(&image, self.archive.finish())?;
+        std::fs::write(&image, self.archive.finish()?)?;
         Ok(image)
     }
 }

@@ -94,12 +94,12 @@ fn tree() -> Result<Tree> {
     }
     tree.file(&paths::root().join("docs/ctrace.service"), "/etc/systemd/system/ctrace.service")?;
     for (name, content) in [("check", CHECK), ("spin", SPIN), ("scopes", SCOPES)] {
-        tree.text(&format!("/etc/systemd/system/{name}.service"), content);
+        tree.text(&format!("/etc/systemd/system/{name}.service"), content)?;
     }
-    tree.text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n");
-    tree.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n");
-    tree.text("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
-    tree.text("/bin/check", include_str!("service.sh"));
+    tree.text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")?;
+    tree.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n")?;
+    tree.text("/etc/machine-id", "0123456789abcdef0123456789abcdef\n")?;
+    tree.text("/bin/check", include_str!("service.sh"))?;
     Ok(tree)
 }
 

@@ -1,7 +1,7 @@
 //! Any recording can be turned into each format, looked at in stretches of time and with everything
 //! that a view may ask for, in bounded memory. Check sums are not checked in this build.
 
-use ctrace_core::formats::{Export, Format, Options, Table};
+use ctrace_core::formats::{Export, ExportTable, Format, Options};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, meta_of, report_with};
 use ctrace_core::report::Extras;
@@ -27,7 +27,7 @@ pub fn check(bytes: &[u8]) {
     let Ok(recording) = Recording::open_up_to(bytes.to_vec(), 20_000) else { return };
     let query = Query::default();
     for format in Format::ALL {
-        for table in [Table::Calls, Table::Functions] {
+        for table in [ExportTable::Calls, ExportTable::Functions] {
             let options = Options { table, ..Options::default() };
             let export =
                 Export { recording: &recording, query: &query, options, progress: &|_| {} };

@@ -4,7 +4,7 @@
 //! Functions of one file that agree in all of that, such as `static` ones of two source files, are
 //! merged.
 
-use crate::engine::paths::{Node, Paths, ROOT, functions_on};
+use crate::calls::paths::{Node, Paths, ROOT, functions_on};
 use crate::function::FunctionKind;
 use crate::units::FuncId;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ const MAX_DEPTH: u32 = 512;
 
 /// A function, identified across files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Named {
+pub(crate) struct FunctionKey {
     pub(crate) name: Arc<str>,
     /// `None` for the program itself.
     object: Option<Arc<str>>,
@@ -24,7 +24,7 @@ pub(crate) struct Named {
 }
 
 /// A file's description of a function.
-pub(crate) struct Told<'a> {
+pub(crate) struct Description<'a> {
     pub(crate) name: &'a Arc<str>,
     pub(crate) object: &'a Arc<str>,
     pub(crate) kind: FunctionKind,
@@ -34,8 +34,8 @@ pub(crate) struct Told<'a> {
 /// The functions and paths of all files.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
-    pub(crate) functions: Vec<(Named, Arc<str>)>,
-    ids: HashMap<Named, FuncId>,
+    pub(crate) functions: Vec<(FunctionKey, Arc<str>)>,
+    ids: HashMap<FunctionKey, FuncId>,
     paths: Paths,
 }
 
@@ -48,9 +48,9 @@ impl Default for Catalogue {
 
 impl Catalogue {
     /// Returns the function's index here. `program` is the path of the traced program.
-    pub(crate) fn function(&mut self, told: &Told<'_>, program: Option<&str>) -> FuncId {
+    pub(crate) fn function(&mut self, told: &Description<'_>, program: Option<&str>) -> FuncId {
         let is_program = program.and_then(|path| path.rsplit('/').next()) == Some(&**told.object);
-        let named = Named {
+        let named = FunctionKey {
             name: told.name.clone(),
             object: (!is_program).then(|| told.object.clone()),
             kind: told.kind,

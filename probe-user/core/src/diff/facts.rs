@@ -1,8 +1,8 @@
 //! A JSON report as an input of a comparison: data of functions, without single calls.
 
-use super::catalogue::Told;
+use super::catalogue::Description;
 use super::metric::{ABSENT, Metric, Values};
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::paths::{Node, ROOT};
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
 use crate::report::{self, LossReport};
 use crate::units::{FuncId, Nanos};
@@ -141,9 +141,9 @@ fn real(ns: Option<Nanos>) -> f64 {
 }
 
 impl Function {
-    pub(crate) fn told(&self) -> Told<'_> {
+    pub(crate) fn told(&self) -> Description<'_> {
         let Self { name, object, kind, group, .. } = self;
-        Told { name, object, kind: *kind, group: group.as_ref() }
+        Description { name, object, kind: *kind, group: group.as_ref() }
     }
 
     pub(crate) fn values(&self, report: &ReportFacts) -> Values {

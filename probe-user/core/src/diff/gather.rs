@@ -3,9 +3,9 @@
 use super::metric::Values;
 use super::stretches::Stretches;
 use super::survey::{Chosen, Read, Survey, Surveyed};
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::replay::report::open_at_end;
-use crate::recording::replay::select::{Selected, each_part};
+use crate::recording::replay::select::{CallReader, each_part};
 use crate::recording::{Chunk, ChunkEntry, ReadAt};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::rank::Keep;
@@ -157,7 +157,7 @@ impl Slots {
         stretches: &Stretches,
         chunks: &[ChunkEntry],
     ) -> BTreeMap<usize, Stretch> {
-        let mut selected = Selected::with_own(read.recording, &read.lens, &read.counted);
+        let mut selected = CallReader::with_own(read.recording, &read.lens, &read.counted);
         let mut worker = Worker {
             slots: self,
             keep: vec![Keep::default(); self.of_function.len()],
@@ -235,7 +235,7 @@ impl Worker<'_> {
 
     fn chunk<R: ReadAt>(
         &mut self,
-        selected: &mut Selected<'_, R>,
+        selected: &mut CallReader<'_, R>,
         chunk: &Chunk,
         stretches: &Stretches,
     ) {

@@ -1,9 +1,9 @@
 //! The first pass over each file: finds its functions and paths and their activity. Only the most
 //! active ones are compared, so that the second pass needs little memory.
 
-use super::catalogue::{Catalogue, Told};
+use super::catalogue::{Catalogue, Description};
 use super::{Content, ReportFacts, Source};
-use crate::recording::replay::count::{Counted, count};
+use crate::recording::replay::count::{FirstPass, count};
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
@@ -40,7 +40,7 @@ pub(crate) struct Read<'a, R> {
     pub(crate) recording: &'a Recording<R>,
     pub(crate) lens: Lens<'a>,
     pub(crate) chunks: &'a [ChunkEntry],
-    pub(crate) counted: Counted,
+    pub(crate) counted: FirstPass,
     pub(crate) period: Range<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Index {
     fn of_recording<R: ReadAt>(read: &Read<'_, R>, catalogue: &mut Catalogue) -> Self {
         let program = read.recording.start().target.exe.as_deref();
         let functions = read.recording.functions().iter().map(|info| {
-            let told = Told {
+            let told = Description {
                 name: &info.name,
                 object: &info.object,
                 kind: info.kind,

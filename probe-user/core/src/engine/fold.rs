@@ -6,7 +6,7 @@
 //! first. As soon as something was folded, exactness is gone, and the rest follows little by
 //! little: a report has less to do then.
 
-use crate::engine::spool::Cut;
+use crate::calls::spool::Cut;
 use crate::engine::tracker::Tracker;
 use crate::stats::histogram::Histogram;
 use crate::stats::unions::{OpenCall, Window, unions, with_open};

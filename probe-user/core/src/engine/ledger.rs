@@ -1,17 +1,11 @@
 //! Where finished calls are entered: tallies, spool, and who called what.
 
-use crate::engine::paths::Paths;
-use crate::engine::spool::{Call, LogId, Spool};
+use crate::calls::FunctionCounts;
+use crate::calls::paths::Paths;
+use crate::calls::spool::{Call, LogId, Spool};
 use crate::filter::Filter;
 use crate::stats::tally::Tally;
 use crate::units::{FuncId, ThreadId};
-
-/// Counts of one function that belong to no path.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FunctionCounts {
-    pub(crate) headless: u64,
-    pub(crate) threads: u64,
-}
 
 /// What the ledger keeps for one thread.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Whatever is lost or late: a duration that is reported is one that happened. (Two neighbours that
 //! are both late, or a loss that is told late, cannot be known in time; `loss.late` tells of them.)
 
-use crate::engine::paths::ROOT;
+use crate::calls::paths::ROOT;
 use crate::engine::{Engine, EngineConfig};
 use crate::function::FunctionInfo;
 use crate::units::Nanos;

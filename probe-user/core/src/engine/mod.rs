@@ -1,25 +1,24 @@
 //! The engine as a session sees it: records in, reports out.
 
-pub(crate) mod by_function;
 mod fold;
 pub(crate) mod ledger;
 #[cfg(test)]
 mod loss_tests;
-pub(crate) mod paths;
 pub(crate) mod payloads;
 mod period;
 mod process;
+mod recorder;
 mod region;
 mod snapshot;
-pub(crate) mod spool;
 mod stack;
 mod threads;
 pub(crate) mod tracker;
 
+use crate::calls::paths::Paths;
+use crate::calls::spool::Spool;
 use crate::engine::ledger::Ledger;
-use crate::engine::paths::Paths;
 use crate::engine::period::Period;
-use crate::engine::spool::Spool;
+use crate::engine::recorder::Recorder;
 use crate::engine::tracker::Tracker;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
@@ -28,8 +27,9 @@ use crate::ingest::event::Event;
 use crate::ingest::order::Order;
 use crate::ingest::payload::Payload;
 use crate::marker::{ClockSample, Markers};
-use crate::recording::{Block, ObjectRecord, Recorder, Slow};
-use crate::report::{Extras, Report, TargetReport};
+use crate::recording::{Block, ObjectRecord, Slow};
+use crate::report::Report;
+pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 pub use process::ProcessChange;
 use std::collections::HashSet;
@@ -71,16 +71,6 @@ impl Default for EngineConfig {
             keep: false,
         }
     }
-}
-
-/// What a report says that the engine does not know.
-#[derive(Clone, Debug, Default)]
-pub struct ReportMeta {
-    pub target: TargetReport,
-    /// Percent of the timed calls cut off each end for the center columns, at most 50.
-    pub center_cut: f64,
-    pub notes: Vec<String>,
-    pub extras: Extras,
 }
 
 /// Running counts since the engine was made.

@@ -5,16 +5,9 @@
 
 use crate::engine::threads::Thread;
 use crate::ingest::payload::Payload;
-use crate::recording::payloads::MOST_PAYLOADS;
+use crate::recording::payloads::{MOST_PAYLOADS, OfThread};
 use crate::units::ThreadId;
 use std::collections::HashSet;
-
-/// A payload and the thread that it is of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OfThread {
-    pub(crate) thread: ThreadId,
-    pub(crate) payload: Payload,
-}
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! The engine's state to a [`Report`]. Nothing is changed: asking does not disturb.
 
+use crate::calls::by_function::ByFunction;
 use crate::engine::ReportMeta;
-use crate::engine::by_function::ByFunction;
 use crate::engine::ledger::Ledger;
 use crate::engine::tracker::Tracker;
 use crate::report::assemble::{Facts, Open, Ranks, sum};

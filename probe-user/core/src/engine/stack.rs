@@ -6,10 +6,10 @@
 
 mod plain;
 
+use crate::calls::paths::ROOT;
+use crate::calls::spool::Call;
 use crate::engine::ledger::{Account, Ledger};
-use crate::engine::paths::ROOT;
 use crate::engine::region::Regions;
-use crate::engine::spool::Call;
 use crate::function::{ExitSeen, FunctionInfo};
 use crate::units::{FuncId, Pid, ThreadId};
 use std::collections::HashSet;

@@ -218,8 +218,8 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::paths::Paths;
-    use crate::engine::spool::Spool;
+    use crate::calls::paths::Paths;
+    use crate::calls::spool::Spool;
     use crate::filter::Filter;
 
     #[test]

@@ -1,11 +1,12 @@
 //! What an ordered event does: to its thread's stacks, and through them to the ledger.
 
+use crate::calls::spool::{Backward, Log};
 use crate::engine::ledger::Ledger;
 use crate::engine::payloads::Payloads;
 use crate::engine::period::Period;
 use crate::engine::process::ProcessChange;
+use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
-use crate::engine::spool::{Backward, Log};
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
 use crate::function::FunctionInfo;
@@ -13,7 +14,6 @@ use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
 use crate::ingest::payload::Payload;
-use crate::recording::Recorder;
 use crate::stats::histogram::HistogramCounter;
 use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
 use crate::units::FuncId;

@@ -3,7 +3,7 @@
 use super::excerpt::{Ended, Excerpt};
 use super::lines::{self, Layout};
 use super::out::Out;
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::render::csv::{quoted, text};
 
@@ -34,7 +34,7 @@ const LAYOUT: Layout = Layout {
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     out.text(HEADING);
     out.text(if excerpt.recording.has_values() { VALUES } else { "" });
     out.text("\n");

@@ -3,7 +3,7 @@
 use super::excerpt::{Ended, Excerpt};
 use super::lines::{self, Layout};
 use super::out::Out;
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::render::json::compact;
 
@@ -29,6 +29,6 @@ const LAYOUT: Layout = Layout {
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     lines::write(excerpt, &LAYOUT, out)
 }

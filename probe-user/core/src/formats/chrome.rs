@@ -7,7 +7,7 @@
 use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::recording::{ReadAt, Recording};
 use crate::report::NamedValues;
 use crate::report::render::json::compact;
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
     let labels = Labels::of(recording);
     let names: Vec<String> =
@@ -107,7 +107,7 @@ impl Known {
     }
 }
 
-fn other_data<R: ReadAt>(recording: &Recording<R>, told: &Told) -> serde_json::Value {
+fn other_data<R: ReadAt>(recording: &Recording<R>, told: &Coverage) -> serde_json::Value {
     let start = recording.start();
     serde_json::json!({
         "writer": format!("ctrace {}", env!("CARGO_PKG_VERSION")),

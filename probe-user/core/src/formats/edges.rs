@@ -9,7 +9,7 @@
 //! began first is cut where the other begins, and is untimed.
 
 use super::excerpt::Ended;
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::{Call, Chunk, OpenCall, ThreadCalls};
 use crate::units::{Nanos, ThreadId};
 use std::collections::BTreeMap;

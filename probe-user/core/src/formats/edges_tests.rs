@@ -2,7 +2,7 @@
 
 use super::edges::{Edge, Edges, What};
 use super::excerpt::Ended;
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::paths::{Node, ROOT};
 use crate::recording::{Chunk, OpenCall};
 use crate::units::{FuncId, Nanos, ThreadId};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ impl Replay {
 fn trace(steps: &[(u64, bool)], size: usize) -> (Vec<Chunk>, Vec<(u64, u64, u32)>) {
     let (mut now, mut from) = (1, 0);
     let (mut stack, mut done, mut all, mut chunks) = (vec![], vec![], vec![], vec![]);
-    let mut cut = |done: &mut Vec<crate::engine::spool::Call>, stack: &[u64], now: u64| {
+    let mut cut = |done: &mut Vec<crate::calls::spool::Call>, stack: &[u64], now: u64| {
         let mut chunk = Chunk::new(from..now);
         let open =
             stack.iter().zip(1..).map(|(start, path)| OpenCall { start: Nanos(*start), path });
@@ -63,7 +63,7 @@ fn trace(steps: &[(u64, bool)], size: usize) -> (Vec<Chunk>, Vec<(u64, u64, u32)
             _ => {
                 let node = stack.len() as u32;
                 if let Some(start) = stack.pop() {
-                    done.push(crate::engine::spool::Call {
+                    done.push(crate::calls::spool::Call {
                         start,
                         duration: now - start,
                         node,
@@ -142,7 +142,7 @@ proptest! {
             let mut chunk = Chunk::new(to..to + length);
             to += length;
             let calls = calls.into_iter().map(|(start, duration, node)| {
-                crate::engine::spool::Call { start, duration, node, timed: true }
+                crate::calls::spool::Call { start, duration, node, timed: true }
             });
             let open = open.into_iter().map(|(start, path)| OpenCall { start: Nanos(start), path });
             chunk.push(THREAD, calls, open.collect());
@@ -158,7 +158,7 @@ fn a_call_that_was_filtered_after_it_began_ends_with_its_chunk_and_is_untimed() 
     let open = [(1, 1), (2, 2)].map(|(start, path)| OpenCall { start: Nanos(start), path });
     first.push(THREAD, std::iter::empty(), open.into());
     let mut second = Chunk::new(10..30);
-    let call = crate::engine::spool::Call { start: 1, duration: 19, node: 1, timed: true };
+    let call = crate::calls::spool::Call { start: 1, duration: 19, node: 1, timed: true };
     second.push(THREAD, [call].into_iter(), Vec::new());
     let calls = replay(&nodes(2), &[first, second]).calls;
     assert_eq!(calls, [(2, 10, 2, Ended::Untimed), (1, 20, 1, Ended::Timed)]);
@@ -167,7 +167,7 @@ fn a_call_that_was_filtered_after_it_began_ends_with_its_chunk_and_is_untimed() 
 #[test]
 fn calls_that_began_before_the_first_chunk_of_a_flight_recorder_are_whole() {
     let mut chunk = Chunk::new(100..130);
-    let call = crate::engine::spool::Call { start: 50, duration: 70, node: 1, timed: true };
+    let call = crate::calls::spool::Call { start: 50, duration: 70, node: 1, timed: true };
     chunk.push(THREAD, [call].into_iter(), Vec::new());
     assert_eq!(replay(&nodes(1), &[chunk]).calls, [(50, 120, 1, Ended::Timed)]);
 }
@@ -176,7 +176,7 @@ fn calls_that_began_before_the_first_chunk_of_a_flight_recorder_are_whole() {
 fn of_calls_on_two_stacks_the_earlier_is_cut() {
     let mut chunk = Chunk::new(0..30);
     let calls = [(10, 10, 1), (5, 10, 1)].map(|(start, duration, node)| {
-        crate::engine::spool::Call { start, duration, node, timed: true }
+        crate::calls::spool::Call { start, duration, node, timed: true }
     });
     chunk.push(THREAD, calls.into_iter(), Vec::new());
     let calls = replay(&nodes(1), &[chunk]).calls;

@@ -1,13 +1,13 @@
 //! Reads the exported part of a recording chunk by chunk, as the query sees it, and counts what is
 //! missing.
 
-use super::{Export, ExportError, Options, Told};
-use crate::engine::paths::Node;
+use super::{Coverage, Export, ExportError, Options};
+use crate::calls::paths::Node;
 use crate::recording::replay::Query;
 use crate::recording::replay::count::count;
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
-use crate::recording::replay::select::{Only, Selected};
+use crate::recording::replay::select::{CallReader, Only};
 use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
 use crate::report::NamedValues;
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -147,24 +147,24 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
     pub(super) fn chunks(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
-    ) -> Result<Told, ExportError> {
+    ) -> Result<Coverage, ExportError> {
         // True if a call counts is usually known at once, but can depend on later calls.
         let chunks = if self.lens.looks_ahead() { self.entries() } else { &[] };
         let counted = count(self.recording, &self.lens, chunks);
-        self.read(Selected::new(self.recording, &self.lens, &counted), each)
+        self.read(CallReader::new(self.recording, &self.lens, &counted), each)
     }
 
     /// Like [`Self::chunks`], with the own time of each call.
     pub(super) fn chunks_with_own(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
-    ) -> Result<Told, ExportError> {
+    ) -> Result<Coverage, ExportError> {
         let counted = count(self.recording, &self.lens, self.entries());
-        self.read(Selected::with_own(self.recording, &self.lens, &counted), each)
+        self.read(CallReader::with_own(self.recording, &self.lens, &counted), each)
     }
 
     /// The values beside a chunk's calls; what is lost of them is told.
-    fn values(&self, entry: &ChunkEntry, told: &mut Told) -> StepValues {
+    fn values(&self, entry: &ChunkEntry, told: &mut Coverage) -> StepValues {
         let payloads = self.recording.payloads(entry);
         let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
         told.lost.payloads = told.lost.payloads.saturating_add(lost);
@@ -180,10 +180,10 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
 
     fn read(
         &self,
-        mut selected: Selected<'_, R>,
+        mut selected: CallReader<'_, R>,
         mut each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
-    ) -> Result<Told, ExportError> {
-        let mut told = Told::of(self.recording);
+    ) -> Result<Coverage, ExportError> {
+        let mut told = Coverage::of(self.recording);
         let entries = self.entries();
         for (place, entry) in entries.iter().enumerate() {
             let is_last = place + 1 == entries.len();

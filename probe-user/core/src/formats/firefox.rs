@@ -8,10 +8,10 @@
 
 use super::excerpt::{Excerpt, Step};
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
-use super::looks::Looks;
 use super::out::Out;
-use super::{ExportError, Told};
-use crate::engine::paths::Node;
+use super::samples::Samples;
+use super::{Coverage, ExportError};
+use crate::calls::paths::Node;
 use crate::recording::{ROOT_PATH, ReadAt, Recording};
 use crate::units::{Nanos, ThreadId};
 use fxprof_processed_profile::{
@@ -34,7 +34,7 @@ const THREAD: u64 = 64;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let mut sampler = Sampler::new(excerpt);
     let told = excerpt.chunks(|step| sampler.chunk(&step))?;
     let name = labels::target(&excerpt.recording.start().target);
@@ -66,7 +66,7 @@ struct Sampler<'a, R> {
     next: u64,
     /// Limit of looks at each thread.
     most: u64,
-    looks: Looks,
+    samples: Samples,
     /// The remaining part of [`ROOM`].
     room: u64,
 }
@@ -97,7 +97,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
             distance,
             next: 0,
             most,
-            looks: Looks::default(),
+            samples: Samples::default(),
             room: ROOM,
         }
     }
@@ -112,7 +112,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         self.next = end;
         for ((thread, rows), calls) in step.rows().zip(step.chunk.threads()) {
             self.spend(end - first)?;
-            self.looks.begin((end - first) as usize);
+            self.samples.begin((end - first) as usize);
             // Callers come before their callees, so the callee decides.
             for open in &calls.open {
                 self.mark(first, open.start.0, u64::MAX, open.path);
@@ -133,12 +133,12 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
     /// Marks the looks from `first` on within a call.
     fn mark(&mut self, first: u64, start: u64, end: u64, path: u32) {
         let look = |time: u64| time.saturating_sub(self.start).div_ceil(self.distance);
-        self.looks.mark(look(start).saturating_sub(first), look(end).saturating_sub(first), path);
+        self.samples.mark(look(start).saturating_sub(first), look(end).saturating_sub(first), path);
     }
 
     fn samples(&mut self, id: ThreadId, first: u64) -> Result<(), ExportError> {
-        let mut looks = std::mem::take(&mut self.looks);
-        for (&path, number) in looks.paths().iter().zip(first..) {
+        let mut samples = std::mem::take(&mut self.samples);
+        for (&path, number) in samples.paths().iter().zip(first..) {
             let last = self.threads.get(&id).map_or(ROOT_PATH, |thread| thread.last);
             // A thread in no traced function is sampled once.
             if path == ROOT_PATH && last == ROOT_PATH {
@@ -150,7 +150,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
             let busy = if path == ROOT_PATH { 0 } else { self.distance };
             self.profile.add_sample(thread, since, stack, CpuDelta::from_nanos(busy), 1);
         }
-        self.looks = looks;
+        self.samples = samples;
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 use super::excerpt::Excerpt;
 use super::folded;
 use super::out::Out;
-use super::{ExportError, Told, labels};
+use super::{Coverage, ExportError, labels};
 use crate::recording::ReadAt;
 use inferno::flamegraph::{self, Direction};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let (stacks, told) = folded::stacks(excerpt)?;
     let lines: Vec<String> = match excerpt.older() {
         None => stacks.into_iter().map(|(stack, own)| format!("{stack} {own}")).collect(),

@@ -7,8 +7,8 @@ use super::excerpt::Excerpt;
 use super::labels::Labels;
 use super::out::Out;
 use super::totals::Totals;
-use super::{ExportError, Told};
-use crate::engine::paths::Node;
+use super::{Coverage, ExportError};
+use crate::calls::paths::Node;
 use crate::recording::ReadAt;
 
 /// Limit of bytes of all stacks, which are sorted in memory.
@@ -17,7 +17,7 @@ const ROOM: usize = 256 << 20;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let (stacks, told) = stacks(excerpt)?;
     for (stack, own) in stacks {
         out.text(&stack);
@@ -33,7 +33,7 @@ pub(super) fn write<R: ReadAt>(
 /// Returns stacks with own time, sorted by name.
 pub(super) fn stacks<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
-) -> Result<(Vec<(String, u64)>, Told), ExportError> {
+) -> Result<(Vec<(String, u64)>, Coverage), ExportError> {
     let (totals, told) = Totals::of(excerpt)?;
     let labels = Labels::of(excerpt.recording);
     let timed = totals.paths().into_iter().filter(|(_, sum)| sum.own > 0);

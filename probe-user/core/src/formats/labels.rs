@@ -1,6 +1,6 @@
 //! Makes harmless names of bounded length for functions, paths and threads of a recording.
 
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::paths::{Node, ROOT};
 use crate::function::qualified;
 use crate::recording::{ReadAt, Recording};
 use crate::report::TargetReport;

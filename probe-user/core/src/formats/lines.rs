@@ -6,7 +6,7 @@ use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::NamedValues;
 
@@ -27,7 +27,7 @@ pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     layout: &Layout,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let labels = Labels::of(excerpt.recording);
     let mut paths = PerPath::new(excerpt.nodes().len(), |path| {
         (layout.path)(&labels.path(excerpt.nodes(), path)).into_bytes()

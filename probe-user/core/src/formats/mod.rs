@@ -5,12 +5,13 @@
 //! chunk, as a query sees it. Formats with single calls write each call as it comes. The others
 //! keep sums by call path, so the memory does not grow with the number of calls.
 //!
-//! Data missing from a recording are missing from its export. [`Told`] says how much, and goes into
+//! Data missing from a recording are missing from its export. [`Coverage`] says how much, and goes into
 //! the file if the format has a place for it.
 
 mod calls_csv;
 mod calls_jsonl;
 mod chrome;
+mod coverage;
 mod edges;
 #[cfg(test)]
 mod edges_tests;
@@ -20,7 +21,6 @@ mod flamegraph;
 mod folded;
 mod labels;
 mod lines;
-mod looks;
 mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -28,11 +28,11 @@ mod per_path;
 mod perfetto;
 mod pprof;
 pub mod protobuf;
+mod samples;
 mod speedscope;
-mod told;
 mod totals;
 
-pub use told::Told;
+pub use coverage::Coverage;
 
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, RecordError, Recording};
@@ -70,12 +70,12 @@ pub struct Options<'a, R> {
     pub reversed: bool,
     /// Show the change since this recording, as its query filters it.
     pub older: Option<(&'a Recording<R>, &'a Query)>,
-    pub table: Table,
+    pub table: ExportTable,
 }
 
 /// A table of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Table {
+pub enum ExportTable {
     #[default]
     Calls,
     Functions,
@@ -83,7 +83,7 @@ pub enum Table {
 
 impl<R> Default for Options<'_, R> {
     fn default() -> Self {
-        Self { reversed: false, older: None, table: Table::default() }
+        Self { reversed: false, older: None, table: ExportTable::default() }
     }
 }
 
@@ -95,7 +95,7 @@ pub enum Choice {
     Table,
 }
 
-type Function<R> = fn(&Excerpt<'_, R>, Out<'_>) -> Result<Told, ExportError>;
+type Function<R> = fn(&Excerpt<'_, R>, Out<'_>) -> Result<Coverage, ExportError>;
 
 /// A format, for recordings that are read from an `R`.
 pub struct Format<R: 'static> {
@@ -190,7 +190,7 @@ impl<R: ReadAt> Format<R> {
         &self,
         export: &Export<'_, R>,
         out: &mut (dyn Write + Send),
-    ) -> Result<Told, ExportError> {
+    ) -> Result<Coverage, ExportError> {
         (self.function)(&Excerpt::new(export), Out::new(out))
     }
 }

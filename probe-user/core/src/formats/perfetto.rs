@@ -12,8 +12,8 @@ use super::excerpt::{Ended, Excerpt, Step};
 use super::labels::{self, Labels};
 use super::out::Out;
 use super::protobuf::Message;
-use super::{ExportError, Told};
-use crate::engine::paths::Node;
+use super::{Coverage, ExportError};
+use crate::calls::paths::Node;
 use crate::hash::{IntMap, pair};
 use crate::recording::{ReadAt, Recording, Value};
 use crate::report::NamedValues;
@@ -66,7 +66,7 @@ const OWN_TRACK: u64 = 3 << 32;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let mut trace = Trace::new(excerpt, out);
     trace.begin();
     let mut edges = Edges::new(excerpt.nodes(), excerpt.folds_recursion());
@@ -271,7 +271,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
     }
 
     /// Says what is missing.
-    fn tell(&mut self, told: &Told, at: u64) {
+    fn tell(&mut self, told: &Coverage, at: u64) {
         self.track(Message::default().number(1, OWN_TRACK).text(2, "ctrace"));
         let mut event = Message::default();
         event.number(field::EVENT_TYPE, INSTANT).number(field::EVENT_TRACK, OWN_TRACK);

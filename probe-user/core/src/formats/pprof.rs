@@ -8,7 +8,7 @@ use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::protobuf::Message;
 use super::totals::{Sum, Totals};
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::units::ThreadId;
 use flate2::{Compression, write::GzEncoder};
@@ -36,7 +36,7 @@ const TYPES: [(&str, &str); 3] =
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let (totals, told) = Totals::of(excerpt)?;
     let mut profile = Profile::new(&mut out);
     profile.head(excerpt)?;

@@ -7,7 +7,7 @@ use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::totals::Totals;
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::render::json::compact;
 use serde_json::json;
@@ -17,7 +17,7 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
     let (totals, told) = Totals::of(excerpt)?;
     let name = format!("{}: {}", labels::target(&recording.start().target), told.in_short());

@@ -1,7 +1,7 @@
 //! Sums by thread and call path, for formats without single calls.
 
 use super::excerpt::{Ended, Excerpt, Row};
-use super::{ExportError, Told};
+use super::{Coverage, ExportError};
 use crate::hash::IntMap;
 use crate::recording::ReadAt;
 use crate::units::ThreadId;
@@ -44,7 +44,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn of<R: ReadAt>(excerpt: &Excerpt<'_, R>) -> Result<(Self, Told), ExportError> {
+    pub(super) fn of<R: ReadAt>(excerpt: &Excerpt<'_, R>) -> Result<(Self, Coverage), ExportError> {
         let mut totals = Self::default();
         let told = excerpt.chunks_with_own(|step| {
             for (thread, rows) in step.rows() {

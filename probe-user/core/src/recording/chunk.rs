@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A finished call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call(pub(crate) crate::engine::spool::Call);
+pub struct Call(pub(crate) crate::calls::spool::Call);
 
 impl Call {
     /// When it began.
@@ -124,7 +124,7 @@ impl Chunk {
     pub(crate) fn push(
         &mut self,
         thread: ThreadId,
-        calls: impl Iterator<Item = crate::engine::spool::Call>,
+        calls: impl Iterator<Item = crate::calls::spool::Call>,
         open: Vec<OpenCall>,
     ) {
         let first = self.calls.len();
@@ -196,8 +196,7 @@ impl Chunk {
                 let tag = take(tags)?;
                 let node = check_path(u32::try_from(tag >> 1).unwrap_or(u32::MAX), paths)?;
                 let start = end.wrapping_sub(duration);
-                let call =
-                    crate::engine::spool::Call { start, duration, node, timed: tag & 1 == 1 };
+                let call = crate::calls::spool::Call { start, duration, node, timed: tag & 1 == 1 };
                 self.calls.push(Call(call));
             }
         }

@@ -3,7 +3,7 @@
 
 use super::chunk::{ChunkLoss, OpenCall};
 use super::varint::put;
-use crate::engine::spool::{Call, Taken};
+use crate::calls::spool::{Call, Taken};
 use crate::units::{FuncId, ThreadId};
 use std::ops::Range;
 
@@ -87,16 +87,16 @@ impl Harvest {
 mod tests {
     use super::super::chunk::Chunk;
     use super::*;
-    use crate::engine::spool::{LogId, Spool};
+    use crate::calls::spool::{LogId, Spool};
     use crate::units::Nanos;
     use proptest::prelude::*;
 
     const PATHS: usize = 300;
 
-    fn call() -> impl Strategy<Value = crate::engine::spool::Call> {
+    fn call() -> impl Strategy<Value = crate::calls::spool::Call> {
         let time = || prop_oneof![0u64..5_000, any::<u64>()];
         (time(), time(), 1..PATHS as u32, any::<bool>()).prop_map(
-            |(start, duration, node, timed)| crate::engine::spool::Call {
+            |(start, duration, node, timed)| crate::calls::spool::Call {
                 start,
                 duration,
                 node,

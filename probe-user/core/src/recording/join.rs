@@ -4,7 +4,7 @@
 use super::index::ChunkEntry;
 use super::reader::Recording;
 use super::{ReadAt, Start};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use std::io;
 
 /// Files one after the other. Blocks are never read across an edge.

@@ -53,7 +53,6 @@ mod join;
 mod names;
 pub(crate) mod payloads;
 mod reader;
-mod recorder;
 pub mod replay;
 mod reused;
 mod room;
@@ -67,14 +66,16 @@ pub use block::{Block, BlockKind, is_recording};
 pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
 pub use definitions::Definitions;
 pub use error::RecordError;
+pub(crate) use harvest::Harvest;
 pub use index::ChunkEntry;
 pub use join::{JoinError, Joined};
+pub(crate) use names::Names;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub use payloads::{Payload, Payloads, Value};
 pub use reader::{PathNode, ReadAt, Recording};
-pub(crate) use recorder::Recorder;
 pub(crate) use reused::Calls;
 pub use slow::Slow;
+pub(crate) use slow::SlowWatch;
 pub(crate) use varint::put as put_varint;
 pub use writer::{Framed, Writer};
 
@@ -82,4 +83,4 @@ pub use writer::{Framed, Writer};
 pub const CHUNK_CALLS: usize = 65_536;
 
 /// Where paths begin.
-pub const ROOT_PATH: u32 = crate::engine::paths::ROOT;
+pub const ROOT_PATH: u32 = crate::calls::paths::ROOT;

@@ -5,8 +5,8 @@
 
 use super::RecordError;
 use super::varint::{put, take, take_count, take_u32};
-use crate::engine::payloads::OfThread;
 use crate::function::{FunctionInfo, ValueKind};
+use crate::ingest::payload;
 use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
@@ -18,6 +18,13 @@ pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
 /// its bytes in the file.
 const FREE: usize = 1 << 10;
 const IN_A_BYTE: usize = 16;
+
+/// A payload from a ring, and the thread that it is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfThread {
+    pub(crate) thread: ThreadId,
+    pub(crate) payload: payload::Payload,
+}
 
 /// A value beside a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
 use super::payloads::{Payload, Payloads};
 use super::room::{Calls, Room};
-use super::scan::{Found, scan};
+use super::scan::{Blocks, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::report::NamedValues;
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -120,8 +120,8 @@ impl<R: ReadAt> Recording<R> {
         let mut header = [0; block::FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;
         block::check_file_header(&header[..read])?;
-        let Found { index, mut gaps } = match Index::read(&source) {
-            Ok(Some(index)) => Found { index, gaps: Vec::new() },
+        let Blocks { index, mut gaps } = match Index::read(&source) {
+            Ok(Some(index)) => Blocks { index, gaps: Vec::new() },
             Ok(None) | Err(RecordError::Malformed(_)) => scan(&source)?,
             Err(error) => return Err(error),
         };

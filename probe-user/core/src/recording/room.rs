@@ -4,7 +4,7 @@
 use super::RecordError;
 use super::block::Header;
 use super::extent::CALLS_IN_A_BYTE;
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 
 /// How many calls a file tells of: what is done with a recording takes as long as it has calls, and a
 /// small file can tell of any number that are alike.

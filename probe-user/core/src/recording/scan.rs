@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Blocks {
     pub(crate) index: Index,
     /// Where there are no blocks, or none that can be trusted.
     pub(crate) gaps: Vec<Range<u64>>,
@@ -21,8 +21,8 @@ const LONGEST_GAP: u64 = block::TOLD_MODULO * BLOCK_HEADER as u64;
 /// Looked through at first, as gaps may be many and short, and at most at once.
 const PIECES: Range<usize> = 1 << 10..1 << 16;
 
-pub(crate) fn scan(source: &impl ReadAt) -> Result<Found, RecordError> {
-    let (mut found, mut offset) = (Found::default(), block::FILE_HEADER as u64);
+pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
+    let (mut found, mut offset) = (Blocks::default(), block::FILE_HEADER as u64);
     let (mut definitions, mut piece) = (0, vec![0; PIECES.end]);
     let end = Index::find(source)?.map_or(source.len()?, |(end, _)| end);
     while offset < end {

@@ -1,7 +1,7 @@
 //! Calls that took too long, seen as they go into a chunk.
 
 use super::harvest::Harvest;
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::units::{FuncId, Nanos};
 
 /// Calls that took too long, of which this is the longest.

@@ -1,11 +1,11 @@
 //! What is known of a stretch of tracing to a [`Report`], wherever it was found out: in a session or
 //! from a recording.
 
-use crate::engine::ReportMeta;
-use crate::engine::by_function::ByFunction;
-use crate::engine::ledger::FunctionCounts;
-use crate::engine::paths::{Node, ROOT};
+use crate::calls::FunctionCounts;
+use crate::calls::by_function::ByFunction;
+use crate::calls::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
+use crate::report::ReportMeta;
 use crate::report::percentiles::Percentiles;
 use crate::report::{
     FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,

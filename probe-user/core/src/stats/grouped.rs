@@ -1,8 +1,8 @@
 //! Spooled durations of timed calls, grouped by function and within it by path node, so that ranks
 //! of both are taken from one buffer.
 
-use crate::engine::by_function::ByFunction;
-use crate::engine::spool::{Call, LONG};
+use crate::calls::by_function::ByFunction;
+use crate::calls::spool::{Call, LONG};
 use std::collections::HashMap;
 use std::ops::Range;
 

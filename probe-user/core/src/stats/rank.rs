@@ -4,7 +4,7 @@
 //! here at all; the others are gaps in the order. They are 32 bits wide where they fit; longer ones
 //! are few and lie in a sorted list of their own, at the end of the order.
 
-use crate::engine::spool::LONG;
+use crate::calls::spool::LONG;
 use crate::report::percentiles::{PERMILLE, Percentiles};
 use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::stats::grouped::Group;

@@ -4,7 +4,7 @@
 //! only buckets with a wanted rank are gathered. A function and its path nodes share buckets and
 //! the choice of them, so that what is gathered of the nodes is together what is gathered of it.
 
-use crate::engine::spool::{Call, Spool};
+use crate::calls::spool::{Call, Spool};
 use crate::stats::tally::Tally;
 use std::ops::Range;
 
@@ -131,9 +131,9 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::by_function::ByFunction;
-    use crate::engine::paths::{Paths, ROOT};
-    use crate::engine::spool::LogId;
+    use crate::calls::by_function::ByFunction;
+    use crate::calls::paths::{Paths, ROOT};
+    use crate::calls::spool::LogId;
     use crate::report::percentiles::PERMILLE;
     use crate::stats::grouped::Grouped;
     use crate::stats::rank::{Durations, Wanted, nearest_rank};

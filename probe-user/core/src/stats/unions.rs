@@ -5,8 +5,8 @@
 //! the stretches in which a call is the innermost one; of a leaf, that is the call itself. Both
 //! streams descend, so a union needs two words: how far down it is covered, and its length.
 
-use crate::engine::paths::{Node, ROOT};
-use crate::engine::spool::{Backward, Call};
+use crate::calls::paths::{Node, ROOT};
+use crate::calls::spool::{Backward, Call};
 use crate::stats::merge::{Frontier, Head};
 use crate::stats::rank::Keep;
 

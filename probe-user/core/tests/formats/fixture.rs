@@ -1,7 +1,7 @@
 //! The recordings that the formats are tested with, and what each format makes of them.
 
 use crate::support::{Event, PID, enter, function, point, recorded, ret};
-use ctrace_core::formats::{Export, Format, Options, Told};
+use ctrace_core::formats::{Coverage, Export, Format, Options};
 use ctrace_core::function::{FunctionInfo, FunctionKind};
 use ctrace_core::recording::replay::Query;
 use ctrace_core::recording::{Host, Recording, Start};
@@ -119,7 +119,7 @@ pub(crate) fn open(bytes: Vec<u8>) -> Bytes {
 }
 
 /// The recording in a format.
-pub(crate) fn export(format: &str, recording: &Bytes) -> (Vec<u8>, Told) {
+pub(crate) fn export(format: &str, recording: &Bytes) -> (Vec<u8>, Coverage) {
     export_with(format, recording, Options::default())
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn export_with(
     format: &str,
     recording: &Bytes,
     options: Options<'_, Vec<u8>>,
-) -> (Vec<u8>, Told) {
+) -> (Vec<u8>, Coverage) {
     export_part(format, recording, &Query::default(), options)
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn export_part(
     recording: &Bytes,
     query: &Query,
     options: Options<'_, Vec<u8>>,
-) -> (Vec<u8>, Told) {
+) -> (Vec<u8>, Coverage) {
     let format = Format::find(format).expect("a format of the registry");
     let mut bytes = Vec::new();
     let told = format.write(&Export { recording, query, options, progress: &|_| {} }, &mut bytes);

@@ -1,7 +1,7 @@
 //! What holds for every format.
 
 use crate::fixture;
-use ctrace_core::formats::{Export, ExportError, Format, Options, Told};
+use ctrace_core::formats::{Coverage, Export, ExportError, Format, Options};
 use ctrace_core::recording::replay::Query;
 use ctrace_core::report::LossReport;
 use std::cell::Cell;
@@ -70,7 +70,7 @@ fn every_format_takes_every_recording_and_text_drives_no_terminal() {
 #[test]
 fn every_format_tells_what_is_missing() {
     let lost = LossReport { calls_untimed: 2, calls_open: 1, ..LossReport::default() };
-    let typical = Told { calls: 6, lost, ..Told::default() };
+    let typical = Coverage { calls: 6, lost, ..Coverage::default() };
     for format in AnyFormat::ALL {
         assert_eq!(fixture::export(format.name, &fixture::typical()).1, typical, "{}", format.name);
         let told = fixture::export(format.name, &fixture::cut_off()).1;

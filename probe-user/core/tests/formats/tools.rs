@@ -48,7 +48,7 @@ fn python() -> Option<&'static Path> {
 #[cfg(feature = "parquet")]
 mod parquet {
     use super::*;
-    use ctrace_core::formats::{Options, Table};
+    use ctrace_core::formats::{ExportTable, Options};
 
     const QUERY: &str = "
 import duckdb, sys
@@ -96,7 +96,7 @@ for row in duckdb.sql(open(sys.argv[1]).read()).fetchall():
     fn duckdb_reads_every_column_of_both_tables() {
         let recording = typical();
         let calls = file("typical.parquet", &export("parquet", &recording).0);
-        let options = Options { table: Table::Functions, ..Options::default() };
+        let options = Options { table: ExportTable::Functions, ..Options::default() };
         let (functions, _) = fixture::export_with("parquet", &recording, options);
         let functions = file("functions.parquet", &functions);
         let query = format!(

@@ -5,7 +5,7 @@ use crate::program::*;
 use crate::replay::{cuts, record};
 use crate::support::PID;
 use ctrace_core::filter::{Filter, ThreadFilter};
-use ctrace_core::formats::{Export, Format, Options, Told};
+use ctrace_core::formats::{Coverage, Export, Format, Options};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, report};
 use ctrace_core::units::{Nanos, Tid};
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn export(format: &str, recording: &Recording<Vec<u8>>, query: &Query) -> (String, Told) {
+fn export(format: &str, recording: &Recording<Vec<u8>>, query: &Query) -> (String, Coverage) {
     let format = Format::find(format).expect("a format of the registry");
     let mut bytes = Vec::new();
     let export = Export { recording, query, options: Options::default(), progress: &|_| {} };

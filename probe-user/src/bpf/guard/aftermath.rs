@@ -6,7 +6,7 @@ use std::collections::HashSet;
 /// The places of links that existed, or were requested, when a process died. All links are closed
 /// by now. Those in the making or closing may have left breakpoints.
 #[derive(Debug, Default)]
-pub struct Left {
+pub(crate) struct Left {
     /// The processes that links were bound to.
     pub pids: HashSet<Pid>,
     /// The files of unbound links: every process that maps one had probes.

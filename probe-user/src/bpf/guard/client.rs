@@ -57,7 +57,7 @@ pub(super) fn last() -> Option<Arc<Guard>> {
 }
 
 /// Tells the guard to continue this process if ctrace dies while holding it at a program's start.
-pub fn hold(pid: Pid) -> io::Result<()> {
+pub(crate) fn hold(pid: Pid) -> io::Result<()> {
     let Some(guard) = last() else { return Ok(()) };
     let raw = rustix::process::Pid::from_raw(pid.0 as i32).ok_or(io::ErrorKind::NotFound)?;
     let command = pidfd_open(raw, PidfdFlags::empty())?;
@@ -67,7 +67,7 @@ pub fn hold(pid: Pid) -> io::Result<()> {
 }
 
 /// Tells the guard that no process is held.
-pub fn let_go() {
+pub(crate) fn let_go() {
     if let Some(guard) = last() {
         guard.holds.store(false, Ordering::Relaxed);
         // A dead guard holds nothing either.
@@ -295,7 +295,7 @@ impl Drop for GuardedLink {
 }
 
 /// A watch on the death of the guard, with which all probes go.
-pub struct GuardDeath {
+pub(crate) struct GuardDeath {
     told: Option<watch::Receiver<bool>>,
 }
 
@@ -306,11 +306,11 @@ impl GuardDeath {
     }
 
     /// Returns whether the guard has died, even if another event was noticed first.
-    pub fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         self.told.as_ref().is_some_and(|told| *told.borrow())
     }
 
-    pub async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         match &mut self.told {
             // An error means the same.
             Some(told) => drop(told.wait_for(|is_dead| *is_dead).await),

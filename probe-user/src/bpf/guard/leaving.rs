@@ -13,7 +13,7 @@ static LEAVING: Mutex<()> = Mutex::new(());
 const SOON: Duration = Duration::from_secs(1);
 
 /// Waits at the end of `main` until no probe of ours is left.
-pub fn finish(say: fn(&str)) {
+pub(crate) fn finish(say: fn(&str)) {
     let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(guard) = client::last() {
         close_all(&guard, SOON, say);
@@ -25,7 +25,7 @@ pub fn finish(say: fn(&str)) {
 }
 
 /// Ends the process whatever its other threads do, but not before the last link is closed.
-pub fn leave(status: i32, say: fn(&str)) -> ! {
+pub(crate) fn leave(status: i32, say: fn(&str)) -> ! {
     let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(guard) = client::last() {
         close_all(&guard, Duration::ZERO, say);

@@ -25,10 +25,10 @@ mod server;
 mod start;
 mod wire;
 
-pub use aftermath::Left;
+pub(crate) use aftermath::Left;
 pub(super) use client::{Guard, GuardedLink, current};
-pub use client::{GuardDeath, hold, let_go};
-pub use leaving::{finish, leave};
-pub use owner::{Owner, Sight};
-pub use server::Hold;
-pub use start::{can_be_started, serve};
+pub(crate) use client::{GuardDeath, hold, let_go};
+pub(crate) use leaving::{finish, leave};
+pub(crate) use owner::{Owner, Sight};
+pub(crate) use server::Hold;
+pub(crate) use start::{can_be_started, serve};

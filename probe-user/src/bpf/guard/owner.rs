@@ -14,11 +14,11 @@ use std::{fs, os::unix::net::UnixStream};
 const KILLED: u64 = 1 << (libc::SIGKILL - 1);
 
 /// ctrace, the parent of its guard.
-pub struct Owner(Pid);
+pub(crate) struct Owner(Pid);
 
 /// The state of ctrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub(crate) enum Sight {
     Running,
     /// Stopped by a signal or a debugger: it does nothing until somebody continues it.
     Stopped,
@@ -32,7 +32,7 @@ impl Owner {
         Ok(Self(socket_peercred(socket)?.pid))
     }
 
-    pub fn look(&self) -> Sight {
+    pub(crate) fn look(&self) -> Sight {
         // After ctrace's end the guard has another parent, and the id may be reused.
         if getppid() != Some(self.0) {
             return Sight::Dying;

@@ -39,7 +39,7 @@ const STACK_BYTES: usize = 128 << 10;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A process that may be held at the start of a program, with its pidfd.
-pub struct Hold {
+pub(crate) struct Hold {
     pub pid: u32,
     pub command: OwnedFd,
 }

@@ -28,7 +28,7 @@ const NAME: &str = "ctrace-guard";
 static DIED: OnceLock<fn(&Left)> = OnceLock::new();
 
 /// Declares that this program passes `__guard` to [`serve`]. `died` learns of an early death.
-pub fn can_be_started(died: fn(&Left)) {
+pub(crate) fn can_be_started(died: fn(&Left)) {
     let _ = DIED.set(died);
 }
 
@@ -61,7 +61,7 @@ fn stand_apart() -> io::Result<()> {
 /// Serves all requests of ctrace through stdin. Returns when ctrace is gone and all links are
 /// closed. With a process that may be held, calls `tend` about once a second, and `outlive` when
 /// ctrace is gone. `died` learns what ctrace left open.
-pub fn serve(
+pub(crate) fn serve(
     mut tend: impl FnMut(&Hold, Sight) + Send,
     outlive: impl Fn(&Hold, &Owner) + Sync,
     died: fn(&Left),

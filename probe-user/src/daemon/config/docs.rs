@@ -8,7 +8,7 @@ use super::{
 use std::fmt::Write as _;
 
 /// Returns the keys of a table, in Markdown.
-pub fn tables() -> String {
+pub(crate) fn tables() -> String {
     let mut out = String::new();
     out += "### `[daemon]`\n\n";
     table(&mut out, &DAEMON);
@@ -30,7 +30,7 @@ fn table<T>(out: &mut String, keys: &[Key<T>]) {
 }
 
 /// Returns a file with every key, commented out, at its default.
-pub fn example() -> String {
+pub(crate) fn example() -> String {
     let mut out = String::from(
         "# What `ctrace daemon` traces and where it reports: every key with its default. Copy it to\n\
          # /etc/ctrace/ctrace.toml, keep what you change, and try it with `ctrace daemon --check`.\n\n\

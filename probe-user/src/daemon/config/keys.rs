@@ -16,12 +16,13 @@ use crate::{
 use ctrace_core::filter::ThreadFilter;
 use std::path::PathBuf;
 
-pub struct Key<T> {
+pub(crate) struct Key<T> {
     pub name: Text,
     /// The default as it would be in the file.
     pub default: Text,
     /// Another value, if the default does not show the form.
     pub example: Option<Text>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test makes the documentation from it"))]
     pub help: Text,
     pub set: Set<T>,
 }
@@ -81,7 +82,7 @@ pub(super) fn group(text: &str) -> Result<Option<u32>, String> {
 }
 
 /// `[daemon]`
-pub const DAEMON: [Key<Daemon>; 7] = [
+pub(crate) const DAEMON: [Key<Daemon>; 7] = [
     daemon(
         "socket",
         r#""/run/ctrace/ctrace.sock""#,
@@ -128,7 +129,7 @@ pub const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub const TARGET: [Key<Target>; 43] = [
+pub(crate) const TARGET: [Key<Target>; 43] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })

@@ -21,7 +21,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     pub listen: Option<Listen>,
     /// The group that may use the socket besides root.
     pub group: Option<u32>,
@@ -40,15 +40,15 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    pub fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.listen.is_some() || self.otlp.is_some()
     }
 
-    pub fn bounds(&self) -> Bounds {
+    pub(crate) fn bounds(&self) -> Bounds {
         Bounds { functions: self.functions as usize, edges: self.edges.clone() }
     }
 
-    pub fn service(&self) -> Options {
+    pub(crate) fn service(&self) -> Options {
         let otlp = self.otlp.as_ref().map(|endpoint| otlp::Options {
             receiver: self.receiver(endpoint),
             interval: self.otlp_interval,
@@ -57,7 +57,7 @@ impl Metrics {
     }
 
     /// Returns the options for exporting slow calls, if that is on.
-    pub fn spans(&self) -> Option<spans::Options> {
+    pub(crate) fn spans(&self) -> Option<spans::Options> {
         let endpoint = self.otlp_spans.as_ref()?;
         Some(spans::Options { receiver: self.receiver(endpoint), a_minute: self.otlp_spans_most })
     }
@@ -84,7 +84,7 @@ const fn key(
 }
 
 /// The keys; `docs/metrics.md` explains them.
-pub const METRICS: [Key<Metrics>; 11] = [
+pub(crate) const METRICS: [Key<Metrics>; 11] = [
     key(
         "listen",
         r#""127.0.0.1:9779""#,

@@ -4,16 +4,17 @@
 //! from it.
 #![allow(clippy::unit_arg, reason = "what a key means is one assignment")]
 
-pub mod docs;
+#[cfg(test)]
+mod docs;
 mod document;
-pub mod keys;
+pub(crate) mod keys;
 mod metrics;
 mod remarks;
 mod target;
 mod value;
 
-pub use metrics::{METRICS, Metrics};
-pub use target::{Flight, Matching, Output, ReportKind, Reports, Target, TargetName};
+pub(crate) use metrics::{METRICS, Metrics};
+pub(crate) use target::{Flight, Output, ReportKind, Reports, Target, TargetName};
 
 use anyhow::Context;
 use std::{
@@ -23,7 +24,7 @@ use std::{
 
 /// The contents of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Config {
+pub(crate) struct Config {
     pub daemon: Daemon,
     pub metrics: Metrics,
     /// In the order of the file. A process goes to its first match.
@@ -34,7 +35,7 @@ pub struct Config {
 
 /// The settings of the daemon itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Daemon {
+pub(crate) struct Daemon {
     pub socket: PathBuf,
     /// The group that may use the socket besides root.
     pub group: Option<u32>,
@@ -45,14 +46,14 @@ pub struct Daemon {
 
 /// The folder of recordings, and their limits.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recordings {
+pub(crate) struct Recordings {
     pub folder: PathBuf,
     pub files: u32,
     pub bytes: u64,
 }
 
 impl Config {
-    pub fn load(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| {
             let place = path.display();
             format!(
@@ -63,14 +64,14 @@ impl Config {
     }
 
     /// Parses the file. A mistake has its line and column.
-    pub fn parse(text: &str) -> Result<Self, Mistake> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Mistake> {
         document::parse(text)
     }
 }
 
 /// A mistake and its place.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub(crate) struct Mistake {
     pub line: usize,
     pub column: usize,
     pub what: String,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 impl Config {
     /// Returns a line for each possible problem that the operator should know.
-    pub fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let folders = self.targets.iter().filter_map(without_folder);
         let pairs = self.targets.iter().enumerate();
         let shared = pairs.filter_map(|(at, target)| shared_file(&self.targets[..at], target));
@@ -30,7 +30,7 @@ impl Config {
     }
 
     /// Returns why a daemon with this configuration would not start.
-    pub fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<String> {
         self.sockets().find_map(|(key, path)| match judge_socket(path) {
             // The folder may still be made.
             Ok(_) | Err(FileError::Io { .. }) => None,

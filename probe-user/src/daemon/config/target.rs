@@ -9,7 +9,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// The name of a target in reports and commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TargetName(pub Arc<str>);
+pub(crate) struct TargetName(pub Arc<str>);
 
 impl fmt::Display for TargetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,7 @@ impl fmt::Display for TargetName {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Target {
+pub(crate) struct Target {
     pub id: TargetName,
     pub matching: Matching,
     /// The limit of processes at a time.
@@ -32,7 +32,7 @@ pub struct Target {
 
 impl Target {
     /// Selects the scopes of its groups.
-    pub fn select_groups(&mut self) {
+    pub(crate) fn select_groups(&mut self) {
         let scopes = self.groups.iter().map(|group| format!("{group}/*"));
         self.what.select.markers.extend(scopes);
     }
@@ -40,7 +40,7 @@ impl Target {
 
 /// Conditions that must all hold. Of several patterns of one key, one must match.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Matching {
+pub(crate) struct Matching {
     pub exe: Vec<Pattern>,
     pub name: Vec<Pattern>,
     pub command: Vec<Pattern>,
@@ -51,22 +51,22 @@ pub struct Matching {
 }
 
 impl Matching {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns whether a process that runs this program may match.
-    pub fn admits(&self, program: &Program) -> bool {
+    pub(crate) fn admits(&self, program: &Program) -> bool {
         any(&self.exe, &program.exe)
             && (any(&self.name, &program.name) || any(&self.name, program.file_name()))
     }
 
-    pub fn matches(&self, facts: &Facts) -> bool {
+    pub(crate) fn matches(&self, facts: &Facts) -> bool {
         self.matches_but_for_command(facts) && any(&self.command, &facts.command)
     }
 
     /// Returns whether the command line decides.
-    pub fn depends_on_command(&self, facts: &Facts) -> bool {
+    pub(crate) fn depends_on_command(&self, facts: &Facts) -> bool {
         !self.command.is_empty() && self.matches_but_for_command(facts)
     }
 
@@ -92,7 +92,7 @@ fn any(patterns: &[Pattern], text: &str) -> bool {
 
 /// The output and interval of reports.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reports {
+pub(crate) struct Reports {
     pub kind: ReportKind,
     pub interval: Duration,
     pub output: Output,
@@ -107,7 +107,7 @@ pub struct Reports {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReportKind {
+pub(crate) enum ReportKind {
     #[default]
     Json,
     Table,
@@ -115,7 +115,7 @@ pub enum ReportKind {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Output {
+pub(crate) enum Output {
     /// Under systemd this is the journal.
     #[default]
     Stdout,
@@ -124,7 +124,7 @@ pub enum Output {
 
 /// The flight recorder: keeps the newest calls in memory, and writes them after a slow one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Flight {
+pub(crate) struct Flight {
     /// `None` switches it off.
     pub slow: Option<Duration>,
     pub functions: Vec<String>,

@@ -4,15 +4,15 @@ use toml::de::DeValue;
 
 /// A value, with error messages for a wrong type.
 #[derive(Clone, Copy)]
-pub struct Value<'a>(pub &'a DeValue<'a>);
+pub(crate) struct Value<'a>(pub &'a DeValue<'a>);
 
 impl Value<'_> {
-    pub fn text(self) -> Result<String, String> {
+    pub(crate) fn text(self) -> Result<String, String> {
         self.0.as_str().map(str::to_owned).ok_or_else(|| self.wrong("a text in quotes"))
     }
 
     /// Reads one text, or a list of them.
-    pub fn texts(self) -> Result<Vec<String>, String> {
+    pub(crate) fn texts(self) -> Result<Vec<String>, String> {
         let Some(list) = self.0.as_array() else {
             let one = self.0.as_str().ok_or_else(|| self.wrong("a text or a list of texts"))?;
             return Ok(vec![one.to_owned()]);
@@ -20,31 +20,31 @@ impl Value<'_> {
         list.iter().map(|item| Value(item.get_ref()).text()).collect()
     }
 
-    pub fn flag(self) -> Result<bool, String> {
+    pub(crate) fn flag(self) -> Result<bool, String> {
         self.0.as_bool().ok_or_else(|| self.wrong("true or false"))
     }
 
-    pub fn count(self) -> Result<u32, String> {
+    pub(crate) fn count(self) -> Result<u32, String> {
         let number =
             self.0.as_integer().and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
         number.ok_or_else(|| self.wrong("a whole number"))
     }
 
     /// Reads a number, whole or not.
-    pub fn number(self) -> Result<f64, String> {
+    pub(crate) fn number(self) -> Result<f64, String> {
         let whole = self.0.as_integer().map(|n| n.as_str().to_owned());
         let text = whole.or_else(|| self.0.as_float().map(|n| n.as_str().to_owned()));
         text.and_then(|text| text.parse().ok()).ok_or_else(|| self.wrong("a number"))
     }
 
     /// Reads a text in the form of the command line.
-    pub fn parsed<T>(self, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
+    pub(crate) fn parsed<T>(self, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
         let text = self.text()?;
         parse(&text).map_err(|why| format!("`{text}`: {why}"))
     }
 
     /// Like [`Self::parsed`], with `None` for `off`.
-    pub fn unless_off<T>(
+    pub(crate) fn unless_off<T>(
         self,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
@@ -52,7 +52,7 @@ impl Value<'_> {
     }
 
     /// Reads one of several words.
-    pub fn one_of<T: Copy>(self, words: &[(&str, T)]) -> Result<T, String> {
+    pub(crate) fn one_of<T: Copy>(self, words: &[(&str, T)]) -> Result<T, String> {
         self.parsed(|text| {
             let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
             let names = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");

@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Limit of an answer in bytes; reports of ten thousand functions have some megabytes.
 const LONGEST: u64 = 256 << 20;
 /// The error for a malformed answer.
-pub const NO_SENSE: &str = "the daemon's answer makes no sense";
+pub(crate) const NO_SENSE: &str = "the daemon's answer makes no sense";
 
 /// Asks once. Also returns the raw line.
-pub fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
+pub(crate) fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
     let mut stream = UnixStream::connect(socket).map_err(|error| {
         let remedy = match error.kind() {
             ErrorKind::PermissionDenied => "root may ask, and the members of `group` in [daemon]",

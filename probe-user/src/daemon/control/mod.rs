@@ -1,13 +1,13 @@
 //! The control socket: answers `ctrace ctl` and other programs, with one line of JSON each way.
 //! `docs/daemon.md` describes the protocol.
 
-pub mod client;
+pub(crate) mod client;
 mod patience;
 mod peer;
 mod server;
 mod underway;
 
-pub use server::{Listener, Request};
+pub(crate) use server::{Listener, Request};
 
 use crate::{
     daemon::{SessionId, config::TargetName, looks::Looks},
@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// The version of the protocol. Within one, keys are only added.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// A request line.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Line {
+pub(crate) struct Line {
     pub v: u32,
     #[serde(flatten)]
     pub ask: Ask,
@@ -30,7 +30,7 @@ pub struct Line {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-pub enum Ask {
+pub(crate) enum Ask {
     /// Return the daemon's state.
     Status,
     /// Return all targets and their processes.
@@ -74,7 +74,7 @@ pub enum Ask {
 
 /// The selection for a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Choice {
+pub(crate) struct Choice {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -86,14 +86,14 @@ pub struct Choice {
 }
 
 impl Choice {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// A target, one of its processes, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Whom {
+pub(crate) struct Whom {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct Whom {
 
 impl Whom {
     /// Returns whether a process of a target is meant.
-    pub fn is(&self, target: &TargetName, pid: Pid) -> bool {
+    pub(crate) fn is(&self, target: &TargetName, pid: Pid) -> bool {
         self.target.as_ref().is_none_or(|name| *target.0 == **name)
             && self.pid.is_none_or(|meant| pid.0 == meant)
     }
@@ -110,7 +110,7 @@ impl Whom {
 
 /// An answer line.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Reply {
+pub(crate) struct Reply {
     pub v: u32,
     pub ok: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,13 +121,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub fn error(what: impl Into<String>) -> Self {
+    pub(crate) fn error(what: impl Into<String>) -> Self {
         let error = Some(what.into());
         Self { v: VERSION, ok: false, error, what: serde_json::Map::new() }
     }
 
     /// Makes an answer of `value`, which must be an object.
-    pub fn ok(value: serde_json::Value) -> Self {
+    pub(crate) fn ok(value: serde_json::Value) -> Self {
         let what = match value {
             serde_json::Value::Object(what) => what,
             _ => serde_json::Map::new(),
@@ -137,14 +137,14 @@ impl Reply {
 }
 
 /// The supervisor's answer.
-pub enum Answer {
+pub(crate) enum Answer {
     Now(Reply),
     /// Sessions with which the connection's thread goes on itself.
     Sessions(Vec<Handle>),
 }
 
 /// A session, for requests to it.
-pub struct Handle {
+pub(crate) struct Handle {
     pub id: SessionId,
     pub pid: Pid,
     pub target: std::sync::Arc<crate::daemon::config::Target>,

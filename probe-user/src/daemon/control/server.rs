@@ -64,13 +64,13 @@ const NOBODY: u32 = u32::MAX;
 const BUSY: &str = "too many ask at once; try again";
 
 /// A request to the supervisor, and the way back.
-pub struct Request {
+pub(crate) struct Request {
     pub ask: Ask,
     pub answer: Sender<Answer>,
 }
 
 /// The socket, which is removed on drop.
-pub struct Listener {
+pub(crate) struct Listener {
     file: SocketFile,
     group: Arc<AtomicU32>,
     recording: Arc<Underway>,
@@ -89,7 +89,7 @@ struct Shared {
 }
 
 impl Listener {
-    pub fn start(
+    pub(crate) fn start(
         path: &Path,
         group: Option<u32>,
         events: Sender<Event>,
@@ -116,12 +116,12 @@ impl Listener {
     }
 
     /// Ends recordings that somebody waits for, complete up to now, because the daemon ends.
-    pub fn finish(&self, patience: Duration) {
+    pub(crate) fn finish(&self, patience: Duration) {
         self.recording.finish(patience);
     }
 
     /// Sets the group after a change of the configuration.
-    pub fn set_group(&self, group: Option<u32>) {
+    pub(crate) fn set_group(&self, group: Option<u32>) {
         self.group.store(group.unwrap_or(NOBODY), Ordering::Relaxed);
         if let Err(error) = self.file.admit(group) {
             ui::say(&error.to_string());

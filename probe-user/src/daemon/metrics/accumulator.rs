@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// How much is kept of each target.
 #[derive(Clone, Debug)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// Functions of a target that have series of their own.
     pub functions: usize,
     pub edges: Edges,
@@ -20,7 +20,7 @@ impl Default for Bounds {
     }
 }
 
-pub struct Accumulator {
+pub(crate) struct Accumulator {
     bounds: Bounds,
     /// By name, so that they are told in the same order each time.
     targets: BTreeMap<String, Target>,
@@ -28,12 +28,12 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    pub fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: Bounds) -> Self {
         Self { bounds, targets: BTreeMap::new(), sessions: HashMap::new() }
     }
 
     /// Makes a target known, so that it is told before anything happens to it. `budget`: in percent.
-    pub fn add_target(&mut self, name: &str, budget: Option<f64>) {
+    pub(crate) fn add_target(&mut self, name: &str, budget: Option<f64>) {
         self.target(name).budget = budget;
     }
 
@@ -46,25 +46,25 @@ impl Accumulator {
     }
 
     /// Forgets targets that are no longer in the configuration once nothing of them is traced.
-    pub fn keep(&mut self, is_configured: impl Fn(&str) -> bool) {
+    pub(crate) fn keep(&mut self, is_configured: impl Fn(&str) -> bool) {
         self.targets.retain(|name, target| is_configured(name) || target.sessions() > 0);
     }
 
     /// A session is about to begin.
-    pub fn begin(&mut self, id: SessionId, target: &str) {
+    pub(crate) fn begin(&mut self, id: SessionId, target: &str) {
         self.target(target).begin(id);
         self.sessions.insert(id, target.to_owned());
     }
 
     /// Its probes are in place.
-    pub fn armed(&mut self, id: SessionId) {
+    pub(crate) fn armed(&mut self, id: SessionId) {
         if let Some(target) = self.target_of(id) {
             target.armed(id);
         }
     }
 
     /// An interval of a session is complete.
-    pub fn observe(&mut self, id: SessionId, snapshot: &Snapshot) {
+    pub(crate) fn observe(&mut self, id: SessionId, snapshot: &Snapshot) {
         let edges = self.bounds.edges.clone();
         if let Some(target) = self.target_of(id) {
             target.observe(id, snapshot, &edges);
@@ -72,7 +72,7 @@ impl Accumulator {
     }
 
     /// Somebody looked at the present interval of a session.
-    pub fn look(&mut self, id: SessionId, snapshot: &Snapshot) {
+    pub(crate) fn look(&mut self, id: SessionId, snapshot: &Snapshot) {
         let edges = self.bounds.edges.clone();
         if let Some(target) = self.target_of(id) {
             target.look(id, snapshot, &edges);
@@ -80,7 +80,7 @@ impl Accumulator {
     }
 
     /// A session is over. One that was never armed has failed.
-    pub fn end(&mut self, id: SessionId) {
+    pub(crate) fn end(&mut self, id: SessionId) {
         if let Some(target) = self.target_of(id) {
             target.end(id);
         }
@@ -91,11 +91,12 @@ impl Accumulator {
         self.targets.get_mut(self.sessions.get(&id)?)
     }
 
-    pub fn tell(&mut self, families: &mut Families) {
+    pub(crate) fn tell(&mut self, families: &mut Families) {
         self.targets.values_mut().for_each(|target| target.tell(families));
     }
 
-    pub fn edges(&self) -> &Edges {
+    #[cfg(test)]
+    pub(super) fn edges(&self) -> &Edges {
         &self.bounds.edges
     }
 }

@@ -13,13 +13,13 @@ use ctrace_core::{
 };
 
 /// A counter, and what a snapshot adds to it.
-pub struct Sum<Of> {
+pub(crate) struct Sum<Of> {
     pub metric: Metric,
     pub of: Of,
 }
 
 /// A function in a report, what its probes cost meanwhile, and how long that was.
-pub struct FunctionRow<'a> {
+pub(crate) struct FunctionRow<'a> {
     pub report: &'a FunctionReport,
     pub spent: Nanos,
     pub observed: Nanos,
@@ -27,7 +27,7 @@ pub struct FunctionRow<'a> {
 
 /// What a snapshot adds to a counter of functions.
 #[derive(Clone, Copy)]
-pub enum OfFunction {
+pub(crate) enum OfFunction {
     /// These numbers of the report, each of which adds up over time.
     Numbers(&'static [&'static Number]),
     /// What the report alone does not tell.
@@ -35,7 +35,7 @@ pub enum OfFunction {
 }
 
 impl Sum<OfFunction> {
-    pub fn value(&self, row: &FunctionRow<'_>) -> u64 {
+    pub(crate) fn value(&self, row: &FunctionRow<'_>) -> u64 {
         match self.of {
             OfFunction::Numbers(numbers) => {
                 let values = numbers.iter().filter_map(|number| (number.of)(row.report).whole());
@@ -46,15 +46,15 @@ impl Sum<OfFunction> {
     }
 }
 
-pub type OfLoss = fn(&LossReport) -> u64;
-pub type OfTarget = Sum<fn(&Snapshot) -> u64>;
+pub(crate) type OfLoss = fn(&LossReport) -> u64;
+pub(crate) type OfTarget = Sum<fn(&Snapshot) -> u64>;
 
 const FUNCTION: &[&str] = &["target", "function", "object", "kind", "group"];
 const TARGET: &[&str] = &["target"];
 
-pub const FUNCTION_SUMS: usize = 9;
+pub(crate) const FUNCTION_SUMS: usize = 9;
 
-pub static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
+pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
     Sum {
         metric: Metric::counter(
             "ctrace_function_calls_total",
@@ -131,19 +131,19 @@ pub static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
     },
 ];
 
-pub static OPEN_CALLS: Metric =
+pub(crate) static OPEN_CALLS: Metric =
     Metric::gauge("ctrace_function_open_calls", FUNCTION, "Calls that have not ended yet.");
 
-pub static DURATION: Metric = Metric {
+pub(crate) static DURATION: Metric = Metric {
     name: "ctrace_function_duration_seconds",
     kind: Kind::Histogram,
     help: "Durations of the calls whose duration is known.",
     labels: FUNCTION,
 };
 
-pub const TARGET_SUMS: usize = 4;
+pub(crate) const TARGET_SUMS: usize = 4;
 
-pub static OF_TARGET: [OfTarget; TARGET_SUMS] = [
+pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
     Sum {
         metric: Metric::counter(
             "ctrace_target_observed_seconds_total",
@@ -178,23 +178,23 @@ pub static OF_TARGET: [OfTarget; TARGET_SUMS] = [
     },
 ];
 
-pub static CPU: Metric = Metric::counter(
+pub(crate) static CPU: Metric = Metric::counter(
     "ctrace_target_cpu_seconds_total",
     TARGET,
     "Processor time that the target used from the first look at each process on.",
 );
 
-pub static LOSSES: Metric = Metric::counter(
+pub(crate) static LOSSES: Metric = Metric::counter(
     "ctrace_target_losses_total",
     &["target", "kind"],
     "What could not be measured: events that found no room, came too late or made no sense, calls \
      of unknown duration, exits without entry.",
 );
 
-pub const LOSS_KINDS: usize = 5;
+pub(crate) const LOSS_KINDS: usize = 5;
 
 /// Values of the label `kind` of [`LOSSES`].
-pub static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
+pub(crate) static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
     ("event", |loss| loss.events),
     ("late_event", |loss| loss.late),
     ("decode_error", |loss| loss.decode_errors),
@@ -204,17 +204,17 @@ pub static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
 
 /// What happens to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     Started,
     Ended,
     Interval,
     AttachFailed,
 }
 
-pub const EVENTS: usize = 4;
+pub(crate) const EVENTS: usize = 4;
 
 /// By [`Event`].
-pub static OF_EVENT: [Metric; EVENTS] = [
+pub(crate) static OF_EVENT: [Metric; EVENTS] = [
     Metric::counter(
         "ctrace_target_starts_total",
         TARGET,
@@ -237,43 +237,43 @@ pub static OF_EVENT: [Metric; EVENTS] = [
     ),
 ];
 
-pub static PROCESSES: Metric = Metric::gauge(
+pub(crate) static PROCESSES: Metric = Metric::gauge(
     "ctrace_target_processes",
     TARGET,
     "Processes of the target that are traced now.",
 );
 
-pub static FUNCTIONS: Metric = Metric::gauge(
+pub(crate) static FUNCTIONS: Metric = Metric::gauge(
     "ctrace_target_functions",
     TARGET,
     "Functions of the target that have been called and have series of their own.",
 );
 
-pub static IN_OTHER: Metric = Metric::gauge(
+pub(crate) static IN_OTHER: Metric = Metric::gauge(
     "ctrace_target_functions_in_other",
     TARGET,
     "Functions beyond the bound on series, told together with function=\"other\", kind=\"other\".",
 );
 
-pub static SAMPLED: Metric = Metric::gauge(
+pub(crate) static SAMPLED: Metric = Metric::gauge(
     "ctrace_target_functions_sampled",
     TARGET,
     "Functions that were armed for a part of the last interval only, each process for itself.",
 );
 
-pub static BUDGET: Metric = Metric::gauge(
+pub(crate) static BUDGET: Metric = Metric::gauge(
     "ctrace_target_budget_ratio",
     TARGET,
     "What the probes may cost of the processor time that the target uses for itself, as configured.",
 );
 
-pub static BUILD: Metric =
+pub(crate) static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
 
-pub const OWN: usize = 10;
+pub(crate) const OWN: usize = 10;
 
 /// What ctrace counts of its own work, by [`Own`].
-pub static OF_OWN: [Metric; OWN] = [
+pub(crate) static OF_OWN: [Metric; OWN] = [
     Metric::counter(
         "ctrace_report_write_failures_total",
         &[],
@@ -315,7 +315,7 @@ pub static OF_OWN: [Metric; OWN] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Own {
+pub(crate) enum Own {
     ReportsLost,
     Scrapes,
     Refused,
@@ -328,14 +328,14 @@ pub enum Own {
     SlowCallsDropped,
 }
 
-pub static SCRAPE_DURATION: Metric = Metric::gauge(
+pub(crate) static SCRAPE_DURATION: Metric = Metric::gauge(
     "ctrace_scrape_duration_seconds",
     &[],
     "How long it took to answer the last scrape, the looks into sessions included.",
 );
 
 /// Of ctrace's process, under the names that every exporter has.
-pub static PROCESS: [Metric; 7] = [
+pub(crate) static PROCESS: [Metric; 7] = [
     Metric::counter("process_cpu_seconds_total", &[], "Processor time of ctrace."),
     Metric::gauge("process_resident_memory_bytes", &[], "Memory of ctrace that is resident."),
     Metric::gauge("process_virtual_memory_bytes", &[], "Address space of ctrace."),
@@ -346,7 +346,7 @@ pub static PROCESS: [Metric; 7] = [
 ];
 
 /// All of them, in the order in which they are told.
-pub fn all() -> impl Iterator<Item = &'static Metric> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Metric> {
     let functions = OF_FUNCTION.iter().map(|sum| &sum.metric).chain([&OPEN_CALLS, &DURATION]);
     let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES]);
     let targets = targets.chain(&OF_EVENT).chain([&PROCESSES, &FUNCTIONS, &IN_OTHER]);

@@ -4,30 +4,30 @@ use super::{catalog, latency::Latency, metric::Metric};
 use std::sync::Arc;
 
 /// Names and values, in the order of the metric's labels.
-pub type Labels = Vec<(&'static str, Arc<str>)>;
+pub(crate) type Labels = Vec<(&'static str, Arc<str>)>;
 
 /// A metric and all its series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+pub(crate) struct Family {
     pub metric: &'static Metric,
     pub points: Vec<Point>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     pub labels: Labels,
     pub value: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub(crate) enum Value {
     Number(f64),
     Histogram(Latency),
 }
 
 /// In the order of the catalogue.
 #[derive(Debug)]
-pub struct Families(Vec<Family>);
+pub(crate) struct Families(Vec<Family>);
 
 impl Default for Families {
     fn default() -> Self {
@@ -36,11 +36,16 @@ impl Default for Families {
 }
 
 impl Families {
-    pub fn push(&mut self, metric: &'static Metric, labels: Labels, value: f64) {
+    pub(crate) fn push(&mut self, metric: &'static Metric, labels: Labels, value: f64) {
         self.put(metric, Point { labels, value: Value::Number(value) });
     }
 
-    pub fn push_latency(&mut self, metric: &'static Metric, labels: Labels, latency: Latency) {
+    pub(crate) fn push_latency(
+        &mut self,
+        metric: &'static Metric,
+        labels: Labels,
+        latency: Latency,
+    ) {
         self.put(metric, Point { labels, value: Value::Histogram(latency) });
     }
 
@@ -50,7 +55,7 @@ impl Families {
     }
 
     /// Those that there is something to tell of.
-    pub fn finish(mut self) -> Vec<Family> {
+    pub(crate) fn finish(mut self) -> Vec<Family> {
         self.0.retain(|family| !family.points.is_empty());
         self.0
     }

@@ -5,7 +5,7 @@
 //! after one answer, so that one limit on its time holds for all of it. Who connects and does not ask
 //! keeps nobody out: see [`Places`].
 
-use super::{catalog::Own, hosts::Hosts, hub::Metrics, listen::Bound, protobuf, text};
+use super::{catalog::Own, hosts::Hosts, hub::MetricsHub, listen::Bound, protobuf, text};
 use crate::daemon::places::{Place, Places};
 use http_body_util::Full;
 use hyper::{
@@ -39,7 +39,7 @@ const STRANGE: &str = "not asked for by a name of this machine: use its address,
 
 /// Answers until it is dropped. `hosts`: by which names it may be asked for at an address; no
 /// browser finds its way to a socket.
-pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: Metrics) -> io::Result<()> {
+pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: MetricsHub) -> io::Result<()> {
     let server = |hosts| {
         Arc::new(Server { places: Places::new(CONNECTIONS, Duration::ZERO), hosts, metrics })
     };
@@ -74,7 +74,7 @@ async fn pause(error: &io::Error) {
 struct Server {
     places: Arc<Places>,
     hosts: Option<Hosts>,
-    metrics: Metrics,
+    metrics: MetricsHub,
 }
 
 impl Server {
@@ -128,7 +128,7 @@ impl Server {
     }
 }
 
-async fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, metrics: &MetricsHub) -> Response<Full<Bytes>> {
     let path = request.uri().path();
     if !["/metrics", "/healthz"].contains(&path) {
         return plain(StatusCode::NOT_FOUND, "there are /metrics and /healthz\n");

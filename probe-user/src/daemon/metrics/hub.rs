@@ -33,25 +33,25 @@ const ANSWERS: Duration = Duration::from_secs(2);
 const REST: u32 = 20;
 
 #[derive(Clone)]
-pub struct Metrics(Arc<Shared>);
+pub(crate) struct MetricsHub(Arc<Shared>);
 
 struct Shared {
     accumulator: Mutex<Accumulator>,
-    sessions: Mutex<HashMap<SessionId, Asked>>,
+    sessions: Mutex<HashMap<SessionId, Respondent>>,
     own: [Arc<AtomicU64>; OWN],
     last_scrape: Mutex<Option<Duration>>,
     edges: Edges,
 }
 
 /// How a session can be asked, and when it may be again.
-struct Asked {
+struct Respondent {
     commands: UnboundedSender<Command>,
     not_before: Option<Instant>,
     waits: bool,
 }
 
-impl Metrics {
-    pub fn new(bounds: Bounds) -> Self {
+impl MetricsHub {
+    pub(crate) fn new(bounds: Bounds) -> Self {
         Self(Arc::new(Shared {
             edges: bounds.edges.clone(),
             accumulator: Mutex::new(Accumulator::new(bounds)),
@@ -62,54 +62,57 @@ impl Metrics {
     }
 
     /// Exactly these targets are configured, with these budgets in percent.
-    pub fn configure<'a>(&self, targets: impl Iterator<Item = (&'a str, Option<f64>)> + Clone) {
+    pub(crate) fn configure<'a>(
+        &self,
+        targets: impl Iterator<Item = (&'a str, Option<f64>)> + Clone,
+    ) {
         let mut accumulator = lock(&self.0.accumulator);
         accumulator.keep(|name| targets.clone().any(|(target, _)| target == name));
         targets.for_each(|(target, budget)| accumulator.add_target(target, budget));
     }
 
     /// A session of a target is about to begin.
-    pub fn begin(&self, id: SessionId, target: &str) {
+    pub(crate) fn begin(&self, id: SessionId, target: &str) {
         lock(&self.0.accumulator).begin(id, target);
     }
 
     /// Its probes are in place, and it can be asked.
-    pub fn armed(&self, id: SessionId, commands: UnboundedSender<Command>) {
+    pub(crate) fn armed(&self, id: SessionId, commands: UnboundedSender<Command>) {
         lock(&self.0.accumulator).armed(id);
-        let asked = Asked { commands, not_before: None, waits: false };
+        let asked = Respondent { commands, not_before: None, waits: false };
         lock(&self.0.sessions).insert(id, asked);
     }
 
     /// An interval of a session is complete; on the session's thread.
-    pub fn observe(&self, id: SessionId, snapshot: &Snapshot) {
+    pub(crate) fn observe(&self, id: SessionId, snapshot: &Snapshot) {
         lock(&self.0.accumulator).observe(id, snapshot);
     }
 
     /// A session is over, or could not begin.
-    pub fn end(&self, id: SessionId) {
+    pub(crate) fn end(&self, id: SessionId) {
         lock(&self.0.sessions).remove(&id);
         lock(&self.0.accumulator).end(id);
     }
 
-    pub fn count_own(&self, own: Own) {
+    pub(crate) fn count_own(&self, own: Own) {
         self.count_more(own, 1);
     }
 
-    pub fn count_more(&self, own: Own, count: u64) {
+    pub(crate) fn count_more(&self, own: Own, count: u64) {
         self.0.own[own as usize].fetch_add(count, Relaxed);
     }
 
     /// For those who count themselves.
-    pub fn counter(&self, own: Own) -> Arc<AtomicU64> {
+    pub(crate) fn counter(&self, own: Own) -> Arc<AtomicU64> {
         Arc::clone(&self.0.own[own as usize])
     }
 
-    pub fn edges(&self) -> &Edges {
+    pub(crate) fn edges(&self) -> &Edges {
         &self.0.edges
     }
 
     /// Everything there is to tell now.
-    pub async fn scrape(&self) -> Vec<Family> {
+    pub(crate) async fn scrape(&self) -> Vec<Family> {
         let begun = Instant::now();
         self.ask_sessions().await;
         let mut families = Families::default();

@@ -9,17 +9,17 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// An octave has two to the power of this many exponential buckets, which are 4.4 % wide then.
 /// Prometheus calls it the schema, OTLP the scale.
-pub const SCHEMA: i32 = 4;
+pub(crate) const SCHEMA: i32 = 4;
 
 /// Upper edges of the fixed buckets; a call exactly as long as an edge is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edges(Arc<[Nanos]>);
+pub(crate) struct Edges(Arc<[Nanos]>);
 
 impl Edges {
     /// More would make a series of each function for each of them.
     const MOST: usize = 100;
 
-    pub fn new(edges: Vec<Nanos>) -> anyhow::Result<Self> {
+    pub(crate) fn new(edges: Vec<Nanos>) -> anyhow::Result<Self> {
         ensure!(!edges.is_empty(), "a histogram needs at least one edge of a bucket");
         ensure!(edges.len() <= Self::MOST, "at most {} edges of buckets", Self::MOST);
         let ascend = edges.windows(2).all(|pair| pair[0] < pair[1]) && edges[0] > Nanos::ZERO;
@@ -27,7 +27,7 @@ impl Edges {
         Ok(Self(edges.into()))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Nanos> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.0.iter().copied()
     }
 }
@@ -42,7 +42,7 @@ impl Default for Edges {
 
 /// The timed calls of a function.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Latency {
+pub(crate) struct Latency {
     pub sum: Nanos,
     /// By bucket, one more than there are edges; empty while there are no calls.
     fixed: Vec<u64>,
@@ -54,7 +54,7 @@ pub struct Latency {
 
 impl Latency {
     /// Nothing where no durations were counted.
-    pub fn new(calls: &Summary, edges: &Edges) -> Self {
+    pub(crate) fn new(calls: &Summary, edges: &Edges) -> Self {
         let counted = calls.histogram.as_ref().filter(|_| calls.tally.timed > 0);
         let Some(histogram) = counted else { return Self::default() };
         let mut latency = Self { sum: Nanos(calls.tally.timed_ns), ..Self::default() };
@@ -69,7 +69,7 @@ impl Latency {
         latency
     }
 
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.sum = self.sum.saturating_add(other.sum);
         self.fixed.resize(self.fixed.len().max(other.fixed.len()), 0);
         self.fixed.iter_mut().zip(&other.fixed).for_each(|(mine, other)| *mine += other);
@@ -79,16 +79,19 @@ impl Latency {
         }
     }
 
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.fixed.iter().sum()
     }
 
-    pub fn zero(&self) -> u64 {
+    pub(crate) fn zero(&self) -> u64 {
         self.zero
     }
 
     /// Calls up to each edge, as Prometheus counts them.
-    pub fn cumulative<'a>(&'a self, edges: &'a Edges) -> impl Iterator<Item = (Nanos, u64)> + 'a {
+    pub(crate) fn cumulative<'a>(
+        &'a self,
+        edges: &'a Edges,
+    ) -> impl Iterator<Item = (Nanos, u64)> + 'a {
         edges.iter().enumerate().scan(0, |sum, (bucket, edge)| {
             *sum += self.fixed.get(bucket).copied().unwrap_or(0);
             Some((edge, *sum))
@@ -97,7 +100,7 @@ impl Latency {
 
     /// All exponential buckets from the first to the last with a call: the first one's number, and
     /// their counts.
-    pub fn dense(&self) -> Option<(i32, impl Iterator<Item = u64> + '_)> {
+    pub(crate) fn dense(&self) -> Option<(i32, impl Iterator<Item = u64> + '_)> {
         let (&first, _) = self.exponential.first_key_value()?;
         let (&last, _) = self.exponential.last_key_value()?;
         let count = |bucket| self.exponential.get(&bucket).copied().unwrap_or(0);
@@ -105,7 +108,7 @@ impl Latency {
     }
 
     /// Exponential buckets that lie side by side: the first one's number, and their counts.
-    pub fn spans(&self) -> Vec<(i32, Vec<u64>)> {
+    pub(crate) fn spans(&self) -> Vec<(i32, Vec<u64>)> {
         /// An empty bucket costs less than a new span.
         const GAP: i32 = 3;
         let mut spans: Vec<(i32, Vec<u64>)> = Vec::new();

@@ -12,13 +12,13 @@ use std::{
 const UNIX: &str = "unix:";
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Listen {
+pub(crate) enum Listen {
     Address(SocketAddr),
     Socket(PathBuf),
 }
 
 impl Listen {
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = "an address with a port is needed, as 127.0.0.1:9779, or a Unix socket, as \
                      unix:/run/ctrace/metrics.sock";
         match text.strip_prefix(UNIX).map(Path::new) {

@@ -5,7 +5,7 @@
 
 /// What can happen to a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Only ever goes up.
     Counter,
     Gauge,
@@ -13,7 +13,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
@@ -23,7 +23,7 @@ impl Kind {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Metric {
+pub(crate) struct Metric {
     pub name: &'static str,
     pub kind: Kind,
     pub help: &'static str,
@@ -34,7 +34,7 @@ pub struct Metric {
 const UNITS: [(&str, &str); 2] = [("_seconds", "s"), ("_bytes", "By")];
 
 impl Metric {
-    pub const fn counter(
+    pub(crate) const fn counter(
         name: &'static str,
         labels: &'static [&'static str],
         help: &'static str,
@@ -42,7 +42,7 @@ impl Metric {
         Self { name, kind: Kind::Counter, help, labels }
     }
 
-    pub const fn gauge(
+    pub(crate) const fn gauge(
         name: &'static str,
         labels: &'static [&'static str],
         help: &'static str,
@@ -55,13 +55,13 @@ impl Metric {
     }
 
     /// As OTLP writes it; 1 is a number of things.
-    pub fn unit(&self) -> &'static str {
+    pub(crate) fn unit(&self) -> &'static str {
         let unit = UNITS.iter().find(|(end, _)| self.stem().ends_with(end));
         unit.map_or("1", |(_, unit)| unit)
     }
 
     /// Without unit and `_total`, and what it belongs to set apart: `ctrace.function.self`.
-    pub fn otlp_name(&self) -> String {
+    pub(crate) fn otlp_name(&self) -> String {
         let units = UNITS.iter().find_map(|(end, _)| self.stem().strip_suffix(end));
         let stem = units.unwrap_or(self.stem());
         let parts = 2 + usize::from(
@@ -71,7 +71,7 @@ impl Metric {
     }
 
     /// Times are summed up in nanoseconds and told in seconds.
-    pub fn value(&self, sum: u64) -> f64 {
+    pub(crate) fn value(&self, sum: u64) -> f64 {
         if self.unit() == "s" { sum as f64 / 1e9 } else { sum as f64 }
     }
 }

@@ -8,31 +8,31 @@
 //! Sessions hand in their snapshots on their own threads; whoever wants to know what there is asks
 //! each for its present interval first. `docs/metrics.md` tells of each metric.
 
-pub mod accumulator;
+pub(crate) mod accumulator;
 #[cfg(test)]
 mod accumulator_tests;
 mod amounts;
-pub mod catalog;
+pub(crate) mod catalog;
 #[cfg(test)]
 mod docs_tests;
-pub mod family;
+pub(crate) mod family;
 #[cfg(test)]
 pub(super) mod fixtures;
 mod health;
 mod hosts;
 mod http;
-pub mod hub;
-pub mod latency;
-pub mod listen;
-pub mod metric;
+pub(crate) mod hub;
+pub(crate) mod latency;
+pub(crate) mod listen;
+pub(crate) mod metric;
 pub(super) mod names;
-pub mod otlp;
-pub mod protobuf;
+pub(crate) mod otlp;
+pub(crate) mod protobuf;
 mod series;
-pub mod service;
+pub(crate) mod service;
 #[cfg(test)]
 mod service_tests;
-pub mod target;
-pub mod text;
+pub(crate) mod target;
+pub(crate) mod text;
 #[cfg(test)]
 mod text_tests;

@@ -8,10 +8,10 @@ use super::{
 };
 use ctrace_core::formats::protobuf::{Message, zigzag};
 
-pub const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
+pub(crate) const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
      proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-pub fn encode(families: &[Family], edges: &Edges) -> Vec<u8> {
+pub(crate) fn encode(families: &[Family], edges: &Edges) -> Vec<u8> {
     let mut out = Vec::new();
     for family in families {
         message(family, edges).append_to(&mut out);

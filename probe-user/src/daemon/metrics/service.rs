@@ -3,7 +3,7 @@
 use super::{
     hosts::Hosts,
     http,
-    hub::Metrics,
+    hub::MetricsHub,
     listen::{Bound, Listen},
     otlp,
 };
@@ -17,13 +17,13 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Only this machine can reach it, unless somebody asks for more.
-pub const LISTEN: SocketAddr =
+pub(crate) const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9779);
 /// For the last export, after which the daemon ends.
 const LAST_EXPORT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Nowhere, if nobody scrapes.
     pub listen: Option<Listen>,
     /// Who may use the socket besides root.
@@ -40,14 +40,15 @@ impl Default for Options {
 }
 
 /// Runs until it is dropped, which exports a last time.
-pub struct Service {
+pub(crate) struct Service {
+    #[cfg(test)]
     address: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Service {
-    pub fn start(options: Options, metrics: Metrics) -> anyhow::Result<Self> {
+    pub(crate) fn start(options: Options, metrics: MetricsHub) -> anyhow::Result<Self> {
         let bound = options.listen.as_ref().map(|listen| listen.bind(options.group)).transpose()?;
         let (address, hosts) =
             (bound.as_ref().and_then(Bound::address), Hosts::new(&options.hosts));
@@ -63,11 +64,17 @@ impl Service {
         if let Some(address) = address {
             tracing::info!("metrics: http://{address}/metrics");
         }
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            #[cfg(test)]
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// Where it listens, with the port that the kernel chose for port 0.
-    pub fn address(&self) -> Option<SocketAddr> {
+    #[cfg(test)]
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 }
@@ -84,7 +91,7 @@ impl Drop for Service {
 async fn main(
     server: Option<impl Future<Output = io::Result<()>> + Send + 'static>,
     otlp: Option<otlp::Options>,
-    metrics: Metrics,
+    metrics: MetricsHub,
     stopped: oneshot::Receiver<()>,
 ) {
     let start = SystemTime::now();
@@ -102,7 +109,7 @@ async fn main(
     let _ = stopped.await;
     if let Some(options) = &otlp {
         let until = tokio::time::Instant::now();
-        let export = otlp::export(&metrics, options, start, until);
+        let export = otlp::send_metrics(&metrics, options, start, until);
         match tokio::time::timeout(LAST_EXPORT, export).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("metrics: {error:#}"),

@@ -2,7 +2,7 @@ use super::{
     accumulator::Bounds,
     catalog::Own,
     fixtures::{Did, snapshot},
-    hub::Metrics,
+    hub::MetricsHub,
     listen::Listen,
     service::{Options, Service},
 };
@@ -20,7 +20,7 @@ fn at(listen: Listen) -> Options {
     Options { listen: Some(listen), ..Options::default() }
 }
 
-fn service(metrics: &Metrics) -> (Service, SocketAddr) {
+fn service(metrics: &MetricsHub) -> (Service, SocketAddr) {
     let listen = Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0)));
     let service = Service::start(at(listen), metrics.clone()).expect("a port");
     let address = service.address().expect("it listens");
@@ -44,7 +44,7 @@ fn get(address: SocketAddr, path: &str) -> String {
 
 #[test]
 fn there_is_nothing_but_metrics_and_health() {
-    let (_service, address) = service(&Metrics::new(Bounds::default()));
+    let (_service, address) = service(&MetricsHub::new(Bounds::default()));
     assert!(get(address, "/healthz").starts_with("HTTP/1.1 200 OK\r\n"));
     let metrics = get(address, "/metrics?anything");
     assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
@@ -66,7 +66,7 @@ fn there_is_nothing_but_metrics_and_health() {
 
 #[test]
 fn requests_are_bounded() {
-    let (_service, address) = service(&Metrics::new(Bounds::default()));
+    let (_service, address) = service(&MetricsHub::new(Bounds::default()));
     let long =
         format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     assert!(!ask(address, &long).contains("200 OK"));
@@ -84,7 +84,7 @@ fn idle(address: SocketAddr) -> TcpStream {
 
 #[test]
 fn who_does_not_ask_keeps_nobody_out() {
-    let (_service, address) = service(&Metrics::new(Bounds::default()));
+    let (_service, address) = service(&MetricsHub::new(Bounds::default()));
     let mut silent: Vec<TcpStream> = (0..200).map(|_| idle(address)).collect();
     // The last ones send a byte now and then; the first have been closed for them.
     silent[190..].iter_mut().for_each(|stream| {
@@ -102,7 +102,7 @@ fn who_does_not_ask_keeps_nobody_out() {
 
 #[test]
 fn who_asks_for_somebody_else_is_refused() {
-    let (_service, address) = service(&Metrics::new(Bounds::default()));
+    let (_service, address) = service(&MetricsHub::new(Bounds::default()));
     for path in ["/metrics", "/healthz", "/"] {
         let answer = ask(address, &format!("GET {path} HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
@@ -110,7 +110,7 @@ fn who_asks_for_somebody_else_is_refused() {
     }
     let listen = Listen::Address(SocketAddr::from(([127, 0, 0, 1], 0)));
     let options = Options { hosts: vec!["metrics.example".into()], ..at(listen) };
-    let service = Service::start(options, Metrics::new(Bounds::default())).expect("a port");
+    let service = Service::start(options, MetricsHub::new(Bounds::default())).expect("a port");
     let address = service.address().expect("it listens");
     let named = "GET /healthz HTTP/1.1\r\nHost: metrics.example:9779\r\n\r\n";
     assert!(ask(address, named).starts_with("HTTP/1.1 200 OK"));
@@ -121,7 +121,7 @@ fn a_socket_answers_whoever_may_use_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("metrics.sock");
     let listen = || at(Listen::Socket(path.clone()));
-    let service = Service::start(listen(), Metrics::new(Bounds::default())).expect("a socket");
+    let service = Service::start(listen(), MetricsHub::new(Bounds::default())).expect("a socket");
     let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o660);
     let mut stream = UnixStream::connect(&path).expect("it listens");
@@ -129,7 +129,7 @@ fn a_socket_answers_whoever_may_use_it() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("text");
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-    let taken = Service::start(listen(), Metrics::new(Bounds::default())).err();
+    let taken = Service::start(listen(), MetricsHub::new(Bounds::default())).err();
     let why = format!("{:#}", taken.expect("it is taken"));
     assert!(why.contains("`listen` in [metrics]") && why.contains("another"), "{why}");
     drop(service);
@@ -138,7 +138,7 @@ fn a_socket_answers_whoever_may_use_it() {
 
 #[test]
 fn a_scrape_shows_the_present_interval() {
-    let metrics = Metrics::new(Bounds::default());
+    let metrics = MetricsHub::new(Bounds::default());
     let (_service, address) = service(&metrics);
     metrics.configure([("web", None), ("db", None)].into_iter());
     let (commands, mut asked) = unbounded_channel();
@@ -173,7 +173,7 @@ fn a_scrape_shows_the_present_interval() {
 
 #[test]
 fn a_session_that_does_not_answer_is_not_waited_for() {
-    let metrics = Metrics::new(Bounds::default());
+    let metrics = MetricsHub::new(Bounds::default());
     let (_service, address) = service(&metrics);
     let (commands, asked) = unbounded_channel();
     let id = SessionId(1);
@@ -190,7 +190,7 @@ fn a_session_that_does_not_answer_is_not_waited_for() {
 
 #[test]
 fn an_address_that_is_taken_is_told() {
-    let metrics = Metrics::new(Bounds::default());
+    let metrics = MetricsHub::new(Bounds::default());
     let (_service, address) = service(&metrics);
     let error = Service::start(at(Listen::Address(address)), metrics)
         .err()

@@ -10,9 +10,9 @@ use super::{
 };
 use std::fmt::Write as _;
 
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-pub fn encode(families: &[Family], edges: &Edges) -> String {
+pub(crate) fn encode(families: &[Family], edges: &Edges) -> String {
     let mut out = String::new();
     for Family { metric, points } in families {
         let Metric { name, help, kind, .. } = metric;

@@ -3,8 +3,8 @@
 mod file;
 mod pipe;
 mod queue;
-pub mod style;
+pub(crate) mod style;
 mod writer;
 
-pub use style::{Header, Style};
-pub use writer::Writer;
+pub(crate) use style::{Header, Style};
+pub(crate) use writer::Writer;

@@ -21,13 +21,13 @@ use serde::Serialize;
 
 /// The style, checked when the configuration is read.
 #[derive(Default)]
-pub struct Style {
+pub(crate) struct Style {
     kind: ReportKind,
     views: ViewOptions,
 }
 
 /// Data of a report that its session does not know.
-pub struct Header<'a> {
+pub(crate) struct Header<'a> {
     pub target: &'a TargetName,
     pub session: SessionId,
     pub totals: Counts,
@@ -73,7 +73,7 @@ struct Full<'a> {
 }
 
 impl Style {
-    pub fn of(reports: &Reports) -> anyhow::Result<Self> {
+    pub(crate) fn of(reports: &Reports) -> anyhow::Result<Self> {
         let views = ViewOptions {
             views: reports.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
             sort: reports.sort.clone(),
@@ -86,12 +86,12 @@ impl Style {
     }
 
     /// Returns `None` if no reports are wanted.
-    pub fn unless_none(self) -> Option<Self> {
+    pub(crate) fn unless_none(self) -> Option<Self> {
         (self.kind != ReportKind::None).then_some(self)
     }
 
     /// Returns the optional data that a report must hold.
-    pub fn extras(&self) -> Extras {
+    pub(crate) fn extras(&self) -> Extras {
         match self.kind {
             ReportKind::Table => self.views.extras(None),
             ReportKind::Json | ReportKind::None => Extras::default(),
@@ -99,7 +99,11 @@ impl Style {
     }
 
     /// Returns whole lines.
-    pub fn render(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
+    pub(crate) fn render(
+        &self,
+        header: &Header<'_>,
+        snapshot: &Snapshot,
+    ) -> anyhow::Result<String> {
         match self.kind {
             ReportKind::Table => self.table(header, snapshot),
             ReportKind::Json | ReportKind::None => Ok(json::line(&line(header, snapshot, false))),
@@ -107,7 +111,7 @@ impl Style {
     }
 
     /// Returns a table for people.
-    pub fn table(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
+    pub(crate) fn table(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
         let report = &snapshot.report;
         let (from, to) = times_of_day(report);
         let views = ViewOptions {
@@ -132,7 +136,7 @@ impl Style {
 }
 
 /// Returns a value for an answer.
-pub fn value(header: &Header<'_>, snapshot: &Snapshot, full: bool) -> serde_json::Value {
+pub(crate) fn value(header: &Header<'_>, snapshot: &Snapshot, full: bool) -> serde_json::Value {
     serde_json::to_value(line(header, snapshot, full)).unwrap_or_default()
 }
 

@@ -17,7 +17,7 @@ use std::{
 /// Time limit of the last reports of all outputs.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub struct Writer {
+pub(crate) struct Writer {
     /// `None` once it is finished.
     queues: Mutex<Option<HashMap<Output, Queue>>>,
     lost: Arc<AtomicU64>,
@@ -25,11 +25,11 @@ pub struct Writer {
 
 impl Writer {
     /// Makes a writer. `lost` counts reports that cannot be written.
-    pub fn new(lost: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(lost: Arc<AtomicU64>) -> Self {
         Self { queues: Mutex::new(Some(HashMap::new())), lost }
     }
 
-    pub fn write(&self, reports: &Reports, text: String) {
+    pub(crate) fn write(&self, reports: &Reports, text: String) {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         match queues.as_mut().and_then(|queues| self.queue(queues, &reports.output)) {
             Some(queue) => queue.put(reports, text),
@@ -51,12 +51,12 @@ impl Writer {
     }
 
     /// Returns the number of reports that could not be written.
-    pub fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
     /// Waits until all is written or given up: an output may never answer.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner).take();
         let rests: Vec<Rest> = queues.into_iter().flatten().map(|(_, q)| q.close()).collect();
         let until = Instant::now() + PATIENCE;

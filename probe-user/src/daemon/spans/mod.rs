@@ -14,7 +14,7 @@ use super::{
     config::TargetName,
     metrics::{
         catalog::Own,
-        hub::Metrics,
+        hub::MetricsHub,
         otlp::{Endpoint, Receiver},
     },
 };
@@ -44,13 +44,13 @@ const INSIDE: usize = 100;
 
 /// The receiver, and the limit of slow calls.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub receiver: Receiver,
     pub a_minute: u32,
 }
 
 /// The slow calls of a session.
-pub struct Job {
+pub(crate) struct Job {
     pub target: TargetName,
     /// The number of slow calls.
     pub calls: u64,
@@ -58,9 +58,9 @@ pub struct Job {
 }
 
 /// The exporter of slow calls.
-pub struct Spans {
+pub(crate) struct Spans {
     running: Mutex<Option<Running>>,
-    metrics: Metrics,
+    metrics: MetricsHub,
 }
 
 struct Running {
@@ -71,7 +71,7 @@ struct Running {
 }
 
 impl Spans {
-    pub fn start(options: Options, metrics: Metrics) -> io::Result<Self> {
+    pub(crate) fn start(options: Options, metrics: MetricsHub) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (jobs, arriving) = mpsc::channel(WAITING);
         let (stop, stopped) = oneshot::channel();
@@ -89,7 +89,7 @@ impl Spans {
     }
 
     /// Queues a job and returns at once.
-    pub fn export(&self, job: Job) {
+    pub(crate) fn enqueue(&self, job: Job) {
         let calls = job.calls;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sent = running.as_ref().is_some_and(|running| running.jobs.try_send(job).is_ok());
@@ -99,7 +99,7 @@ impl Spans {
     }
 
     /// Waits until all is sent or given up.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { jobs, stop, thread }) = running {
             drop((jobs, stop));
@@ -114,7 +114,7 @@ impl Spans {
 struct Exporter {
     receiver: Receiver,
     limit: Limit,
-    metrics: Metrics,
+    metrics: MetricsHub,
     ids: Ids,
     /// True once a failure was logged.
     fails: bool,
@@ -128,7 +128,7 @@ impl Exporter {
         };
         let all = async {
             while let Some(job) = jobs.recv().await {
-                self.export(job).await;
+                self.deliver(job).await;
             }
         };
         tokio::select! {
@@ -137,7 +137,7 @@ impl Exporter {
         }
     }
 
-    async fn export(&mut self, job: Job) {
+    async fn deliver(&mut self, job: Job) {
         let exported = self.send(&job).await;
         let sent = *exported.as_ref().unwrap_or(&0);
         self.metrics.count_more(Own::SlowCalls, sent);

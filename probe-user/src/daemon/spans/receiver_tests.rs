@@ -7,7 +7,7 @@ use crate::{
         metrics::{
             accumulator::Bounds,
             catalog::Own,
-            hub::Metrics,
+            hub::MetricsHub,
             otlp::fixtures::{receive, receiver, text},
         },
     },
@@ -98,8 +98,8 @@ fn job(calls: u64) -> Job {
     Job { target: TargetName("web".into()), calls, flown }
 }
 
-fn start(listener: &TcpListener, a_minute: u32) -> (Spans, Metrics) {
-    let metrics = Metrics::new(Bounds::default());
+fn start(listener: &TcpListener, a_minute: u32) -> (Spans, MetricsHub) {
+    let metrics = MetricsHub::new(Bounds::default());
     let options = Options { receiver: receiver(listener), a_minute };
     (Spans::start(options, metrics.clone()).expect("a thread"), metrics)
 }
@@ -112,7 +112,7 @@ fn number(span: &Span, key: &str) -> Option<i64> {
     }
 }
 
-fn counted(metrics: &Metrics) -> [u64; 2] {
+fn counted(metrics: &MetricsHub) -> [u64; 2] {
     [Own::SlowCalls, Own::SlowCallsDropped].map(|own| metrics.counter(own).load(Relaxed))
 }
 
@@ -120,7 +120,7 @@ fn counted(metrics: &Metrics) -> [u64; 2] {
 fn a_receiver_reads_slow_calls_and_what_was_inside() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (spans, metrics) = start(&listener, 9);
-    spans.export(job(2));
+    spans.enqueue(job(2));
     let (head, body) = receive(&listener, OK);
     spans.finish();
     assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
@@ -164,12 +164,12 @@ fn a_receiver_reads_slow_calls_and_what_was_inside() {
 fn what_is_too_much_is_counted_and_not_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (spans, metrics) = start(&listener, 2);
-    spans.export(job(5));
+    spans.enqueue(job(5));
     let (_, body) = receive(&listener, OK);
     let request = ExportTraceServiceRequest::decode(&*body).expect("a request");
     let spans_of_two = &request.resource_spans[0].scope_spans[0].spans;
     assert_eq!(spans_of_two.iter().filter(|span| span.parent_span_id.is_empty()).count(), 2);
-    spans.export(job(3));
+    spans.enqueue(job(3));
     spans.finish();
     assert_eq!(counted(&metrics), [2, 6]);
 }
@@ -180,7 +180,7 @@ fn who_does_not_listen_hinders_nothing() {
     let (spans, metrics) = start(&listener, 1_000);
     drop(listener);
     let begun = std::time::Instant::now();
-    (0..100).for_each(|_| spans.export(job(1)));
+    (0..100).for_each(|_| spans.enqueue(job(1)));
     let queued = begun.elapsed();
     assert!(queued < super::PATIENCE, "{queued:?}");
     assert!(counted(&metrics)[1] >= 100 - super::WAITING as u64 - 1);

@@ -5,7 +5,7 @@ use super::sampling::{Sampling, Time};
 use ctrace_core::units::{FuncId, Nanos};
 
 #[derive(Clone, Debug, Default)]
-pub struct Books {
+pub(crate) struct Books {
     groups: Vec<Entry>,
     /// By function: events that are entered.
     entered: Vec<u64>,
@@ -21,7 +21,7 @@ struct Entry {
 
 impl Books {
     /// Another group, armed from then on.
-    pub fn add(&mut self, functions: &[FuncId], at: Time) {
+    pub(crate) fn add(&mut self, functions: &[FuncId], at: Time) {
         let all = functions.iter().map(|id| id.index() + 1).max().unwrap_or(0);
         self.entered.resize(all.max(self.entered.len()), 0);
         self.samplings.resize(self.entered.len(), Sampling::default());
@@ -29,13 +29,13 @@ impl Books {
     }
 
     /// All groups are armed from `at` on; what was before is forgotten.
-    pub fn begin(&mut self, at: Time) {
+    pub(crate) fn begin(&mut self, at: Time) {
         self.groups.iter_mut().for_each(|entry| entry.since = at);
         self.reset();
     }
 
     /// Up to `at` the group was armed throughout. `events`: all so far, by function.
-    pub fn armed_throughout(&mut self, group: usize, at: Time, events: &[u64]) {
+    pub(crate) fn armed_throughout(&mut self, group: usize, at: Time, events: &[u64]) {
         let entry = &mut self.groups[group];
         let time = at.since(entry.since);
         entry.since = entry.since.max(at);
@@ -46,7 +46,7 @@ impl Books {
     }
 
     /// Up to `at` there were only windows for the group.
-    pub fn in_windows(&mut self, group: usize, at: Time) {
+    pub(crate) fn in_windows(&mut self, group: usize, at: Time) {
         let entry = &mut self.groups[group];
         let time = at.since(entry.since);
         entry.since = entry.since.max(at);
@@ -56,7 +56,7 @@ impl Books {
     }
 
     /// A window of such a length is over, or a part of one, in which probes took so much.
-    pub fn window(&mut self, group: usize, armed: Time, events: &[u64], spent: Nanos) {
+    pub(crate) fn window(&mut self, group: usize, armed: Time, events: &[u64], spent: Nanos) {
         for id in &self.groups[group].functions {
             let new = enter(&mut self.entered[id.index()], events[id.index()]);
             if armed.at > Nanos::ZERO {
@@ -66,17 +66,21 @@ impl Books {
     }
 
     /// Events of the group's functions that are not entered yet.
-    pub fn new_events(&self, group: usize, events: &[u64]) -> impl Iterator<Item = (FuncId, u64)> {
+    pub(crate) fn new_events(
+        &self,
+        group: usize,
+        events: &[u64],
+    ) -> impl Iterator<Item = (FuncId, u64)> {
         let ids = self.groups[group].functions.iter();
         ids.map(|id| (*id, events[id.index()].saturating_sub(self.entered[id.index()])))
     }
 
-    pub fn sampling(&self, id: usize) -> Option<&Sampling> {
+    pub(crate) fn sampling(&self, id: usize) -> Option<&Sampling> {
         self.samplings.get(id)
     }
 
     /// A new interval begins.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.samplings.fill(Sampling::default());
     }
 }

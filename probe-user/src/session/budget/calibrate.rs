@@ -26,7 +26,7 @@ const ROUNDS: usize = 200;
 
 /// Nanoseconds that probes add to a call here.
 #[derive(Clone, Debug, Serialize)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// The class of the entry that was measured.
     pub entry_class: &'static str,
     pub entry_ns: f64,
@@ -36,7 +36,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    pub fn rows(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let class = self.entry_class;
         vec![
             ("an entry probe", format!("{:.0} ns ({class})", self.entry_ns)),
@@ -47,7 +47,7 @@ impl Calibration {
 }
 
 /// Takes a part of a second.
-pub fn measure() -> anyhow::Result<Calibration> {
+pub(crate) fn measure() -> anyhow::Result<Calibration> {
     let kernel = Kernel::load(&Config {
         ring_bytes: RING_BYTES,
         follow: false,

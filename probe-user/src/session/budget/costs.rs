@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// What hits cost.
 #[derive(Clone, Copy, Debug)]
-pub struct HitCosts {
+pub(crate) struct HitCosts {
     emulated: Nanos,
     single_step: Nanos,
     /// What a return probe adds to an entry probe.
@@ -28,7 +28,7 @@ impl Default for HitCosts {
 
 impl HitCosts {
     /// As measured on this machine, which takes a second or two the first time.
-    pub fn measured() -> Self {
+    pub(crate) fn measured() -> Self {
         static COSTS: OnceLock<HitCosts> = OnceLock::new();
         let measure = || match calibrate::measure() {
             Ok(found) => Self {
@@ -44,7 +44,7 @@ impl HitCosts {
         *COSTS.get_or_init(measure)
     }
 
-    pub fn hit(&self, class: CostClass) -> Nanos {
+    pub(crate) fn hit(&self, class: CostClass) -> Nanos {
         match class {
             CostClass::Emulated => self.emulated,
             CostClass::SingleStep => self.single_step,
@@ -52,7 +52,7 @@ impl HitCosts {
     }
 
     /// A whole call of a planned function.
-    pub fn call(&self, planned: &Planned) -> Nanos {
+    pub(crate) fn call(&self, planned: &Planned) -> Nanos {
         let placement = match &planned.sites {
             Sites::Function(placement) => placement,
             Sites::Usdt(_) => return self.emulated,
@@ -90,34 +90,34 @@ fn in_virtual_machine() -> bool {
 
 /// Cost of one event of each function, by its id.
 #[derive(Default)]
-pub struct Costs {
+pub(crate) struct Costs {
     hits: HitCosts,
     per_event: Vec<Nanos>,
 }
 
 impl Costs {
-    pub fn new(hits: HitCosts) -> Self {
+    pub(crate) fn new(hits: HitCosts) -> Self {
         Self { hits, per_event: Vec::new() }
     }
 
     /// In the order in which the engine numbers the functions.
-    pub fn add(&mut self, functions: &[Planned]) {
+    pub(crate) fn add(&mut self, functions: &[Planned]) {
         self.per_event.extend(functions.iter().map(|planned| self.hits.event(planned)));
     }
 
     /// How many functions there are.
-    pub fn functions(&self) -> usize {
+    pub(crate) fn functions(&self) -> usize {
         self.per_event.len()
     }
 
     /// What so many events of one function cost.
-    pub fn of_function(&self, id: usize, events: u64) -> Nanos {
+    pub(crate) fn of_function(&self, id: usize, events: u64) -> Nanos {
         let each = self.per_event.get(id).copied().unwrap_or_default();
         Nanos(each.0.saturating_mul(events))
     }
 
     /// What so many events of each function cost together.
-    pub fn of(&self, events: &[u64]) -> Nanos {
+    pub(crate) fn of(&self, events: &[u64]) -> Nanos {
         let each = self.per_event.iter().zip(events);
         Nanos(
             each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add),
@@ -125,7 +125,7 @@ impl Costs {
     }
 
     /// The same, and what those cost that were lost: as much as the others on average.
-    pub fn with_lost(&self, events: &[u64], lost: u64) -> Nanos {
+    pub(crate) fn with_lost(&self, events: &[u64], lost: u64) -> Nanos {
         let (seen, all) = (self.of(events), events.iter().sum::<u64>());
         let lost = seen.0 as f64 * lost as f64 / all.max(1) as f64;
         seen.saturating_add(Nanos(lost as u64))

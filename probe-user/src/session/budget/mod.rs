@@ -6,12 +6,12 @@
 //! would drown the others. What a window shows tells when a group is calm again, and what it did in
 //! all of the time ([`sampling`]).
 
-pub mod books;
-pub mod calibrate;
-pub mod costs;
-pub mod note;
-pub mod sampling;
-pub mod slowdown;
+pub(crate) mod books;
+pub(crate) mod calibrate;
+pub(crate) mod costs;
+pub(crate) mod note;
+pub(crate) mod sampling;
+pub(crate) mod slowdown;
 #[cfg(test)]
 mod tests;
 
@@ -49,7 +49,7 @@ const MEMORY: f64 = 5e9;
 
 /// Totals at one time.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     pub at: Nanos,
     /// Processor time of the target, probes included.
     pub cpu: Nanos,
@@ -59,7 +59,7 @@ pub struct Reading<'a> {
 
 /// A time in which dear groups are armed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     pub begins: Nanos,
     pub length: Nanos,
     pub groups: Vec<usize>,
@@ -73,7 +73,7 @@ enum Group {
 }
 
 #[derive(Debug)]
-pub struct Budget {
+pub(crate) struct Budget {
     share: f64,
     groups: Vec<Group>,
     at: Nanos,
@@ -91,7 +91,7 @@ pub struct Budget {
 
 impl Budget {
     /// `percent` of the target's processor time.
-    pub fn new(percent: f64) -> Self {
+    pub(crate) fn new(percent: f64) -> Self {
         Self {
             share: percent / 100.0,
             groups: Vec::new(),
@@ -106,22 +106,22 @@ impl Budget {
     }
 
     /// Everything is armed.
-    pub fn begin(&mut self, at: Nanos, cpu: Nanos) {
+    pub(crate) fn begin(&mut self, at: Nanos, cpu: Nanos) {
         (self.at, self.cpu) = (at, cpu);
     }
 
     /// Another group, armed.
-    pub fn add(&mut self) {
+    pub(crate) fn add(&mut self) {
         self.groups.push(Group::Always { cost: 0.0 });
         self.spent.push(Nanos::ZERO);
     }
 
-    pub fn in_windows(&self, group: usize) -> bool {
+    pub(crate) fn in_windows(&self, group: usize) -> bool {
         matches!(self.groups[group], Group::InWindows { .. })
     }
 
     /// It could not be armed again.
-    pub fn put_in_windows(&mut self, group: usize) {
+    pub(crate) fn put_in_windows(&mut self, group: usize) {
         if let Group::Always { cost } = self.groups[group] {
             self.groups[group] = Group::InWindows { cost, calm: 0 };
             self.windows = self.plan_windows();
@@ -129,7 +129,7 @@ impl Budget {
     }
 
     /// It is armed again after all, and needs no window any more.
-    pub fn take_out_of_windows(&mut self, group: usize) {
+    pub(crate) fn take_out_of_windows(&mut self, group: usize) {
         if let Group::InWindows { cost, .. } = self.groups[group] {
             self.groups[group] = Group::Always { cost };
             self.windows = self.plan_windows();
@@ -137,7 +137,7 @@ impl Budget {
     }
 
     /// The next time at which something is to be armed for a while.
-    pub fn window(&self) -> Option<&Window> {
+    pub(crate) fn window(&self) -> Option<&Window> {
         self.windows.iter().flatten().min_by_key(|window| window.begins)
     }
 
@@ -155,7 +155,7 @@ impl Budget {
     }
 
     /// Whether a look would tell anything: a reading takes time itself.
-    pub fn is_due(&self, at: Nanos, spent: &[Nanos]) -> bool {
+    pub(crate) fn is_due(&self, at: Nanos, spent: &[Nanos]) -> bool {
         let all = || spent.iter().zip(&self.spent).map(|(now, before)| now.since(*before).0).sum();
         match at.since(self.at) {
             Nanos::ZERO => false,
@@ -164,7 +164,7 @@ impl Budget {
     }
 
     /// Compares cost and budget; the groups that are to be disarmed at once.
-    pub fn look(&mut self, now: Reading<'_>) -> Vec<usize> {
+    pub(crate) fn look(&mut self, now: Reading<'_>) -> Vec<usize> {
         if !self.is_due(now.at, now.spent) {
             return Vec::new();
         }
@@ -238,7 +238,12 @@ impl Budget {
 
     /// A window is over that was armed for so long, at this cost of each group that took part; the
     /// groups that are calm again, to be armed from here on.
-    pub fn window_over(&mut self, at: Nanos, armed: Nanos, spent: &[(usize, Nanos)]) -> Vec<usize> {
+    pub(crate) fn window_over(
+        &mut self,
+        at: Nanos,
+        armed: Nanos,
+        spent: &[(usize, Nanos)],
+    ) -> Vec<usize> {
         let allowed = self.allowed();
         let mut always = self.always();
         let mut back = Vec::new();

@@ -7,7 +7,7 @@ use ctrace_core::report::{FunctionReport, Report, SampledReport};
 const NAMED: usize = 5;
 
 /// What a reader of tables should know of functions that were armed for a part of the time.
-pub fn sampled_note(report: &Report, percent: f64) -> Option<String> {
+pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     let mut sampled: Vec<(&FunctionReport, SampledReport)> =
         report.functions.iter().filter_map(|f| Some((f, f.sampled?))).collect();
     if sampled.is_empty() {

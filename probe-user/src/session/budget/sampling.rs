@@ -24,29 +24,29 @@ const FEW_EVENTS: f64 = 10.0;
 
 /// A moment, or what lies between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Time {
+pub(crate) struct Time {
     pub at: Nanos,
     /// Processor time of the target, without what probes took.
     pub own: Nanos,
 }
 
 impl Time {
-    pub fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self { at: self.at.since(earlier.at), own: self.own.since(earlier.own) }
     }
 
-    pub fn max(self, other: Self) -> Self {
+    pub(crate) fn max(self, other: Self) -> Self {
         Self { at: self.at.max(other.at), own: self.own.max(other.own) }
     }
 
-    pub fn min(self, other: Self) -> Self {
+    pub(crate) fn min(self, other: Self) -> Self {
         Self { at: self.at.min(other.at), own: self.own.min(other.own) }
     }
 }
 
 /// One function in one interval.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sampling {
+pub(crate) struct Sampling {
     /// Time in which it was armed throughout, and its events then.
     known: Time,
     known_events: f64,
@@ -68,18 +68,18 @@ fn add(sum: &mut Time, more: Time) {
 }
 
 impl Sampling {
-    pub fn armed_throughout(&mut self, time: Time, events: u64) {
+    pub(crate) fn armed_throughout(&mut self, time: Time, events: u64) {
         add(&mut self.known, time);
         self.known_events += events as f64;
     }
 
     /// A stretch of time in which there are windows only.
-    pub fn in_windows(&mut self, time: Time) {
+    pub(crate) fn in_windows(&mut self, time: Time) {
         add(&mut self.sampled, time);
     }
 
     /// A window, and what probes took in it.
-    pub fn window(&mut self, armed: Time, events: u64, spent: Nanos) {
+    pub(crate) fn window(&mut self, armed: Time, events: u64, spent: Nanos) {
         add(&mut self.armed, armed);
         let (own, events) = (armed.own.0 as f64, events as f64);
         self.windows += 1;
@@ -91,7 +91,7 @@ impl Sampling {
     }
 
     /// Nothing, if it was armed throughout. `calls` and the times are what was seen.
-    pub fn report(&self, calls: u64, total: Nanos, active: Nanos) -> Option<SampledReport> {
+    pub(crate) fn report(&self, calls: u64, total: Nanos, active: Nanos) -> Option<SampledReport> {
         if self.sampled.at == Nanos::ZERO {
             return None;
         }

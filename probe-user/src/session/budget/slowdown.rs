@@ -13,7 +13,7 @@ const BAD_STRETCHES: u32 = 2;
 
 /// What to do about a target that the probes slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum SlowdownPolicy {
+pub(crate) enum SlowdownPolicy {
     Off,
     #[default]
     Warn,
@@ -23,14 +23,14 @@ pub enum SlowdownPolicy {
 
 /// What to do now.
 #[derive(Debug, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Fine,
     Warn(f64),
     Stop(f64),
 }
 
 /// Compares the cost of the hits of each stretch with the CPU time the target had in it.
-pub struct Watch {
+pub(crate) struct Watch {
     policy: SlowdownPolicy,
     warned: bool,
     bad: u32,
@@ -39,21 +39,21 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(policy: SlowdownPolicy) -> Self {
+    pub(crate) fn new(policy: SlowdownPolicy) -> Self {
         Self { policy, warned: false, bad: 0, spent: Nanos::ZERO, cpu: Nanos::ZERO }
     }
 
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.policy != SlowdownPolicy::Off
     }
 
     /// Whether a check at this CPU time would tell anything.
-    pub fn is_due(&self, cpu: Nanos) -> bool {
+    pub(crate) fn is_due(&self, cpu: Nanos) -> bool {
         cpu.since(self.cpu) >= LEAST_CPU
     }
 
     /// Both arguments are totals since the start: what probes cost, what CPU time was used.
-    pub fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
+    pub(crate) fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
         if !self.is_due(cpu) {
             return Verdict::Fine;
         }

@@ -15,10 +15,10 @@ use std::{
 
 /// The session's end.
 #[derive(Clone)]
-pub struct Caller(Arc<OwnedFd>);
+pub(crate) struct Caller(Arc<OwnedFd>);
 
 impl Caller {
-    pub fn call(&self) {
+    pub(crate) fn call(&self) {
         // It can fail only when it was called 2^64 times.
         let _ = io::write(&*self.0, &1_u64.to_ne_bytes());
     }
@@ -26,36 +26,36 @@ impl Caller {
 
 /// What ended a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
-    ByTime,
+pub(crate) enum Woken {
+    Time,
     /// One fills.
-    ByRing,
+    Ring,
     /// The target runs another one.
-    ByProgram,
-    BySession {
+    Program,
+    Session {
         /// So it does.
         and_by_program: bool,
     },
 }
 
 /// The reader's end.
-pub struct Bell {
+pub(crate) struct Bell {
     called: Caller,
     news: Option<News>,
 }
 
 impl Bell {
-    pub fn new(news: Option<News>) -> std::io::Result<Self> {
+    pub(crate) fn new(news: Option<News>) -> std::io::Result<Self> {
         let called = Caller(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         Ok(Self { called, news })
     }
 
-    pub fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         self.called.clone()
     }
 
     /// Sleeps for so long at most.
-    pub fn sleep(&mut self, pause: Duration) -> Woken {
+    pub(crate) fn sleep(&mut self, pause: Duration) -> Woken {
         let timeout = Timespec::try_from(pause).ok();
         let mut fds = vec![PollFd::new(&*self.called.0, PollFlags::IN)];
         fds.extend(
@@ -63,16 +63,16 @@ impl Bell {
         );
         // A signal cuts the pause short, which does no harm.
         let _ = poll(&mut fds, timeout.as_ref());
-        let mut woken = Woken::ByTime;
+        let mut woken = Woken::Time;
         if let Some(news) = &mut self.news {
             news.drain(|number| match number {
-                NEW_PROGRAM => woken = Woken::ByProgram,
-                _ if woken == Woken::ByTime => woken = Woken::ByRing,
+                NEW_PROGRAM => woken = Woken::Program,
+                _ if woken == Woken::Time => woken = Woken::Ring,
                 _ => {}
             });
         }
         match io::read(&*self.called.0, &mut [0; 8]) {
-            Ok(_) => Woken::BySession { and_by_program: woken == Woken::ByProgram },
+            Ok(_) => Woken::Session { and_by_program: woken == Woken::Program },
             Err(_) => woken,
         }
     }
@@ -86,12 +86,12 @@ mod tests {
     #[test]
     fn a_call_ends_one_sleep() {
         let mut bell = Bell::new(None).expect("made");
-        assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::ByTime);
+        assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::Time);
         bell.caller().call();
         let begun = Instant::now();
-        let called = Woken::BySession { and_by_program: false };
+        let called = Woken::Session { and_by_program: false };
         assert_eq!(bell.sleep(Duration::from_secs(600)), called);
         assert!(begun.elapsed() < Duration::from_secs(300));
-        assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::ByTime);
+        assert_eq!(bell.sleep(Duration::from_millis(1)), Woken::Time);
     }
 }

@@ -32,7 +32,7 @@ const MOST_MISSES: u32 = 2;
 
 /// A buffer and its thread.
 #[derive(Clone, Copy, Debug)]
-pub struct OwnedBuffer {
+pub(crate) struct OwnedBuffer {
     pub id: BufferId,
     pub tid: Tid,
     /// The thread's id in its own pid namespace, as the buffer has it.
@@ -64,7 +64,7 @@ struct Process {
 
 /// Why what a process has written is not all read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub(crate) enum Unread {
     /// Its memory does not answer.
     Stuck,
     /// It names more buffers than it can have.
@@ -73,7 +73,7 @@ pub enum Unread {
 
 /// All buffers that are known.
 #[derive(Default)]
-pub struct Buffers {
+pub(crate) struct Buffers {
     processes: HashMap<Pid, Process>,
     /// When the last look began.
     looked: Nanos,
@@ -87,7 +87,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// A thread has this buffer from a time on.
-    pub fn add(&mut self, owned: OwnedBuffer, since: Nanos) {
+    pub(crate) fn add(&mut self, owned: OwnedBuffer, since: Nanos) {
         let (pid, address) = (owned.id.pid, owned.id.address);
         let process = self.processes.entry(pid).or_default();
         process.forget(address);
@@ -104,7 +104,7 @@ impl Buffers {
     }
 
     /// The thread has none any more: what it had was shipped.
-    pub fn forget_thread(&mut self, pid: Pid, tid: Tid) {
+    pub(crate) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let of_thread = process.of_threads.range((tid, 0)..=(tid, u64::MAX));
         let addresses: Vec<u64> = of_thread.map(|(_, address)| *address).collect();
@@ -112,22 +112,22 @@ impl Buffers {
     }
 
     /// The process, or its memory, is gone.
-    pub fn forget(&mut self, pid: Pid) {
+    pub(crate) fn forget(&mut self, pid: Pid) {
         self.processes.remove(&pid);
     }
 
     /// Whose buffers are not all read, since the last time.
-    pub fn take_unread(&mut self) -> Vec<(Pid, Unread)> {
+    pub(crate) fn take_unread(&mut self) -> Vec<(Pid, Unread)> {
         std::mem::take(&mut self.unread)
     }
 
     /// Processor time that other threads took to read, since the last time.
-    pub fn take_spent(&mut self) -> Nanos {
+    pub(crate) fn take_spent(&mut self) -> Nanos {
         std::mem::take(&mut self.spent)
     }
 
     /// What was read so far is being handed on.
-    pub fn hand_on(&mut self) {
+    pub(crate) fn hand_on(&mut self) {
         self.handed = self.looked;
         let known = self.processes.values_mut().flat_map(|process| process.known.values_mut());
         for known in known.filter(|known| known.looked_at) {
@@ -136,20 +136,20 @@ impl Buffers {
     }
 
     /// Up to when everything in the buffers has been handed on.
-    pub fn handed_to(&self) -> Nanos {
+    pub(crate) fn handed_to(&self) -> Nanos {
         let waited_for = self.processes.values().filter(|process| !process.is_given_up());
         let known = waited_for.flat_map(|process| process.known.values());
         known.map(|known| known.since.unwrap_or(self.handed)).min().unwrap_or(Nanos::MAX)
     }
 
     /// When the last look began.
-    pub fn looked(&self) -> Nanos {
+    pub(crate) fn looked(&self) -> Nanos {
         self.looked
     }
 
     /// Reads every buffer that has changed since the last time, or for the last time all that hold
     /// anything. A process that is given up is looked at again when it has answered after all.
-    pub fn look(&mut self, now: Nanos, last: bool, mut each: impl FnMut(Reading)) {
+    pub(crate) fn look(&mut self, now: Nanos, last: bool, mut each: impl FnMut(Reading)) {
         self.looked = now;
         for (pid, process) in &mut self.processes {
             let was_given_up = process.is_given_up();

@@ -14,25 +14,25 @@ use ctrace_core::{
 use std::{collections::HashSet, fs::File, os::unix::fs::FileExt as _};
 
 /// The memory of one process, as it is now: an exec gives it another.
-pub struct Memory {
+pub(crate) struct Memory {
     pid: Pid,
     file: File,
 }
 
 impl Memory {
-    pub fn open(pid: Pid) -> std::io::Result<Self> {
+    pub(crate) fn open(pid: Pid) -> std::io::Result<Self> {
         Ok(Self { pid, file: File::open(format!("/proc/{}/mem", pid.0))? })
     }
 
     /// As many bytes as the result holds. Nothing is left of a process that is gone.
-    pub fn read<const N: usize>(&self, address: u64) -> Option<Box<[u8; N]>> {
+    pub(crate) fn read<const N: usize>(&self, address: u64) -> Option<Box<[u8; N]>> {
         let mut bytes = Box::new([0; N]);
         self.file.read_exact_at(&mut bytes[..], address).ok()?;
         Some(bytes)
     }
 
     /// In the order of the pieces. They may be of a program that the process has executed since.
-    pub fn read_pieces(&self, pieces: &mut [Piece<'_>]) {
+    pub(crate) fn read_pieces(&self, pieces: &mut [Piece<'_>]) {
         let Err(error) = bpf::read_pieces(self.pid, pieces) else { return };
         tracing::trace!("process_vm_readv of process {}: {error}", self.pid.0);
         for piece in pieces {
@@ -43,7 +43,7 @@ impl Memory {
 
 /// The buffers of lists, from the word at `head` on, but for those that were `seen`. A list that lies
 /// ends where it comes back to itself, or at a bound.
-pub fn walk(
+pub(crate) fn walk(
     memory: &Memory,
     head: u64,
     seen: &mut HashSet<u64>,

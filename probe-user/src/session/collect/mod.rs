@@ -1,11 +1,11 @@
 //! Brings records from the rings and from marker buffers to the loop of the session, from a thread
 //! of its own.
 
-pub mod bell;
-pub mod buffers;
-pub mod memory;
-pub mod pace;
-pub mod reader;
-pub mod readings;
+pub(crate) mod bell;
+pub(crate) mod buffers;
+pub(crate) mod memory;
+pub(crate) mod pace;
+pub(crate) mod reader;
+pub(crate) mod readings;
 mod room;
-pub mod timetable;
+pub(crate) mod timetable;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Pauses of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Between passes over the rings, at most.
     pub pass: Duration,
     /// Between looks at new programs, libraries and threads of the target, each after a pass: at
@@ -18,7 +18,7 @@ pub struct Pace {
 
 impl Pace {
     /// For somebody who waits for what comes.
-    pub const PROMPT: Self = Self {
+    pub(crate) const PROMPT: Self = Self {
         pass: Duration::from_millis(50),
         look: (Duration::from_millis(200), Duration::from_millis(200)),
         looks_per_maps: 5,
@@ -26,7 +26,7 @@ impl Pace {
     };
 
     /// For a session that goes on for weeks, among others like it.
-    pub const fn calm(pass: Duration) -> Self {
+    pub(crate) const fn calm(pass: Duration) -> Self {
         Self {
             pass,
             // Shorter than the longest pause between passes, or every other pass would come too early.

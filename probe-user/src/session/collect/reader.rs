@@ -31,7 +31,7 @@ use std::sync::{
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How long events wait for older ones from other CPUs.
-pub const HOLD: Nanos = Nanos::from_millis(100);
+pub(crate) const HOLD: Nanos = Nanos::from_millis(100);
 
 /// Between looks into marker buffers: the shortest and the longest pause.
 const LOOKS_PAUSE: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_millis(500));
@@ -47,7 +47,7 @@ const BATCHES: (usize, usize) = (256, 2048);
 const BATCHES_SHARE: u64 = 1 << 4;
 
 /// What one or several rings held, decoded, and how far the order is settled with it.
-pub struct Batch {
+pub(crate) struct Batch {
     /// Of calls, in the order of arrival.
     events: Vec<Event>,
     /// Rings, each with how many of the next events came from it.
@@ -109,7 +109,7 @@ impl Batch {
     }
 
     /// Events of one ring after the other, in the order of arrival.
-    pub fn events(&self) -> impl Iterator<Item = (usize, &[Event])> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = (usize, &[Event])> {
         let mut rest = self.events.as_slice();
         self.runs.iter().map(move |&(ring, count)| {
             let (run, behind) = rest.split_at(count);
@@ -120,14 +120,14 @@ impl Batch {
 }
 
 /// The thread that drains the rings.
-pub struct Reader {
+pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
     caller: Caller,
 }
 
 impl Reader {
     /// `adopted` brings buffers that were there before tracing; the others tell of themselves.
-    pub fn start(
+    pub(crate) fn start(
         rings: Rings,
         adopted: mpsc::Receiver<OwnedBuffer>,
         news: Option<News>,
@@ -148,12 +148,12 @@ impl Reader {
     }
 
     /// Asks for what there is by now.
-    pub fn call(&self) {
+    pub(crate) fn call(&self) {
         self.caller.call();
     }
 
     /// Asks for a last pass, after which the channel ends.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.stop.store(true, Ordering::Release);
         self.call();
     }
@@ -201,13 +201,13 @@ impl Source {
         bell: &mut Bell,
         timetable: &mut Timetable,
     ) {
-        let mut woken = Woken::ByTime;
+        let mut woken = Woken::Time;
         loop {
             let fill = self.rings.fill();
             let kind = match woken {
                 _ if stop.load(Ordering::Acquire) => Pass::Last,
-                Woken::BySession { .. } => Pass::Answer,
-                Woken::ByTime | Woken::ByRing | Woken::ByProgram => Pass::Usual,
+                Woken::Session { .. } => Pass::Answer,
+                Woken::Time | Woken::Ring | Woken::Program => Pass::Usual,
             };
             if kind != Pass::Usual {
                 // What is read in buffers comes out with the pass after. The last look finds those,

@@ -8,10 +8,10 @@ use ctrace_core::marker::{BUFFER_LEN, Header, Reading};
 
 /// A buffer, or the memory of its program, is not there any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unreadable;
+pub(crate) struct Unreadable;
 
 /// The headers at these addresses; none: it is unreadable.
-pub fn headers(memory: &Memory, addresses: &[u64]) -> Vec<Option<[u8; HEADER_LEN]>> {
+pub(crate) fn headers(memory: &Memory, addresses: &[u64]) -> Vec<Option<[u8; HEADER_LEN]>> {
     let mut headers = vec![[0; HEADER_LEN]; addresses.len()];
     let addresses = addresses.iter().copied();
     let is_read = read(memory, addresses.zip(headers.iter_mut().map(|header| &mut header[..])));
@@ -21,7 +21,7 @@ pub fn headers(memory: &Memory, addresses: &[u64]) -> Vec<Option<[u8; HEADER_LEN
 
 /// Of each buffer two readings of one batch while one thread had it, or nothing: if it was emptied
 /// meanwhile, its events come through a ring.
-pub fn read_twice(
+pub(crate) fn read_twice(
     memory: &Memory,
     buffers: &[OwnedBuffer],
 ) -> Vec<Result<Option<Reading>, Unreadable>> {

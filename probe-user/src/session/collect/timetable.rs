@@ -20,13 +20,13 @@ const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 
 /// Intervals, of which each has a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Intervals {
+pub(crate) struct Intervals {
     /// Where the one that is not reported yet ends.
     pub end: Nanos,
     pub each: Nanos,
 }
 
-pub struct Timetable {
+pub(crate) struct Timetable {
     pace: Pace,
     /// Grows step by step while all rings are nearly empty.
     pause: Duration,
@@ -34,22 +34,28 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    pub fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
+    pub(crate) fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
         Self { pace, pause: BUSY_PAUSE, intervals }
     }
 
     /// The pause after a pass, for which the reader was `woken` while a ring was filled to `fill`,
     /// and by which everything before `settled` is there.
-    pub fn pause(&mut self, woken: Woken, fill: f64, settled: Nanos, now: Nanos) -> Duration {
+    pub(crate) fn pause(
+        &mut self,
+        woken: Woken,
+        fill: f64,
+        settled: Nanos,
+        now: Nanos,
+    ) -> Duration {
         let busy = if self.pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
         self.pause = match woken {
             _ if fill > busy => BUSY_PAUSE,
-            Woken::ByProgram | Woken::BySession { and_by_program: true } => {
+            Woken::Program | Woken::Session { and_by_program: true } => {
                 SETTLING_PAUSE.min(self.pace.pass)
             }
             // It wakes again.
-            Woken::ByRing => self.pause,
-            Woken::ByTime | Woken::BySession { .. } => (self.pause * 2).min(self.pace.pass),
+            Woken::Ring => self.pause,
+            Woken::Time | Woken::Session { .. } => (self.pause * 2).min(self.pace.pass),
         };
         self.together(now).min(self.until_report(settled, now))
     }
@@ -86,12 +92,12 @@ mod tests {
     #[test]
     fn passes_are_frequent_only_while_a_ring_fills() {
         let mut prompt = Timetable::new(Pace::PROMPT, None);
-        let mut pause = |fill| prompt.pause(Woken::ByTime, fill, Nanos::ZERO, TEN_SECONDS);
+        let mut pause = |fill| prompt.pause(Woken::Time, fill, Nanos::ZERO, TEN_SECONDS);
         let longest = (0..10).map(|_| pause(0.001)).last();
         assert_eq!(longest, Some(Pace::PROMPT.pass));
         assert_eq!(pause(0.1), BUSY_PAUSE);
         let mut calm = Timetable::new(CALM, None);
-        let mut pause = |fill| calm.pause(Woken::ByRing, fill, Nanos::ZERO, TEN_SECONDS);
+        let mut pause = |fill| calm.pause(Woken::Ring, fill, Nanos::ZERO, TEN_SECONDS);
         assert_eq!(pause(0.6), BUSY_PAUSE);
     }
 
@@ -99,15 +105,15 @@ mod tests {
     fn calm_sessions_pass_at_the_same_times() {
         let mut calm = Timetable::new(CALM, None);
         let mut pause = |woken, now| calm.pause(woken, 0.0, Nanos::ZERO, now);
-        let first = pause(Woken::ByTime, TEN_SECONDS);
-        let longest = (0..20).map(|_| pause(Woken::ByTime, TEN_SECONDS)).last();
+        let first = pause(Woken::Time, TEN_SECONDS);
+        let longest = (0..20).map(|_| pause(Woken::Time, TEN_SECONDS)).last();
         assert!(first < Duration::from_millis(50), "{first:?}");
         assert_eq!(longest, Some(Duration::from_secs(6)));
-        assert_eq!(pause(Woken::ByRing, TEN_SECONDS), Duration::from_secs(6));
-        assert_eq!(pause(Woken::ByProgram, TEN_SECONDS), SETTLING_PAUSE);
-        let both = Woken::BySession { and_by_program: true };
+        assert_eq!(pause(Woken::Ring, TEN_SECONDS), Duration::from_secs(6));
+        assert_eq!(pause(Woken::Program, TEN_SECONDS), SETTLING_PAUSE);
+        let both = Woken::Session { and_by_program: true };
         assert_eq!(pause(both, TEN_SECONDS), SETTLING_PAUSE);
-        assert_eq!(pause(Woken::ByTime, TEN_SECONDS), 2 * SETTLING_PAUSE);
+        assert_eq!(pause(Woken::Time, TEN_SECONDS), 2 * SETTLING_PAUSE);
     }
 
     #[test]
@@ -117,7 +123,7 @@ mod tests {
         let mut pause = |settled, now| {
             let millis = [settled, now].map(Nanos::from_millis);
             table.pause = CALM.pass;
-            table.pause(Woken::ByTime, 0.0, millis[0], millis[1]).as_millis()
+            table.pause(Woken::Time, 0.0, millis[0], millis[1]).as_millis()
         };
         assert_eq!(pause(58_900, 59_000), 1_100);
         assert_eq!(pause(59_999, 60_100), LATE_PAUSE.as_millis());

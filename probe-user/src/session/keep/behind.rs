@@ -12,18 +12,18 @@ use std::{
 const WAITING: usize = 64;
 
 /// The thread, and what it writes to until it is [joined](Self::join).
-pub struct Behind<T> {
+pub(crate) struct Behind<T> {
     sender: SyncSender<Vec<Block>>,
     handle: JoinHandle<anyhow::Result<T>>,
 }
 
 /// The thread has ended, because something went wrong.
 #[derive(Debug)]
-pub struct Gone;
+pub(crate) struct Gone;
 
 impl<T: Send + 'static> Behind<T> {
     /// `write` is called for each block until it says `false`.
-    pub fn start(
+    pub(crate) fn start(
         name: &str,
         open: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
         mut write: impl FnMut(&mut T, Block) -> anyhow::Result<bool> + Send + 'static,
@@ -42,7 +42,7 @@ impl<T: Send + 'static> Behind<T> {
         Ok(Self { sender, handle: handle.context("cannot start a thread")? })
     }
 
-    pub fn write(&self, blocks: Vec<Block>) -> Result<(), Gone> {
+    pub(crate) fn write(&self, blocks: Vec<Block>) -> Result<(), Gone> {
         if blocks.is_empty() {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl<T: Send + 'static> Behind<T> {
     }
 
     /// Everything that was handed in is written; or what went wrong.
-    pub fn join(self) -> anyhow::Result<T> {
+    pub(crate) fn join(self) -> anyhow::Result<T> {
         drop(self.sender);
         self.handle.join().map_err(|_| anyhow!("the thread that writes panicked"))?
     }

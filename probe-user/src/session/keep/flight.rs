@@ -24,11 +24,11 @@ use std::{
 
 /// Takes slow calls, the longest of which is of a function of this name, and what was before; not to
 /// wait for a disk.
-pub type Deliver = Box<dyn FnMut(Slow, &str, Flown) + Send>;
+pub(crate) type Deliver = Box<dyn FnMut(Slow, &str, Flown) + Send>;
 
 /// Which calls are too slow.
 #[derive(Clone)]
-pub struct TooSlow {
+pub(crate) struct TooSlow {
     pub threshold: Nanos,
     /// None: all functions.
     pub functions: Vec<Pattern>,
@@ -42,7 +42,7 @@ impl TooSlow {
 }
 
 /// What is too slow, how much is kept, and who takes it.
-pub struct FlightSpec {
+pub(crate) struct FlightSpec {
     pub too_slow: TooSlow,
     /// How far back.
     pub keep: Nanos,
@@ -52,7 +52,7 @@ pub struct FlightSpec {
 }
 
 /// See the module.
-pub struct Flight {
+pub(crate) struct Flight {
     asked: FlightSpec,
     start: Start,
     definitions: Definitions,
@@ -64,7 +64,7 @@ pub struct Flight {
 
 /// What was in the recorder at some moment.
 #[derive(Clone)]
-pub struct Flown {
+pub(crate) struct Flown {
     start: Start,
     definitions: Definitions,
     chunks: Vec<Arc<Block>>,
@@ -75,24 +75,24 @@ pub struct Flown {
 }
 
 impl Flight {
-    pub fn new(asked: FlightSpec) -> Self {
+    pub(crate) fn new(asked: FlightSpec) -> Self {
         let (start, definitions, chunks, told_to) = Default::default();
         Self { asked, start, definitions, chunks, bytes: 0, told_to }
     }
 
-    pub fn begin(&mut self, start: Start) {
+    pub(crate) fn begin(&mut self, start: Start) {
         self.start = start;
     }
 
-    pub fn threshold(&self) -> Nanos {
+    pub(crate) fn threshold(&self) -> Nanos {
         self.asked.too_slow.threshold
     }
 
-    pub fn is_watched(&self, function: &FunctionInfo) -> bool {
+    pub(crate) fn is_watched(&self, function: &FunctionInfo) -> bool {
         self.asked.too_slow.is_watched(function)
     }
 
-    pub fn take(&mut self, blocks: Vec<Block>) {
+    pub(crate) fn take(&mut self, blocks: Vec<Block>) {
         for mut block in blocks {
             self.definitions.note(&block);
             if block.kind == BlockKind::Calls {
@@ -115,7 +115,7 @@ impl Flight {
     }
 
     /// Calls were slow: they are in the last chunks.
-    pub fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
+    pub(crate) fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
         let chunks: Vec<_> = self.chunks.iter().cloned().collect();
         let from = chunks.first().map_or(self.start.start_ns, |chunk| chunk.window().start);
         let start = Start { start_ns: from, ..self.start.clone() };
@@ -129,7 +129,7 @@ impl Flight {
 
 impl Flown {
     /// A recording like any other, of this target of the daemon.
-    pub fn write(&self, path: &Path, target: &str, note: String) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, path: &Path, target: &str, note: String) -> anyhow::Result<()> {
         let place = Place::find(path, Owner::Ours)?;
         let file = place.create_new(OFlags::WRONLY)?;
         let start = Start { daemon_target: Some(target.to_owned()), ..self.start.clone() };
@@ -146,7 +146,7 @@ impl Flown {
 
     /// The slow calls, so many at most, each with so many of those inside it, and what their ids stand
     /// for.
-    pub fn slow_calls(
+    pub(crate) fn slow_calls(
         &self,
         most: usize,
         inside: usize,

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Takes a report; `false` ends the session.
-pub type Deliver = Box<dyn FnMut(Snapshot) -> bool + Send>;
+pub(crate) type Deliver = Box<dyn FnMut(Snapshot) -> bool + Send>;
 
 /// Where the reports of intervals go, and what is in them.
-pub struct Live {
+pub(crate) struct Live {
     pub interval: Duration,
     /// Asked for each report.
     pub extras: Box<dyn Fn() -> Extras + Send>,
@@ -22,7 +22,7 @@ pub struct Live {
 
 /// A report, and what the probes cost the target in the same stretch of time.
 #[derive(Clone)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     pub report: Report,
     /// Of each of the report's functions, by what its hits cost on average: an estimate.
     pub spent: Vec<Nanos>,
@@ -32,13 +32,13 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// What all probes cost together.
-    pub fn cost(&self) -> Nanos {
+    pub(crate) fn cost(&self) -> Nanos {
         self.spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost))
     }
 }
 
 /// What can be asked of a session that runs.
-pub enum Command {
+pub(crate) enum Command {
     /// End as if the time were up.
     Stop,
     /// A report of the interval so far, which goes on.
@@ -46,4 +46,4 @@ pub enum Command {
 }
 
 /// From those who command a session; it goes on when they are gone.
-pub type Commands = UnboundedReceiver<Command>;
+pub(crate) type Commands = UnboundedReceiver<Command>;

@@ -10,14 +10,14 @@ use crate::session::spec::ReportSpec;
 use ctrace_core::recording::replay::start_threads;
 use std::time::Duration;
 
-pub enum Output {
+pub(crate) enum Output {
     Reports(Box<Reports>),
     Live(Live),
     Recording(Box<Recording>),
 }
 
 /// Reports, and what they are made with.
-pub struct Reports {
+pub(crate) struct Reports {
     pub sink: Sink,
     /// Where there is one report, its calls.
     pub spill: Option<Spill>,
@@ -29,7 +29,7 @@ pub struct Reports {
 impl Reports {
     /// Checks what was asked for, before anything is attached.
     /// `spool`: bytes of memory for calls.
-    pub fn open(spec: &ReportSpec, spool: u64, default: Default) -> anyhow::Result<Self> {
+    pub(crate) fn open(spec: &ReportSpec, spool: u64, default: Default) -> anyhow::Result<Self> {
         match spec.interval {
             Some(_) => check_intervals(spec)?,
             // What reads the calls in the end; there may be no room for threads by then.
@@ -47,7 +47,7 @@ impl Reports {
 
 impl Output {
     /// Calls are kept as in a recording, and not in the engine.
-    pub fn records(&self) -> bool {
+    pub(crate) fn records(&self) -> bool {
         match self {
             Self::Reports(reports) => reports.spill.is_some(),
             Self::Live(_) => false,
@@ -56,7 +56,7 @@ impl Output {
     }
 
     /// Between reports.
-    pub fn interval(&self) -> Option<Duration> {
+    pub(crate) fn interval(&self) -> Option<Duration> {
         match self {
             Self::Reports(reports) => reports.interval,
             Self::Live(live) => Some(live.interval),
@@ -65,7 +65,7 @@ impl Output {
     }
 
     /// Bytes of the recording so far, if it is one.
-    pub fn written(&self) -> Option<u64> {
+    pub(crate) fn written(&self) -> Option<u64> {
         match self {
             Self::Reports(_) | Self::Live(_) => None,
             Self::Recording(recording) => Some(recording.written()),

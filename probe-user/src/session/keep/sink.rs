@@ -17,20 +17,20 @@ use std::{
 
 /// Standard stream for reports when no `-o` is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Default {
+pub(crate) enum Default {
     Stdout,
     Stderr,
 }
 
 /// A stream or file for text, and how text may look there.
-pub struct Out {
+pub(crate) struct Out {
     out: Box<dyn Write>,
     name: String,
     pub style: Style,
 }
 
 impl Out {
-    pub fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
         let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
             (Some(path), _) if path != Path::new("-") => {
                 (Box::new(open(path)?), path.display().to_string(), Style::default())
@@ -45,7 +45,7 @@ impl Out {
 
     /// Writes whole lines; a reader that went away (`| head`) is no error, but there is no point in
     /// going on: `false`.
-    pub fn write(&mut self, text: &str) -> anyhow::Result<bool> {
+    pub(crate) fn write(&mut self, text: &str) -> anyhow::Result<bool> {
         let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
         let written = writing::during(|| {
             [text.as_bytes(), end]
@@ -61,7 +61,7 @@ impl Out {
     }
 }
 
-pub struct Sink {
+pub(crate) struct Sink {
     out: Out,
     format: ReportFormat,
     views: ViewOptions,
@@ -71,24 +71,24 @@ pub struct Sink {
 
 impl Sink {
     /// Opens the output and checks what was asked for, before anything is attached.
-    pub fn open(spec: &ReportSpec, default: Default) -> anyhow::Result<Self> {
+    pub(crate) fn open(spec: &ReportSpec, default: Default) -> anyhow::Result<Self> {
         let views = view_options(spec)?;
         let out = Out::open(spec.output.as_deref(), default)?;
         Ok(Self { out, format: spec.format, views, several: spec.interval.is_some() })
     }
 
     /// Times of day are those of a recording's host.
-    pub fn set_epoch_offset(&mut self, offset_ns: i64) {
+    pub(crate) fn set_epoch_offset(&mut self, offset_ns: i64) {
         self.views.epoch_offset_ns = Some(offset_ns);
     }
 
     /// What a report must hold to be written here.
-    pub fn extras(&self) -> Extras {
+    pub(crate) fn extras(&self) -> Extras {
         self.views.extras(self.out.style.width)
     }
 
     /// Writes one report: as [`Out::write`].
-    pub fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
+    pub(crate) fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
         let text = match self.format {
             ReportFormat::Table => ui::render_table(report, &self.views, &self.out.style)?,
             ReportFormat::Json if self.several => json::to_line(report),
@@ -106,13 +106,13 @@ impl Sink {
 }
 
 /// Opens a file for writing; what is in it stays until there is a report to replace it.
-pub fn open(path: &Path) -> anyhow::Result<Replaced> {
+pub(crate) fn open(path: &Path) -> anyhow::Result<Replaced> {
     let file = Place::find(path, Owner::Caller)?.open(OFlags::WRONLY)?;
     Ok(Replaced { file, begun: false })
 }
 
 /// See [`open`].
-pub struct Replaced {
+pub(crate) struct Replaced {
     file: File,
     begun: bool,
 }
@@ -141,7 +141,7 @@ impl Write for Replaced {
 }
 
 /// Checks that what was asked for can be shown of intervals, whose calls are not all kept.
-pub fn check_intervals(spec: &ReportSpec) -> anyhow::Result<()> {
+pub(crate) fn check_intervals(spec: &ReportSpec) -> anyhow::Result<()> {
     Ok(view_options(spec)?.check_intervals()?)
 }
 

@@ -18,7 +18,7 @@ use std::{
     path::PathBuf,
 };
 
-pub struct Spill {
+pub(crate) struct Spill {
     max_memory: u64,
     stage: Stage,
 }
@@ -37,11 +37,11 @@ struct SpillWriter {
 }
 
 impl Spill {
-    pub fn new(max_memory: u64) -> Self {
+    pub(crate) fn new(max_memory: u64) -> Self {
         Self { max_memory, stage: Stage::Idle }
     }
 
-    pub fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
+    pub(crate) fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
         let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
         let start = Start { start_ns, ..Start::default() };
         let writer = Writer::uncompressed(store, &start).map_err(no_room)?;
@@ -55,7 +55,7 @@ impl Spill {
     }
 
     /// Once it fails nothing more can be kept, but what was there before can be reported.
-    pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
         match &self.stage {
             Stage::Writing(thread) if thread.write(blocks).is_err() => {}
             Stage::Writing(_) | Stage::Full(_) => return Ok(()),
@@ -79,7 +79,7 @@ impl Spill {
     }
 
     /// The report of everything up to `end`.
-    pub fn report(&mut self, end_ns: Nanos, mut meta: ReportMeta) -> anyhow::Result<Report> {
+    pub(crate) fn report(&mut self, end_ns: Nanos, mut meta: ReportMeta) -> anyhow::Result<Report> {
         let is_full = matches!(self.stage, Stage::Full(_));
         let (writer, failure) = self.end()?;
         let store = match is_full || failure.is_some() {
@@ -99,7 +99,7 @@ fn no_room(error: io::Error) -> anyhow::Error {
 }
 
 /// The note that tells it.
-pub fn stopped_early(failure: &anyhow::Error) -> String {
+pub(crate) fn stopped_early(failure: &anyhow::Error) -> String {
     format!("tracing stopped early: {failure:#}")
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// What is left of the table for the plans to come.
-pub struct JumpRoom(Room);
+pub(crate) struct JumpRoom(Room);
 
 impl Default for JumpRoom {
     fn default() -> Self {
@@ -23,7 +23,7 @@ impl JumpRoom {
 
     /// Takes room for the ways out of a function; `false` if there is too little, and its end will
     /// not be seen.
-    pub fn fit(&mut self, placement: &mut Placement) -> bool {
+    pub(crate) fn fit(&mut self, placement: &mut Placement) -> bool {
         let ExitPlacement::Sites(sites) = &placement.exit else { return true };
         let jumps = sites.iter().filter(|s| matches!(s.kind, ExitKind::IndirectJump(_))).count();
         let fits = self.0.take(jumps);
@@ -37,7 +37,7 @@ impl JumpRoom {
     }
 
     /// For the reader of a report, when so many functions found no room.
-    pub fn note(&self, functions: usize) -> String {
+    pub(crate) fn note(&self, functions: usize) -> String {
         format!(
             "the durations of {functions} functions are unknown: together the selected functions \
              have more than {} indirect jumps; select fewer",

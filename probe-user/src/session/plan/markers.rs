@@ -15,19 +15,19 @@ use ctrace_core::{
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 /// What a call of a scope costs while it is on, as the format was measured.
-pub const MARKER_CALL: Nanos = Nanos(25);
+pub(crate) const MARKER_CALL: Nanos = Nanos(25);
 
 /// Bytes of a scope's entry in its section.
 const ENTRY: u64 = 32;
 
 /// How a marker scope is traced, for people.
-pub fn cost_text() -> String {
+pub(crate) fn cost_text() -> String {
     format!("marker: free while off, about {} ns while on", MARKER_CALL.0)
 }
 
 /// What is needed of an object once scopes are on, in it or in another.
 #[derive(Default)]
-pub struct MarkerPlan {
+pub(crate) struct MarkerPlan {
     pub runtimes: Vec<RuntimePlan>,
     /// For the load bias, which the addresses in events have added.
     pub code: CodeSegments,
@@ -36,9 +36,7 @@ pub struct MarkerPlan {
 }
 
 /// One copy of a runtime.
-pub struct RuntimePlan {
-    /// Such as `rust 0.1.0`.
-    pub name: Option<Arc<str>>,
+pub(crate) struct RuntimePlan {
     pub flush: EntrySite,
     pub register: EntrySite,
     /// Address of the word that leads to the first buffer, as the object's headers count.
@@ -47,7 +45,7 @@ pub struct RuntimePlan {
 
 impl MarkerPlan {
     /// Markers were asked for, and there is something of them here.
-    pub fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         !self.runtimes.is_empty() || !self.sites.is_empty()
     }
 
@@ -57,7 +55,6 @@ impl MarkerPlan {
             return Self::default();
         }
         let runtime = markers.runtimes.iter().map(|runtime| RuntimePlan {
-            name: runtime.name.clone(),
             flush: runtime.flush.site(),
             register: runtime.register.site(),
             list: runtime.list,
@@ -71,7 +68,7 @@ impl MarkerPlan {
 }
 
 /// By entry of the section: which function it is, if it was chosen, and which of its places.
-pub fn chosen(
+pub(crate) fn chosen(
     section: Range<u64>,
     functions: &[Planned],
     id: impl Fn(usize) -> FuncId,
@@ -91,7 +88,7 @@ pub fn chosen(
 }
 
 /// The control points of the scopes among these, each once.
-pub fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
+pub(crate) fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
     let sites = functions.into_iter().filter_map(|planned| match &planned.sites {
         Sites::Marker(sites) => Some(sites),
         _ => None,

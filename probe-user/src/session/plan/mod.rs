@@ -1,11 +1,11 @@
 //! From a selection to probes: what is traced in each object, where, and what had to be refused.
 
-pub mod jump_room;
-pub mod markers;
+pub(crate) mod jump_room;
+pub(crate) mod markers;
 mod nothing_chosen;
 mod points;
 mod room;
-pub mod values;
+pub(crate) mod values;
 
 use self::{
     jump_room::JumpRoom,
@@ -30,10 +30,10 @@ use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use std::{path::PathBuf, sync::Arc};
 
 /// A file, whatever its path: device and inode.
-pub type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
 
 /// The identity of a mapped object.
-pub fn identity(object: &MappedObject) -> Identity {
+pub(crate) fn identity(object: &MappedObject) -> Identity {
     (object.dev, object.inode)
 }
 
@@ -50,11 +50,11 @@ pub struct Plan {
 
 impl Plan {
     /// How many functions, probes and marker scopes are traced.
-    pub fn functions(&self) -> usize {
+    pub(crate) fn functions(&self) -> usize {
         self.objects.iter().map(|object| object.functions.len()).sum()
     }
 
-    pub fn planned(&self) -> impl Iterator<Item = &Planned> {
+    pub(crate) fn planned(&self) -> impl Iterator<Item = &Planned> {
         self.objects.iter().flat_map(|object| &object.functions)
     }
 }
@@ -72,7 +72,7 @@ pub struct ObjectPlan {
     pub name: Arc<str>,
     /// Empty where only its marker runtime is of interest.
     pub functions: Vec<Planned>,
-    pub markers: MarkerPlan,
+    pub(crate) markers: MarkerPlan,
 }
 
 /// One function, USDT probe or marker scope and its sites.
@@ -82,7 +82,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    pub fn is_marker(&self) -> bool {
+    pub(crate) fn is_marker(&self) -> bool {
         matches!(self.sites, Sites::Marker(_))
     }
 }
@@ -139,7 +139,7 @@ impl Planner {
     }
 
     /// Each object may take that much.
-    pub fn within(self, objects: ObjectLimits) -> Self {
+    pub(crate) fn within(self, objects: ObjectLimits) -> Self {
         Self { objects, ..self }
     }
 
@@ -162,7 +162,7 @@ impl Planner {
 
     /// The plan for objects that came later, a new program or libraries; that nothing matches
     /// there is no error.
-    pub fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
+    pub(crate) fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
         let new_program = objects.iter().any(Object::is_main);
         let selector = if new_program { &self.selector } else { &self.late };
@@ -179,7 +179,7 @@ impl Planner {
         self.place_all(&objects, &selection)
     }
 
-    pub fn asks_for_markers(&self) -> bool {
+    pub(crate) fn asks_for_markers(&self) -> bool {
         self.selector.asks_for_markers()
     }
 
@@ -188,12 +188,15 @@ impl Planner {
     }
 
     /// Nothing seen so far would make a return probe kill the target, or the user wants them.
-    pub fn allows_return_probes(&self) -> bool {
+    pub(crate) fn allows_return_probes(&self) -> bool {
         !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
     }
 
     /// What is selected, without placing it.
-    pub fn select(&mut self, mapped: &[MappedObject]) -> anyhow::Result<(Vec<Object>, Selection)> {
+    pub(crate) fn select(
+        &mut self,
+        mapped: &[MappedObject],
+    ) -> anyhow::Result<(Vec<Object>, Selection)> {
         let objects = self.open(mapped)?;
         let selection = self.selector.select(&objects, self.limit);
         is_small_enough(&objects)?;
@@ -345,7 +348,7 @@ impl Planner {
     }
 
     /// Where the functions of one object can be probed.
-    pub fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
+    pub(crate) fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
         let mut map = CodeMap::parse(object.source())
             .with_context(|| format!("cannot read the code of {}", object.path().display()))?;
         map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
@@ -366,13 +369,13 @@ fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
 }
 
 /// Decides for the functions of one object.
-pub struct Placer<'a> {
+pub(crate) struct Placer<'a> {
     map: CodeMap<'a>,
     policy: Policy,
 }
 
 impl Placer<'_> {
-    pub fn place(&self, function: &Function) -> Result<Placement, Refusal> {
+    pub(crate) fn place(&self, function: &Function) -> Result<Placement, Refusal> {
         let candidate =
             Candidate { address: function.address, size: function.size, name: function.raw() };
         place(candidate, &self.map, &self.policy)

@@ -37,7 +37,7 @@ struct Values {
 }
 
 /// Finds out what is read, for the plans of a target.
-pub struct ValuePlanner {
+pub(crate) struct ValuePlanner {
     room: Room,
     /// So many probes found none.
     without_room: usize,
@@ -52,7 +52,7 @@ impl Default for ValuePlanner {
 impl ValuePlanner {
     /// The values of a probe at those of its places that are traced. `notes` gets a line if some are
     /// not read.
-    pub fn plan(
+    pub(crate) fn plan(
         &mut self,
         probe: &UsdtProbe,
         sites: Vec<UsdtSite>,
@@ -70,7 +70,7 @@ impl ValuePlanner {
     }
 
     /// For the reader of a report, when probes found no room since the last time.
-    pub fn take_note(&mut self) -> Option<String> {
+    pub(crate) fn take_note(&mut self) -> Option<String> {
         let probes = std::mem::take(&mut self.without_room);
         (probes > 0).then(|| {
             format!(
@@ -84,11 +84,11 @@ impl ValuePlanner {
 
 /// The variables of an object that its notes name.
 #[derive(Default)]
-pub struct Variables(HashMap<String, u64>);
+pub(crate) struct Variables(HashMap<String, u64>);
 
 impl Variables {
     /// Those that the chosen probes need.
-    pub fn of<'a>(object: &Object, probes: impl Iterator<Item = &'a UsdtProbe>) -> Self {
+    pub(crate) fn of<'a>(object: &Object, probes: impl Iterator<Item = &'a UsdtProbe>) -> Self {
         let arguments = probes.flat_map(|probe| &probe.sites).flat_map(|it| parse(&it.arguments));
         let sources = arguments.filter_map(|argument| argument.source.ok());
         let names: BTreeSet<&str> = sources.filter_map(|source| source.symbol).collect();

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// How links are made.
 #[derive(Clone, Copy, Debug)]
-pub struct LinkOptions {
+pub(crate) struct LinkOptions {
     pub choice: LinkChoice,
     pub force_perf: bool,
     /// `None`: whatever process runs the file; the eBPF programs filter.
@@ -23,7 +23,7 @@ pub struct LinkOptions {
 }
 
 /// Sites in one file by the program that goes there.
-pub struct ByRole {
+pub(crate) struct ByRole {
     path: PathBuf,
     exits: Vec<Site>,
     functions: Vec<Site>,
@@ -33,13 +33,13 @@ pub struct ByRole {
 }
 
 /// The engine gets to know the functions of an object; their ids, in the plan's order.
-pub fn introduce(engine: &mut Engine, object: &ObjectPlan) -> Vec<FuncId> {
+pub(crate) fn introduce(engine: &mut Engine, object: &ObjectPlan) -> Vec<FuncId> {
     object.functions.iter().map(|planned| engine.add_function(planned.info.clone())).collect()
 }
 
 impl ByRole {
     /// Of some functions of an object, with their ids.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         kernel: &Kernel,
         path: &Path,
         functions: impl IntoIterator<Item = (FuncId, &'a Planned)>,
@@ -59,7 +59,7 @@ impl ByRole {
     }
 
     /// All of them or none.
-    pub fn attach(
+    pub(crate) fn attach(
         &self,
         kernel: &Kernel,
         options: LinkOptions,
@@ -79,17 +79,17 @@ impl ByRole {
         Ok(attachments)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// From now on without return probes, which would be deadly; how many there were.
-    pub fn drop_return_probes(&mut self) -> usize {
+    pub(crate) fn drop_return_probes(&mut self) -> usize {
         std::mem::take(&mut self.functions).len()
     }
 }
 
-pub fn attach_some(
+pub(crate) fn attach_some(
     kernel: &Kernel,
     path: &Path,
     role: Role,

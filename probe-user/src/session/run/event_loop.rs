@@ -37,7 +37,7 @@ use tokio::{
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// When and how a session ends, but for the target's end.
-pub struct Ending {
+pub(crate) struct Ending {
     after: Option<Duration>,
     signals: UnboundedReceiver<()>,
     commands: Option<Commands>,
@@ -45,23 +45,23 @@ pub struct Ending {
 
 impl Ending {
     /// By a signal, which does not end ctrace by itself from now on, or after so long.
-    pub fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
+    pub(crate) fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
         let signals = signals::listen(signals).context("cannot listen for signals")?;
         Ok(Self { after, signals, commands: None })
     }
 
     /// By a command, or after so long; signals are for somebody else in this process.
-    pub fn commanded(commands: Commands, after: Option<Duration>) -> Self {
+    pub(crate) fn commanded(commands: Commands, after: Option<Duration>) -> Self {
         let (_, signals) = unbounded_channel();
         Self { after, signals, commands: Some(commands) }
     }
 }
 
 /// The end of a process, however it comes.
-pub struct Watched(OwnedFd);
+pub(crate) struct Watched(OwnedFd);
 
 /// Watches a process from here on: another one that gets its id is not taken for it.
-pub fn watch(pid: Pid) -> anyhow::Result<Watched> {
+pub(crate) fn watch(pid: Pid) -> anyhow::Result<Watched> {
     let raw = rustix::process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
     pidfd_open(raw, PidfdFlags::empty())
         .map(Watched)
@@ -69,7 +69,7 @@ pub fn watch(pid: Pid) -> anyhow::Result<Watched> {
 }
 
 /// Traces until the end and hands the last report to the sink.
-pub fn run(
+pub(crate) fn run(
     session: &mut Session,
     watched: Watched,
     ending: Ending,

@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 /// Of one object. Each has links of its own, which cost a file descriptor each.
 const MOST_GROUPS: usize = 128;
 
-pub struct Group {
+pub(crate) struct Group {
     /// The file.
     pub identity: Identity,
     pub functions: Vec<FuncId>,
@@ -25,7 +25,11 @@ pub struct Group {
 }
 
 /// Splits what is to be traced in an object; `ids` are those of its functions. Nothing is attached.
-pub fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Group>, BpfError> {
+pub(crate) fn split(
+    kernel: &Kernel,
+    object: &ObjectPlan,
+    ids: &[FuncId],
+) -> Result<Vec<Group>, BpfError> {
     let each = object.functions.len().div_ceil(MOST_GROUPS).max(1);
     let functions: Vec<_> = ids.iter().copied().zip(&object.functions).collect();
     let groups = functions.chunks(each).map(|functions| {
@@ -44,19 +48,23 @@ pub fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec
 
 impl Group {
     /// Puts its probes in place, without those that switch marker scopes on.
-    pub fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+    pub(crate) fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
         self.attachments = self.sites.attach(kernel, options)?;
         Ok(())
     }
 
     /// Switches its marker scopes on.
-    pub fn switch_on(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+    pub(crate) fn switch_on(
+        &mut self,
+        kernel: &Kernel,
+        options: LinkOptions,
+    ) -> Result<(), BpfError> {
         let (path, sites) = (self.sites.path(), &self.switches);
         attach_some(kernel, path, Role::Switch, sites, options, &mut self.attachments)
     }
 
     /// Both, or nothing while the last probes are still being taken away: whether they are there.
-    pub fn arm(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<bool, BpfError> {
+    pub(crate) fn arm(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<bool, BpfError> {
         if self.closing.as_ref().is_some_and(|closing| !closing.is_finished()) {
             return Ok(false);
         }
@@ -70,7 +78,7 @@ impl Group {
 
     /// Takes its probes away. They are gone at once; that the kernel lets go of them may take as
     /// long as a call that is under way.
-    pub fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         let mut attachments = std::mem::take(&mut self.attachments);
         if attachments.is_empty() {
             return;
@@ -86,17 +94,17 @@ impl Group {
     }
 
     /// How many return probes there were.
-    pub fn drop_return_probes(&mut self) -> usize {
+    pub(crate) fn drop_return_probes(&mut self) -> usize {
         self.attachments.retain(|attachment| attachment.role() != Role::Function);
         self.sites.drop_return_probes()
     }
 
     /// The end of the session takes them away with all others.
-    pub fn take_attachments(&mut self) -> Vec<Attachment> {
+    pub(crate) fn take_attachments(&mut self) -> Vec<Attachment> {
         std::mem::take(&mut self.attachments)
     }
 
-    pub fn attachments(&self) -> &[Attachment] {
+    pub(crate) fn attachments(&self) -> &[Attachment] {
         &self.attachments
     }
 }

@@ -54,7 +54,7 @@ pub struct Program<'a> {
 /// Launches a command that is traced from its first instruction on, and traces until the end.
 /// `prepared` hears what is about to be armed, and says what ends the trace besides the command.
 /// How the trace ended comes with the command, which may go on.
-pub fn trace(
+pub(crate) fn trace(
     spec: &TraceSpec,
     program: &Program<'_>,
     output: Output,
@@ -136,7 +136,7 @@ impl Launched {
     }
 
     /// The end of ctrace's part: nothing is held any more.
-    pub fn let_go(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn let_go(&mut self) -> anyhow::Result<()> {
         if Process::is_held_at_start(self.child.id()) {
             go_on(self.pid()).context("cannot continue the command")?;
         }
@@ -146,12 +146,12 @@ impl Launched {
     }
 
     /// Whether the child was let go, to become the command.
-    pub fn has_started(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         self.has_started
     }
 
     /// Whether it has not ended.
-    pub fn goes_on(&mut self) -> bool {
+    pub(crate) fn goes_on(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
@@ -174,13 +174,13 @@ fn keep_off_the_terminal(command: &mut Command) {
 }
 
 /// Continues a process that stopped at the start of a new program.
-pub fn go_on(pid: Pid) -> rustix::io::Result<()> {
+pub(crate) fn go_on(pid: Pid) -> rustix::io::Result<()> {
     let raw = process::Pid::from_raw(pid.0 as i32).ok_or(rustix::io::Errno::SRCH)?;
     kill_process(raw, Signal::CONT)
 }
 
 /// Hands a signal on. A process that is gone meanwhile needs none.
-pub fn forward(pid: Pid, signal: i32) {
+pub(crate) fn forward(pid: Pid, signal: i32) {
     if let (Some(pid), Some(signal)) =
         (process::Pid::from_raw(pid.0 as i32), Signal::from_named_raw(signal))
     {

@@ -1,14 +1,14 @@
 //! Runs a session: sets it up, launches or finds its process, places probes and takes them away, and
 //! moves what comes to where it is kept.
 
-pub mod arm;
+pub(crate) mod arm;
 mod before;
-pub mod event_loop;
-pub mod groups;
-pub mod launch;
+pub(crate) mod event_loop;
+pub(crate) mod groups;
+pub(crate) mod launch;
 mod release;
-pub mod session;
-pub mod setup;
-pub mod signals;
-pub mod status;
-pub mod unarmed;
+pub(crate) mod session;
+pub(crate) mod setup;
+pub(crate) mod signals;
+pub(crate) mod status;
+pub(crate) mod unarmed;

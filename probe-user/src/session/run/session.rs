@@ -5,146 +5,91 @@ mod arming;
 mod budget;
 mod budgeted;
 mod clock;
+mod delivery;
 mod holding;
 mod late;
-mod looking;
 mod markers;
 mod notes;
+mod progress;
 mod recording;
 mod reports;
+mod rounds;
+mod scene;
+mod start;
+mod target;
 mod watch;
 
-use super::{arm::LinkOptions, status::Status, unarmed::Unarmed};
+pub(crate) use arming::Arming;
+pub(crate) use delivery::Delivery;
+pub(crate) use rounds::Rounds;
+pub(crate) use target::Target;
+
+use super::status::Status;
 use crate::{
-    bpf::{self, Attachment, Diagnostics, GuardDeath, Kernel, LinkKind, Role, Traced},
-    session::{
-        budget::{
-            costs::{Costs, HitCosts},
-            slowdown::Watch,
-        },
-        collect::{
-            pace::Pace,
-            reader::{Batch, Reader},
-            timetable::Intervals,
-        },
-        keep::{flight::Flight, output::Output},
-        plan::{Identity, Planner},
-    },
+    bpf::{self, GuardDeath, Kernel, Traced},
+    session::collect::reader::{Batch, Reader},
     target::process::Process,
     ui,
 };
 use anyhow::Context;
-use budgeted::Budgeted;
-use clock::TargetClock;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
-    report::{TargetExit, TargetReport},
+    report::TargetExit,
     units::{Nanos, Pid, Tid},
 };
-use holding::Holding;
-use looking::Looks;
 use markers::MarkerProbes;
 use notes::Notes;
+use progress::Progress;
 use std::{
-    collections::HashSet,
     ops::Range,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Receiver;
 
-/// What a session is made of; see [`Session::new`].
-pub struct SessionParts {
-    pub kernel: Kernel,
-    pub engine: Engine,
-    pub planner: Planner,
-    pub links: LinkOptions,
-    pub output: Output,
-    pub watch: Watch,
-    pub costs: HitCosts,
-    pub status: Status,
-    pub pace: Pace,
-    /// Beside reports.
-    pub flight: Option<Flight>,
-    /// Our own child, which may be held at the start of a program.
-    pub launched: bool,
-    pub pid: Pid,
-    pub target: TargetReport,
-}
-
-pub struct Session {
-    parts: SessionParts,
-    attachments: Vec<Attachment>,
-    armed: HashSet<Identity>,
-    costs: Costs,
-    unarmed: Unarmed,
-    budget: Option<Budgeted>,
-    notes: Notes,
+pub(crate) struct Session {
+    kernel: Kernel,
+    engine: Engine,
+    target: Target,
+    arming: Arming,
     markers: MarkerProbes,
-    /// Children that are traced as well.
-    followed: HashSet<Pid>,
-    start: Nanos,
-    reporting: Reporting,
-    /// Everything older has been seen.
-    settled: Nanos,
-    /// Of a recording.
-    chunk_end: Nanos,
-    looks: Looks,
-    finishing: bool,
-    /// Processes that ended before the program that they executed could be looked at: the first, and how
-    /// many.
-    unseen: Option<(Pid, u64)>,
-    holding: Holding,
-    diagnostics: Option<Diagnostics>,
-    clock: TargetClock,
-}
-
-/// How far reports have come.
-#[derive(Default)]
-struct Reporting {
-    next: Option<Nanos>,
-    last: Option<Nanos>,
-    /// Events of each function up to then.
-    hits: Vec<u64>,
+    delivery: Delivery,
+    rounds: Rounds,
+    status: Status,
+    notes: Notes,
+    progress: Progress,
 }
 
 /// The kernel keeps this much free below the main stack for it to grow.
 const MAIN_STACK_ROOM: u64 = 128 << 20;
 
 impl Session {
-    /// `budget`: percent of the target's processor time that the probes may cost.
-    pub fn new(mut parts: SessionParts, budget: Option<f64>) -> Self {
-        // Without them tracing works as well.
-        let diagnostics = parts.kernel.diagnostics();
-        let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
-        let costs = Costs::new(parts.costs);
-        let clock = TargetClock::new(parts.pid, parts.links.pid.is_none());
+    pub(crate) fn new(
+        kernel: Kernel,
+        engine: Engine,
+        target: Target,
+        arming: Arming,
+        delivery: Delivery,
+        rounds: Rounds,
+        status: Status,
+    ) -> Self {
         Self {
-            parts,
-            budget: budget.map(Budgeted::new),
-            costs,
-            attachments: Vec::new(),
-            armed: HashSet::new(),
-            unarmed: Unarmed::default(),
-            notes: Notes::default(),
+            kernel,
+            engine,
+            target,
+            arming,
             markers: MarkerProbes::new(),
-            followed: HashSet::new(),
-            start: Nanos::ZERO,
-            reporting: Reporting::default(),
-            settled: Nanos::ZERO,
-            chunk_end: Nanos::ZERO,
-            looks: Looks::default(),
-            finishing: false,
-            unseen: None,
-            holding: Holding::default(),
-            diagnostics,
-            clock,
+            delivery,
+            rounds,
+            status,
+            notes: Notes::default(),
+            progress: Progress::default(),
         }
     }
 
     /// Names the threads and stacks of a process that runs already.
-    pub fn introduce(&mut self, process: &Process) {
+    pub(crate) fn introduce(&mut self, process: &Process) {
         for thread in process.threads() {
-            self.parts.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
+            self.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
         }
         self.map_stacks(process);
     }
@@ -158,27 +103,27 @@ impl Session {
             }
             start..end
         });
-        self.parts.engine.set_stack_regions(Pid(process.pid()), stacks);
+        self.engine.set_stack_regions(Pid(process.pid()), stacks);
     }
 
     /// When calls began to count.
-    pub fn start(&self) -> Nanos {
-        self.start
+    pub(crate) fn start(&self) -> Nanos {
+        self.progress.start
     }
 
     /// The processes that are traced.
-    pub fn traced(&self) -> Traced {
-        self.parts.kernel.traced()
+    pub(crate) fn traced(&self) -> Traced {
+        self.kernel.traced()
     }
 
     /// What tells that all probes are gone, whatever the session wants.
-    pub fn guard_death(&self) -> GuardDeath {
-        self.parts.kernel.guard_death()
+    pub(crate) fn guard_death(&self) -> GuardDeath {
+        self.kernel.guard_death()
     }
 
     /// For the last report.
-    pub fn note_that_probes_are_gone(&mut self) {
-        let after = bpf::now().since(self.start).0 as f64 / 1e9;
+    pub(crate) fn note_that_probes_are_gone(&mut self) {
+        let after = self.progress.seconds();
         self.note(format!(
             "the probes went {after:.3} s after the start, because ctrace's guard process was killed: \
              later calls are not counted"
@@ -186,69 +131,63 @@ impl Session {
     }
 
     /// Whether the flight recorder waits for slow calls of functions that are not traced.
-    pub fn watches_in_vain(&self) -> bool {
-        let functions = self.parts.engine.functions();
-        self.parts
-            .flight
-            .as_ref()
-            .is_some_and(|flight| !functions.iter().any(|f| flight.is_watched(f)))
+    pub(crate) fn watches_in_vain(&self) -> bool {
+        self.delivery.watches_in_vain(self.engine.functions())
     }
 
     /// The target is gone. The record that tells it may be lost.
-    pub fn target_ended(&mut self, exit: Option<TargetExit>) {
-        self.parts.target.exit = self.parts.target.exit.or(exit);
+    pub(crate) fn target_ended(&mut self, exit: Option<TargetExit>) {
+        self.target.ended(exit);
     }
 
     /// The end is near: new programs of a launched command start at once, without probes.
-    pub fn stop_holding(&mut self) -> anyhow::Result<()> {
-        self.finishing = true;
-        self.holding.until = bpf::now();
-        if self.parts.launched {
-            self.parts.kernel.trace_process(self.parts.pid)?;
+    pub(crate) fn stop_holding(&mut self) -> anyhow::Result<()> {
+        self.progress.finishing = true;
+        self.target.holding.until = bpf::now();
+        if self.target.launched {
+            self.kernel.trace_process(self.target.pid)?;
         }
         Ok(())
     }
 
     /// Starts to read what the probes deliver.
-    pub fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
-        let adopted = self.markers.adopted.take().context("there is a reader already")?;
-        let pace = self.parts.pace;
-        let news = pace.wakes.then(|| self.parts.kernel.news()).transpose()?;
-        let rings = self.parts.kernel.rings()?;
-        let each = self.parts.output.interval().map(nanos);
-        let intervals = self.reporting.next.zip(each).map(|(end, each)| Intervals { end, each });
+    pub(crate) fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
+        let adopted = self.markers.take_adopted().context("there is a reader already")?;
+        let pace = self.rounds.pace;
+        let news = pace.wakes.then(|| self.kernel.news()).transpose()?;
+        let rings = self.kernel.rings()?;
+        let intervals = self.delivery.intervals();
         Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
     /// reports any more.
-    pub fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
+    pub(crate) fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
         for event in batch.changes.drain(..) {
             self.release_if_held(&event);
-            self.parts.engine.push_change(event);
+            self.engine.push_change(event);
         }
         for (ring, events) in batch.events() {
-            self.parts.engine.push_events(ring, events);
+            self.engine.push_events(ring, events);
         }
-        batch.payloads.drain(..).for_each(|payload| self.parts.engine.push_payload(payload));
-        self.parts.engine.count_malformed(batch.malformed);
+        batch.payloads.drain(..).for_each(|payload| self.engine.push_payload(payload));
+        self.engine.count_malformed(batch.malformed);
         batch.unread.drain(..).for_each(|(pid, why)| self.leave_unread(pid, why));
-        batch.readings.drain(..).for_each(|reading| self.parts.engine.markers().read(reading));
+        batch.readings.drain(..).for_each(|reading| self.engine.markers().read(reading));
         if let Some((sample, through)) = batch.sample {
             // While the buffers are known of which they are: this sample may be the end of some.
             self.count_losses()?;
-            self.parts.engine.sample_clocks(sample, through);
+            self.engine.sample_clocks(sample, through);
         }
         let Some(settled) = batch.settled else { return Ok(true) };
         let mut read = true;
-        while let Some(due) = self.reporting.next.filter(|due| *due <= settled) {
-            self.parts.engine.advance(due);
+        while let Some(due) = self.delivery.due(settled) {
+            self.engine.advance(due);
             read &= self.report_interval(due)?;
-            self.reporting.next =
-                self.parts.output.interval().map(|i| due.saturating_add(nanos(i)));
+            self.delivery.made(due);
         }
-        self.parts.engine.advance(settled);
-        self.settled = settled;
+        self.engine.advance(settled);
+        self.progress.settled = settled;
         self.tend_budget();
         Ok(self.record(settled)? && read)
     }
@@ -256,11 +195,11 @@ impl Session {
     /// What happened to processes; returns those that run a new program.
     fn take_changes(&mut self) -> Vec<Pid> {
         let mut execed = Vec::new();
-        for change in self.parts.engine.take_process_changes() {
+        for change in self.engine.take_process_changes() {
             match change {
                 ProcessChange::Exec { pid, by, .. } => {
                     // The kernel binds links to the first thread, which this one has replaced.
-                    if by.0 != pid.0 && self.parts.links.pid.is_some() {
+                    if by.0 != pid.0 && self.arming.links.pid.is_some() {
                         self.note(format!(
                             "thread {} of process {} executed another program, which ended the \
                              probes in what was loaded before; --follow keeps them",
@@ -269,18 +208,13 @@ impl Session {
                     }
                     execed.push(pid);
                 }
-                ProcessChange::Fork { .. } if self.parts.links.pid.is_some() => {
-                    self.parts.target.untraced_children += 1;
+                ProcessChange::Fork { .. } if self.arming.links.pid.is_some() => {
+                    self.target.report.untraced_children += 1;
                 }
                 ProcessChange::Fork { child, .. } => {
-                    self.followed.insert(child);
+                    self.target.followed.insert(child);
                 }
-                ProcessChange::Exit { pid, status } => {
-                    self.followed.remove(&pid);
-                    if pid == self.parts.pid && self.parts.target.exit.is_none() {
-                        self.parts.target.exit = Some(exit_of(status));
-                    }
-                }
+                ProcessChange::Exit { pid, status } => self.target.process_ended(pid, status),
             }
         }
         execed
@@ -292,50 +226,28 @@ impl Session {
     }
 
     fn warn(&self, text: &str) {
-        self.parts.status.suspend(|| ui::say(text));
+        self.status.suspend(|| ui::say(text));
     }
 
-    pub fn detaches_fast(&self) -> bool {
-        // Groups have none.
-        self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
+    pub(crate) fn detaches_fast(&self) -> bool {
+        self.arming.detaches_fast()
     }
 
     /// Takes the probes away but for those through which markers deliver what they have.
-    pub fn detach_sources(&mut self) {
-        let delivers = |a: &mut Attachment| matches!(a.role(), Role::Flush | Role::Register);
-        let kept: Vec<_> = self.attachments.extract_if(.., delivers).collect();
-        self.detach();
-        self.attachments = kept;
+    pub(crate) fn detach_sources(&mut self) {
+        self.arming.detach_sources();
     }
 
     /// Takes all probes away; the guard does the same when ctrace ends in any other way.
-    pub fn detach(&mut self) {
-        for group in self.budget.iter_mut().flat_map(Budgeted::groups_mut) {
-            self.attachments.extend(group.take_attachments());
-        }
-        if self.attachments.is_empty() {
-            return;
-        }
-        let begun = Instant::now();
-        for error in Attachment::detach_all(std::mem::take(&mut self.attachments)) {
-            tracing::warn!("{error}");
-        }
-        tracing::info!("all probes taken away in {:.1} ms", millis(begun));
+    pub(crate) fn detach(&mut self) {
+        self.arming.detach();
     }
 }
 
-pub fn nanos(duration: Duration) -> Nanos {
+pub(crate) fn nanos(duration: Duration) -> Nanos {
     Nanos(duration.as_nanos() as u64)
 }
 
 fn millis(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
-}
-
-/// A wait status as `wait(2)` gives it.
-fn exit_of(status: u32) -> TargetExit {
-    match status & 0x7f {
-        0 => TargetExit::Code((status >> 8 & 0xff) as i32),
-        signal => TargetExit::Signal(signal as i32),
-    }
 }

@@ -3,7 +3,7 @@
 use super::{
     arm::LinkOptions,
     before,
-    session::{Session, SessionParts},
+    session::{Arming, Delivery, Rounds, Session, Target},
     status::Status,
 };
 use crate::{
@@ -42,7 +42,7 @@ enum Origin {
 }
 
 /// What is asked for and the plan made from it.
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     spec: &'a TraceSpec,
     planner: Planner,
     pub plan: Plan,
@@ -52,7 +52,7 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// As [`Self::choose`], and what the user should know of the selection is said.
-    pub fn plan(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
+    pub(crate) fn plan(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
         let setup = Self::choose(spec, objects)?;
         for line in &setup.plan.remarks {
             ui::say(line);
@@ -61,7 +61,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Chooses the functions and their probes, before anything is touched.
-    pub fn choose(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
+    pub(crate) fn choose(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
         let mut planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
@@ -80,13 +80,17 @@ impl<'a> Setup<'a> {
     }
 
     /// Whether scopes are to be traced, also those of libraries that come later.
-    pub fn asks_for_markers(&self) -> bool {
+    pub(crate) fn asks_for_markers(&self) -> bool {
         self.planner.asks_for_markers()
     }
 
     /// Makes everything ready to trace a process that runs already: what is left is
     /// [`Session::arm`] with the plan. Its remarks are new ones.
-    pub fn running(self, process: &Process, output: Output) -> anyhow::Result<(Session, Plan)> {
+    pub(crate) fn running(
+        self,
+        process: &Process,
+        output: Output,
+    ) -> anyhow::Result<(Session, Plan)> {
         let (pid, command) = (Pid(process.pid()), process.command().to_vec());
         let remarks = before::remarks(process);
         let (mut session, mut plan) =
@@ -98,7 +102,7 @@ impl<'a> Setup<'a> {
     }
 
     /// The same for a command that is to be launched, as this process.
-    pub fn launched(
+    pub(crate) fn launched(
         self,
         pid: Pid,
         exe: &Path,
@@ -130,7 +134,7 @@ impl<'a> Setup<'a> {
         let least = if markers { 4 * 4096 } else { 4096 };
         let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
-        let kernel = Kernel::load(&Config {
+        let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,
             markers,
@@ -157,30 +161,24 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));
-        let parts = SessionParts {
-            launched,
+        let status = if terminal_is_taken { Status::hidden() } else { Status::visible() };
+        let watch = Watch::new(probes.max_slowdown);
+        let rounds = Rounds::new(self.pace, watch, &mut kernel);
+        let session = Session::new(
             kernel,
             engine,
-            planner: self.planner,
-            links,
-            costs: match probes.budget {
-                Some(_) => HitCosts::measured(),
-                None => HitCosts::default(),
-            },
-            watch: Watch::new(probes.max_slowdown),
-            status: if terminal_is_taken { Status::hidden() } else { Status::visible() },
-            pace: self.pace,
-            flight: self.flight,
-            output,
-            pid,
-            target,
-        };
-        Ok((Session::new(parts, probes.budget), plan))
+            Target::new(pid, launched, probes.follow, target),
+            Arming::new(self.planner, links, probes.budget),
+            Delivery::new(output, self.flight),
+            rounds,
+            status,
+        );
+        Ok((session, plan))
     }
 }
 
 /// What is going to be attached and what each hit will cost: hits are unknown, classes not.
-pub fn describe(plan: &Plan) -> Vec<String> {
+pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
     let (mut points, mut scopes) = (0, 0);
@@ -242,7 +240,7 @@ pub fn describe(plan: &Plan) -> Vec<String> {
 }
 
 /// The planner for a selection.
-pub fn planner(
+pub(crate) fn planner(
     select: &SelectSpec,
     limits: SelectionLimits,
     returns: Returns,

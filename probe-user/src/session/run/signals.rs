@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// To whom the signals go.
 #[derive(Clone, Copy, Debug)]
-pub enum Signals {
+pub(crate) enum Signals {
     /// The first one ends the trace, the next one ctrace, whatever it is doing but for the removal of
     /// probes.
     End,
@@ -22,7 +22,7 @@ pub enum Signals {
 }
 
 /// Signals from now on; they no longer end ctrace by themselves. A message asks to end the trace.
-pub fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
+pub(crate) fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
     let (sender, receiver) = unbounded_channel();
     // Whom nohup(1) started stays when the terminal goes.
     let hangup = (!inherited::ignores(SIGHUP)).then_some(SIGHUP);

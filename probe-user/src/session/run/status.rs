@@ -6,11 +6,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
 /// A line on stderr, or nothing when that is no terminal.
-pub struct Status(ProgressBar);
+pub(crate) struct Status(ProgressBar);
 
 impl Status {
     /// For `attach`; the command of `run` owns the terminal itself.
-    pub fn visible() -> Self {
+    pub(crate) fn visible() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
             bar.set_style(style);
@@ -19,12 +19,12 @@ impl Status {
         Self(bar)
     }
 
-    pub fn hidden() -> Self {
+    pub(crate) fn hidden() -> Self {
         Self(ProgressBar::hidden())
     }
 
     /// `written`: bytes of a recording.
-    pub fn show(&self, counters: Counters<'_>, lost: u64, written: Option<u64>) {
+    pub(crate) fn show(&self, counters: Counters<'_>, lost: u64, written: Option<u64>) {
         let calls = units::count(counters.calls);
         let elapsed = self.0.elapsed().as_secs_f64().max(0.001);
         let rate = units::count((counters.events as f64 / elapsed) as u64);
@@ -40,11 +40,11 @@ impl Status {
     }
 
     /// Writes something without the line in its way.
-    pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.0.suspend(write)
     }
 
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
     }
 }

@@ -6,21 +6,21 @@ use std::ops::Range;
 
 /// Their ids, ascending.
 #[derive(Default)]
-pub struct Unarmed(Vec<usize>);
+pub(crate) struct Unarmed(Vec<usize>);
 
 impl Unarmed {
-    pub fn add(&mut self, ids: Range<usize>) {
+    pub(crate) fn add(&mut self, ids: Range<usize>) {
         self.0.extend(ids);
     }
 
     /// Takes them out of a report. Those stay of which something was seen, while the probes of
     /// their object were being placed and taken away again. Returns the ids of those in the report.
-    pub fn leave_out(&self, report: &mut Report) -> Vec<usize> {
+    pub(crate) fn leave_out(&self, report: &mut Report) -> Vec<usize> {
         report.leave_out(|id| self.0.binary_search(&id).is_ok())
     }
 
     /// As a recording has them.
-    pub fn ids(&self) -> Vec<FuncId> {
+    pub(crate) fn ids(&self) -> Vec<FuncId> {
         self.0.iter().map(|&id| FuncId(id as u32)).collect()
     }
 }

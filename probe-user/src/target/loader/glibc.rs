@@ -10,7 +10,7 @@ use super::cache::Cache;
 use super::directories::{Directories, List, split};
 use super::dynamic::Kind;
 use super::environment::Environment;
-use super::graph::{Candidate, Files, Found, Graph, LOADER, PROGRAM, Rules};
+use super::graph::{Candidate, Files, Graph, LOADER, PROGRAM, Resolution, Rules};
 use super::processor::Processor;
 use super::tokens::Tokens;
 use std::collections::HashMap;
@@ -225,20 +225,22 @@ impl Rules for Glibc {
         needed_by: usize,
         graph: &Graph,
         files: &mut Files<'_>,
-    ) -> Result<Found, TooMuch> {
-        let Some(name) = self.replace(name, needed_by, graph) else { return Ok(Found::Nothing) };
+    ) -> Result<Resolution, TooMuch> {
+        let Some(name) = self.replace(name, needed_by, graph) else {
+            return Ok(Resolution::Nothing);
+        };
         // An empty name means the program.
         if name.is_empty() || name == VDSO {
-            return Ok(Found::Known(PROGRAM));
+            return Ok(Resolution::Known(PROGRAM));
         }
         if let Some(known) = graph.known(&name) {
-            return Ok(Found::Known(known));
+            return Ok(Resolution::Known(known));
         }
         let found = match name.contains(&b'/') {
             true => files.look(&name)?.filter(|candidate| candidate.kind != Kind::Foreign),
             false => self.without_slash(&name, needed_by, graph, files)?,
         };
-        Ok(found.map_or(Found::Nothing, Found::File))
+        Ok(found.map_or(Resolution::Nothing, Resolution::File))
     }
 }
 

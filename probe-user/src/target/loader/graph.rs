@@ -77,13 +77,13 @@ pub(super) trait Rules {
         needed_by: usize,
         graph: &Graph,
         files: &mut Files<'_>,
-    ) -> Result<Found, TooMuch>;
+    ) -> Result<Resolution, TooMuch>;
 
     /// True if an object is also found by its own DT_SONAME.
     const BY_SONAME: bool;
 }
 
-pub(super) enum Found {
+pub(super) enum Resolution {
     Known(usize),
     File(Candidate),
     Nothing,
@@ -146,8 +146,8 @@ impl Graph {
         files: &mut Files<'_>,
     ) -> Result<(), TooMuch> {
         let node = match rules.find(name, needed_by, self, files)? {
-            Found::Known(node) => Some(node),
-            Found::File(candidate) => {
+            Resolution::Known(node) => Some(node),
+            Resolution::File(candidate) => {
                 let path = candidate.path.as_os_str().as_bytes().to_owned();
                 let node = self.add(candidate, Some(needed_by))?;
                 if let Some(node) = node
@@ -160,7 +160,7 @@ impl Graph {
                 }
                 node
             }
-            Found::Nothing => None,
+            Resolution::Nothing => None,
         };
         match node {
             Some(node) => self.name(name, node),

@@ -6,7 +6,7 @@
 
 use super::budget::TooMuch;
 use super::environment::Environment;
-use super::graph::{Candidate, Files, Found, Graph, LOADER, PROGRAM, Rules};
+use super::graph::{Candidate, Files, Graph, LOADER, PROGRAM, Resolution, Rules};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -110,23 +110,23 @@ impl Rules for Musl {
         needed_by: usize,
         graph: &Graph,
         files: &mut Files<'_>,
-    ) -> Result<Found, TooMuch> {
+    ) -> Result<Resolution, TooMuch> {
         const LONGEST_NAME: usize = 255;
         let is_itself = |part: &&[u8]| {
             let rest = name.strip_prefix(b"lib").and_then(|rest| rest.strip_prefix(*part));
             rest.is_some_and(|rest| rest.starts_with(b"."))
         };
         if ITSELF.iter().any(is_itself) {
-            return Ok(Found::Known(LOADER));
+            return Ok(Resolution::Known(LOADER));
         }
         if let Some(known) = graph.known(name) {
-            return Ok(Found::Known(known));
+            return Ok(Resolution::Known(known));
         }
         if name.contains(&b'/') {
-            return Ok(files.look(name)?.map_or(Found::Nothing, Found::File));
+            return Ok(files.look(name)?.map_or(Resolution::Nothing, Resolution::File));
         }
         if name.is_empty() || name.len() > LONGEST_NAME {
-            return Ok(Found::Nothing);
+            return Ok(Resolution::Nothing);
         }
         let mut found = Self::search(name, &self.environment, files)?;
         let mut at = Some(needed_by);
@@ -138,6 +138,6 @@ impl Rules for Musl {
         if found.is_none() {
             found = Self::search(name, &self.system, files)?;
         }
-        Ok(found.map_or(Found::Nothing, Found::File))
+        Ok(found.map_or(Resolution::Nothing, Resolution::File))
     }
 }

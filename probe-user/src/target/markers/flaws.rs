@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A flaw of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flaw {
+pub(crate) enum Flaw {
     /// The section is incomplete or not where its header says.
     Section,
     Version,
@@ -39,7 +39,7 @@ impl fmt::Display for Flaw {
 
 /// The number of entries with each flaw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flaws {
+pub(crate) struct Flaws {
     counts: BTreeMap<Flaw, usize>,
 }
 
@@ -48,15 +48,18 @@ impl Flaws {
         *self.counts.entry(flaw).or_default() += 1;
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
+}
 
-    pub fn count(&self, flaw: Flaw) -> usize {
+#[cfg(test)]
+impl Flaws {
+    pub(super) fn count(&self, flaw: Flaw) -> usize {
         self.counts.get(&flaw).copied().unwrap_or(0)
     }
 
-    pub fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.counts.values().sum()
     }
 }

@@ -9,9 +9,10 @@ mod image;
 mod runtimes;
 mod sites;
 
-pub use flaws::{Flaw, Flaws};
-pub use runtimes::MarkerRuntime;
-pub use sites::{MarkerScope, MarkerSite};
+pub(crate) use flaws::Flaws;
+pub(crate) use runtimes::MarkerRuntime;
+pub(crate) use sites::MarkerScope;
+pub(crate) use sites::MarkerSite;
 
 use super::budget::TooLarge;
 use super::elf::Layout;
@@ -21,7 +22,7 @@ use std::ops::Range;
 
 /// The contents of an object's marker sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Markers {
+pub(crate) struct Markers {
     /// Sorted by group and name.
     pub scopes: Vec<MarkerScope>,
     /// One for each copy of a runtime.

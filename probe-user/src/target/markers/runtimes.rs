@@ -14,7 +14,7 @@ const MOST: usize = 1024;
 
 /// One copy of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarkerRuntime {
+pub(crate) struct MarkerRuntime {
     /// Name and version, such as `rust 0.1.0`.
     pub name: Option<Arc<str>>,
     pub flush: NopBlock,

@@ -19,7 +19,7 @@ const ENTRY: u64 = 256;
 
 /// All places of one scope: the compiler may have emitted it several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarkerScope {
+pub(crate) struct MarkerScope {
     /// The marker's name, else that of the function around it, else `FILE:LINE`.
     pub name: Arc<str>,
     pub group: Option<Arc<str>>,
@@ -46,7 +46,7 @@ pub struct MarkerSite {
 
 impl MarkerScope {
     /// Returns `group/name`, or the name where there is no group.
-    pub fn full_name(&self) -> Arc<str> {
+    pub(crate) fn full_name(&self) -> Arc<str> {
         match &self.group {
             Some(group) => format!("{group}/{}", self.name).into(),
             None => Arc::clone(&self.name),

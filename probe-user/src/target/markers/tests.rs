@@ -1,6 +1,7 @@
 use super::super::elf::{Section, Segment};
 use super::super::fixtures::{Built, MARKERS, compile};
 use super::super::place::NopBlock;
+use super::flaws::Flaw;
 use super::*;
 use image::ENTRY_SIZE;
 

@@ -7,7 +7,7 @@
 use super::super::budget::{Budget, TooLarge};
 use super::super::elf::{self as target_elf, ElfError, ElfFile};
 use super::super::source::Source;
-use super::super::tables::{self, Table};
+use super::super::tables::{self, NamedSymbols};
 use super::frames::{Frame, FrameTable, Start};
 use super::ranges::Ranges;
 use super::stacks;
@@ -86,7 +86,8 @@ impl<'data> CodeMap<'data> {
         }
         let sections = Sections::read(&file);
         let frames = FrameTable::read(&file, source, &segments_reader(source, &segments))?;
-        let (all, dynamic) = (Table::all(source, &file), Table::dynamic(source, &file));
+        let (all, dynamic) =
+            (NamedSymbols::all(source, &file), NamedSymbols::dynamic(source, &file));
         let mut map = Self {
             source,
             segments,
@@ -153,7 +154,7 @@ impl<'data> CodeMap<'data> {
 
     /// Returns whether the Go compiler built the object. Go's stacks move.
     #[must_use]
-    pub fn is_go(&self) -> bool {
+    pub(crate) fn is_go(&self) -> bool {
         self.is_go
     }
 
@@ -165,20 +166,20 @@ impl<'data> CodeMap<'data> {
 
     /// Returns whether its symbols show that the object switches stacks.
     #[must_use]
-    pub fn switches_stacks(&self) -> bool {
+    pub(crate) fn switches_stacks(&self) -> bool {
         self.switches_stacks
     }
 
     /// Returns the file offset of the byte at `address`.
     #[must_use]
-    pub fn file_offset(&self, address: u64) -> Option<u64> {
+    pub(crate) fn file_offset(&self, address: u64) -> Option<u64> {
         let segment = self.segment(address)?;
         Some(address - segment.address + segment.offset)
     }
 
     /// Returns the file's bytes from `address` to the end of its segment.
     #[must_use]
-    pub fn bytes(&self, address: u64) -> Option<&'data [u8]> {
+    pub(crate) fn bytes(&self, address: u64) -> Option<&'data [u8]> {
         let segment = self.segment(address)?;
         segment.bytes(self.source).get(usize::try_from(address - segment.address).ok()?..)
     }
@@ -339,7 +340,7 @@ impl Sections {
 
 fn imports<'data>(
     file: &ElfFile<'data>,
-    dynamic: Table<'data>,
+    dynamic: NamedSymbols<'data>,
     budget: &Budget,
 ) -> Result<HashMap<u64, &'data str>, TooLarge> {
     let mut ticker = budget.ticker();

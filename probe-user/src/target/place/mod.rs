@@ -22,11 +22,11 @@ mod slot;
 mod stacks;
 mod switches;
 
-pub use code::{CodeMap, PlaceError};
+pub use code::CodeMap;
 pub use deny::Refusal;
 pub use explain::explain;
-pub use nops::{NopBlock, usdt_site};
-pub use probed::may_be_probed;
+pub(crate) use nops::{NopBlock, usdt_site};
+pub(crate) use probed::may_be_probed;
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};

@@ -19,7 +19,7 @@ pub(super) fn is_rewritten(instruction: &Instruction) -> bool {
 
 /// Checks that a USDT note leads to a nop that carries a probe, as a compiler's notes do. A wrong
 /// note, or changed code, is refused.
-pub fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
+pub(crate) fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
     let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
     if instruction.mnemonic() != Mnemonic::Nop {
         return Err(Refusal::NoNop);
@@ -30,20 +30,20 @@ pub fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
 /// The flush or register site of a marker runtime: a one-byte nop, then a 5-byte and a 10-byte one
 /// for kernels on which these are safe one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NopBlock {
+pub(crate) struct NopBlock {
     /// File offset.
     pub offset: u64,
 }
 
 impl NopBlock {
-    pub const SIZE: usize = 16;
+    pub(crate) const SIZE: usize = 16;
 
     /// Returns `None` where the code does not start with a nop.
-    pub fn new(offset: u64, code: &[u8; Self::SIZE]) -> Option<Self> {
+    pub(crate) fn new(offset: u64, code: &[u8; Self::SIZE]) -> Option<Self> {
         (code[0] == 0x90).then_some(Self { offset })
     }
 
-    pub fn site(&self) -> EntrySite {
+    pub(crate) fn site(&self) -> EntrySite {
         EntrySite { offset: self.offset, cost: CostClass::Emulated, skipped: 0 }
     }
 }

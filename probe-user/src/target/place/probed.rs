@@ -6,7 +6,7 @@ use iced_x86::{Decoder, DecoderOptions, EncodingKind, Instruction, Mnemonic, Reg
 const PREFIXES: [u8; 6] = [0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65];
 
 /// Guesses from the bytes of the file. The kernel likely refuses what this denies.
-pub fn may_be_probed(code: &[u8]) -> bool {
+pub(crate) fn may_be_probed(code: &[u8]) -> bool {
     let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
     let breaks = matches!(
         instruction.mnemonic(),

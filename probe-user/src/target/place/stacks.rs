@@ -9,7 +9,7 @@
 use super::super::budget::TooLarge;
 use super::super::elf::ElfFile;
 use super::super::source::Source;
-use super::super::tables::{self, Table};
+use super::super::tables::{self, NamedSymbols};
 use super::frames::FrameTable;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, SectionFlags, elf};
@@ -46,7 +46,7 @@ pub(super) fn are_switched<'data>(
     segments: &[Place],
     frames: impl FnOnce() -> Result<FrameTable<'data>, TooLarge>,
 ) -> Result<bool, TooLarge> {
-    let (all, dynamic) = (Table::all(source, file), Table::dynamic(source, file));
+    let (all, dynamic) = (NamedSymbols::all(source, file), NamedSymbols::dynamic(source, file));
     let is_static = !dynamic.named().any(|(symbol, _)| tables::is_undefined(symbol));
     let mut names = all.named().chain(dynamic.named());
     if names.any(|(symbol, name)| (is_static || tables::is_undefined(symbol)) && is_switch(name)) {
@@ -168,17 +168,18 @@ impl<'a, 'data> Functions<'a, 'data> {
 
     fn read(
         source: &'data Source,
-        tables: [Table<'data>; 2],
+        tables: [NamedSymbols<'data>; 2],
         code: &'a [Place],
         frames: FrameTable<'data>,
     ) -> Result<Self, TooLarge> {
         let count: usize = tables.iter().map(|table| table.symbols.len()).sum();
         let _symbols = source.budget().lend(count as u64 * Self::KNOWN)?;
-        let functions = tables.into_iter().flat_map(Table::named).filter_map(|(symbol, name)| {
-            let (address, size, is_function) = tables::facts(symbol);
-            let function = (address, address.saturating_add(size), name.contains("longjmp"));
-            is_function.then_some(function)
-        });
+        let functions =
+            tables.into_iter().flat_map(NamedSymbols::named).filter_map(|(symbol, name)| {
+                let (address, size, is_function) = tables::facts(symbol);
+                let function = (address, address.saturating_add(size), name.contains("longjmp"));
+                is_function.then_some(function)
+            });
         let mut symbols: Vec<_> = functions.collect();
         symbols.sort_unstable();
         Ok(Self { source, code, frames, symbols })

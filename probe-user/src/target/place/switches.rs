@@ -20,7 +20,7 @@ pub(super) enum Switch {
 
 const MAX_ENTRIES: u64 = 4096;
 
-struct Table {
+struct JumpTable {
     address: u64,
     /// The base of 4-byte entries; 8-byte entries are addresses.
     anchor: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) fn read(map: &CodeMap<'_>, run: &[Instruction], all: &[Instruction]) 
     targets.map_or(Switch::Table, Switch::Targets)
 }
 
-fn entry(map: &CodeMap<'_>, table: &Table, index: u64) -> Option<u64> {
+fn entry(map: &CodeMap<'_>, table: &JumpTable, index: u64) -> Option<u64> {
     let target = if let Some(anchor) = table.anchor {
         let bytes = map.bytes(table.address.checked_add(index * 4)?)?;
         let distance = i32::from_le_bytes(*bytes.first_chunk::<4>()?);
@@ -50,7 +50,7 @@ fn entry(map: &CodeMap<'_>, table: &Table, index: u64) -> Option<u64> {
     map.is_code(target).then_some(target)
 }
 
-fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<Table> {
+fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<JumpTable> {
     if jump.op0_kind() == OpKind::Memory {
         return absolute(jump, before, all);
     }
@@ -69,7 +69,7 @@ fn find(jump: &Instruction, before: &[Instruction], all: &[Instruction]) -> Opti
 }
 
 /// Recognizes `jmp *table(,index,8)` or the same through a register.
-fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<Table> {
+fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> Option<JumpTable> {
     if load.is_ip_rel_memory_operand() || load.memory_index() == Register::None {
         return None;
     }
@@ -79,7 +79,7 @@ fn absolute(load: &Instruction, before: &[Instruction], all: &[Instruction]) -> 
         base => constant(before, all, base)?,
     };
     (load.memory_index_scale() == 8)
-        .then(|| Table { address: base.wrapping_add(displacement), anchor: None })
+        .then(|| JumpTable { address: base.wrapping_add(displacement), anchor: None })
 }
 
 /// Recognizes a relative table: `loaded` holds an entry, `base` the table's address.
@@ -88,7 +88,7 @@ fn relative(
     all: &[Instruction],
     loaded: Register,
     base: Register,
-) -> Option<Table> {
+) -> Option<JumpTable> {
     let anchor = constant(before, all, base)?;
     let (mut at, mut load) = definition(before, loaded)?;
     if load.mnemonic() == Mnemonic::Cdqe {
@@ -105,7 +105,10 @@ fn relative(
         .into_iter()
         .filter(|&register| register != Register::None)
         .find_map(|register| constant(before, all, register))?;
-    Some(Table { address: table.wrapping_add(load.memory_displacement64()), anchor: Some(anchor) })
+    Some(JumpTable {
+        address: table.wrapping_add(load.memory_displacement64()),
+        anchor: Some(anchor),
+    })
 }
 
 /// Returns the last instruction before that writes `register`.

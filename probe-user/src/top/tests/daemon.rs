@@ -4,8 +4,8 @@ use super::{SECOND, fixture, nth, press, screen, snapshot};
 use crate::top::{
     daemon,
     data::Data,
-    looking::Series,
     model::{Basis, Effect, Model},
+    observer::Series,
     source::Update,
 };
 use ctrace_core::units::{Nanos, Pid};

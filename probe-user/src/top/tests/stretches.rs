@@ -4,7 +4,7 @@
 use super::{SECOND, fixture};
 use crate::{
     session::keep::live::Snapshot,
-    top::{data::Data, looking::Series, source::Update, stretch::threads},
+    top::{data::Data, observer::Series, source::Update, stretch::threads},
 };
 use ctrace_common::Kind;
 use ctrace_core::{

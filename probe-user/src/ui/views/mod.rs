@@ -13,7 +13,7 @@ mod threads;
 mod timeline;
 mod tree;
 
-pub use needs::Needs;
+pub(crate) use needs::Needs;
 
 use super::options::ViewOptions;
 use super::style::Style;
@@ -22,7 +22,7 @@ use ctrace_core::report::render::Table;
 use ctrace_core::report::render::rows::Selection;
 
 /// What a view draws from.
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     pub report: &'a Report,
     pub options: &'a ViewOptions,
     pub selection: &'a Selection,
@@ -30,7 +30,7 @@ pub struct Context<'a> {
 }
 
 /// A way to look at a report.
-pub struct View {
+pub(crate) struct View {
     /// As `--view` takes it.
     pub name: &'static str,
     /// One line of help.
@@ -42,7 +42,7 @@ pub struct View {
     pub draw: fn(&Context<'_>) -> String,
 }
 
-pub static SUMMARY: View = View {
+pub(crate) static SUMMARY: View = View {
     name: "summary",
     help: "where the time goes: calls, active-exclusive and active time of each function",
     table: Table::Functions,
@@ -50,7 +50,7 @@ pub static SUMMARY: View = View {
     draw: summary::draw,
 };
 
-pub static DETAIL: View = View {
+pub(crate) static DETAIL: View = View {
     name: "detail",
     help: "how long calls take: spread, percentiles, the fastest, the center and the slowest",
     table: Table::Functions,
@@ -58,7 +58,7 @@ pub static DETAIL: View = View {
     draw: detail::draw,
 };
 
-pub static TREE: View = View {
+pub(crate) static TREE: View = View {
     name: "tree",
     help: "who calls whom, as an indented tree with total and self times",
     table: Table::Paths,
@@ -66,7 +66,7 @@ pub static TREE: View = View {
     draw: tree::draw,
 };
 
-pub static PATHS: View = View {
+pub(crate) static PATHS: View = View {
     name: "paths",
     help: "call paths from root to leaf that take the most time, with percentiles",
     table: Table::Paths,
@@ -74,7 +74,7 @@ pub static PATHS: View = View {
     draw: paths::draw,
 };
 
-pub static COUNTS: View = View {
+pub(crate) static COUNTS: View = View {
     name: "counts",
     help: "how often each call path was taken, and how often for each call of its caller",
     table: Table::Counts,
@@ -82,7 +82,7 @@ pub static COUNTS: View = View {
     draw: counts::draw,
 };
 
-pub static HIST: View = View {
+pub(crate) static HIST: View = View {
     name: "hist",
     help: "how durations are distributed, on a logarithmic scale, and how that changes over time",
     table: Table::Histograms,
@@ -90,7 +90,7 @@ pub static HIST: View = View {
     draw: hist::draw,
 };
 
-pub static CALLS: View = View {
+pub(crate) static CALLS: View = View {
     name: "calls",
     help: "the slowest calls, each with what was inside it",
     table: Table::Calls,
@@ -98,7 +98,7 @@ pub static CALLS: View = View {
     draw: calls::draw,
 };
 
-pub static TIMELINE: View = View {
+pub(crate) static TIMELINE: View = View {
     name: "timeline",
     help: "what ran when in each thread, innermost and by depth",
     table: Table::Timeline,
@@ -106,7 +106,7 @@ pub static TIMELINE: View = View {
     draw: timeline::draw,
 };
 
-pub static THREADS: View = View {
+pub(crate) static THREADS: View = View {
     name: "threads",
     help: "the threads: calls, and when the first and the last event was",
     table: Table::Threads,
@@ -115,11 +115,11 @@ pub static THREADS: View = View {
 };
 
 /// Every view.
-pub static VIEWS: &[&View] =
+pub(crate) static VIEWS: &[&View] =
     &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS];
 
 /// The views shown when none is asked for.
-pub static DEFAULT: &[&View] = &[&SUMMARY, &DETAIL];
+pub(crate) static DEFAULT: &[&View] = &[&SUMMARY, &DETAIL];
 
 /// The percents of the center, as in `[1-99]`.
 fn center_range(report: &Report) -> (String, String) {

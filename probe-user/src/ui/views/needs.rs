@@ -4,7 +4,7 @@ use super::{calls, timeline};
 use ctrace_core::report::Extras;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub(crate) enum Needs {
     Nothing,
     Histograms,
     PathHistograms,
@@ -14,12 +14,12 @@ pub enum Needs {
 
 impl Needs {
     /// Whether the sums of an interval do not do.
-    pub fn every_call(self) -> bool {
+    pub(crate) fn every_call(self) -> bool {
         matches!(self, Self::SlowestCalls | Self::Timeline)
     }
 
     /// `top`: how many rows are asked for.
-    pub fn add_to(self, extras: &mut Extras, top: Option<usize>) {
+    pub(crate) fn add_to(self, extras: &mut Extras, top: Option<usize>) {
         match self {
             Self::Nothing => {}
             Self::Histograms => extras.histograms = true,

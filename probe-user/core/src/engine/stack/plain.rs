@@ -2,9 +2,9 @@
 //! comparisons, and anything odd is left to the parent module.
 
 use super::{Frame, MAX_FRAMES, Place, Stacks};
+use crate::calls::paths::ROOT;
+use crate::calls::spool::Call;
 use crate::engine::ledger::Ledger;
-use crate::engine::paths::ROOT;
-use crate::engine::spool::Call;
 use crate::filter::Filter;
 
 impl Stacks {

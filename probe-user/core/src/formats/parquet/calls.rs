@@ -2,10 +2,10 @@
 
 use super::super::excerpt::{Ended, Excerpt, Row};
 use super::super::labels::{self, Labels};
-use super::super::{ExportError, Told};
+use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::{ReadAt, Recording};
 use ::parquet::data_type::ByteArray;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ const GROUP: usize = 200_000;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     file: &mut File<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let mut group = Group::new(excerpt);
     let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {

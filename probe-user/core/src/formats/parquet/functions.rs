@@ -4,7 +4,7 @@
 use super::super::excerpt::Excerpt;
 use super::super::labels::{self, Labels};
 use super::super::totals::{Sum, Totals};
-use super::super::{ExportError, Told};
+use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
 use crate::function::FunctionKind;
@@ -31,7 +31,7 @@ pub(super) const SCHEMA: &str = "message functions {
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     file: &mut File<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
     let (totals, told) = Totals::of(excerpt)?;
     let functions = recording.functions();

@@ -10,7 +10,7 @@ mod functions;
 use super::excerpt::Excerpt;
 use super::labels;
 use super::out::Out;
-use super::{ExportError, Table, Told};
+use super::{Coverage, ExportError, ExportTable};
 use crate::recording::ReadAt;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     out: Out<'_>,
-) -> Result<Told, ExportError> {
+) -> Result<Coverage, ExportError> {
     let (schema, write): (_, fn(&_, &mut _) -> _) = match excerpt.options.table {
-        Table::Calls => (calls::SCHEMA, calls::write::<R>),
-        Table::Functions => (functions::SCHEMA, functions::write::<R>),
+        ExportTable::Calls => (calls::SCHEMA, calls::write::<R>),
+        ExportTable::Functions => (functions::SCHEMA, functions::write::<R>),
     };
     let compression = Compression::ZSTD(ZstdLevel::try_new(1)?);
     let properties = WriterProperties::builder().set_compression(compression).build();

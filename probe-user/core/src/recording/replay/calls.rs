@@ -1,10 +1,10 @@
 //! The slowest calls and what was inside them, as a report has them.
 
-use super::inside::{Inside, Kept, Sum};
+use super::inside::{Inside, PlacedCall, Sum};
 use super::lens::Lens;
-use super::slowest::Found;
+use super::slowest::SlowCall;
 use super::walk::callers;
-use crate::engine::paths::{Node, ROOT, functions_on};
+use crate::calls::paths::{Node, ROOT, functions_on};
 use crate::recording::{ReadAt, Recording};
 use crate::report::{CallReport, InsideReport};
 use crate::units::{FuncId, Nanos};
@@ -16,7 +16,7 @@ const FEW: usize = 3;
 pub(crate) fn reports<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
-    found: &[Found],
+    found: &[SlowCall],
     inside: &[Inside],
 ) -> Vec<CallReport> {
     let nodes = lens.paths.nodes();
@@ -78,7 +78,7 @@ fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
 }
 
 /// Rows from single calls: in order of time, many of one function as one.
-fn tree(each: &[Kept], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
+fn tree(each: &[PlacedCall], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
     let mut callees: Vec<Vec<usize>> = vec![Vec::new(); each.len() + 1];
     let callers = callers(each.iter().map(|kept| &kept.call), recorded);
     for (index, caller) in callers.into_iter().enumerate() {
@@ -102,7 +102,7 @@ type Group = (Option<usize>, Vec<usize>);
 fn groups(
     calls: &[usize],
     callees: &[Vec<usize>],
-    each: &[Kept],
+    each: &[PlacedCall],
     nodes: &[Node],
     parent: Option<usize>,
 ) -> Vec<Group> {
@@ -143,8 +143,8 @@ fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::paths::Paths;
-    use crate::engine::spool::Call;
+    use crate::calls::paths::Paths;
+    use crate::calls::spool::Call;
     use crate::units::FuncId;
 
     /// Parent, function, calls, when the first began, total and self time.
@@ -177,11 +177,11 @@ mod tests {
         let (paths, _, mut calls) = calls();
         // Latest first, a call before those inside it.
         calls.sort_by_key(|(_, start, duration)| std::cmp::Reverse((start + duration, *duration)));
-        let each: Vec<Kept> = calls
+        let each: Vec<PlacedCall> = calls
             .iter()
             .enumerate()
             .map(|(place, &(node, start, duration))| {
-                Kept::new(Call { start, duration, node, timed: true }, node, 0, place)
+                PlacedCall::new(Call { start, duration, node, timed: true }, node, 0, place)
             })
             .collect();
         let expected = [

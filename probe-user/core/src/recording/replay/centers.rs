@@ -1,10 +1,10 @@
 //! The third pass: unions over all threads, of all calls and of those in each function's center.
 
-use super::count::{Counted, Crossed};
+use super::count::{CrossingCall, FirstPass};
 use super::lens::Lens;
-use super::select::Selected;
+use super::select::CallReader;
 use super::spans::CallKey;
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{Calls, Chunk, ChunkEntry, ReadAt, Recording};
 use crate::stats::rank::Keep;
 use crate::stats::unions::Unions;
@@ -42,14 +42,14 @@ pub(crate) fn unions_of<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
+    counted: &FirstPass,
     keep: &[Keep],
 ) -> Unions {
     let mut kept = kept_crossing(recording, counted, keep);
     // To cut and to keep of what comes before.
     let mut left = keep.to_vec();
     let mut all = Unions::default();
-    let selected = || Selected::new(recording, lens, counted);
+    let selected = || CallReader::new(recording, lens, counted);
     for entries in chunks.rchunks(rayon::current_num_threads().max(AT_ONCE)) {
         let unpacked: Vec<Option<Unpacked>> = entries
             .par_iter()
@@ -76,11 +76,11 @@ pub(crate) fn unions_of<R: ReadAt>(
 /// others that are as long.
 fn kept_crossing<R: ReadAt>(
     recording: &Recording<R>,
-    counted: &Counted,
+    counted: &FirstPass,
     keep: &[Keep],
 ) -> HashSet<CallKey> {
     let crossing = counted.crossing.iter().filter(|((_, _, recorded), crossed)| {
-        let Crossed { duration, timed, .. } = crossed;
+        let CrossingCall { duration, timed, .. } = crossed;
         let mut keep = keep[recording.nodes()[*recorded as usize].func.index()];
         *timed && keep.edges(*duration) == (false, false) && keep.keeps(*duration)
     });
@@ -88,7 +88,7 @@ fn kept_crossing<R: ReadAt>(
 }
 
 fn unpack<R: ReadAt>(
-    selected: &mut Selected<'_, R>,
+    selected: &mut CallReader<'_, R>,
     lens: &Lens<'_>,
     entry: &ChunkEntry,
     keep: &[Keep],
@@ -155,7 +155,7 @@ fn add(sum: &mut (u64, u64), other: (u64, u64)) {
 impl Unpacked {
     fn unions<R: ReadAt>(
         &self,
-        selected: &Selected<'_, R>,
+        selected: &CallReader<'_, R>,
         keep: &[Keep],
         kept: &HashSet<CallKey>,
     ) -> Unions {
@@ -172,7 +172,7 @@ impl Unpacked {
 impl AtEdges {
     /// Which calls that cross an edge of the chunk are kept, and what is left to cut and to keep for
     /// the chunks before it.
-    fn decide(&self, counted: &Counted, left: &mut [Keep], kept: &mut HashSet<CallKey>) {
+    fn decide(&self, counted: &FirstPass, left: &mut [Keep], kept: &mut HashSet<CallKey>) {
         for (key, function, (longest, shortest)) in &self.crossing {
             let mut keep = left[*function];
             keep.pass(*longest, *shortest);

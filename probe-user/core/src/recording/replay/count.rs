@@ -4,7 +4,7 @@ use super::clip::clip;
 use super::lens::Lens;
 use super::spans::{AtEnd, CallKey, Joined, Spans};
 use super::walk::{Span, Walk};
-use crate::engine::ledger::FunctionCounts;
+use crate::calls::FunctionCounts;
 use crate::recording::{Call, Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::tally::Tally;
@@ -102,17 +102,17 @@ pub(crate) struct Counts {
 
 /// A call that crossed the edge of a chunk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crossed {
+pub(crate) struct CrossingCall {
     pub(crate) duration: u64,
     pub(crate) timed: bool,
     pub(crate) own: u64,
 }
 
 /// The first pass over a whole recording.
-pub(crate) struct Counted {
+pub(crate) struct FirstPass {
     pub(crate) counts: Counts,
     /// Those that count.
-    pub(crate) crossing: HashMap<CallKey, Crossed>,
+    pub(crate) crossing: HashMap<CallKey, CrossingCall>,
     /// With the query's nodes.
     pub(crate) open: Vec<(CallKey, u32)>,
     /// The time of counted calls that ended inside each of these and in no other of them.
@@ -139,7 +139,7 @@ pub(crate) fn count<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-) -> Counted {
+) -> FirstPass {
     let mut counts = Counts::new(lens, recording.functions().len());
     let (mut spans, mut durations) = (Spans::default(), Vec::new());
     let mut crossing = HashMap::new();
@@ -158,7 +158,7 @@ pub(crate) fn count<R: ReadAt>(
                     spans.join(lens, chunk, thread, part, |joined| {
                         if joined.counts_at.is_some() {
                             let Joined { duration, timed, own, .. } = joined;
-                            crossing.insert(joined.key, Crossed { duration, timed, own });
+                            crossing.insert(joined.key, CrossingCall { duration, timed, own });
                         }
                         counts.add_joined(lens, joined, &mut durations);
                     });
@@ -173,7 +173,7 @@ pub(crate) fn count<R: ReadAt>(
     HistogramCounter::default().count(&mut counts.histograms, durations.into_iter());
     let last = chunks.len().saturating_sub(1);
     let AtEnd { open, inside_open, left_out } = spans.end(lens, recording.nodes(), last);
-    Counted { counts, crossing, open, inside_open, left_out }
+    FirstPass { counts, crossing, open, inside_open, left_out }
 }
 
 fn part_of<'a, R: ReadAt>(

@@ -1,8 +1,8 @@
 //! How durations change over time: a pass of its own, since few ask for it.
 
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
-use super::select::{Selected, each_part};
+use super::select::{CallReader, each_part};
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::stats::heat::Heat;
 use crate::stats::slices::Slices;
@@ -11,13 +11,13 @@ pub(crate) fn heat<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
+    counted: &FirstPass,
     slices: Slices,
 ) -> Heat {
     let nodes = lens.paths.nodes();
     let parts = each_part(chunks, |entries| {
         let mut heat = Heat::new(slices);
-        let mut selected = Selected::new(recording, lens, counted);
+        let mut selected = CallReader::new(recording, lens, counted);
         for entry in entries {
             let Some(chunk) = selected.read(entry) else { continue };
             for thread in chunk.threads() {

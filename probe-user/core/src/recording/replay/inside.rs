@@ -1,12 +1,12 @@
 //! What was inside some calls: gathered from the chunks that they span, one by one as long as there
 //! is room, and summed up by path beyond that.
 
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
-use super::select::{Selected, each_part};
-use super::slowest::Found;
+use super::select::{CallReader, each_part};
+use super::slowest::SlowCall;
 use super::walk::Frame;
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{Chunk, ChunkEntry, ReadAt, Recording};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ const KEPT: usize = 1 << 18;
 
 /// A call inside another, and where it is among those of its thread, latest first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct PlacedCall {
     pub(crate) call: Call,
     /// The query's.
     pub(crate) node: u32,
     place: (Reverse<usize>, usize),
 }
 
-impl Kept {
+impl PlacedCall {
     /// The call at this place among those of its thread in the chunk of this number.
     pub(super) fn new(call: Call, node: u32, chunk: usize, place: usize) -> Self {
         Self { call, node, place: (Reverse(chunk), place) }
@@ -42,7 +42,7 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     /// Latest first, a call before those inside it; none where there are sums.
-    pub(crate) each: Vec<Kept>,
+    pub(crate) each: Vec<PlacedCall>,
     /// By node of the query's, once there is no room for each.
     pub(crate) sums: Option<BTreeMap<u32, Sum>>,
 }
@@ -61,7 +61,7 @@ impl Sum {
 }
 
 impl Inside {
-    fn add(&mut self, kept: Kept, room: usize) {
+    fn add(&mut self, kept: PlacedCall, room: usize) {
         if self.sums.is_none() && self.each.len() < room {
             self.each.push(kept);
         } else {
@@ -90,11 +90,11 @@ pub(crate) fn inside<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
-    found: &[Found],
+    counted: &FirstPass,
+    found: &[SlowCall],
 ) -> Vec<Inside> {
     let room = KEPT / found.len().max(1);
-    let spans = |found: &Found, number: usize, entry: &ChunkEntry| {
+    let spans = |found: &SlowCall, number: usize, entry: &ChunkEntry| {
         number <= found.chunk && entry.to.0 >= found.call.start
     };
     let numbered: Vec<_> = chunks
@@ -103,7 +103,7 @@ pub(crate) fn inside<R: ReadAt>(
         .filter(|(number, entry)| found.iter().any(|found| spans(found, *number, entry)))
         .collect();
     let parts = each_part(&numbered, |entries| {
-        let mut selected = Selected::new(recording, lens, counted);
+        let mut selected = CallReader::new(recording, lens, counted);
         let mut inside: Vec<_> = found.iter().map(|_| Inside::default()).collect();
         for &(number, entry) in entries {
             let Some(chunk) = selected.read(entry) else { continue };
@@ -125,9 +125,9 @@ pub(crate) fn inside<R: ReadAt>(
 
 fn of_chunk<R: ReadAt>(
     recording: &Recording<R>,
-    selected: &mut Selected<'_, R>,
+    selected: &mut CallReader<'_, R>,
     (number, chunk): (usize, &Chunk),
-    asked: &mut [(&Found, &mut Inside)],
+    asked: &mut [(&SlowCall, &mut Inside)],
     room: usize,
 ) {
     let nodes = recording.nodes();
@@ -157,7 +157,7 @@ fn of_chunk<R: ReadAt>(
                     return false;
                 }
                 if let Some(node) = node {
-                    inside.add(Kept::new(call, node, number, place), room);
+                    inside.add(PlacedCall::new(call, node, number, place), room);
                 }
                 true
             });
@@ -169,8 +169,8 @@ fn of_chunk<R: ReadAt>(
 mod tests {
     use super::*;
 
-    fn kept(node: u32, start: u64, duration: u64) -> Kept {
-        Kept::new(Call { start, duration, node, timed: true }, node, 0, start as usize)
+    fn kept(node: u32, start: u64, duration: u64) -> PlacedCall {
+        PlacedCall::new(Call { start, duration, node, timed: true }, node, 0, start as usize)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How a query sees the tree of call paths: which node of its own each recorded node is.
 
 use super::Query;
-use crate::engine::paths::{Node, Paths, ROOT};
+use crate::calls::paths::{Node, Paths, ROOT};
 use crate::recording::{ChunkEntry, ThreadRecord};
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;

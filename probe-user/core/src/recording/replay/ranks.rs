@@ -1,10 +1,10 @@
 //! The second pass: exact ranks. The first pass counted durations in buckets; here those in buckets
 //! with a wanted rank are told apart, and the sums of both tails are taken.
 
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
-use super::select::{Selected, each_part};
-use crate::engine::by_function::ByFunction;
+use super::select::{CallReader, each_part};
+use crate::calls::by_function::ByFunction;
 use crate::hash::IntMap;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::assemble::{Ranks, sum};
@@ -100,7 +100,7 @@ pub(crate) fn ranks<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
+    counted: &FirstPass,
     by_function: &ByFunction,
     center_cut: f64,
 ) -> Ranks {
@@ -183,7 +183,7 @@ fn gather<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
+    counted: &FirstPass,
     interests: &[Interest],
     (slots, functions): (usize, usize),
 ) -> Gathered {
@@ -194,7 +194,7 @@ fn gather<R: ReadAt>(
     };
     let parts = each_part(chunks, |entries| {
         let mut gathered = new();
-        let mut selected = Selected::new(recording, lens, counted);
+        let mut selected = CallReader::new(recording, lens, counted);
         for entry in entries {
             let Some(chunk) = selected.read(entry) else { continue };
             for thread in chunk.threads() {

@@ -3,7 +3,7 @@
 use super::Query;
 use super::calls;
 use super::centers::unions_of;
-use super::count::{Counted, count};
+use super::count::{FirstPass, count};
 use super::heat::heat;
 use super::inside::inside;
 use super::lens::Lens;
@@ -11,11 +11,10 @@ use super::ranks::ranks;
 use super::slowest::slowest;
 use super::timeline::timeline;
 use super::values::{self, lost_payloads, values};
-use crate::engine::ReportMeta;
-use crate::engine::by_function::ByFunction;
+use crate::calls::by_function::ByFunction;
 use crate::recording::{ReadAt, Recording};
 use crate::report::assemble::{Facts, Open};
-use crate::report::{Extras, LossReport, PointsReport, Report, ThreadReport};
+use crate::report::{Extras, LossReport, PointsReport, Report, ReportMeta, ThreadReport};
 use crate::stats::slices::Slices;
 use crate::stats::unions::{OpenCall, ThreadCalls, Window, unions};
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -118,7 +117,7 @@ pub(crate) fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (N
 /// Between the last chunk and the end nothing happened, but calls were open.
 pub(crate) fn open_at_end(
     lens: &Lens<'_>,
-    counted: &Counted,
+    counted: &FirstPass,
     window: Range<u64>,
     functions: usize,
 ) -> crate::stats::unions::Unions {
@@ -143,7 +142,7 @@ pub(crate) fn open_at_end(
 }
 
 /// What is open at the end, entered with the threads, too.
-fn open(counted: &mut Counted, lens: &Lens<'_>, functions: usize) -> Open {
+fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
     let nodes = lens.paths.nodes();
     let mut open = Open { calls: vec![0; nodes.len()], threads: vec![0; functions] };
     let mut only_open: Vec<(ThreadId, FuncId)> = Vec::new();
@@ -166,7 +165,7 @@ fn open(counted: &mut Counted, lens: &Lens<'_>, functions: usize) -> Open {
 }
 
 /// Rows for the threads that made calls, and how many more there are.
-fn threads<R: ReadAt>(recording: &Recording<R>, counted: &Counted) -> (Vec<ThreadReport>, u64) {
+fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<ThreadReport>, u64) {
     let called = counted.counts.threads.iter().filter(|(_, thread)| thread.calls > 0);
     let rows = called.filter_map(|(id, thread)| {
         let record = recording.thread(*id)?;

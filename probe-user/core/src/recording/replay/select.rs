@@ -2,11 +2,11 @@
 //! edges of chunks do.
 
 use super::clip::clip;
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
 use super::spans::CallKey;
 use super::walk::Walk;
-use crate::engine::spool::Call;
+use crate::calls::spool::Call;
 use crate::recording::{Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ThreadCalls};
 use crate::stats::rank::Keep;
 use crate::stats::unions::{self, Unions, Window};
@@ -33,21 +33,21 @@ pub(crate) struct Only {
 }
 
 /// One worker's eyes.
-pub(crate) struct Selected<'a, R> {
+pub(crate) struct CallReader<'a, R> {
     recording: &'a Recording<R>,
     lens: &'a Lens<'a>,
-    counted: &'a Counted,
+    counted: &'a FirstPass,
     /// For callees that are asked for, and for the time that calls took themselves.
     walk: Option<Walk<'a>>,
     /// By place among the calls that the walk has seen: the call's own time, if it counts.
     walked: Vec<Option<u64>>,
 }
 
-impl<'a, R: ReadAt> Selected<'a, R> {
+impl<'a, R: ReadAt> CallReader<'a, R> {
     pub(crate) fn new(
         recording: &'a Recording<R>,
         lens: &'a Lens<'a>,
-        counted: &'a Counted,
+        counted: &'a FirstPass,
     ) -> Self {
         let walk = lens.asks_for_callees().then(|| Walk::new(lens, recording.nodes()));
         Self { recording, lens, counted, walk, walked: Vec::new() }
@@ -57,7 +57,7 @@ impl<'a, R: ReadAt> Selected<'a, R> {
     pub(crate) fn with_own(
         recording: &'a Recording<R>,
         lens: &'a Lens<'a>,
-        counted: &'a Counted,
+        counted: &'a FirstPass,
     ) -> Self {
         let walk = Some(Walk::new(lens, recording.nodes()));
         Self { recording, lens, counted, walk, walked: Vec::new() }

@@ -1,9 +1,9 @@
 //! The slowest calls: which they are. What was inside them is for [`super::inside`] to find.
 
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
-use super::select::{Selected, each_part};
-use crate::engine::spool::Call;
+use super::select::{CallReader, each_part};
+use crate::calls::spool::Call;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::units::ThreadId;
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 /// A call and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SlowCall {
     pub(crate) call: Call,
     /// The query's.
     pub(crate) node: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Found {
     pub(crate) place: usize,
 }
 
-impl Found {
+impl SlowCall {
     /// Ascending: from the fastest. Of equals the first comes last, as the slower one.
     fn order(&self) -> impl Ord + use<> {
         let Call { start, duration, .. } = self.call;
@@ -29,13 +29,13 @@ impl Found {
     }
 }
 
-impl Ord for Found {
+impl Ord for SlowCall {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order().cmp(&other.order())
     }
 }
 
-impl PartialOrd for Found {
+impl PartialOrd for SlowCall {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
@@ -44,7 +44,7 @@ impl PartialOrd for Found {
 /// The slowest so far.
 struct Slowest {
     top: usize,
-    heap: BinaryHeap<Reverse<Found>>,
+    heap: BinaryHeap<Reverse<SlowCall>>,
     /// Nothing faster gets in.
     least: u64,
 }
@@ -55,7 +55,7 @@ impl Slowest {
     }
 
     #[inline]
-    fn offer(&mut self, found: Found) {
+    fn offer(&mut self, found: SlowCall) {
         if found.call.duration < self.least || self.top == 0 {
             return;
         }
@@ -74,13 +74,13 @@ pub(crate) fn slowest<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
+    counted: &FirstPass,
     top: usize,
-) -> Vec<Found> {
+) -> Vec<SlowCall> {
     let numbered: Vec<_> = chunks.iter().enumerate().collect();
     let parts = each_part(&numbered, |entries| {
         let mut slowest = Slowest::new(top);
-        let mut selected = Selected::new(recording, lens, counted);
+        let mut selected = CallReader::new(recording, lens, counted);
         for &(number, entry) in entries {
             let Some(chunk) = selected.read(entry) else { continue };
             for of_thread in chunk.threads() {
@@ -88,7 +88,7 @@ pub(crate) fn slowest<R: ReadAt>(
                 selected.all_calls(&chunk, of_thread, |place, call, node| {
                     let node = node.filter(|_| call.timed && lens.is_in_window(call.end()));
                     if let Some(node) = node {
-                        slowest.offer(Found { call, node, thread, chunk: number, place });
+                        slowest.offer(SlowCall { call, node, thread, chunk: number, place });
                     }
                 });
             }

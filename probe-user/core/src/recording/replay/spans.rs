@@ -2,7 +2,7 @@
 
 use super::lens::Lens;
 use super::walk::{Span, counts_at};
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::units::ThreadId;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

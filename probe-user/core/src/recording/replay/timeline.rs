@@ -4,10 +4,10 @@
 //! adds up over chunks. What was innermost follows: a path's time less that of the paths one call
 //! longer.
 
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
-use super::select::{Selected, each_part};
-use crate::engine::paths::{Node, ROOT};
+use super::select::{CallReader, each_part};
+use crate::calls::paths::{Node, ROOT};
 use crate::hash::{IntMap, pair};
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::{LaneReport, TimelineCell, TimelineReport};
@@ -76,7 +76,7 @@ pub(crate) fn timeline<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
+    counted: &FirstPass,
     slices: Slices,
     lanes: usize,
 ) -> TimelineReport {
@@ -86,7 +86,7 @@ pub(crate) fn timeline<R: ReadAt>(
     let new = || Lanes::new(slices, lens.paths.nodes(), threads.len());
     let parts = each_part(chunks, |entries| {
         let mut part = new();
-        let mut selected = Selected::new(recording, lens, counted);
+        let mut selected = CallReader::new(recording, lens, counted);
         for entry in entries {
             let Some(chunk) = selected.read(entry) else { continue };
             for thread in chunk.threads() {
@@ -114,7 +114,7 @@ pub(crate) fn timeline<R: ReadAt>(
 /// The threads that get a lane, in the order of their first events, and how many get none.
 fn threads<R: ReadAt>(
     recording: &Recording<R>,
-    counted: &Counted,
+    counted: &FirstPass,
     lanes: usize,
 ) -> (Vec<ThreadId>, u64) {
     let all = counted

@@ -54,38 +54,38 @@ struct Growing {
     root: Call,
     frame: Frame,
     inside: u64,
-    longest: BinaryHeap<Reverse<Kept>>,
+    longest: BinaryHeap<Reverse<InnerCall>>,
 }
 
 /// A call inside, by duration; of equals the one that was seen first is the longer one, as callers are
 /// seen first.
 #[derive(Clone, Copy)]
-struct Kept {
+struct InnerCall {
     call: Call,
     seen: u64,
 }
 
-impl Kept {
+impl InnerCall {
     fn order(&self) -> (Nanos, Reverse<u64>) {
         (self.call.duration(), Reverse(self.seen))
     }
 }
 
-impl PartialEq for Kept {
+impl PartialEq for InnerCall {
     fn eq(&self, other: &Self) -> bool {
         self.order() == other.order()
     }
 }
 
-impl Eq for Kept {}
+impl Eq for InnerCall {}
 
-impl PartialOrd for Kept {
+impl PartialOrd for InnerCall {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Kept {
+impl Ord for InnerCall {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order().cmp(&other.order())
     }
@@ -95,7 +95,7 @@ impl Growing {
     fn add(&mut self, call: Call, most: usize) {
         self.inside += 1;
         if call.is_timed() {
-            self.longest.push(Reverse(Kept { call, seen: self.inside }));
+            self.longest.push(Reverse(InnerCall { call, seen: self.inside }));
             if self.longest.len() > most {
                 self.longest.pop();
             }
@@ -144,7 +144,8 @@ pub fn trees<R: ReadAt>(
     }
     let first = recording.chunks().first().map_or(Nanos::ZERO, |entry| entry.from);
     let trees = trees.into_iter().map(|tree| {
-        let mut longest: Vec<Kept> = tree.longest.into_iter().map(|Reverse(kept)| kept).collect();
+        let mut longest: Vec<InnerCall> =
+            tree.longest.into_iter().map(|Reverse(kept)| kept).collect();
         longest.sort_unstable_by_key(|kept| kept.seen);
         let calls = || [tree.root].into_iter().chain(longest.iter().map(|kept| kept.call));
         let packed: Vec<_> = calls().map(|call| call.0).collect();

@@ -1,10 +1,10 @@
 //! Values beside calls: of the slowest calls, of those inside them, and of the first ones. They are
 //! found by thread, time and function, which payload and call have in common.
 
-use super::count::Counted;
+use super::count::FirstPass;
 use super::lens::Lens;
-use super::select::{Selected, each_part};
-use super::slowest::Found;
+use super::select::{CallReader, each_part};
+use super::slowest::SlowCall;
 use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
 use crate::report::{NamedValues, PointReport, PointsReport};
 use crate::units::{FuncId, ThreadId};
@@ -56,7 +56,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    fn new(found: &[Found], top: usize) -> Self {
+    fn new(found: &[SlowCall], top: usize) -> Self {
         Self {
             own: vec![None; found.len()],
             inside: found.iter().map(|_| First::new(INSIDE)).collect(),
@@ -64,7 +64,7 @@ impl Values {
         }
     }
 
-    fn add(&mut self, payload: &Payload, found: &[Found], functions: &[FuncId]) {
+    fn add(&mut self, payload: &Payload, found: &[SlowCall], functions: &[FuncId]) {
         self.first.add(payload);
         for (place, slow) in found.iter().enumerate() {
             let time = payload.time.0;
@@ -93,15 +93,15 @@ pub(crate) fn values<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
-    counted: &Counted,
-    found: &[Found],
+    counted: &FirstPass,
+    found: &[SlowCall],
     top: usize,
 ) -> Values {
     let nodes = lens.paths.nodes();
     let functions: Vec<_> = found.iter().map(|found| nodes[found.node as usize].func).collect();
     let parts = each_part(chunks, |entries| {
         let mut values = Values::new(found, top);
-        let mut selected = Selected::new(recording, lens, counted);
+        let mut selected = CallReader::new(recording, lens, counted);
         for entry in entries {
             let payloads = recording.payloads(entry).unwrap_or_default().each;
             if payloads.is_empty() {

@@ -5,8 +5,8 @@
 //! edge of a chunk are handed on as [`Span`]s, to be put together from chunk to chunk.
 
 use super::lens::Lens;
-use crate::engine::paths::Node;
-use crate::engine::spool;
+use crate::calls::paths::Node;
+use crate::calls::spool;
 use crate::recording::{Call, OpenCall};
 
 /// A part of a call that began before its chunk, or is open at its end.
@@ -27,7 +27,7 @@ pub(crate) struct Span {
 
 /// A call that lies within its chunk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct WholeCall {
     /// Its place among the thread's calls.
     pub(crate) place: usize,
     pub(crate) call: spool::Call,
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
         from: u64,
         calls: &[Call],
         open: &[OpenCall],
-        mut see: impl FnMut(Seen),
+        mut see: impl FnMut(WholeCall),
     ) -> Vec<Span> {
         self.from = from;
         for open in open {
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
 
     /// All that is inside the top of the stack has been seen.
     #[inline]
-    fn pop(&mut self, see: &mut impl FnMut(Seen)) {
+    fn pop(&mut self, see: &mut impl FnMut(WholeCall)) {
         let Some(slot) = self.stack.pop() else { return };
         if let Some(span) = slot.span {
             let span = &mut self.spans[span];
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         place: usize,
         callees: u64,
         mut has: bool,
-        see: &mut impl FnMut(Seen),
+        see: &mut impl FnMut(WholeCall),
     ) {
         let ended = Some((call.duration, call.timed));
         let counts_at = counts_at(self.lens, call.node, ended, &mut has);
@@ -203,6 +203,6 @@ impl<'a> Walk<'a> {
             caller.callees = caller.callees.saturating_add(spent);
             caller.has |= has;
         }
-        see(Seen { place, call, counts_at, own: call.duration.saturating_sub(callees) });
+        see(WholeCall { place, call, counts_at, own: call.duration.saturating_sub(callees) });
     }
 }

@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The beginning of what is summed up, and now.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub(crate) struct Times {
     pub start: SystemTime,
     pub now: SystemTime,
 }
@@ -23,12 +23,12 @@ pub struct Times {
 /// Sums are since `start`, not since the last export.
 const CUMULATIVE: u64 = 2;
 
-pub fn encode(families: &[Family], resource: &Resource, times: Times) -> Vec<u8> {
+pub(crate) fn encode(families: &[Family], resource: &Resource, times: Times) -> Vec<u8> {
     request(resource, families.iter().map(|family| metric(family, times)))
 }
 
 /// What one resource tells, metrics or spans, as `ctrace`: the requests of both look alike.
-pub fn request(resource: &Resource, told: impl Iterator<Item = Message>) -> Vec<u8> {
+pub(crate) fn request(resource: &Resource, told: impl Iterator<Item = Message>) -> Vec<u8> {
     let mut scope = Message::default();
     scope.message(1, Message::default().text(1, "ctrace").text(2, env!("CARGO_PKG_VERSION")));
     told.for_each(|one| _ = scope.message(2, &one));
@@ -96,14 +96,14 @@ fn put_latency(out: &mut Message, latency: &Latency) {
     }
 }
 
-pub fn attribute(key: &str, value: &str) -> Message {
+pub(crate) fn attribute(key: &str, value: &str) -> Message {
     let mut out = Message::default();
     out.text(1, key).message(2, Message::default().text(1, value));
     out
 }
 
 /// One whose value is a number.
-pub fn number(key: &str, value: u64) -> Message {
+pub(crate) fn number(key: &str, value: u64) -> Message {
     let mut out = Message::default();
     out.text(1, key).message(2, Message::default().number(3, value));
     out

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// For what is exported to it.
-pub fn receiver(listener: &TcpListener) -> Receiver {
+pub(crate) fn receiver(listener: &TcpListener) -> Receiver {
     let port = listener.local_addr().expect("it listens").port();
     let endpoint = Endpoint::parse(&format!("http://127.0.0.1:{port}"), "/v1/metrics");
     Receiver {
@@ -19,7 +19,7 @@ pub fn receiver(listener: &TcpListener) -> Receiver {
 }
 
 /// Head and body of a request, which is answered with this.
-pub fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
+pub(crate) fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
     let (stream, _) = listener.accept().expect("somebody exports");
     let mut reader = BufReader::new(&stream);
     let mut head = String::new();
@@ -35,7 +35,7 @@ pub fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
 }
 
 /// Of the attribute of this name.
-pub fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
+pub(crate) fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
     let attribute = attributes.iter().find(|attribute| attribute.key == key)?;
     match attribute.value.as_ref()?.value.as_ref()? {
         any_value::Value::StringValue(text) => Some(text.clone()),

@@ -3,14 +3,14 @@
 //! Every metric is cumulative, so an export that fails takes nothing with it: the next one has its
 //! numbers in it, too. Nothing here runs on a thread that traces.
 
-pub mod encode;
+pub(crate) mod encode;
 #[cfg(test)]
-pub mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod receiver_tests;
 mod send;
 
-use super::{catalog::Own, hub::Metrics};
+use super::{catalog::Own, hub::MetricsHub};
 use anyhow::{Context as _, bail, ensure};
 use encode::{Times, encode};
 use hyper::{
@@ -24,14 +24,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 /// To whom metrics go, and how often.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub receiver: Receiver,
     pub interval: Duration,
 }
 
 /// Where to, and as whom.
 #[derive(Clone, Debug)]
-pub struct Receiver {
+pub(crate) struct Receiver {
     pub endpoint: Endpoint,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub resource: Resource,
@@ -39,7 +39,7 @@ pub struct Receiver {
 
 /// An address as `http://localhost:4318`, with a path if it is not the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) path: String,
@@ -47,7 +47,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// `usual` is its path unless the address has one.
-    pub fn parse(url: &str, usual: &str) -> anyhow::Result<Self> {
+    pub(crate) fn parse(url: &str, usual: &str) -> anyhow::Result<Self> {
         let uri: Uri = url.parse().with_context(|| format!("`{url}` is no address"))?;
         match uri.scheme_str() {
             Some("http") => {}
@@ -72,7 +72,7 @@ impl Endpoint {
 
 /// Who exports; more attributes may be given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Resource {
+pub(crate) struct Resource {
     pub more: Vec<(String, String)>,
 }
 
@@ -99,14 +99,14 @@ const ATTEMPT: Duration = Duration::from_secs(10);
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 /// Exports at each interval until it is dropped.
-pub async fn run(metrics: Metrics, options: Options, start: SystemTime) {
+pub(crate) async fn run(metrics: MetricsHub, options: Options, start: SystemTime) {
     let first = Instant::now() + options.interval;
     let mut ticks = interval_at(first, options.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let until = Instant::now() + options.interval;
-        if let Err(error) = export(&metrics, &options, start, until).await {
+        if let Err(error) = send_metrics(&metrics, &options, start, until).await {
             metrics.count_own(Own::OtlpGivenUp);
             tracing::warn!("metrics: {error:#}");
         }
@@ -114,8 +114,8 @@ pub async fn run(metrics: Metrics, options: Options, start: SystemTime) {
 }
 
 /// What there is now, tried again until then.
-pub async fn export(
-    metrics: &Metrics,
+pub(crate) async fn send_metrics(
+    metrics: &MetricsHub,
     options: &Options,
     start: SystemTime,
     until: Instant,
@@ -129,10 +129,10 @@ pub async fn export(
 
 impl Receiver {
     /// Tried again until then.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         body: Vec<u8>,
-        metrics: &Metrics,
+        metrics: &MetricsHub,
         until: Instant,
     ) -> anyhow::Result<()> {
         let body = Bytes::from(body);

@@ -9,7 +9,7 @@ use crate::daemon::{
     metrics::{
         accumulator::Bounds,
         fixtures::{Did, snapshot},
-        hub::Metrics,
+        hub::MetricsHub,
         service::{self, Service},
     },
 };
@@ -32,7 +32,7 @@ fn options(listener: &TcpListener, interval: Duration) -> Options {
     Options { receiver: Receiver { headers, resource, ..receiver(listener) }, interval }
 }
 
-fn start(metrics: &Metrics, options: Options) -> Service {
+fn start(metrics: &MetricsHub, options: Options) -> Service {
     let options = service::Options { listen: None, otlp: Some(options), ..Default::default() };
     Service::start(options, metrics.clone()).expect("a thread")
 }
@@ -40,7 +40,7 @@ fn start(metrics: &Metrics, options: Options) -> Service {
 #[test]
 fn a_receiver_reads_what_is_exported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let metrics = Metrics::new(Bounds::default());
+    let metrics = MetricsHub::new(Bounds::default());
     metrics.begin(SessionId(1), "web");
     let second = 1_000_000_000;
     let did = [Did { untimed: 1, ..Did::called("evil\x1b\n", &[0, second, second, 1_500]) }];
@@ -120,7 +120,7 @@ fn failures_are_counted_and_hinder_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let options = options(&listener, Duration::from_millis(10));
     drop(listener);
-    let metrics = Metrics::new(Bounds::default());
+    let metrics = MetricsHub::new(Bounds::default());
     let service = start(&metrics, options);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");

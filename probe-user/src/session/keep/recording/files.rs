@@ -24,7 +24,7 @@ pub(super) fn numbered(path: &Path, number: u32) -> PathBuf {
 
 /// What a recording may be written over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replace {
+pub(crate) enum Replace {
     /// Nothing but an empty file.
     Nothing,
     /// Another recording (`--force`).

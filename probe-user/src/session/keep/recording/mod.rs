@@ -6,9 +6,9 @@ mod segments;
 #[cfg(test)]
 mod segments_tests;
 
-pub use files::Replace;
+pub(crate) use files::Replace;
 use segments::Segments;
-pub use segments::{Limit, RecordingSummary};
+pub(crate) use segments::{Limit, RecordingSummary};
 
 use super::behind::{Behind, Gone};
 use crate::files::{Owner, Place};
@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-pub struct Recording {
+pub(crate) struct Recording {
     path: PathBuf,
     /// Until the recording begins.
     segments: Option<Segments>,
@@ -32,12 +32,12 @@ pub struct Recording {
 impl Recording {
     /// Opens the file, before anything is attached. A file that is there is replaced only if that was
     /// asked for, and it is a recording.
-    pub fn create(path: &Path, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
+    pub(crate) fn create(path: &Path, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
         Self::at(Place::find(path, Owner::Caller)?, limit, replace)
     }
 
     /// A new one, of this target of the daemon.
-    pub fn of_daemon(path: &Path, limit: Limit, target: &str) -> anyhow::Result<Self> {
+    pub(crate) fn of_daemon(path: &Path, limit: Limit, target: &str) -> anyhow::Result<Self> {
         let recording = Self::at(Place::find(path, Owner::Ours)?, limit, Replace::Nothing)?;
         Ok(Self { daemon_target: Some(target.to_owned()), ..recording })
     }
@@ -50,7 +50,7 @@ impl Recording {
     }
 
     /// Calls count from now on.
-    pub fn begin(&mut self, start: Start) -> anyhow::Result<()> {
+    pub(crate) fn begin(&mut self, start: Start) -> anyhow::Result<()> {
         let mut segments = self.segments.take().context("the recording has begun already")?;
         let start = Start { daemon_target: self.daemon_target.clone(), ..start };
         let open = move || segments.begin(start).map(|()| segments);
@@ -59,7 +59,7 @@ impl Recording {
         Ok(())
     }
 
-    pub fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
         match self.thread.as_ref().map_or(Err(Gone), |thread| thread.write(blocks)) {
             Ok(()) => Ok(()),
             Err(Gone) => Err(self.failure()),
@@ -79,19 +79,19 @@ impl Recording {
     }
 
     /// Writes the end, and says what there is.
-    pub fn finish(&mut self, end: End) -> anyhow::Result<RecordingSummary> {
+    pub(crate) fn finish(&mut self, end: End) -> anyhow::Result<RecordingSummary> {
         let Some(thread) = self.thread.take() else { return Err(self.failure()) };
         let finished = thread.join().and_then(|segments| segments.finish(end));
         finished.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     /// Bytes on disk.
-    pub fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.progress.written()
     }
 
     /// What is to be said of the writing, since the last time.
-    pub fn take_remarks(&self) -> Vec<String> {
+    pub(crate) fn take_remarks(&self) -> Vec<String> {
         self.progress.take_remarks()
     }
 }

@@ -13,7 +13,7 @@ use std::{fs::File, io::BufWriter, path::PathBuf, sync::Arc};
 
 /// What a recording may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
+pub(crate) enum Limit {
     #[default]
     None,
     /// Keep the newest calls in so many bytes.
@@ -65,7 +65,7 @@ struct Done {
 }
 
 /// What there is of a recording in the end.
-pub struct RecordingSummary {
+pub(crate) struct RecordingSummary {
     /// Bytes of all files.
     pub bytes: u64,
     /// Oldest first.

@@ -2,15 +2,12 @@
 
 use super::Session;
 use crate::heal;
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 impl Session {
     /// Removes what the kernel may have left of the probes. Nothing can be left where they were taken away
     /// in peace.
-    pub fn verify(&self) {
+    pub(crate) fn verify(&self) {
         /// Of the children that are followed: each look takes a few milliseconds.
         const MOST: usize = 64;
         /// No look is begun with afterwards.
@@ -18,8 +15,7 @@ impl Session {
         /// For removing from one of them.
         const EACH: Duration = Duration::from_secs(3);
         let until = Instant::now() + LIMIT;
-        let target = self.parts.target.exit.is_none().then_some(self.parts.pid);
-        let pids: BTreeSet<_> = target.into_iter().chain(self.followed.iter().copied()).collect();
+        let pids = self.target.alive();
         for pid in pids.into_iter().take(MOST).take_while(|_| Instant::now() < until) {
             match heal::process(pid, EACH) {
                 Ok(outcome) => {

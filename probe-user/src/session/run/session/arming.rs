@@ -1,99 +1,107 @@
-//! The first probes, and those of each object that comes later.
+//! What is armed: the probes in place, the functions that they are for, and what they cost.
 
-use super::{Session, millis, nanos};
+use super::{budgeted::Budgeted, millis};
 use crate::{
-    bpf::{self, Attachment},
+    bpf::{Attachment, LinkKind, Role},
     session::{
-        plan::{ObjectPlan, Plan, identity},
-        run::{
-            arm::{self, ByRole},
-            groups::Group,
-        },
+        budget::costs::{Costs, HitCosts},
+        plan::{Identity, Planner, identity},
+        run::{arm::LinkOptions, groups::Group, unarmed::Unarmed},
     },
     target::maps::MappedObject,
 };
-use ctrace_core::{
-    recording::ObjectRecord,
-    units::{Nanos, Pid},
-};
-use std::{sync::Arc, time::Instant};
+use std::{collections::HashSet, time::Instant};
 
-impl Session {
-    /// Attaches the probes of the first plan; calls count from the time it is done.
-    pub fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
-        self.armed.extend(objects.iter().map(identity));
-        plan.notes.iter().for_each(|note| self.note(note.clone()));
-        let begun = Instant::now();
-        for object in &plan.objects {
-            self.attach(object)?;
+pub(crate) struct Arming {
+    pub(super) planner: Planner,
+    pub(super) links: LinkOptions,
+    pub(super) attachments: Vec<Attachment>,
+    /// Objects that were looked at.
+    objects: HashSet<Identity>,
+    pub(super) costs: Costs,
+    pub(super) unarmed: Unarmed,
+    pub(super) budget: Option<Budgeted>,
+}
+
+impl Arming {
+    /// `budget`: percent of the target's processor time that the probes may cost.
+    pub(crate) fn new(planner: Planner, links: LinkOptions, budget: Option<f64>) -> Self {
+        let costs = match budget {
+            Some(_) => HitCosts::measured(),
+            None => HitCosts::default(),
+        };
+        Self {
+            planner,
+            links,
+            attachments: Vec::new(),
+            objects: HashSet::new(),
+            costs: Costs::new(costs),
+            unarmed: Unarmed::default(),
+            budget: budget.map(Budgeted::new),
         }
-        self.arm_markers(self.parts.pid, &plan.objects, objects)?;
+    }
+
+    /// Those that were not looked at before.
+    pub(super) fn take_new(&mut self, mapped: Vec<MappedObject>) -> Vec<MappedObject> {
+        let new: Vec<MappedObject> =
+            mapped.into_iter().filter(|o| !self.objects.contains(&identity(o))).collect();
+        self.know(&new);
+        new
+    }
+
+    /// They are looked at.
+    pub(super) fn know(&mut self, objects: &[MappedObject]) {
+        self.objects.extend(objects.iter().map(identity));
+    }
+
+    /// How many places carry a probe.
+    pub(super) fn places(&self) -> usize {
         let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
         let attachments = self.attachments.iter().chain(groups.flat_map(Group::attachments));
-        let places: usize = attachments.map(Attachment::sites).sum();
-        tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
-        self.start_clock();
-        self.start = bpf::now();
-        self.parts.engine.begin(self.start);
-        let cpu = self.clock.time().unwrap_or_default();
-        if let Some(budgeted) = &mut self.budget {
-            budgeted.begin(self.start, cpu);
-        }
-        let interval = self.parts.output.interval();
-        self.reporting.next = interval.map(|i| self.start.saturating_add(nanos(i)));
-        self.begin_recording()?;
-        Ok(())
+        attachments.map(Attachment::sites).sum()
     }
 
-    pub(super) fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
-        let (first, attached_before) = (self.costs.functions(), self.attachments.len());
-        let attached = self.attach_all(object, first);
-        if attached.is_err() {
-            // All of the object or nothing.
-            self.attachments.truncate(attached_before);
-            self.unarmed.add(first..self.costs.functions());
+    /// Takes return probes away where the target would die through them; how many functions had one.
+    pub(super) fn drop_return_probes_if_deadly(&mut self) -> usize {
+        if self.planner.allows_return_probes() {
+            return 0;
         }
-        attached
+        let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
+        let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
+        let groups = self.budget.iter_mut().flat_map(Budgeted::groups_mut);
+        deadly.iter().map(Attachment::sites).sum::<usize>()
+            + groups.map(Group::drop_return_probes).sum::<usize>()
     }
 
-    fn attach_all(&mut self, object: &ObjectPlan, first: usize) -> anyhow::Result<()> {
-        let parts = &mut self.parts;
-        parts.engine.add_object(ObjectRecord {
-            name: Arc::clone(&object.name),
-            path: object.path.display().to_string(),
-            build_id: object.build_id.clone(),
-        });
-        self.costs.add(&object.functions);
-        let ids = arm::introduce(&mut parts.engine, object);
-        if let Some(flight) = &parts.flight {
-            parts.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
-        }
-        if self.budget.is_some() {
-            self.attach_groups(object, &ids)?;
-        } else {
-            let functions = ids.into_iter().zip(&object.functions);
-            let sites = ByRole::new(&parts.kernel, &object.open_path, functions)?;
-            self.attachments.extend(sites.attach(&parts.kernel, parts.links)?);
-        }
-        if object.markers.is_wanted() {
-            self.attach_runtimes(object, first)?;
-        }
-        Ok(())
+    pub(super) fn detaches_fast(&self) -> bool {
+        // Groups have none.
+        self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
     }
 
-    /// Runtimes are attached: what remains before the first event of a marker.
-    pub(super) fn arm_markers(
-        &mut self,
-        pid: Pid,
-        plans: &[ObjectPlan],
-        mapped: &[MappedObject],
-    ) -> anyhow::Result<()> {
-        self.parts.engine.sample_clocks(bpf::sample(), Nanos::ZERO);
-        self.locate_markers(pid, mapped);
-        self.adopt_buffers(pid, mapped);
-        for object in plans {
-            self.switch_on(object)?;
+    /// Takes the probes away but for those through which markers deliver what they have.
+    pub(super) fn detach_sources(&mut self) {
+        let is_source = |a: &mut Attachment| !matches!(a.role(), Role::Flush | Role::Register);
+        let sources = self.attachments.extract_if(.., is_source).collect();
+        self.take_away(sources);
+    }
+
+    pub(super) fn detach(&mut self) {
+        let all = std::mem::take(&mut self.attachments);
+        self.take_away(all);
+    }
+
+    /// These, and those of all groups.
+    fn take_away(&mut self, mut attachments: Vec<Attachment>) {
+        for group in self.budget.iter_mut().flat_map(Budgeted::groups_mut) {
+            attachments.extend(group.take_attachments());
         }
-        Ok(())
+        if attachments.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        for error in Attachment::detach_all(attachments) {
+            tracing::warn!("{error}");
+        }
+        tracing::info!("all probes taken away in {:.1} ms", millis(begun));
     }
 }

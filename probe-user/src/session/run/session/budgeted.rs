@@ -1,27 +1,41 @@
-//! What a session with a budget keeps: its groups, which of them are armed, and the books.
+//! A session with a budget: disarms what is too dear, arms it in windows, and brings it back.
 
-use crate::session::{
-    budget::{Budget, books::Books, sampling::Time},
-    run::groups::Group,
+use super::scene::{Armed, Now, Scene};
+use crate::{
+    bpf::{self, BpfError, LinkKind},
+    session::{
+        budget::{
+            Budget, Reading,
+            books::Books,
+            note::sampled_note,
+            sampling::{Sampling, Time},
+        },
+        plan::ObjectPlan,
+        run::groups::{self, Group},
+    },
 };
-use ctrace_core::units::Nanos;
+use ctrace_core::{
+    report::Report,
+    units::{FuncId, Nanos},
+};
 
+/// Its groups, which of them are armed, and the books.
 pub(super) struct Budgeted {
-    pub(super) percent: f64,
-    pub(super) control: Budget,
-    pub(super) books: Books,
-    pub(super) groups: Vec<Group>,
-    pub(super) phase: Phase,
+    percent: f64,
+    control: Budget,
+    books: Books,
+    groups: Vec<Group>,
+    phase: Phase,
     /// Groups that are calm again, but that the kernel has not let go of yet.
-    pub(super) returning: Vec<usize>,
+    returning: Vec<usize>,
     /// When they are tried again.
-    pub(super) retry: Nanos,
+    retry: Nanos,
 }
 
 /// From one try to arm a group that the kernel still holds to the next.
-pub(super) const RETRY: Nanos = Nanos::from_millis(100);
+const RETRY: Nanos = Nanos::from_millis(100);
 
-pub(super) enum Phase {
+enum Phase {
     /// For the next window, if there is to be one.
     Waiting,
     Armed {
@@ -38,27 +52,11 @@ pub(super) enum Phase {
 }
 
 /// These groups are armed for a while.
-pub(super) struct Window {
-    pub(super) since: Time,
+struct Window {
+    since: Time,
     /// All probes together, up to then.
-    pub(super) spent: Nanos,
-    pub(super) groups: Vec<usize>,
-}
-
-/// How far everything is known.
-pub(super) struct Now<'a> {
-    /// Events so far, by function.
-    pub(super) events: &'a [u64],
-    /// What they cost.
-    pub(super) spent: Nanos,
-    pub(super) time: Time,
-}
-
-impl Now<'_> {
-    /// When groups were disarmed, all events of before being known.
-    pub(super) fn at(&self, at: Nanos, cpu: Nanos) -> Time {
-        Time { at, own: cpu.since(self.spent) }
-    }
+    spent: Nanos,
+    groups: Vec<usize>,
 }
 
 impl Budgeted {
@@ -95,7 +93,7 @@ impl Budgeted {
     }
 
     /// Everything that happened up to now is entered.
-    pub(super) fn enter(&self, books: &mut Books, now: &Now<'_>) {
+    fn enter(&self, books: &mut Books, now: &Now<'_>) {
         let Now { events, spent, time } = now;
         for group in 0..self.groups.len() {
             match &self.phase {
@@ -124,12 +122,181 @@ impl Budgeted {
     }
 
     /// What is entered up to now is not entered again.
-    pub(super) fn entered(&mut self, now: (Time, Nanos)) {
+    fn entered(&mut self, now: (Time, Nanos)) {
         let window = match &mut self.phase {
             Phase::Armed { window, .. } => window,
             Phase::Settling { window: Some(window), .. } => window,
             _ => return,
         };
         (window.since, window.spent) = (now.0.max(window.since), now.1);
+    }
+
+    pub(super) fn attach(
+        &mut self,
+        object: &ObjectPlan,
+        ids: &[FuncId],
+        scene: &Scene<'_>,
+    ) -> anyhow::Result<()> {
+        let now = scene.known(bpf::now()).time;
+        let mut groups = groups::split(scene.kernel, object, ids)?;
+        for group in &mut groups {
+            group.probe(scene.kernel, scene.links)?;
+            let perf = |attachment: &bpf::Attachment| attachment.kind() == LinkKind::Perf;
+            if group.attachments().iter().any(perf) {
+                anyhow::bail!(
+                    "--budget needs probes that can be taken away quickly: Linux 6.6 or later"
+                );
+            }
+        }
+        for group in groups {
+            self.control.add();
+            self.books.add(&group.functions, now);
+            self.groups.push(group);
+        }
+        Ok(())
+    }
+
+    pub(super) fn switch_on(
+        &mut self,
+        object: &ObjectPlan,
+        scene: &Scene<'_>,
+    ) -> Result<(), BpfError> {
+        let of_object = |group: &&mut Group| group.identity == object.identity;
+        for group in self.groups.iter_mut().filter(of_object) {
+            group.switch_on(scene.kernel, scene.links)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tend(&mut self, scene: &mut Scene<'_>) {
+        let now = bpf::now();
+        match &mut self.phase {
+            Phase::Settling { at, .. } if scene.settled < *at => {}
+            Phase::Settling { .. } => self.settle(scene),
+            Phase::Armed { until, .. } if now >= *until => self.disarm(scene, Vec::new()),
+            Phase::Waiting if !self.returning.is_empty() && now >= self.retry => {
+                self.bring_back(scene);
+            }
+            Phase::Waiting if self.control.window().is_some_and(|next| next.begins <= now) => {
+                self.open_window(scene);
+            }
+            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene),
+        }
+    }
+
+    fn look_at_cost(&mut self, scene: &Scene<'_>) {
+        let hits = scene.engine.counters().hits;
+        let cost = |group: &Group| {
+            let of = |id: &FuncId| scene.costs.of_function(id.index(), hits[id.index()]).0;
+            Nanos(group.functions.iter().map(of).sum())
+        };
+        let spent: Vec<Nanos> = self.groups.iter().map(cost).collect();
+        let at = scene.settled.max(scene.start);
+        if !self.control.is_due(at, &spent) {
+            return;
+        }
+        let Some(cpu) = scene.clock.time() else { return };
+        let shed = self.control.look(Reading { at, cpu, spent: &spent });
+        tracing::debug!("shed {shed:?} of {:?}", self.control);
+        if !shed.is_empty() {
+            self.disarm(scene, shed);
+        }
+    }
+
+    /// What is to go, and what is armed for a window.
+    fn disarm(&mut self, scene: &Scene<'_>, shed: Vec<usize>) {
+        let window = match std::mem::replace(&mut self.phase, Phase::Waiting) {
+            Phase::Armed { window, .. } => Some(window),
+            _ => None,
+        };
+        let (at, cpu) = (bpf::now(), scene.clock.time().unwrap_or_default());
+        for group in window.iter().flat_map(|window| &window.groups).chain(&shed) {
+            self.groups[*group].disarm();
+        }
+        self.phase = Phase::Settling { at, cpu, window, shed };
+    }
+
+    fn open_window(&mut self, scene: &mut Scene<'_>) {
+        let Some(window) = self.control.window() else { return };
+        let mut armed = window.groups.clone();
+        self.returning.retain(|group| !armed.contains(group));
+        armed.retain(|group| scene.arm(&mut self.groups[*group]) == Armed::Yes);
+        let Now { spent, time, .. } = scene.known(bpf::now());
+        let until = time.at.saturating_add(window.length);
+        let window = Window { since: time, spent, groups: armed };
+        self.phase = Phase::Armed { until, window };
+    }
+
+    /// Arms the groups that are calm again and that the kernel has let go of meanwhile.
+    fn bring_back(&mut self, scene: &mut Scene<'_>) {
+        for group in std::mem::take(&mut self.returning) {
+            let before = scene.known(bpf::now()).time;
+            match scene.arm(&mut self.groups[group]) {
+                Armed::Yes => {
+                    self.books.in_windows(group, before);
+                    self.control.take_out_of_windows(group);
+                }
+                Armed::StillHeld => self.returning.push(group),
+                Armed::Failed => {}
+            }
+        }
+        self.retry = bpf::now().saturating_add(RETRY);
+    }
+
+    /// All events from before groups were disarmed have been seen.
+    fn settle(&mut self, scene: &mut Scene<'_>) {
+        let Budgeted { control, books, groups, phase, returning, retry, .. } = self;
+        let Phase::Settling { at, cpu, window, shed } = std::mem::replace(phase, Phase::Waiting)
+        else {
+            return;
+        };
+        let disarmed = window.iter().flat_map(|window| &window.groups).chain(&shed);
+        scene.forsake(disarmed.flat_map(|group| &groups[*group].functions).copied());
+        let now = scene.known(at);
+        let at = now.at(at, cpu);
+        for &group in &shed {
+            books.armed_throughout(group, at, now.events);
+        }
+        let Some(window) = window else { return };
+        let armed = at.since(window.since);
+        let cost = |&group: &usize| {
+            let events = books.new_events(group, now.events);
+            let cost = events.map(|(id, events)| scene.costs.of_function(id.index(), events).0);
+            (group, Nanos(cost.sum()))
+        };
+        let costs: Vec<(usize, Nanos)> = window.groups.iter().map(cost).collect();
+        for &group in &window.groups {
+            books.window(group, armed, now.events, now.spent.since(window.spent));
+        }
+        for group in control.window_over(at.at, armed.at, &costs) {
+            let now = scene.known(bpf::now()).time;
+            books.in_windows(group, now);
+            let armed = scene.arm(&mut groups[group]);
+            if armed != Armed::Yes {
+                control.put_in_windows(group);
+            }
+            // On a busy machine the kernel holds its links for longer than its events take.
+            if armed == Armed::StillHeld {
+                returning.push(group);
+                *retry = bpf::now().saturating_add(RETRY);
+            }
+        }
+    }
+
+    pub(super) fn add_samples(&mut self, report: &mut Report, now: &Now<'_>, reset: bool) {
+        let mut books = self.books.clone();
+        self.enter(&mut books, now);
+        for (id, function) in report.functions.iter_mut().enumerate() {
+            let sampled = |sampling: &Sampling| {
+                sampling.report(function.calls, function.total_ns, function.active_ns)
+            };
+            function.sampled = books.sampling(id).and_then(sampled);
+        }
+        report.notes.extend(sampled_note(report, self.percent));
+        if reset {
+            books.reset();
+            self.books = books;
+            self.entered((now.time, now.spent));
+        }
     }
 }

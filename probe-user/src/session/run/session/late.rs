@@ -1,12 +1,9 @@
 //! What comes after the start: new programs, and libraries that are opened later.
 
-use super::{Session, budgeted::Budgeted};
+use super::Session;
 use crate::{
-    bpf::{self, Attachment, Role},
-    session::{
-        plan::{Planned, identity},
-        run::{groups::Group, launch},
-    },
+    bpf,
+    session::{plan::Planned, run::launch},
     target::{
         launch::libraries_of,
         maps::MappedObject,
@@ -37,21 +34,22 @@ impl Session {
     pub(super) fn release_if_held(&mut self, event: &ProcessEvent) {
         let Change::Exec { held, .. } = event.change else { return };
         let ProcessEvent { pid, time, .. } = *event;
-        if held && self.holding.found.take_if(|found| time < *found).is_some() {
+        if held && self.target.holding.found.take_if(|found| time < *found).is_some() {
             return;
         }
         let is_held = || {
             // While this process was stopped, the guard may have continued the command; while it waited for
             // its output, the releaser.
             bpf::now().since(time) < STOP_IS_COMPLETE
-                || time < self.holding.released
+                || time < self.target.holding.released
                 || Process::is_held_at_start(pid.0)
         };
         if held && is_held() {
             self.release(pid, time);
-        } else if self.parts.launched && pid == self.parts.pid && time < self.holding.until {
+        } else if self.target.is_our_child(pid) && time < self.target.holding.until {
             // The first one of all has its probes by then.
-            self.holding.unheld = Some(self.holding.unheld.map_or(0, |count| count + 1));
+            self.target.holding.unheld =
+                Some(self.target.holding.unheld.map_or(0, |count| count + 1));
         }
     }
 
@@ -59,13 +57,13 @@ impl Session {
     pub(super) fn release_found(&mut self, pid: Pid) {
         let now = bpf::now();
         self.release(pid, now);
-        self.holding.found = Some(now);
+        self.target.holding.found = Some(now);
     }
 
     /// Since `time` the process stops, or has stopped.
     fn release(&mut self, pid: Pid, time: Nanos) {
-        self.holding.released = bpf::now();
-        let has_left = if self.finishing {
+        self.target.holding.released = bpf::now();
+        let has_left = if self.progress.finishing {
             // Nothing is armed any more. What is still to stop is no loss.
             Process::at_start(pid.0) == AtStart::Left
         } else {
@@ -73,7 +71,7 @@ impl Session {
             has_left_its_start(pid, time)
         };
         if has_left {
-            self.holding.unheld = Some(self.holding.unheld.unwrap_or(0) + 1);
+            self.target.holding.unheld = Some(self.target.holding.unheld.unwrap_or(0) + 1);
         }
         if let Err(error) = launch::go_on(pid) {
             self.note(format!("process {} could not be continued: {error}", pid.0));
@@ -92,38 +90,15 @@ impl Session {
     pub(super) fn arm_executed(&mut self, pid: Pid) {
         match self.mapped(pid) {
             Some((_, mapped)) => self.arm_new(pid, mapped, Arrival::Running),
-            None => self.note_unseen(pid),
+            None => self.target.count_unseen(pid),
         }
     }
 
     /// The session is over: what a process that is gone executed just before is not in it.
     pub(super) fn miss(&mut self, pid: Pid) {
         if Process::open(pid.0).is_err() {
-            self.note_unseen(pid);
+            self.target.count_unseen(pid);
         }
-    }
-
-    fn note_unseen(&mut self, pid: Pid) {
-        // Our own child was held until it had its probes.
-        if !(self.parts.launched && pid == self.parts.pid) {
-            let (first, count) = self.unseen.unwrap_or((pid, 0));
-            self.unseen = Some((first, count + 1));
-        }
-    }
-
-    /// What is to be said of those.
-    pub(super) fn unseen_note(&self) -> Option<String> {
-        let (Pid(first), count) = self.unseen?;
-        let whose = match count {
-            1 => format!("process {first} ended before the program that it executed"),
-            _ => format!(
-                "{count} processes (the first: {first}) ended before the programs that they executed"
-            ),
-        };
-        Some(format!(
-            "{whose} could be looked at: functions of those are not counted, unless they were traced \
-             already"
-        ))
     }
 
     /// The same before the first instruction: the loader has not mapped the libraries yet.
@@ -143,13 +118,11 @@ impl Session {
     }
 
     fn arm_new(&mut self, pid: Pid, objects: Vec<MappedObject>, arrival: Arrival) {
-        let new: Vec<MappedObject> =
-            objects.into_iter().filter(|o| !self.armed.contains(&identity(o))).collect();
+        let new = self.arming.take_new(objects);
         if new.is_empty() {
             return;
         }
-        self.armed.extend(new.iter().map(identity));
-        let planned = self.parts.planner.plan_more(&new);
+        let planned = self.arming.planner.plan_more(&new);
         self.drop_return_probes_if_deadly();
         let plan = match planned {
             Ok(plan) => plan,
@@ -160,20 +133,20 @@ impl Session {
         };
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         for object in &plan.objects {
-            let first = self.costs.functions();
+            let first = self.arming.costs.functions();
             let attached = self.attach(object);
             if attached.is_ok()
                 && let Err(error) = self.arm_markers(pid, std::slice::from_ref(object), &new)
             {
                 let scopes = |(_, planned): &(usize, &Planned)| planned.is_marker();
                 let scopes = (first..).zip(&object.functions).filter(scopes);
-                scopes.for_each(|(id, _)| self.unarmed.add(id..id + 1));
+                scopes.for_each(|(id, _)| self.arming.unarmed.add(id..id + 1));
                 self.note(format!("marker scopes of {} stay off: {error:#}", object.name));
             }
             if object.functions.is_empty() && attached.is_ok() {
                 continue;
             }
-            let after = bpf::now().since(self.start).0 as f64 / 1e9;
+            let after = self.progress.seconds();
             let (count, name) = (object.functions.len(), &object.name);
             self.note(match attached {
                 Ok(()) if arrival == Arrival::Held => format!(
@@ -192,22 +165,14 @@ impl Session {
     /// A library that unwinds or switches stacks came while return probes are in place: through
     /// them the target would die.
     fn drop_return_probes_if_deadly(&mut self) {
-        if self.parts.planner.allows_return_probes() {
-            return;
-        }
-        let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
-        let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
-        let groups = self.budget.iter_mut().flat_map(Budgeted::groups_mut);
-        let functions: usize = deadly.iter().map(Attachment::sites).sum::<usize>()
-            + groups.map(Group::drop_return_probes).sum::<usize>();
-        drop(deadly);
+        let functions = self.arming.drop_return_probes_if_deadly();
         if functions == 0 {
             return;
         }
         self.note(format!(
             "{functions} functions were traced up to {:.3} s after the start only: a library was \
              loaded that their return probes would have made crash (--returns ret-sites avoids it)",
-            bpf::now().since(self.start).0 as f64 / 1e9,
+            self.progress.seconds(),
         ));
     }
 }

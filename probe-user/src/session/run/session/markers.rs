@@ -52,7 +52,7 @@ pub(super) struct MarkerProbes {
     stuck: HashSet<Pid>,
     /// To the reader of buffers, and its end of it.
     adopt: mpsc::Sender<OwnedBuffer>,
-    pub(super) adopted: Option<mpsc::Receiver<OwnedBuffer>>,
+    adopted: Option<mpsc::Receiver<OwnedBuffer>>,
 }
 
 impl MarkerProbes {
@@ -65,6 +65,11 @@ impl MarkerProbes {
             adopt,
             adopted: Some(adopted),
         }
+    }
+
+    /// For the reader of buffers, of which there is one.
+    pub(super) fn take_adopted(&mut self) -> Option<mpsc::Receiver<OwnedBuffer>> {
+        self.adopted.take()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -150,8 +155,7 @@ impl Session {
         first: usize,
     ) -> Result<(), BpfError> {
         let MarkerPlan { runtimes, code, sites } = &object.markers;
-        let parts = &mut self.parts;
-        let markers = parts.engine.markers();
+        let markers = self.engine.markers();
         let id = |index| FuncId((first + index) as u32);
         let functions = chosen(sites.clone(), &object.functions, id);
         let known = markers.add_object(MarkerObject { section: sites.start, functions });
@@ -169,8 +173,8 @@ impl Session {
             registers.push(Site { offset: register, ref_ctr_offset: 0, cookie });
         }
         for (role, sites) in [(Role::Flush, &flushes), (Role::Register, &registers)] {
-            let (path, links) = (&object.open_path, parts.links);
-            attach_some(&parts.kernel, path, role, sites, links, &mut self.attachments)?;
+            let (path, links) = (&object.open_path, self.arming.links);
+            attach_some(&self.kernel, path, role, sites, links, &mut self.arming.attachments)?;
         }
         self.markers.armed.push(ArmedMarkers {
             object: known,
@@ -183,21 +187,21 @@ impl Session {
 
     /// Raises the semaphores of the chosen scopes.
     pub(super) fn switch_on(&mut self, object: &ObjectPlan) -> Result<(), BpfError> {
-        if self.budget.is_some() {
+        if self.arming.budget.is_some() {
             return self.switch_groups_on(object);
         }
         let sites = switches(&object.functions);
-        let (parts, path) = (&self.parts, &object.open_path);
-        attach_some(&parts.kernel, path, Role::Switch, &sites, parts.links, &mut self.attachments)
+        let (path, links) = (&object.open_path, self.arming.links);
+        attach_some(&self.kernel, path, Role::Switch, &sites, links, &mut self.arming.attachments)
     }
 
     pub(super) fn locate_markers(&mut self, pid: Pid, mapped: &[MappedObject]) {
-        self.markers.locate(pid, mapped, &mut self.parts.engine);
+        self.markers.locate(pid, mapped, &mut self.engine);
     }
 
     pub(super) fn adopt_buffers(&mut self, pid: Pid, mapped: &[MappedObject]) {
-        let parts = &mut self.parts;
-        let adopted = self.markers.adopt_buffers(pid, mapped, &mut parts.engine, &parts.kernel);
+        let (engine, kernel) = (&mut self.engine, &self.kernel);
+        let adopted = self.markers.adopt_buffers(pid, mapped, engine, kernel);
         if let Err(GivenUp) = adopted {
             self.leave_unread(pid, Unread::Stuck);
         }
@@ -209,7 +213,7 @@ impl Session {
         if !is_new {
             return;
         }
-        self.parts.engine.markers().leave_unread();
+        self.engine.markers().leave_unread();
         self.note(match why {
             Unread::Stuck => format!(
                 "the memory of process {} did not answer within {} s, twice in a row, so its marker \

@@ -11,36 +11,16 @@ use ctrace_core::{
     units::Nanos,
 };
 
-/// What a crash may lose.
-const CHUNK: Nanos = Nanos::from_millis(1_000);
-
 impl Session {
     /// Tracing is armed.
-    pub(super) fn begin_recording(&mut self) -> anyhow::Result<()> {
-        self.chunk_end = self.start;
-        let start = self.start_record();
-        if let Some(flight) = &mut self.parts.flight {
-            flight.begin(start.clone());
-        }
-        let recording = match &mut self.parts.output {
-            Output::Recording(recording) => recording,
-            Output::Reports(reports) => {
-                let spill = reports.spill.as_mut();
-                return spill.map_or(Ok(()), |spill| spill.begin(self.start));
-            }
-            Output::Live(_) => return Ok(()),
-        };
-        recording.begin(start)
-    }
-
-    fn start_record(&self) -> Start {
+    pub(super) fn start_record(&self) -> Start {
         Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
             host: host(),
             epoch_offset_ns: ui::wall::unix_offset_ns(),
             zone_ns: ui::wall::zone_ns(),
-            start_ns: self.start,
-            target: self.parts.target.clone(),
+            start_ns: self.progress.start,
+            target: self.target.report.clone(),
             arguments: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
@@ -50,9 +30,8 @@ impl Session {
 
     /// Everything up to `settled` has been seen. `false` when there is no room for more calls.
     pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
-        if settled.since(self.chunk_end) >= CHUNK {
-            self.parts.engine.end_chunk(settled);
-            self.chunk_end = settled;
+        if self.delivery.ends_chunk(settled) {
+            self.engine.end_chunk(settled);
         }
         self.write_blocks()
     }
@@ -63,8 +42,8 @@ impl Session {
     }
 
     fn write_blocks_now(&mut self) -> anyhow::Result<bool> {
-        let blocks = self.parts.engine.take_blocks();
-        match &mut self.parts.output {
+        let blocks = self.engine.take_blocks();
+        match &mut self.delivery.output {
             Output::Recording(recording) => {
                 recording.write(blocks)?;
                 recording.take_remarks().iter().for_each(|remark| self.warn(remark));
@@ -86,32 +65,32 @@ impl Session {
 
     /// In the flight recorder; what was slow is told when it is in.
     fn keep(&mut self, blocks: Vec<Block>) {
-        let Some(flight) = &mut self.parts.flight else { return };
+        let Some(flight) = &mut self.delivery.flight else { return };
         flight.take(blocks);
-        if let Some((slow, function)) = self.parts.engine.take_slow() {
+        if let Some((slow, function)) = self.engine.take_slow() {
             let group = function.group.as_deref();
             let name = qualified(function.kind, group, &function.name).into_owned();
-            flight.tell(slow, &name, self.unarmed.ids());
+            flight.tell(slow, &name, self.arming.unarmed.ids());
         }
     }
 
     /// Nothing more will come: the last chunk ends at `end`.
     pub(super) fn end_chunks(&mut self, end: Nanos) -> anyhow::Result<()> {
-        self.parts.engine.end_chunk(end);
+        self.engine.end_chunk(end);
         self.write_blocks().map(drop)
     }
 
     /// The recording ends at `end`; says what is in it.
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
         let notes = self.notes(end);
-        let Output::Recording(recording) = &mut self.parts.output else { return Ok(()) };
-        let target = self.parts.target.clone();
-        let unarmed = self.unarmed.ids();
+        let Output::Recording(recording) = &mut self.delivery.output else { return Ok(()) };
+        let target = self.target.report.clone();
+        let unarmed = self.arming.unarmed.ids();
         let end_record = End { end_ns: end, target, notes, unarmed };
         let kept = writing::during(|| recording.finish(end_record))?;
         let remarks = recording.take_remarks();
         remarks.iter().for_each(|remark| self.warn(remark));
-        let (calls, lost) = (self.parts.engine.counters().calls, self.parts.engine.lost());
+        let (calls, lost) = (self.engine.counters().calls, self.engine.lost());
         let lost = match lost {
             0 => "nothing lost".to_owned(),
             lost => format!(
@@ -119,8 +98,8 @@ impl Session {
                 ui::units::count(lost)
             ),
         };
-        let said = summary(&kept, calls, (self.start, end), &lost);
-        self.parts.status.suspend(|| ui::say(&said));
+        let said = summary(&kept, calls, (self.progress.start, end), &lost);
+        self.status.suspend(|| ui::say(&said));
         Ok(())
     }
 }

@@ -23,18 +23,18 @@ const LOOK_TAKES: Duration = Duration::from_millis(50);
 
 impl Session {
     /// The last report, up to `end`.
-    pub fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
-        self.parts.status.finish();
-        self.parts.engine.settle();
+    pub(crate) fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.status.finish();
+        self.engine.settle();
         let execed = self.take_changes();
         execed.into_iter().for_each(|pid| self.miss(pid));
         self.tell_what_died_with_the_target();
-        let delivered: u64 = self.parts.engine.counters().hits.iter().sum();
+        let delivered: u64 = self.engine.counters().hits.iter().sum();
         self.count_losses_with(ALL_CUT_OFF)?;
-        let lost = self.parts.engine.lost();
+        let lost = self.engine.lost();
         tracing::info!("events: {delivered} delivered, {lost} lost");
         if !self.markers.is_empty() {
-            let residual = self.parts.engine.markers().clock_residual();
+            let residual = self.engine.markers().clock_residual();
             tracing::info!(
                 "clocks: {} samples, off the line through the two before by {} ns on average, {} ns \
                  at most",
@@ -45,7 +45,7 @@ impl Session {
         }
         self.end_chunks(end)?;
         // The last interval may have ended just now.
-        if self.reporting.last != Some(end) {
+        if self.delivery.last != Some(end) {
             self.report_interval(end)?;
         }
         self.end_recording(end)
@@ -53,9 +53,9 @@ impl Session {
 
     /// Markers that a target had not delivered when it ended.
     fn tell_what_died_with_the_target(&mut self) {
-        let ended = self.parts.target.exit.is_some();
+        let ended = self.target.report.exit.is_some();
         if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
-            let unseen = (self.parts.pace.pass + LOOK_TAKES).as_secs_f64();
+            let unseen = (self.rounds.pace.pass + LOOK_TAKES).as_secs_f64();
             self.notes.push(format!(
                 "on kernels before 6.16, what the target's threads marked in their last {unseen:.1} s \
                  may be missing, unless they ended by themselves (at most 252 calls each)"
@@ -66,60 +66,59 @@ impl Session {
     /// A report of what happened since the last one, or of everything, as asked for; none of a
     /// session that records.
     pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
-        self.reporting.last = Some(end);
+        self.delivery.last = Some(end);
         self.count_losses()?;
-        let asked = match &self.parts.output {
-            Output::Recording(_) => return Ok(true),
-            Output::Reports(reports) => (reports.center_cut, reports.sink.extras()),
-            Output::Live(live) => (live.center_cut, (live.extras)()),
-        };
-        let meta = self.meta(end, asked);
-        let parts = &mut self.parts;
-        let mut report = match &mut parts.output {
+        let Some(content) = self.delivery.content() else { return Ok(true) };
+        let meta = self.meta(end, content);
+        let engine = &mut self.engine;
+        let mut report = match &mut self.delivery.output {
             Output::Reports(reports) => match &mut reports.spill {
                 Some(spill) => spill.report(end, meta)?,
-                None if reports.cumulative => parts.engine.report(end, meta),
-                None => parts.engine.report_interval(end, meta),
+                None if reports.cumulative => engine.report(end, meta),
+                None => engine.report_interval(end, meta),
             },
-            _ => parts.engine.report_interval(end, meta),
+            _ => engine.report_interval(end, meta),
         };
-        let interval = !matches!(&self.parts.output, Output::Reports(r) if r.cumulative);
+        let interval = !matches!(&self.delivery.output, Output::Reports(r) if r.cumulative);
         self.add_samples(&mut report, end, interval);
-        let ids = self.unarmed.leave_out(&mut report);
-        let parts = &mut self.parts;
-        if let Output::Reports(reports) = &mut parts.output {
-            return parts.status.suspend(|| reports.sink.write(&report));
+        let ids = self.arming.unarmed.leave_out(&mut report);
+        if let Output::Reports(reports) = &mut self.delivery.output {
+            return self.status.suspend(|| reports.sink.write(&report));
         }
         let snapshot = self.snapshot(report, &ids);
-        self.reporting.hits = self.parts.engine.counters().hits.to_vec();
-        match &mut self.parts.output {
+        self.delivery.hits = self.engine.counters().hits.to_vec();
+        match &mut self.delivery.output {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),
         }
     }
 
     /// The interval so far, of a session that somebody looks on; it goes on.
-    pub fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
-        let Output::Live(live) = &self.parts.output else { return Ok(None) };
-        let asked = (live.center_cut, (live.extras)());
+    pub(crate) fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
+        let Output::Live(_) = &self.delivery.output else { return Ok(None) };
+        let Some(content) = self.delivery.content() else { return Ok(None) };
         self.count_losses()?;
-        let end = self.settled.max(self.reporting.last.unwrap_or(self.start));
-        let meta = self.meta(end, asked);
-        let mut report = self.parts.engine.report(end, meta);
+        let end = self.progress.settled.max(self.delivery.last.unwrap_or(self.progress.start));
+        let meta = self.meta(end, content);
+        let mut report = self.engine.report(end, meta);
         self.add_samples(&mut report, end, false);
-        let ids = self.unarmed.leave_out(&mut report);
+        let ids = self.arming.unarmed.leave_out(&mut report);
         Ok(Some(self.snapshot(report, &ids)))
     }
 
     fn meta(&self, end: Nanos, (center_cut, extras): (f64, Extras)) -> ReportMeta {
-        ReportMeta { target: self.parts.target.clone(), center_cut, notes: self.notes(end), extras }
+        ReportMeta {
+            target: self.target.report.clone(),
+            center_cut,
+            notes: self.notes(end),
+            extras,
+        }
     }
 
     /// What a reader should know besides the numbers.
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
-        notes.extend(self.unseen_note());
-        notes.extend(self.holding.note());
+        notes.extend(self.target.notes());
         notes.extend(self.doubts());
         notes.extend(self.cost_of_probes(end));
         notes
@@ -127,18 +126,18 @@ impl Session {
 
     /// The report and what its functions, of these ids, cost since the last one.
     fn snapshot(&self, report: Report, ids: &[usize]) -> Snapshot {
-        let hits = self.parts.engine.counters().hits;
+        let hits = self.engine.counters().hits;
         let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
         let spent = ids.iter().map(|&id| {
-            let events = of(hits, id) - of(&self.reporting.hits, id);
-            self.costs.of_function(id, events)
+            let events = of(hits, id) - of(&self.delivery.hits, id);
+            self.arming.costs.of_function(id, events)
         });
-        Snapshot { report, spent: spent.collect(), cpu: self.clock.time() }
+        Snapshot { report, spent: spent.collect(), cpu: self.target.clock.time() }
     }
 
     /// What the target's marker buffers tell that cannot be.
     fn doubts(&self) -> Option<String> {
-        let counts = self.parts.engine.implausible_counts();
+        let counts = self.engine.implausible_counts();
         (counts > 0).then(|| {
             format!(
                 "{} in the target's marker buffers cannot be right: how many of its events are \
@@ -153,7 +152,7 @@ impl Session {
         /// Of the time since the start.
         const MUCH: u64 = 10;
         let spent = self.spent().0;
-        let percent = spent.saturating_mul(100) / end.since(self.start).0.max(1);
+        let percent = spent.saturating_mul(100) / end.since(self.progress.start).0.max(1);
         (percent >= MUCH).then(|| {
             format!(
                 "the probes themselves took about {} ms, {percent} % of the time since the start: \
@@ -170,12 +169,12 @@ impl Session {
     }
 
     fn count_losses_with(&mut self, cut_off: usize) -> anyhow::Result<()> {
-        let lost = self.parts.kernel.lost().read()?;
-        self.parts.engine.set_lost_events(lost.events, lost.marks);
-        self.parts.engine.set_lost_payloads(lost.payloads);
+        let lost = self.kernel.lost().read()?;
+        self.engine.set_lost_events(lost.events, lost.marks);
+        self.engine.set_lost_payloads(lost.payloads);
         if !self.markers.is_empty() {
-            let dropped = self.parts.kernel.take_cut_off(cut_off)?;
-            self.parts.engine.markers().set_cut_off(dropped, bpf::now());
+            let dropped = self.kernel.take_cut_off(cut_off)?;
+            self.engine.markers().set_cut_off(dropped, bpf::now());
         }
         Ok(())
     }

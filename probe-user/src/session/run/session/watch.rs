@@ -9,16 +9,16 @@ impl Session {
     pub(super) fn start_clock(&mut self) {
         /// Each costs a file descriptor.
         const MOST_THREADS: usize = 512;
-        let follows = self.clock.follows();
-        if self.budget.is_none() && !(follows && self.parts.watch.is_on()) {
+        let follows = self.target.clock.follows();
+        if self.arming.budget.is_none() && !(follows && self.rounds.watch.is_on()) {
             return;
         }
-        let threads = Process::threads_of(self.parts.pid.0);
+        let threads = Process::threads_of(self.target.pid.0);
         if !follows && threads.len() > MOST_THREADS {
             return;
         }
         match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid)), follows) {
-            Ok(counters) => self.clock.counters = Some(counters),
+            Ok(counters) => self.target.clock.counters = Some(counters),
             Err(error) if follows => {
                 self.warn(&format!("the cost of the probes is not checked: {error}"));
             }
@@ -28,19 +28,20 @@ impl Session {
 
     /// What the probes have cost, those included whose events were lost: they were no cheaper.
     pub(super) fn spent(&self) -> Nanos {
-        let hits = self.parts.engine.counters().hits;
-        let lost = self.parts.engine.lost_events();
-        self.costs.with_lost(hits, lost)
+        let hits = self.engine.counters().hits;
+        let lost = self.engine.lost_events();
+        self.arming.costs.with_lost(hits, lost)
     }
 
     /// `false` when the cost ends the session.
     pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
-        let Some(cpu) = self.clock.time().filter(|cpu| self.parts.watch.is_due(*cpu)) else {
+        let Some(cpu) = self.target.clock.time().filter(|cpu| self.rounds.watch.is_due(*cpu))
+        else {
             return Ok(true);
         };
         self.count_losses()?;
         let spent = self.spent();
-        match self.parts.watch.check(spent, cpu) {
+        match self.rounds.watch.check(spent, cpu) {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(

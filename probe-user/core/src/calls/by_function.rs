@@ -1,6 +1,6 @@
 //! The path nodes of each function.
 
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::units::FuncId;
 
 #[derive(Debug)]

@@ -1,16 +1,13 @@
 //! Turns what the engine has into blocks: names and paths as they come up, and the spooled calls as
 //! a chunk whenever there are enough.
 
-use super::CHUNK_CALLS;
-use super::block::{Block, BlockKind};
-use super::chunk::{ChunkLoss, OpenCall};
-use super::harvest::Harvest;
-use super::names::{Names, ObjectRecord, ThreadRecord};
-use super::payloads;
-use super::slow::{Slow, SlowWatch};
-use super::varint::put;
-use crate::engine::spool::Taken;
+use crate::calls::spool::Taken;
 use crate::engine::tracker::Tracker;
+use crate::recording::payloads;
+use crate::recording::{
+    Block, BlockKind, CHUNK_CALLS, ChunkLoss, Harvest, Names, ObjectRecord, OpenCall, Slow,
+    SlowWatch, ThreadRecord, put_varint as put,
+};
 use crate::units::{FuncId, Nanos, ThreadId};
 
 /// How far the blocks made so far go.

@@ -1,12 +1,12 @@
 //! An export's remarks about itself: its number of calls, and missing or uncertain data.
 
-use crate::engine::paths::Node;
+use crate::calls::paths::Node;
 use crate::recording::{Chunk, ChunkLoss, ReadAt, Recording};
 use crate::report::LossReport;
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct Coverage {
     /// Exported calls: timed, untimed and open ones.
     pub calls: u64,
     pub lost: LossReport,
@@ -25,7 +25,7 @@ pub struct Told {
     pub losses: ChunkLoss,
 }
 
-impl Told {
+impl Coverage {
     pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
         Self {
             unreadable_bytes: recording.unreadable(),

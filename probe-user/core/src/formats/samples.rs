@@ -9,14 +9,14 @@ use crate::recording::ROOT_PATH;
 type Span = (usize, usize, u32);
 
 #[derive(Default)]
-pub(super) struct Looks {
+pub(super) struct Samples {
     spans: Vec<Span>,
     paths: Vec<u32>,
     /// For each look, a later or equal one that is not after the next unmarked one.
     next: Vec<usize>,
 }
 
-impl Looks {
+impl Samples {
     /// Forgets everything, and starts with so many looks.
     pub(super) fn begin(&mut self, count: usize) {
         self.spans.clear();
@@ -73,26 +73,26 @@ mod tests {
             spans in prop::collection::vec((0_u64..40, 0_u64..40, 1_u32..9), 0..30),
             count in 0_usize..30,
         ) {
-            let mut looks = Looks::default();
+            let mut samples = Samples::default();
             let mut expected = vec![ROOT_PATH; count];
-            looks.begin(count);
+            samples.begin(count);
             for (from, to, path) in spans {
-                looks.mark(from, to, path);
+                samples.mark(from, to, path);
                 let (from, to) = ((from as usize).min(count), (to as usize).min(count));
                 expected.get_mut(from..to).into_iter().for_each(|part| part.fill(path));
             }
-            prop_assert_eq!(looks.paths(), &*expected);
+            prop_assert_eq!(samples.paths(), &*expected);
         }
     }
 
     /// Marking each look for each call would take an hour.
     #[test]
     fn calls_around_everything_cost_no_more_than_others() {
-        let mut looks = Looks::default();
-        looks.begin(1_000_000);
-        (0..3_000_000).for_each(|n| looks.mark(0, u64::MAX, n));
+        let mut samples = Samples::default();
+        samples.begin(1_000_000);
+        (0..3_000_000).for_each(|n| samples.mark(0, u64::MAX, n));
         let begun = Instant::now();
-        assert!(looks.paths().iter().all(|path| *path == 2_999_999));
+        assert!(samples.paths().iter().all(|path| *path == 2_999_999));
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
 }

@@ -1,0 +1,8 @@
+//! What is counted of a function besides its calls.
+
+/// Counts of one function that belong to no path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FunctionCounts {
+    pub(crate) headless: u64,
+    pub(crate) threads: u64,
+}

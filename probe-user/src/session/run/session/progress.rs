@@ -1,0 +1,21 @@
+//! How far a session has come.
+
+use crate::bpf;
+use ctrace_core::units::Nanos;
+
+#[derive(Default)]
+pub(super) struct Progress {
+    /// When calls began to count.
+    pub(super) start: Nanos,
+    /// Everything older has been seen.
+    pub(super) settled: Nanos,
+    /// Nothing is armed any more.
+    pub(super) finishing: bool,
+}
+
+impl Progress {
+    /// Since the start, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        bpf::now().since(self.start).0 as f64 / 1e9
+    }
+}

@@ -1,0 +1,93 @@
+//! What a session looks at now and then besides its events.
+
+use super::{Session, Target};
+use crate::{
+    bpf::{Diagnostics, Kernel},
+    session::{budget::slowdown::Watch, collect::pace::Pace},
+    target::process::Process,
+};
+use ctrace_core::units::{Nanos, Pid};
+use std::time::Duration;
+
+/// How often a session has looked around, and when it does so next.
+pub(crate) struct Rounds {
+    pub(super) pace: Pace,
+    pub(super) watch: Watch,
+    diagnostics: Option<Diagnostics>,
+    count: u32,
+    pause: Duration,
+    /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
+    cpu_at_maps: Option<Nanos>,
+}
+
+impl Rounds {
+    pub(crate) fn new(pace: Pace, watch: Watch, kernel: &mut Kernel) -> Self {
+        // Without them tracing works as well.
+        let diagnostics = kernel.diagnostics();
+        let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
+        Self { pace, watch, diagnostics, count: 0, pause: Duration::ZERO, cpu_at_maps: None }
+    }
+
+    /// Another one begins; `calm`: nothing new has come since the last one.
+    fn begin(&mut self, calm: bool) {
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.flush();
+        }
+        let (first, longest) = self.pace.look;
+        self.pause = if calm { (self.pause * 2).clamp(first, longest) } else { first };
+        self.count += 1;
+    }
+
+    /// Whether the mappings are to be looked at, of a target that has used so much processor time; `None`:
+    /// it has run in any case.
+    fn looks_at_maps(&mut self, cpu: impl FnOnce() -> Option<Nanos>) -> bool {
+        self.count.is_multiple_of(self.pace.looks_per_maps) && self.has_run(cpu)
+    }
+
+    /// Whether the target has run since the last time.
+    fn has_run(&mut self, cpu: impl FnOnce() -> Option<Nanos>) -> bool {
+        if !self.pace.wakes {
+            return true;
+        }
+        let cpu = cpu();
+        std::mem::replace(&mut self.cpu_at_maps, cpu) != cpu || cpu.is_none()
+    }
+}
+
+impl Session {
+    /// New programs, libraries, children; the cost of the probes. `false` ends the session.
+    pub(crate) fn look_around(&mut self) -> anyhow::Result<bool> {
+        let execed = self.take_changes();
+        self.rounds.begin(execed.is_empty());
+        for pid in execed {
+            self.arm_executed(pid);
+        }
+        if self.target.launched && Process::is_held_at_start(self.target.pid.0) {
+            // The record that tells it is still on its way, or was lost.
+            self.release_found(self.target.pid);
+        }
+        let Target { clock, followed, .. } = &self.target;
+        // While children are followed, one of them always has run.
+        let cpu = || if followed.is_empty() { clock.own_time() } else { None };
+        if self.rounds.looks_at_maps(cpu) {
+            self.arm_new_objects(self.target.pid);
+            let followed: Vec<Pid> = self.target.followed.iter().copied().collect();
+            followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
+        }
+        let lost = self.engine.lost();
+        let written = self.delivery.output.written();
+        self.status.show(self.engine.counters(), lost, written);
+        self.tend_budget();
+        self.check_slowdown()
+    }
+
+    /// Whether to look around at once: a new program waits for its probes.
+    pub(crate) fn must_look(&self) -> bool {
+        self.engine.a_program_was_executed()
+    }
+
+    /// Until the next one.
+    pub(crate) fn look_pause(&self) -> Duration {
+        self.rounds.pause
+    }
+}

@@ -1,0 +1,91 @@
+//! The first probes, and those of each object that comes later.
+
+use super::{Session, millis};
+use crate::{
+    bpf,
+    session::{
+        plan::{ObjectPlan, Plan},
+        run::arm::{self, ByRole},
+    },
+    target::maps::MappedObject,
+};
+use ctrace_core::{
+    recording::ObjectRecord,
+    units::{Nanos, Pid},
+};
+use std::{sync::Arc, time::Instant};
+
+impl Session {
+    /// Attaches the probes of the first plan; calls count from the time it is done.
+    pub(crate) fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
+        self.arming.know(objects);
+        plan.notes.iter().for_each(|note| self.note(note.clone()));
+        let begun = Instant::now();
+        for object in &plan.objects {
+            self.attach(object)?;
+        }
+        self.arm_markers(self.target.pid, &plan.objects, objects)?;
+        let places = self.arming.places();
+        tracing::info!("armed: {places} places in {:.1} ms", millis(begun));
+        self.start_clock();
+        self.progress.start = bpf::now();
+        self.engine.begin(self.progress.start);
+        let cpu = self.target.clock.time().unwrap_or_default();
+        if let Some(budgeted) = &mut self.arming.budget {
+            budgeted.begin(self.progress.start, cpu);
+        }
+        self.delivery.begin(self.start_record())
+    }
+
+    pub(super) fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
+        let (first, attached_before) =
+            (self.arming.costs.functions(), self.arming.attachments.len());
+        let attached = self.attach_all(object, first);
+        if attached.is_err() {
+            // All of the object or nothing.
+            self.arming.attachments.truncate(attached_before);
+            self.arming.unarmed.add(first..self.arming.costs.functions());
+        }
+        attached
+    }
+
+    fn attach_all(&mut self, object: &ObjectPlan, first: usize) -> anyhow::Result<()> {
+        self.engine.add_object(ObjectRecord {
+            name: Arc::clone(&object.name),
+            path: object.path.display().to_string(),
+            build_id: object.build_id.clone(),
+        });
+        self.arming.costs.add(&object.functions);
+        let ids = arm::introduce(&mut self.engine, object);
+        if let Some(flight) = &self.delivery.flight {
+            self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
+        }
+        if self.arming.budget.is_some() {
+            self.attach_groups(object, &ids)?;
+        } else {
+            let functions = ids.into_iter().zip(&object.functions);
+            let sites = ByRole::new(&self.kernel, &object.open_path, functions)?;
+            self.arming.attachments.extend(sites.attach(&self.kernel, self.arming.links)?);
+        }
+        if object.markers.is_wanted() {
+            self.attach_runtimes(object, first)?;
+        }
+        Ok(())
+    }
+
+    /// Runtimes are attached: what remains before the first event of a marker.
+    pub(super) fn arm_markers(
+        &mut self,
+        pid: Pid,
+        plans: &[ObjectPlan],
+        mapped: &[MappedObject],
+    ) -> anyhow::Result<()> {
+        self.engine.sample_clocks(bpf::sample(), Nanos::ZERO);
+        self.locate_markers(pid, mapped);
+        self.adopt_buffers(pid, mapped);
+        for object in plans {
+            self.switch_on(object)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! The processes that a session traces, and how they ended.
+
+use super::{clock::TargetClock, holding::Holding};
+use ctrace_core::{
+    report::{TargetExit, TargetReport},
+    units::Pid,
+};
+use std::collections::{BTreeSet, HashSet};
+
+pub(crate) struct Target {
+    pub(super) pid: Pid,
+    /// Our own child, which may be held at the start of a program.
+    pub(super) launched: bool,
+    pub(super) report: TargetReport,
+    /// Children that are traced as well.
+    pub(super) followed: HashSet<Pid>,
+    pub(super) clock: TargetClock,
+    pub(super) holding: Holding,
+    /// Processes that ended before the program that they executed could be looked at: the first, and how
+    /// many.
+    unseen: Option<(Pid, u64)>,
+}
+
+impl Target {
+    /// `follows`: its children are traced as well.
+    pub(crate) fn new(pid: Pid, launched: bool, follows: bool, report: TargetReport) -> Self {
+        Self {
+            pid,
+            launched,
+            report,
+            followed: HashSet::new(),
+            clock: TargetClock::new(pid, follows),
+            holding: Holding::default(),
+            unseen: None,
+        }
+    }
+
+    /// It is gone. What is told first is kept.
+    pub(super) fn ended(&mut self, exit: Option<TargetExit>) {
+        self.report.exit = self.report.exit.or(exit);
+    }
+
+    /// One of its processes is gone, with this wait status.
+    pub(super) fn process_ended(&mut self, pid: Pid, status: u32) {
+        self.followed.remove(&pid);
+        if pid == self.pid {
+            self.ended(Some(exit_of(status)));
+        }
+    }
+
+    pub(super) fn is_our_child(&self, pid: Pid) -> bool {
+        self.launched && pid == self.pid
+    }
+
+    /// A process executed a program and ended before anybody could look at that.
+    pub(super) fn count_unseen(&mut self, pid: Pid) {
+        // Our own child was held until it had its probes.
+        if !self.is_our_child(pid) {
+            let (first, count) = self.unseen.unwrap_or((pid, 0));
+            self.unseen = Some((first, count + 1));
+        }
+    }
+
+    /// What a reader of a report should know.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.unseen_note().into_iter().chain(self.holding.note())
+    }
+
+    fn unseen_note(&self) -> Option<String> {
+        let (Pid(first), count) = self.unseen?;
+        let whose = match count {
+            1 => format!("process {first} ended before the program that it executed"),
+            _ => format!(
+                "{count} processes (the first: {first}) ended before the programs that they executed"
+            ),
+        };
+        Some(format!(
+            "{whose} could be looked at: functions of those are not counted, unless they were traced \
+             already"
+        ))
+    }
+
+    /// The processes that may still run.
+    pub(super) fn alive(&self) -> BTreeSet<Pid> {
+        let target = self.report.exit.is_none().then_some(self.pid);
+        target.into_iter().chain(self.followed.iter().copied()).collect()
+    }
+}
+
+/// A wait status as `wait(2)` gives it.
+fn exit_of(status: u32) -> TargetExit {
+    match status & 0x7f {
+        0 => TargetExit::Code((status >> 8 & 0xff) as i32),
+        signal => TargetExit::Signal(signal as i32),
+    }
+}

@@ -1,0 +1,42 @@
+//! What tests, examples and fuzz targets outside this crate use of it, and nothing else. All other
+//! items end at the crate, so the compiler finds what nobody uses.
+
+pub mod bpf {
+    pub use crate::bpf::{
+        Attachment, BpfError, Config, Drained, Features, Kernel, LinkChoice, LinkKind, Lost,
+        LostCounter, Rings, Role, Site, attach_nothing, now,
+    };
+}
+
+pub mod program {
+    pub use crate::{
+        cli::Cli,
+        cmd::{Failure, dispatch},
+        session::{
+            plan::{Planner, Sites},
+            run::launch::{Launched, Program, Streams, exit_code},
+        },
+        user::Identity,
+    };
+}
+
+pub mod target {
+    pub use crate::target::{
+        budget::{Budget, ObjectLimits},
+        demangle::{full, short, without_clone_suffix, without_generics},
+        launch::resolve,
+        list::list_functions,
+        object::Object,
+        place::{Candidate, CodeMap, Policy, Refusal, Returns, explain, place},
+        plan::{CostClass, ExitKind, ExitPlacement, Placement},
+        select::{Patterns, Selector},
+        source::Source,
+        usdt_arguments,
+    };
+}
+
+pub mod ui {
+    pub use crate::ui::{
+        Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
+    };
+}
