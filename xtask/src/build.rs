@@ -27,26 +27,28 @@ fn holds_programs(build: &Done, binary: &Path) -> Result<()> {
 }
 
 /// Builds everything that tests run, including ctrace with its eBPF programs.
+///
+/// Everything that tests need is built by this one selection of packages: another one has other
+/// features, and would build most crates again.
 pub(crate) fn for_tests() -> Result<()> {
-    let mut command = paths::cargo();
-    command.args(["test", "--locked", "--workspace", "--no-run"]);
-    progress::must("build", &mut command)?;
-    holds_programs(&tested()?, &paths::tested())
+    let done = progress::must("build", &mut tests())?;
+    holds_programs(&done, &paths::tested())
 }
 
-/// Builds the ctrace that tests run, with whatever tools exist.
-pub(crate) fn tested() -> Result<Done> {
+/// Returns the command that builds all tests, and the programs that they run.
+pub(crate) fn tests() -> Command {
     let mut command = paths::cargo();
-    command.args(["build", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
-    progress::must("build of ctrace", &mut command)
+    command.args(["test", "--locked", "--workspace", "--tests", "--no-run"]);
+    command
 }
 
 /// Builds with plain stable Rust, where the binary must report at once what it lacks.
 pub(crate) fn without_bpf() -> Result<()> {
-    let mut command = paths::cargo();
-    command.args(["build", "--locked", "--package", "ctrace"]).env("CTRACE_BPF_CARGO", "none");
+    let mut command = tests();
+    // The smallest selection with the program.
+    command.args(["--test", "kernel_door"]).env("CTRACE_BPF_CARGO", "none");
     progress::must("build without a BPF toolchain", &mut command)?;
-    let binary = paths::target().join("debug/ctrace");
+    let binary = paths::tested();
     if machine::holds_bpf_object(&binary) {
         bail!("{} has eBPF programs inside although it was built without", binary.display());
     }

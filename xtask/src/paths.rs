@@ -24,6 +24,11 @@ pub(crate) fn tested() -> PathBuf {
     target().join("debug/ctrace")
 }
 
+/// Returns the program that runs the table of checks.
+pub(crate) fn cases() -> PathBuf {
+    target().join("debug/cases")
+}
+
 /// Returns a path as people would type it in the repository.
 pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()

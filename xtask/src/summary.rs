@@ -2,6 +2,7 @@
 
 use crate::skips;
 use std::fmt::Write;
+use std::ops::AddAssign;
 
 /// The end of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,14 @@ pub(crate) struct Counts {
     pub passed: usize,
     pub failed: usize,
     pub skipped: usize,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
 }
 
 impl Counts {
@@ -83,9 +92,7 @@ impl Summary {
     pub(crate) fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         for stage in &self.stages {
-            sum.passed += stage.counts.passed;
-            sum.failed += stage.counts.failed;
-            sum.skipped += stage.counts.skipped;
+            sum += stage.counts;
             match &stage.outcome {
                 Outcome::Passed if stage.counts.is_empty() => sum.passed += 1,
                 Outcome::Skipped(_) if stage.counts.is_empty() => sum.skipped += 1,

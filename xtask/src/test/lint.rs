@@ -29,6 +29,8 @@ pub(super) fn format_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
 
 pub(super) fn clippy(_: &Options) -> Result<(Outcome, Counts)> {
     let mut command = paths::cargo();
+    // It would build the eBPF programs once more.
+    command.env("CTRACE_BPF_CARGO", "none");
     command.args(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     progress::must("clippy", &mut command)?;
     Ok(PASSED)

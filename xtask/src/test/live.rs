@@ -1,57 +1,45 @@
 //! Runs the tests of the package `ctrace-tests`: they trace real programs on this machine's kernel.
 
-use super::{Options, cargo};
+use super::Options;
+use super::programs::{self, Program};
 use crate::summary::{Counts, Outcome};
-use crate::{build, paths, progress};
+use crate::{paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
 /// Prefix of the files of live tests that do what an attacker would.
 const ATTACK: &str = "attack_";
+/// Files that take longest, so that none of them is the last to begin.
+const LONGEST: &[&str] = &["attack_guard", "budget", "top", "kernel", "recordings"];
+/// Most wait for the programs that they trace.
+const AT_ONCE: usize = 2;
 
+/// Without root or BPF they skip themselves.
 pub(super) fn tests(_: &Options) -> Result<(Outcome, Counts)> {
-    // Without root or BPF the harness's own tests still run. The live ones skip themselves.
-    let names = test_names()?;
-    let others = names.iter().filter(|name| !name.starts_with(ATTACK));
-    let chosen = others.flat_map(|name| ["--test", name]);
-    run("live tests", ["--lib", "--bins"].into_iter().chain(chosen))
+    run("live tests", |name| !name.starts_with(ATTACK))
 }
 
 pub(super) fn attacks(_: &Options) -> Result<(Outcome, Counts)> {
-    let names = test_names()?;
-    let attacks = names.iter().filter(|name| name.starts_with(ATTACK));
-    run("attacks", attacks.flat_map(|name| ["--test", name]))
+    run("attacks", |name| name.starts_with(ATTACK))
 }
 
-/// Returns the names of the package's files of tests.
-fn test_names() -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(paths::root().join("tests/tests"))? {
-        let path = entry?.path();
-        let is_test =
-            path.extension().is_some_and(|ext| ext == "rs") || path.join("main.rs").exists();
-        if let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_test) {
-            names.push(name.to_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
+/// Returns whether a program traces others.
+pub(super) fn is_live(program: &Program) -> bool {
+    program.package == "ctrace-tests" && program.is_file
 }
 
-fn run<'a>(stage: &str, chosen: impl IntoIterator<Item = &'a str>) -> Result<(Outcome, Counts)> {
-    // A part that is run alone must test the last change.
-    build::tested()?;
-    let mut command = paths::cargo();
-    command.args(["test", "--locked", "--package", "ctrace-tests", "--no-fail-fast"]);
-    command.args(chosen).env("CTRACE_BIN", paths::tested());
-    let done = progress::run(stage, &mut command)?;
-    cargo::tell_skips(stage, &done);
-    cargo::judge(&done)
+fn run(stage: &str, chosen: impl Fn(&str) -> bool) -> Result<(Outcome, Counts)> {
+    let mut programs = programs::build()?;
+    programs.retain(|program| is_live(program) && chosen(&program.name));
+    programs.sort_by_key(|program| {
+        LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len())
+    });
+    programs::run(stage, &programs, AT_ONCE)
 }
 
 /// Runs the whole table of cases with one kind of link.
 pub(super) fn every_case(link: &str) -> Result<(Outcome, Counts)> {
-    let cases = paths::target().join("debug/cases");
+    let cases = paths::cases();
     let targets = paths::target().join("cases");
     progress::must("build the targets", Command::new(&cases).arg("build").arg(&targets))?;
     let mut command = Command::new(&cases);
@@ -64,19 +52,5 @@ pub(super) fn every_case(link: &str) -> Result<(Outcome, Counts)> {
     match done.status.success() {
         true => Ok((Outcome::Passed, counts)),
         false => Ok((Outcome::Failed(format!("see {}", done.log.display())), counts)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each file of live tests is in one of the two stages, under cargo's name for it.
-    #[test]
-    fn live_tests_are_found() {
-        let names = test_names().expect("there are some");
-        for name in ["attack_daemon", "attack_limits", "daemon_control", "tools"] {
-            assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
-        }
     }
 }

@@ -8,6 +8,7 @@
 mod cargo;
 mod lint;
 mod live;
+mod programs;
 
 use crate::setup::{self, EVERYTHING};
 use crate::summary::{Counts, Outcome, Stage as Ended, Summary};
@@ -97,12 +98,20 @@ const GROUPS: &[&[Stage]] = &[
             "the same in the programs, with their own compiler",
         ),
     ],
-    &[stage(
-        "unit tests",
-        Extent::Quick,
-        cargo::unit_tests,
-        "wrong results of any part that needs no kernel; inputs that once broke a fuzz target",
-    )],
+    &[
+        stage(
+            "unit tests",
+            Extent::Quick,
+            cargo::unit_tests,
+            "wrong results of any part that needs no kernel; inputs that once broke a fuzz target",
+        ),
+        stage(
+            "examples in documentation",
+            Extent::Gate,
+            cargo::examples_in_documentation,
+            "examples that do not compile, or do not do what they say",
+        ),
+    ],
     &[
         stage(
             "vm-test on 6.1",

@@ -13,7 +13,7 @@ use std::process::Command;
 /// Builds the image of a machine that runs the checks by the shell command `script`, with the
 /// binary `ctrace`.
 pub(super) fn make(kernel: &str, script: &str, ctrace: Option<&Path>) -> Result<PathBuf> {
-    let cases = cases_program()?;
+    let cases = paths::cases();
     let targets = dir().join("targets");
     progress::must("build the targets", Command::new(&cases).arg("build").arg(&targets))?;
     let mut tree = Tree::new(&init(script))?;
@@ -99,14 +99,6 @@ pub(super) const SETTING_UP: &str = "#!/bin/busybox sh\n\
     mount -t devtmpfs devtmpfs /dev\n\
     mount -t tmpfs tmpfs /tmp\n\
     ip link set lo up\n";
-
-/// Builds the table of checks as a program.
-fn cases_program() -> Result<PathBuf> {
-    let mut command = paths::cargo();
-    command.args(["build", "--locked", "--package", "ctrace-tests", "--bin", "cases"]);
-    progress::must("build the checks", &mut command)?;
-    Ok(paths::target().join("debug/cases"))
-}
 
 /// Copies a file without debug information, if `strip` can.
 pub(super) fn stripped(file: &Path, name: &str) -> Result<PathBuf> {

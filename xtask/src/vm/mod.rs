@@ -59,9 +59,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 
 pub(crate) fn main(options: &Options) -> Result<()> {
     setup::ensure(&[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines], options.no_install)?;
-    if !options.smoke {
-        build::for_tests()?;
-    }
+    build::for_tests()?;
     let mut summary = Summary::default();
     let mut stage = |name: String, run: &dyn Fn() -> Result<(Outcome, Counts)>| {
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! The machine formats: JSON against its published schema, CSV against what a reader of it needs.
 
-mod fixture;
+use crate::fixture;
 
 use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
 use ctrace_core::report::render::Table;

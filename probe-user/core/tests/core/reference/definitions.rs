@@ -1,6 +1,6 @@
 //! A slow and obvious reading of the definitions.
 
-use crate::program::{Call, FUNCTIONS, THREADS};
+use crate::reference::program::{Call, FUNCTIONS, THREADS};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What holds for every format.
 
-use crate::fixture;
+use crate::formats::fixture;
 use ctrace_core::formats::{Coverage, Export, ExportError, Format, Options};
 use ctrace_core::recording::replay::Query;
 use ctrace_core::report::LossReport;

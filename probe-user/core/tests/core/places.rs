@@ -1,6 +1,6 @@
 //! Functions can be moved within a report, and everything in it still is of the same ones.
 
-mod fixture;
+use crate::fixture;
 
 use ctrace_core::report::Report;
 use ctrace_core::report::render::json;

@@ -9,10 +9,9 @@ mod exports;
 mod extras;
 mod program;
 mod replay;
-#[path = "../support/mod.rs"]
-mod support;
 mod timeline;
 
+use crate::support::*;
 use actual::*;
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::filter::{Filter, ThreadFilter};
@@ -23,7 +22,6 @@ use ctrace_core::units::{Nanos, Tid};
 use definitions::*;
 use program::*;
 use proptest::prelude::*;
-use support::*;
 
 fn functions() -> Vec<FunctionInfo> {
     let name = |f: u32| format!("f{f}");

@@ -1,8 +1,5 @@
 //! Recordings in the formats of other tools: what a user of those would see.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod fixture;
 mod flat;
 mod graphs;

@@ -1,7 +1,7 @@
 //! The tools that the formats are for, where they are or can be installed: each must take its file
 //! and find in it what is there. Where one is missing, its test says so and is skipped.
 
-use crate::fixture::{self, export, hostile, typical};
+use crate::formats::fixture::{self, export, hostile, typical};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,10 +1,10 @@
 //! From a recording, cut into chunks anywhere, the numbers are those of the definitions.
 
-use crate::actual::*;
-use crate::definitions::*;
-use crate::program::*;
+use crate::reference::actual::*;
+use crate::reference::definitions::*;
+use crate::reference::program::*;
+use crate::reference::{feed, start};
 use crate::support::*;
-use crate::{feed, start};
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::recording::replay::{Query, report};

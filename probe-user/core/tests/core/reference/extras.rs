@@ -1,11 +1,11 @@
 //! What views ask for besides, from a recording cut into chunks anywhere: histograms, how they
 //! change over time, and the slowest calls with what was inside them.
 
-use crate::definitions::*;
-use crate::program::*;
-use crate::replay::{cuts, record};
+use crate::reference::definitions::*;
+use crate::reference::program::*;
+use crate::reference::replay::{cuts, record};
+use crate::reference::{feed, start};
 use crate::support::*;
-use crate::{feed, start};
 use ctrace_core::engine::{EngineConfig, ReportMeta};
 use ctrace_core::filter::Filter;
 use ctrace_core::recording::replay::{Query, report_with};

@@ -1,7 +1,7 @@
 //! A comparison's numbers are those of the reports, however the time is cut into stretches.
 
-use crate::program::*;
-use crate::replay::{cuts, long, record};
+use crate::reference::program::*;
+use crate::reference::replay::{cuts, long, record};
 use ctrace_core::diff::{Content, Diff, FunctionDiff, Metric, Options, Source, Verdict, diff};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, report};

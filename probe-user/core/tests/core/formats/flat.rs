@@ -1,6 +1,6 @@
 //! Formats with a line for each call.
 
-use crate::fixture::{deep, hostile, text, typical};
+use crate::formats::fixture::{deep, hostile, text, typical};
 use serde_json::Value;
 
 #[test]

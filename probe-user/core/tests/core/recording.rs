@@ -1,12 +1,11 @@
 //! A trace that is recorded and read again has every call, wherever it is cut off.
 
-#[path = "../examples/read_recording.rs"]
+#[path = "../../examples/read_recording.rs"]
 #[allow(dead_code, reason = "its main is for people")]
 mod read_recording;
-mod support;
 
+use crate::support::{Event, PID, enter, function, point, recorded, ret};
 use ctrace_core::recording::{RecordError, Recording, Start};
-use support::{Event, PID, enter, function, point, recorded, ret};
 
 fn record(groups: &[&[Event]], end: bool) -> Vec<u8> {
     let functions = ["outer", "inner", "mark"].map(function);

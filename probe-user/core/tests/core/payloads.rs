@@ -1,7 +1,6 @@
 //! Values beside calls: what goes in beside an event comes out beside its call, or is counted as lost.
 
-mod support;
-
+use crate::support::{Event, PID, control, enter, function, meta_with, point, ret};
 use ctrace_common::{Kind, MAX_VALUES, RECORD_LEN, payload_slots};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::filter::{Filter, ThreadFilter};
@@ -12,7 +11,6 @@ use ctrace_core::recording::{End, Payload, Recording, Start, Value, Writer};
 use ctrace_core::report::{Extras, Report};
 use ctrace_core::units::{Nanos, Pid};
 use proptest::prelude::*;
-use support::{Event, PID, control, enter, function, meta_with, point, ret};
 
 const OUTER: u32 = 0;
 const STAGE: u32 = 1;

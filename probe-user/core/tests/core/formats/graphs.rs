@@ -1,6 +1,6 @@
 //! Formats with sums by call path.
 
-use crate::fixture::{self, deep, empty, export_with, hostile, text, typical};
+use crate::formats::fixture::{self, deep, empty, export_with, hostile, text, typical};
 use crate::support::{enter, ret};
 use ctrace_core::formats::{Export, ExportError, Format, Options};
 use ctrace_core::recording::replay::Query;

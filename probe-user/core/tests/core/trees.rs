@@ -1,11 +1,9 @@
 //! Slow calls in a recording, with what was inside them.
 
-mod support;
-
+use crate::support::{Event, enter, function, point, recorded, ret};
 use ctrace_core::recording::replay::{Tree, Wanted, trees};
 use ctrace_core::recording::{Recording, Start};
 use ctrace_core::units::Nanos;
-use support::{Event, enter, function, point, recorded, ret};
 
 /// A slow call over three chunks, with three calls inside it, and one of another thread.
 fn groups() -> [Vec<Event>; 3] {

@@ -1,8 +1,7 @@
 //! The fuzzer's first inputs are recordings that can be read; with CTRACE_WRITE_CORPUS they are
 //! written anew.
 
-mod support;
-
+use crate::support::{enter, function, point, ret};
 use ctrace_core::diff::{FactsError, ReportFacts};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::recording::replay::{Query, report};
@@ -10,7 +9,6 @@ use ctrace_core::recording::{End, Recording, Start, Writer};
 use ctrace_core::report::render::json;
 use ctrace_core::units::Nanos;
 use std::path::Path;
-use support::{enter, function, point, ret};
 
 fn recording(turns: u64, ended: bool) -> Vec<u8> {
     let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });

@@ -2,14 +2,12 @@
 //! no difference: the same events are processed with and without another thread's event between
 //! any two, and give the same report, whatever is lost, late, filtered or folded.
 
-mod support;
-
+use crate::support::*;
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::report::{LossReport, Report};
 use ctrace_core::units::{Nanos, Tid};
 use proptest::prelude::*;
-use support::*;
 
 const FUNCTIONS: u32 = 3;
 const THREADS: u32 = 3;

@@ -3,12 +3,12 @@
 
 #![allow(unreachable_pub, reason = "shared with the fuzz targets, which are a crate of their own")]
 
-#[path = "support/corpus.rs"]
+#[path = "../support/corpus.rs"]
 mod corpus;
-#[path = "../fuzz/src/lib.rs"]
+#[path = "../../fuzz/src/lib.rs"]
 mod fuzz_targets;
 
-use fuzz_targets::{exports, marker_buffers, recording, records, report_facts};
+use self::fuzz_targets::{exports, marker_buffers, recording, records, report_facts};
 use std::path::Path;
 
 const BLOCK_MAGIC: &[u8] = b"CTRB";

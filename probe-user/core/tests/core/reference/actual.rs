@@ -1,6 +1,6 @@
 //! The same numbers from a report.
 
-use crate::definitions::Row;
+use crate::reference::definitions::Row;
 use ctrace_core::report::Report;
 use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
 use std::collections::BTreeMap;

@@ -1,14 +1,12 @@
 //! A file that begins in the middle of a trace knows what its ids stand for.
 
-mod support;
-
+use crate::support::*;
 use ctrace_common::Kind;
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::recording::replay::{Query, report};
 use ctrace_core::recording::{BlockKind, Definitions, End, Recording, Start, Writer};
 use ctrace_core::report::render::json;
 use ctrace_core::units::Nanos;
-use support::*;
 
 /// Threads that call something in each second, and when they end.
 struct Busy {

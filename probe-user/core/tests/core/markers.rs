@@ -1,14 +1,12 @@
 //! Marker scopes in the call tree, alone and among functions seen by probes.
 
-mod support;
-
+use crate::support::{PID, end, engine, enter, function, lines, meta, path_lines, ret};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use ctrace_core::marker::{
     BUFFER_LEN, BufferId, ClockSample, MarkerObject, MarkerPlace, Reading, Ticks,
 };
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
-use support::{PID, end, engine, enter, function, lines, meta, path_lines, ret};
 
 const SECTION: u64 = 0x5555_5555_4000;
 const STACK: u64 = 0x7ffd_0000_8000;

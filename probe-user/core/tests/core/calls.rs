@@ -1,14 +1,12 @@
 //! What counts as a call, and which calls have a duration: the contract of the report.
 
-mod support;
-
+use crate::support::*;
 use ctrace_common::Kind;
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::engine::ProcessChange;
 use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::report::Report;
 use ctrace_core::units::{Pid, Tid};
-use support::*;
 
 const MAIN: u32 = 0;
 const F: u32 = 1;

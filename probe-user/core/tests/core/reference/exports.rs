@@ -1,8 +1,8 @@
 //! An export of what a query leaves of a recording has the calls that a report of the same query
 //! counts.
 
-use crate::program::*;
-use crate::replay::{cuts, record};
+use crate::reference::program::*;
+use crate::reference::replay::{cuts, record};
 use crate::support::PID;
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::formats::{Coverage, Export, Format, Options};

@@ -1,9 +1,9 @@
 //! What ran when, slice by slice, from a recording cut into chunks anywhere.
 
-use crate::definitions::*;
-use crate::extras::apart;
-use crate::program::*;
-use crate::replay::{cuts, record};
+use crate::reference::definitions::*;
+use crate::reference::extras::apart;
+use crate::reference::program::*;
+use crate::reference::replay::{cuts, record};
 use crate::support::*;
 use ctrace_core::recording::replay::{Query, report_with};
 use ctrace_core::report::{Extras, TimelineCell, TimelineReport};

@@ -1,7 +1,7 @@
 //! Formats with every call in time.
 
-use crate::fixture::{deep, export, hostile, text, typical};
-use crate::protobuf::{Field, bytes, fields, number};
+use crate::formats::fixture::{deep, export, hostile, text, typical};
+use crate::formats::protobuf::{Field, bytes, fields, number};
 use flate2::read::ZlibDecoder;
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Formats with sums by thread and call path, read back.
 
-use crate::fixture::{self, deep, export, hostile, text, typical};
-use crate::protobuf::{Field, bytes, fields, number, texts};
+use crate::formats::fixture::{self, deep, export, hostile, text, typical};
+use crate::formats::protobuf::{Field, bytes, fields, number, texts};
 use crate::support::{enter, ret};
 use ctrace_core::recording::replay::{Query, report};
 use flate2::read::GzDecoder;
@@ -77,7 +77,7 @@ fn pprof_samples(file: &[u8]) -> Vec<String> {
             let mut packed = bytes(&sample, field).expect("numbers");
             let mut numbers = Vec::new();
             while !packed.is_empty() {
-                numbers.push(crate::protobuf::varint(&mut packed));
+                numbers.push(crate::formats::protobuf::varint(&mut packed));
             }
             numbers
         };

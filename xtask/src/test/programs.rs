@@ -1,0 +1,184 @@
+//! The programs that tests are compiled to, run side by side: many tests wait more than they work.
+
+use crate::progress::{self, Done};
+use crate::summary::{Counts, Outcome};
+use crate::{build, machine, paths, skips};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
+
+/// One program of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub package: String,
+    /// The name of the file of tests, or of the library or program with tests inside.
+    pub name: String,
+    /// True for a file of tests of its own, false for a library or program with tests inside.
+    pub is_file: bool,
+    path: PathBuf,
+    /// The package's folder, where cargo runs it.
+    folder: PathBuf,
+}
+
+/// Builds all tests, and returns their programs. A part that is run alone tests the last change.
+pub(super) fn build() -> Result<Vec<Program>> {
+    build::for_tests()?;
+    let listed = build::tests().args(["--message-format", "json"]).output()?;
+    if !listed.status.success() {
+        bail!("listing the tests failed: {}", String::from_utf8_lossy(&listed.stderr));
+    }
+    let programs = parse(&String::from_utf8_lossy(&listed.stdout));
+    if programs.is_empty() {
+        bail!("cargo lists no tests");
+    }
+    Ok(programs)
+}
+
+/// Finds the programs of tests among cargo's messages.
+fn parse(messages: &str) -> Vec<Program> {
+    let parse_line = |line: &str| -> Option<Program> {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let is_test = message["profile"]["test"].as_bool()?;
+        let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+        let target = &message["target"];
+        let id = message["package_id"].as_str()?;
+        // path+file:///folder#name@version, or with the folder's name for one.
+        let (path, name) = id.rsplit_once('#')?;
+        let package = match name.split_once('@') {
+            Some((name, _)) => name,
+            None => path.rsplit('/').next()?,
+        };
+        is_test.then_some(())?;
+        Some(Program {
+            package: package.to_owned(),
+            name: target["name"].as_str()?.to_owned(),
+            is_file: target["kind"].as_array()?.iter().any(|kind| kind == "test"),
+            path: PathBuf::from(message["executable"].as_str()?),
+            folder: folder.to_owned(),
+        })
+    };
+    messages.lines().filter_map(parse_line).collect()
+}
+
+/// Runs the programs, `at_once` side by side, in the order given.
+pub(super) fn run(stage: &str, programs: &[Program], at_once: usize) -> Result<(Outcome, Counts)> {
+    let libraries = library_path();
+    let queue = Mutex::new(programs.iter());
+    let (sender, ended) = channel();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            let (sender, queue, libraries) = (sender.clone(), &queue, &libraries);
+            scope.spawn(move || {
+                let next = || queue.lock().ok()?.next();
+                while let Some(program) = next() {
+                    // The receiver outlives all threads.
+                    let _ = sender.send(run_one(stage, program, libraries));
+                }
+            });
+        }
+    });
+    drop(sender);
+    let mut counts = Counts::default();
+    let mut failed = Vec::new();
+    for done in ended {
+        let (outcome, more) = judge(stage, &done?);
+        counts += more;
+        if let Outcome::Failed(why) = outcome {
+            failed.push(why);
+        }
+    }
+    let failed = (!failed.is_empty()).then(|| Outcome::Failed(failed.join(", ")));
+    Ok((failed.unwrap_or(Outcome::Passed), counts))
+}
+
+/// Reads the output of tests, and shows failures and skips.
+pub(super) fn judge(stage: &str, done: &Done) -> (Outcome, Counts) {
+    for (why, count) in skips::reasons(&done.output) {
+        eprintln!("{stage}: {count} SKIPPED: {why}");
+    }
+    let counts = Counts::of_cargo_test(&done.output);
+    if done.status.success() {
+        return (Outcome::Passed, counts);
+    }
+    eprintln!("{}", failures(&done.output));
+    (Outcome::Failed(format!("{}; see {}", done.status, done.log.display())), counts)
+}
+
+fn run_one(stage: &str, program: &Program, libraries: &str) -> Result<Done> {
+    let mut command = Command::new(&program.path);
+    // Skips are reported in captured output.
+    command.arg("--show-output").current_dir(&program.folder);
+    command.env("CARGO_MANIFEST_DIR", &program.folder).env("CARGO_TARGET_DIR", paths::target());
+    command.env("LD_LIBRARY_PATH", libraries).env("CTRACE_BIN", paths::tested());
+    let name = match program.is_file {
+        true => program.name.clone(),
+        false => format!("inside {}", program.name),
+    };
+    progress::run(&format!("{stage}: {name}"), &mut command)
+        .with_context(|| format!("{name} of {}", program.package))
+}
+
+/// Returns the folders of the libraries that tests of macros are linked with.
+fn library_path() -> String {
+    let sysroot = machine::output_of("rustc", &["--print", "sysroot"]).unwrap_or_default();
+    let own = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    [format!("{}/lib", sysroot.trim()), own].join(":").trim_end_matches(':').to_owned()
+}
+
+/// Returns the parts of the output that report failures, or its end when there are none.
+fn failures(output: &str) -> String {
+    let mut shown = Vec::new();
+    let (mut inside, mut passed) = (false, false);
+    for line in output.lines() {
+        if line.starts_with("failures:") {
+            (inside, passed) = (true, false);
+        }
+        passed |= line.starts_with("successes:");
+        if inside || line.starts_with("error") && !passed {
+            shown.push(line);
+        }
+        if line.starts_with("test result:") {
+            (inside, passed) = (false, false);
+        }
+    }
+    if shown.is_empty() { progress::tail(output) } else { shown.join("\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_cut_out_of_the_output() {
+        let output = "test a ... ok\nsuccesses:\n---- a ----\nerror 5\nfailures:\n---- b ----\nwrong\nfailures:\n    b\n\ntest result: \
+                      FAILED. 1 passed\nrunning 1 test\ntest result: ok.";
+        let shown = failures(output);
+        assert!(shown.contains("wrong") && !shown.contains("running"), "{shown}");
+        assert!(!shown.contains("error 5"), "{shown}");
+    }
+
+    #[test]
+    fn programs_of_tests_are_found_among_messages() {
+        let messages = r#"
+{"reason":"compiler-artifact","package_id":"path+file:///r/tests#ctrace-tests@0.1.0","manifest_path":"/r/tests/Cargo.toml","target":{"kind":["test"],"name":"attach"},"profile":{"test":true},"executable":"/t/attach-1"}
+{"reason":"compiler-artifact","package_id":"path+file:///r/xtask#0.1.0","manifest_path":"/r/xtask/Cargo.toml","target":{"kind":["bin"],"name":"xtask"},"profile":{"test":true},"executable":"/t/xtask-2"}
+{"reason":"compiler-artifact","package_id":"path+file:///r/xtask#0.1.0","manifest_path":"/r/xtask/Cargo.toml","target":{"kind":["bin"],"name":"xtask"},"profile":{"test":false},"executable":"/t/xtask"}
+{"reason":"build-finished","success":true}"#;
+        let program = |package: &str, name: &str, is_file, path: &str, folder: &str| Program {
+            package: package.into(),
+            name: name.into(),
+            is_file,
+            path: path.into(),
+            folder: folder.into(),
+        };
+        let expected = [
+            program("ctrace-tests", "attach", true, "/t/attach-1", "/r/tests"),
+            program("xtask", "xtask", false, "/t/xtask-2", "/r/xtask"),
+        ];
+        assert_eq!(parse(messages), expected);
+    }
+}
