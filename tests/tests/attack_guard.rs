@@ -94,6 +94,24 @@ fn come_upon(
     Ok(())
 }
 
+/// Waits for the moment. Where it does not come, ctrace says why.
+fn lie_in_wait(
+    moment: Moment,
+    victim: &Victim,
+    mut ctrace: Running,
+    what: What,
+    random: &mut Random,
+) -> Result<Running> {
+    let Err(error) = come_upon(moment, victim, &mut ctrace, what, random) else {
+        return Ok(ctrace);
+    };
+    let was_running = ctrace.is_running();
+    ctrace.signal(Signal::INT).ok();
+    let finished = ctrace.wait(LIMIT)?;
+    let (code, said) = (finished.shell_code(), finished.stderr);
+    Err(error.context(format!("was running: {was_running}, ended with {code}, said: {said}")))
+}
+
 /// Attacks ctrace and waits for its end.
 fn strike(
     ctrace: Running,
@@ -145,8 +163,8 @@ fn attack_attached(
         "record" => command.args(["--pid", &pid]),
         _ => command.arg(&pid),
     };
-    let mut ctrace = Running::start(&mut command)?;
-    come_upon(moment, &victim, &mut ctrace, what, random)?;
+    let ctrace = Running::start(&mut command)?;
+    let ctrace = lie_in_wait(moment, &victim, ctrace, what, random)?;
     let finished = strike(ctrace, attack, moment, random)?;
     match attack {
         // It ends after the last probe.

@@ -1,7 +1,6 @@
 //! Limits ctrace's files, stack, memory and threads, and traces programs that take too long. Each
 //! ends in a line, never in a crash, and leaves nothing in a target.
 
-use ctrace_tests::attack::Victim;
 use ctrace_tests::crowd::Crowd;
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::{has_thread, wait_until};
@@ -13,7 +12,7 @@ use rustix::process::Signal;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -215,29 +214,4 @@ fn without_room_for_a_thread_probes_go_all_the_same() {
         assert!(finished.stdout.contains("step"), "{arguments}: {}", finished.stdout);
         check_unharmed(spin, &file);
     }
-}
-
-/// Somebody maps the program so often that each probe takes a tenth of a second. Tracing is given
-/// up soon, and leaves nothing.
-#[test]
-fn a_program_that_is_mapped_very_often_is_given_up() {
-    let env = or_skip!(gate::live(Link::Session));
-    let folder = tempfile::tempdir().expect("a folder");
-    let copy = Victim::copy(&env, folder.path()).expect("a copy");
-    let (_target, mut victim) =
-        Victim::start(&mut Command::new(&copy), &copy, false).expect("starts");
-    let speed = victim.speed().expect("it runs");
-    let mapper = env.targets.get(&program("mapped_often.c")).expect("builds");
-    let mapper = Running::start_ready(Command::new(mapper).arg(&copy).arg("2")).expect("starts");
-    let mut command = Command::new(&env.ctrace);
-    command.args(["attach", "--max-functions", "20000", "-f", "f[01]*"]);
-    let begun = Instant::now();
-    let finished = run(command.arg(victim.pid.to_string()), LIMIT);
-    let (finished, took) = (finished.expect("it ends"), begun.elapsed());
-    assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
-    assert!(finished.stderr.contains("map this file very often"), "{}", finished.stderr);
-    // All of them would take half an hour.
-    assert!(took < Duration::from_secs(60), "{took:?}");
-    drop(mapper);
-    victim.expect_recovery(speed).expect("nothing is left");
 }

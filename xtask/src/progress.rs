@@ -29,7 +29,7 @@ pub(crate) fn run(stage: &str, command: &mut Command) -> Result<Done> {
     let start = Instant::now();
     let logs = paths::target().join("xtask");
     std::fs::create_dir_all(&logs)?;
-    let log = logs.join(format!("{}.log", stage.replace([' ', '/'], "-")));
+    let log = logs.join(format!("{}.log", stage.replace([' ', '/'], "-").replace(':', "")));
     let mut log_file = File::create(&log).with_context(|| log.display().to_string())?;
     writeln!(log_file, "$ {}", shown(command))?;
     let mut child = command

@@ -109,7 +109,7 @@ pub const CASES: &[Case] = &[
         attach::attach_until_the_target_is_killed,
     ),
     case("a_killed_ctrace_leaves_nothing", On::Links, attach::a_killed_ctrace_leaves_nothing),
-    case("markers_to_every_end", On::Links, markers::markers_to_every_end),
+    case("markers_to_every_end", On::Kernel, markers::markers_to_every_end),
     case("markers_in_brief_threads", On::Nothing, markers::markers_in_brief_threads),
     case("markers_at_full_rate", On::Nothing, markers::markers_at_full_rate),
     case("markers_as_threads_leave", On::Kernel, markers::markers_as_threads_leave),

@@ -9,18 +9,22 @@ use std::process::Command;
 
 /// Prefix of the files of live tests that do what an attacker would.
 const ATTACK: &str = "attack_";
+/// Prefix of those that disturb every other test.
+const ALONE: &str = "alone_";
 /// Files that take longest, so that none of them is the last to begin.
-const LONGEST: &[&str] = &["attack_guard", "budget", "top", "kernel", "recordings"];
-/// Most wait for the programs that they trace.
-const AT_ONCE: usize = 2;
+const LONGEST: &[&str] = &["attack_guard", "kernel", "budget", "bad_input", "attach"];
 
-/// Without root or BPF they skip themselves.
+/// Without root or BPF they skip themselves. Most wait for the programs that they trace.
 pub(super) fn tests(_: &Options) -> Result<(Outcome, Counts)> {
-    run("live tests", |name| !name.starts_with(ATTACK))
+    run("live tests", 2, |name| !name.starts_with(ATTACK) && !name.starts_with(ALONE))
 }
 
 pub(super) fn attacks(_: &Options) -> Result<(Outcome, Counts)> {
-    run("attacks", |name| name.starts_with(ATTACK))
+    run("attacks", 1, |name| name.starts_with(ATTACK))
+}
+
+pub(super) fn alone(_: &Options) -> Result<(Outcome, Counts)> {
+    run("tests that disturb others", 1, |name| name.starts_with(ALONE))
 }
 
 /// Returns whether a program traces others.
@@ -28,13 +32,13 @@ pub(super) fn is_live(program: &Program) -> bool {
     program.package == "ctrace-tests" && program.is_file
 }
 
-fn run(stage: &str, chosen: impl Fn(&str) -> bool) -> Result<(Outcome, Counts)> {
+fn run(stage: &str, at_once: usize, chosen: impl Fn(&str) -> bool) -> Result<(Outcome, Counts)> {
     let mut programs = programs::build()?;
     programs.retain(|program| is_live(program) && chosen(&program.name));
     programs.sort_by_key(|program| {
         LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len())
     });
-    programs::run(stage, &programs, AT_ONCE)
+    programs::run(stage, &programs, at_once)
 }
 
 /// Runs the whole table of cases with one kind of link.
