@@ -27,9 +27,6 @@ fn holds_programs(build: &Done, binary: &Path) -> Result<()> {
 }
 
 /// Builds everything that tests run, including ctrace with its eBPF programs.
-///
-/// Everything that tests need is built by this one selection of packages: another one has other
-/// features, and would build most crates again.
 pub(crate) fn for_tests() -> Result<()> {
     let done = progress::must("build", &mut tests())?;
     holds_programs(&done, &paths::tested())
@@ -37,14 +34,22 @@ pub(crate) fn for_tests() -> Result<()> {
 
 /// Returns the command that builds all tests, and the programs that they run.
 pub(crate) fn tests() -> Command {
+    let mut command = workspace();
+    command.arg("--tests");
+    command
+}
+
+/// Returns the command that builds tests of the workspace, yet to be chosen. Whatever is chosen,
+/// crates are built once: another selection of packages has other features.
+fn workspace() -> Command {
     let mut command = paths::cargo();
-    command.args(["test", "--locked", "--workspace", "--tests", "--no-run"]);
+    command.args(["test", "--locked", "--workspace", "--no-run"]);
     command
 }
 
 /// Builds with plain stable Rust, where the binary must report at once what it lacks.
 pub(crate) fn without_bpf() -> Result<()> {
-    let mut command = tests();
+    let mut command = workspace();
     // The smallest selection with the program.
     command.args(["--test", "kernel_door"]).env("CTRACE_BPF_CARGO", "none");
     progress::must("build without a BPF toolchain", &mut command)?;
