@@ -127,6 +127,123 @@ mod tests {
     use crate::report::rendered::tests::row;
     use crate::stats::Summary;
     use crate::units::{Pid, Tid};
+    use proptest::prelude::*;
+
+    /// When the trace ends.
+    const END: u64 = 1_000;
+
+    /// A call from its entry to its exit. Some last longer than the trace.
+    type Call = (u64, u64);
+
+    fn calls() -> impl Strategy<Value = Vec<Call>> {
+        let call = (0..END, 1u64..400).prop_map(|(entry, length)| (entry, entry + length));
+        prop::collection::vec(call, 0..30)
+    }
+
+    /// Times at which a trace is cut, with its begin and its end.
+    fn cuts() -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec(1..END, 0..6).prop_map(|mut cuts| {
+            cuts.extend([0, END]);
+            cuts.sort_unstable();
+            cuts
+        })
+    }
+
+    fn ended(calls: &[Call], from: u64, to: u64) -> impl Iterator<Item = &Call> {
+        calls.iter().filter(move |call| call.1 > from && call.1 <= to)
+    }
+
+    /// What is seen of a path from one time to another.
+    fn path_row(calls: &[Call], from: u64, to: u64) -> PathReport {
+        let open = calls.iter().filter(|call| call.0 <= to && to < call.1).count() as u64;
+        let lengths = || ended(calls, from, to).map(|call| call.1 - call.0);
+        PathReport {
+            path: vec!["f".into()],
+            parent: None,
+            function: 0,
+            calls: lengths().count() as u64 + open,
+            open,
+            total_ns: Nanos(lengths().sum()),
+            self_ns: Nanos(lengths().map(|length| length / 3).sum()),
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            max_ns: lengths().max().map(Nanos),
+            histogram: None,
+        }
+    }
+
+    /// What is seen of a thread from one time to another; nothing if no call ended.
+    fn thread_row(calls: &[Call], from: u64, to: u64) -> Option<ThreadReport> {
+        let calls: Vec<_> = ended(calls, from, to).collect();
+        Some(ThreadReport {
+            pid: Pid(7),
+            tid: Tid(8),
+            name: "worker".into(),
+            calls: calls.len() as u64,
+            first_ns: Nanos(calls.iter().map(|call| call.0).min()?),
+            last_ns: Nanos(calls.iter().map(|call| call.1).max()?),
+        })
+    }
+
+    /// All that a row says, to compare it.
+    fn all(row: &impl std::fmt::Debug) -> String {
+        format!("{row:?}")
+    }
+
+    /// The same calls one after the other, as one thread makes them.
+    fn in_turn(calls: Vec<Call>) -> Vec<Call> {
+        let mut now = 0;
+        let turn = calls.into_iter().map(|(entry, exit)| {
+            let begin = now + entry / 20;
+            now = begin + (exit - entry) / 10 + 1;
+            (begin, now)
+        });
+        turn.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn paths_of_any_split_add_up_to_the_whole(calls in calls(), cuts in cuts()) {
+            let mut rows = cuts.windows(2).map(|cut| path_row(&calls, cut[0], cut[1]));
+            let mut sum = rows.next().expect("a trace has a begin and an end");
+            rows.for_each(|row| sum.add(&row));
+            prop_assert_eq!(all(&sum), all(&path_row(&calls, 0, END)));
+        }
+
+        #[test]
+        fn the_rest_of_a_path_is_the_whole_without_its_begin(calls in calls(), cut in 1..END) {
+            let rest = path_row(&calls, 0, END).since(&path_row(&calls, 0, cut));
+            prop_assert_eq!(all(&rest), all(&path_row(&calls, cut, END).sums()));
+        }
+
+        #[test]
+        fn threads_of_any_split_add_up_to_the_whole(calls in calls(), cuts in cuts()) {
+            let calls = in_turn(calls);
+            let rows = cuts.windows(2).filter_map(|cut| thread_row(&calls, cut[0], cut[1]));
+            let sum = rows.reduce(|mut sum, row| {
+                sum.add(&row);
+                sum
+            });
+            prop_assert_eq!(all(&sum), all(&thread_row(&calls, 0, END)));
+        }
+
+        #[test]
+        fn the_rest_of_a_thread_is_the_whole_without_its_begin(calls in calls(), cut in 1..END) {
+            let calls = in_turn(calls);
+            let rows = (thread_row(&calls, 0, END), thread_row(&calls, 0, cut));
+            let (Some(whole), Some(begin)) = rows else { return Ok(()) };
+            let (rest, seen) = (whole.since(&begin), thread_row(&calls, cut, END));
+            let counts = |row: &ThreadReport| (row.calls, row.last_ns);
+            prop_assert_eq!(rest.as_ref().map(counts), seen.as_ref().map(counts));
+            // It is only known to begin after the last call that was seen before.
+            if let Some((rest, seen)) = rest.zip(seen) {
+                prop_assert!(rest.first_ns == begin.last_ns && rest.first_ns <= seen.first_ns);
+            }
+        }
+    }
 
     #[test]
     fn since_undoes_add() {
