@@ -1,10 +1,10 @@
-//! Keeps what the probes cost within a share of the target's own processor time.
+//! Keeps the cost of the probes within a share of the target's own CPU time.
 //!
-//! The trap is the cost, so dropping records would save nothing: probes are taken away. The dearest
-//! groups of functions go first. From then on they are armed in *windows* only, so short and so rare
-//! that everything together stays within the budget. They share their windows, but for those that
-//! would drown the others. What a window shows tells when a group is calm again, and what it did in
-//! all of the time ([`sampling`]).
+//! The trap is the cost, so dropping records would save nothing: probes are taken away. The
+//! costliest groups of functions go first. From then on they are armed in *windows* only, so short
+//! and so rare that everything together stays within the budget. Groups share their windows, except
+//! those that would drown the others. A window shows whether a group is calm again, and it is the
+//! sample from which its totals are estimated ([`sampling`]).
 
 pub(crate) mod books;
 pub(crate) mod calibrate;
@@ -17,47 +17,49 @@ mod tests;
 
 use ctrace_core::units::Nanos;
 
-/// Less than this share of one core is no cost: a target that hardly runs would have no budget.
+/// Less than this share of one core is no cost. A target that hardly runs would have no budget.
 const NEGLIGIBLE: f64 = 1e-4;
-/// What stays armed all the time may take so much of the budget after probes had to go.
+/// The part of the budget for groups that stay armed, after others had to go.
 const FILL: f64 = 0.7;
-/// A group comes back if with it so much of the budget is used.
+/// A group comes back if no more than this part of the budget is used with it.
 const CALM: f64 = 0.5;
-/// After so many windows in which it was calm.
+/// The number of calm windows in a row before a group comes back.
 const CALM_WINDOWS: u32 = 3;
-/// With the windows, so much of the budget is used.
+/// The part of the budget that windows fill up.
 const CLOSE: f64 = 0.95;
-/// Windows get this much of the budget at least.
+/// The least part of the budget for windows.
 const LEAST_FOR_WINDOWS: f64 = 0.2;
-/// Over the budget by this factor, probes go at the first sight of it.
+/// Above the budget by this factor, groups go after one look instead of two.
 const FAR_BEYOND: f64 = 4.0;
-/// Between looks, unless the probes cost this much before.
+/// The time between looks, unless the probes cost `DEAR` before.
 const LOOK: Nanos = Nanos::from_millis(1_000);
 const DEAR: Nanos = Nanos::from_millis(20);
-/// From window to window, where its length allows it.
+/// The usual time from window to window.
 const PERIOD: f64 = 5e9;
 const LONGEST_PERIOD: f64 = 300e9;
 const SHORTEST_WINDOW: f64 = 20e6;
 const LONGEST_WINDOW: f64 = 1e9;
-/// Groups that cost more than so many times what the target has for itself have their own windows:
-/// what others do there could not be told.
+/// Groups that cost more than this share of the target's own time have windows of their own: they
+/// would distort what other groups show.
 const DROWNING: f64 = 0.5;
-/// What they get of that which is left for windows.
+/// Their part of the cost of windows.
 const FOR_DROWNING: f64 = 0.25;
-/// How fast the target's processor time is forgotten.
+/// The time constant of the average of the target's own CPU time.
 const MEMORY: f64 = 5e9;
+/// A calmer target is expected to hit probes less often, by no more than this factor.
+const LEAST_CALM: f64 = 0.02;
 
 /// Totals at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
     pub at: Nanos,
-    /// Processor time of the target, probes included.
+    /// CPU time of the target, probes included.
     pub cpu: Nanos,
-    /// What each group's probes have cost.
+    /// The cost of each group's probes so far.
     pub spent: &'a [Nanos],
 }
 
-/// A time in which dear groups are armed.
+/// A time in which costly groups are armed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub begins: Nanos,
@@ -68,8 +70,43 @@ pub(crate) struct Window {
 /// Costs are in nanoseconds per nanosecond in which a group is armed.
 #[derive(Clone, Copy, Debug)]
 enum Group {
-    Always { cost: f64 },
-    InWindows { cost: f64, calm: u32 },
+    Always {
+        cost: f64,
+    },
+    InWindows {
+        cost: f64,
+        /// The target's own CPU time, per time, when the cost was measured.
+        own: f64,
+        /// Calm windows in a row.
+        calm: u32,
+    },
+    /// Calm again and to be armed, as soon as the kernel has let go of its last links.
+    Returning {
+        cost: f64,
+    },
+}
+
+impl Group {
+    fn cost(self) -> f64 {
+        match self {
+            Group::Always { cost } | Group::InWindows { cost, .. } | Group::Returning { cost } => {
+                cost
+            }
+        }
+    }
+
+    /// Returns the cost that is expected of a window, while the target uses `own_now` for itself.
+    ///
+    /// A target that does less than when the cost was measured hits its probes less often. By the
+    /// old cost, windows of a target that has become calm would be minutes apart.
+    fn expected(self, own_now: f64) -> f64 {
+        match self {
+            Group::InWindows { cost, own, .. } if own > own_now => {
+                cost * (own_now / own).max(LEAST_CALM)
+            }
+            _ => self.cost(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -79,18 +116,18 @@ pub(crate) struct Budget {
     at: Nanos,
     cpu: Nanos,
     spent: Vec<Nanos>,
-    /// Processor time that the target uses for itself, per time.
+    /// CPU time that the target uses for itself, per time.
     own: Option<f64>,
-    /// Looks in a row that found too much.
+    /// Looks in a row that found too high a cost.
     beyond: u32,
-    /// The next ones: of those that drown others, and of the others.
+    /// The next window of groups that drown others, and the next of all other groups.
     windows: [Option<Window>; 2],
     /// Since when each of the two waits for its window.
     waits: [Nanos; 2],
 }
 
 impl Budget {
-    /// `percent` of the target's processor time.
+    /// `percent` of the target's own CPU time.
     pub(crate) fn new(percent: f64) -> Self {
         Self {
             share: percent / 100.0,
@@ -110,51 +147,60 @@ impl Budget {
         (self.at, self.cpu) = (at, cpu);
     }
 
-    /// Another group, armed.
+    /// Adds a group, which is armed.
     pub(crate) fn add(&mut self) {
         self.groups.push(Group::Always { cost: 0.0 });
         self.spent.push(Nanos::ZERO);
     }
 
+    /// Returns whether the group is disarmed outside of windows.
     pub(crate) fn in_windows(&self, group: usize) -> bool {
-        matches!(self.groups[group], Group::InWindows { .. })
+        !matches!(self.groups[group], Group::Always { .. })
     }
 
-    /// It could not be armed again.
+    /// The group could not be armed again: it has windows until it is calm once more.
     pub(crate) fn put_in_windows(&mut self, group: usize) {
-        if let Group::Always { cost } = self.groups[group] {
-            self.groups[group] = Group::InWindows { cost, calm: 0 };
-            self.windows = self.plan_windows();
-        }
+        let (cost, own) = (self.groups[group].cost(), self.own_time());
+        self.groups[group] = Group::InWindows { cost, own, calm: 0 };
+        self.windows = self.plan_windows();
     }
 
-    /// It is armed again after all, and needs no window any more.
+    /// The kernel still holds the group's last links. It needs no window any more: a window would
+    /// only give it new links to hold.
+    pub(crate) fn let_return(&mut self, group: usize) {
+        self.groups[group] = Group::Returning { cost: self.groups[group].cost() };
+        self.windows = self.plan_windows();
+    }
+
+    /// The group is armed again, and stays so.
     pub(crate) fn take_out_of_windows(&mut self, group: usize) {
-        if let Group::InWindows { cost, .. } = self.groups[group] {
-            self.groups[group] = Group::Always { cost };
-            self.windows = self.plan_windows();
-        }
+        self.groups[group] = Group::Always { cost: self.groups[group].cost() };
+        self.windows = self.plan_windows();
     }
 
-    /// The next time at which something is to be armed for a while.
+    /// Returns the next window.
     pub(crate) fn window(&self) -> Option<&Window> {
         self.windows.iter().flatten().min_by_key(|window| window.begins)
     }
 
-    /// What all probes may cost, per time.
+    fn own_time(&self) -> f64 {
+        self.own.unwrap_or(0.0)
+    }
+
+    /// Returns the cost of all probes that the budget allows, per time.
     fn allowed(&self) -> f64 {
-        (self.share * self.own.unwrap_or(0.0)).max(NEGLIGIBLE)
+        (self.share * self.own_time()).max(NEGLIGIBLE)
     }
 
     fn always(&self) -> f64 {
         let cost = |group: &Group| match group {
             Group::Always { cost } => *cost,
-            Group::InWindows { .. } => 0.0,
+            Group::InWindows { .. } | Group::Returning { .. } => 0.0,
         };
         self.groups.iter().map(cost).sum()
     }
 
-    /// Whether a look would tell anything: a reading takes time itself.
+    /// Returns whether a look would show anything new: a reading takes time itself.
     pub(crate) fn is_due(&self, at: Nanos, spent: &[Nanos]) -> bool {
         let all = || spent.iter().zip(&self.spent).map(|(now, before)| now.since(*before).0).sum();
         match at.since(self.at) {
@@ -163,7 +209,7 @@ impl Budget {
         }
     }
 
-    /// Compares cost and budget; the groups that are to be disarmed at once.
+    /// Compares cost and budget. Returns the groups to disarm at once.
     pub(crate) fn look(&mut self, now: Reading<'_>) -> Vec<usize> {
         if !self.is_due(now.at, now.spent) {
             return Vec::new();
@@ -205,13 +251,13 @@ impl Budget {
     }
 
     fn learn_own(&mut self, used: f64, spent: f64, length: f64) {
-        // What probes cost is an estimate, and may come out above all that was used.
+        // The cost of probes is an estimate, and may exceed the time used.
         let own = (used - spent).max(used * 0.01) / length;
         let weight = 1.0 - (-length / MEMORY).exp();
         self.own = Some(self.own.map_or(own, |before| before + weight * (own - before)));
     }
 
-    /// The dearest groups, until the others cost no more than `rest`.
+    /// Sheds the costliest groups until the others cost no more than `rest`, and returns them.
     fn shed(&mut self, always: f64, rest: f64) -> Vec<usize> {
         let mut dear: Vec<(f64, usize)> = self
             .groups
@@ -230,30 +276,31 @@ impl Budget {
                 break;
             }
             left -= cost;
-            self.groups[index] = Group::InWindows { cost, calm: 0 };
+            self.groups[index] = Group::InWindows { cost, own: self.own_time(), calm: 0 };
             shed.push(index);
         }
         shed
     }
 
-    /// A window is over that was armed for so long, at this cost of each group that took part; the
-    /// groups that are calm again, to be armed from here on.
+    /// Ends a window that was armed for so long, at this cost of each group that took part. Returns
+    /// the groups that are calm again, to be armed from here on.
     pub(crate) fn window_over(
         &mut self,
         at: Nanos,
         armed: Nanos,
         spent: &[(usize, Nanos)],
     ) -> Vec<usize> {
-        let allowed = self.allowed();
+        let (allowed, own_now) = (self.allowed(), self.own_time());
         let mut always = self.always();
         let mut back = Vec::new();
         for &(index, spent) in spent {
             let group = &mut self.groups[index];
-            let Group::InWindows { cost, calm } = group else { continue };
+            let expected = group.expected(own_now);
+            let Group::InWindows { cost, own, calm } = group else { continue };
             let seen = spent.0 as f64 / armed.0.max(1) as f64;
-            // That it became calm shows soon; a burst that is over should not keep it away for long.
-            let weight = if seen < *cost { 0.8 } else { 0.5 };
-            *cost += weight * (seen - *cost);
+            // A burst that is over must not keep it away for long.
+            let weight = if seen < expected { 0.8 } else { 0.5 };
+            (*cost, *own) = (expected + weight * (seen - expected), own_now);
             *calm = if always + seen <= CALM * allowed { *calm + 1 } else { 0 };
             if *calm >= CALM_WINDOWS {
                 always += seen;
@@ -280,12 +327,13 @@ impl Budget {
         back
     }
 
-    /// When the next windows are, by what everything costs now.
+    /// Plans the next windows by the cost that is expected of each group.
     fn plan_windows(&self) -> [Option<Window>; 2] {
-        let limit = DROWNING * self.own.unwrap_or(0.0);
+        let own_now = self.own_time();
+        let limit = DROWNING * own_now;
         let cost = |(index, group): (usize, &Group)| match group {
-            Group::Always { .. } => None,
-            Group::InWindows { cost, .. } => Some((index, *cost)),
+            Group::InWindows { .. } => Some((index, group.expected(own_now))),
+            Group::Always { .. } | Group::Returning { .. } => None,
         };
         let dear = self.groups.iter().enumerate().filter_map(cost);
         let (drowning, others): (Vec<_>, Vec<_>) = dear.partition(|(_, cost)| *cost > limit);
@@ -301,7 +349,8 @@ impl Budget {
     }
 }
 
-/// The next window of groups with their costs, which wait since then and may cost so much together.
+/// Plans the next window of groups with their costs, which wait since a time and may cost so much
+/// together.
 fn plan(since: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
     if groups.is_empty() {
         return None;

@@ -219,7 +219,6 @@ impl Budgeted {
     fn open_window(&mut self, scene: &mut Scene<'_>) {
         let Some(window) = self.control.window() else { return };
         let mut armed = window.groups.clone();
-        self.returning.retain(|group| !armed.contains(group));
         armed.retain(|group| scene.arm(&mut self.groups[*group]) == Armed::Yes);
         let Now { spent, time, .. } = scene.known(bpf::now());
         let until = time.at.saturating_add(window.length);
@@ -237,7 +236,7 @@ impl Budgeted {
                     self.control.take_out_of_windows(group);
                 }
                 Armed::StillHeld => self.returning.push(group),
-                Armed::Failed => {}
+                Armed::Failed => self.control.put_in_windows(group),
             }
         }
         self.retry = bpf::now().saturating_add(RETRY);
@@ -271,14 +270,15 @@ impl Budgeted {
         for group in control.window_over(at.at, armed.at, &costs) {
             let now = scene.known(bpf::now()).time;
             books.in_windows(group, now);
-            let armed = scene.arm(&mut groups[group]);
-            if armed != Armed::Yes {
-                control.put_in_windows(group);
-            }
-            // On a busy machine the kernel holds its links for longer than its events take.
-            if armed == Armed::StillHeld {
-                returning.push(group);
-                *retry = bpf::now().saturating_add(RETRY);
+            match scene.arm(&mut groups[group]) {
+                Armed::Yes => {}
+                // On a busy machine the kernel holds its links for longer than its events take.
+                Armed::StillHeld => {
+                    control.let_return(group);
+                    returning.push(group);
+                    *retry = bpf::now().saturating_add(RETRY);
+                }
+                Armed::Failed => control.put_in_windows(group),
             }
         }
     }
