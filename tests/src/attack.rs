@@ -114,19 +114,31 @@ impl Victim {
     }
 
     /// Waits for the first probe, when others are about to follow.
-    pub fn wait_until_arming(&self, mut goes_on: impl FnMut() -> bool) -> Result<()> {
-        let begun = Instant::now();
-        while self.changed()? == 0 {
-            ensure!(goes_on() && begun.elapsed() < Duration::from_secs(60), "no probe came");
-        }
-        Ok(())
+    pub fn wait_until_arming(&self, goes_on: impl FnMut() -> bool) -> Result<()> {
+        self.wait_for_probes(1, goes_on)
     }
 
     /// Waits for so many probes.
     pub fn wait_until_armed(&self, places: usize) -> Result<()> {
-        look::wait_until(&format!("{places} probes are there"), || {
-            self.changed().is_ok_and(|changed| changed >= places)
-        })
+        self.wait_for_probes(places, || true)
+    }
+
+    /// Waits for so many probes, while whoever makes them goes on. Two tests that arm and disarm
+    /// ten thousand places each get in each other's way for a while.
+    pub fn wait_for_probes(&self, places: usize, mut goes_on: impl FnMut() -> bool) -> Result<()> {
+        let begun = Instant::now();
+        let limit = Duration::from_secs(100);
+        loop {
+            let changed = self.changed()?;
+            if changed >= places {
+                return Ok(());
+            }
+            ensure!(goes_on(), "it ended with {changed} of {places} probes");
+            ensure!(begun.elapsed() < limit, "{changed} of {places} probes after {limit:?}");
+            if places > 1 {
+                sleep(Duration::from_millis(20));
+            }
+        }
     }
 
     /// Checks that its code equals its file, and that it runs as fast as before.

@@ -87,7 +87,7 @@ fn come_upon(
             random.sleep_up_to(ARMING);
         }
         Moment::Armed | Moment::Disarming => {
-            victim.wait_until_armed(what.places)?;
+            victim.wait_for_probes(what.places, || ctrace.is_running())?;
             random.sleep_up_to(GAP);
         }
     }

@@ -1,7 +1,7 @@
 //! Runs the tests of the package `ctrace-tests`: they trace real programs on this machine's kernel.
 
-use super::Options;
 use super::programs::{self, Program};
+use super::{Extent, Options};
 use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
 use anyhow::Result;
@@ -14,9 +14,17 @@ const ALONE: &str = "alone_";
 /// Files that take longest, so that none of them is the last to begin.
 const LONGEST: &[&str] = &["attack_guard", "kernel", "budget", "bad_input", "attach"];
 
+/// Files that take a minute together, and between them go through every part.
+const QUICK: &[&str] =
+    &["clocks", "daemon_follow", "follow", "markers", "recordings", "surroundings", "top", "views"];
+
 /// Without root or BPF they skip themselves. Most wait for the programs that they trace.
-pub(super) fn tests(_: &Options) -> Result<(Outcome, Counts)> {
-    run("live tests", 2, |name| !name.starts_with(ATTACK) && !name.starts_with(ALONE))
+pub(super) fn tests(options: &Options) -> Result<(Outcome, Counts)> {
+    let is_chosen = |name: &str| match options.extent() {
+        Extent::Quick => QUICK.contains(&name),
+        _ => !name.starts_with(ATTACK) && !name.starts_with(ALONE),
+    };
+    run("live tests", 2, is_chosen)
 }
 
 pub(super) fn attacks(_: &Options) -> Result<(Outcome, Counts)> {
