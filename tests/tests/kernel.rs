@@ -66,7 +66,6 @@ kernel_tests! {
     a_held_command_outlives_ctrace
     attach_for_a_while
     a_killed_ctrace_leaves_nothing
-    markers_to_every_end
     markers_over_exec
     markers_over_fork
     markers_of_an_opened_library
@@ -90,6 +89,7 @@ kernel_tests! {
     exec_with_full_rings
     attach_until_the_target_ends
     attach_until_the_target_is_killed
+    markers_to_every_end
     markers_in_brief_threads
     markers_at_full_rate
     markers_as_threads_leave

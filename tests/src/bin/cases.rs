@@ -1,11 +1,12 @@
 //! Runs the table of checks without cargo, in a virtual machine.
 //!
 //! `cases build DIR` compiles the targets; `cases run --ctrace PATH --targets DIR --link KIND
-//! [--slower N] [--on links|kernel] [--after NAME] [NAME...]` prints a line per check (`ok NAME`, `failed NAME: why`,
-//! `skipped NAME: why`) and a last line `cases: N passed, N failed, N skipped`.
+//! [--slower N] [--on links|kernel] [--part K/N] [--after NAME] [NAME...]` prints a line per check
+//! (`ok NAME`, `failed NAME: why`, `skipped NAME: why`) and a last line
+//! `cases: N passed, N failed, N skipped`.
 
 use anyhow::{Context, Result, bail};
-use ctrace_tests::cases::{self, MANY, On, builds};
+use ctrace_tests::cases::{self, Case, MANY, On, builds};
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::gate;
 use ctrace_tests::targets::Targets;
@@ -52,6 +53,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         slower: 1,
     };
     let (mut names, mut after, mut least) = (Vec::new(), None, On::Nothing);
+    let mut part = (1, 1);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().with_context(|| format!("{argument} wants a value"));
@@ -63,6 +65,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
             }
             "--slower" => env.slower = value()?.parse().context("--slower wants a number")?,
             "--on" => least = On::parse(value()?).context("--on nothing, kernel or links")?,
+            "--part" => part = parse_part(value()?).context("--part 1/2, or 2/2")?,
             "--after" => after = Some(value()?.clone()),
             name => names.push(name.to_owned()),
         }
@@ -71,12 +74,16 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         bail!("no case {unknown}; `cases list` shows them");
     }
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    let begin = after.and_then(|after| cases::all().position(|case| case.name == after));
-    for case in cases::all().skip(begin.map_or(0, |last| last + 1)) {
-        if !names.is_empty() && !names.iter().any(|name| name == case.name) || case.depends < least
-        {
-            continue;
-        }
+    let is_wanted = |case: &&Case| {
+        (names.is_empty() || names.iter().any(|name| name == case.name)) && case.depends >= least
+    };
+    // Neighbours take similarly long.
+    let mut chosen: Vec<&Case> =
+        cases::all().filter(is_wanted).skip(part.0 - 1).step_by(part.1).collect();
+    if let Some(last) = after.and_then(|after| chosen.iter().position(|case| case.name == after)) {
+        chosen.drain(..=last);
+    }
+    for case in chosen {
         let start = Instant::now();
         if let Some(why) =
             (case.unsuited)(env.link).map(str::to_owned).or(gate::root_and_bpf().err())
@@ -98,6 +105,13 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     println!("cases: {passed} passed, {failed} failed, {skipped} skipped");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Parses the number of a part, and of all.
+fn parse_part(text: &str) -> Option<(usize, usize)> {
+    let (part, all) = text.split_once('/')?;
+    let (part, all) = (part.parse().ok()?, all.parse().ok()?);
+    (1..=all).contains(&part).then_some((part, all))
 }
 
 fn one_line(text: &str) -> String {

@@ -45,11 +45,13 @@ struct Machine {
     /// The least dependence of checks to run. Others have the same answer on this machine's kernel,
     /// or on an older one.
     on: &'static str,
+    /// The number of virtual machines that share the checks. One uses one processor.
+    parts: usize,
 }
 
 const MACHINES: &[Machine] = &[
-    Machine { kernel: "6.1", link: "perf", on: "kernel" },
-    Machine { kernel: "6.12", link: "multi", on: "links" },
+    Machine { kernel: "6.1", link: "perf", on: "kernel", parts: 2 },
+    Machine { kernel: "6.12", link: "multi", on: "links", parts: 1 },
 ];
 
 /// The approximate factor by which the emulated processor is slower at the checks' work.
@@ -94,13 +96,41 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
     if let Some(skipped) = lacking("g++") {
         return Ok(skipped);
     }
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let start = |part| scope.spawn(move || run_part(machine, part, cases, extent));
+        let running: Vec<_> = (1..=machine.parts).map(start).collect();
+        let end = |part: std::thread::ScopedJoinHandle<'_, _>| {
+            part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        running.into_iter().map(end).collect()
+    });
+    let (mut outcome, mut counts) = (Outcome::Passed, Counts::default());
+    for part in parts {
+        let (ended, more) = part?;
+        counts += more;
+        if let Outcome::Failed(_) = ended {
+            outcome = ended;
+        }
+    }
+    Ok((outcome, counts))
+}
+
+/// Runs one part of the checks in a machine of its own.
+fn run_part(
+    machine: &Machine,
+    part: usize,
+    cases: &[String],
+    extent: Extent,
+) -> Result<(Outcome, Counts)> {
+    let Machine { kernel, link, on, parts } = machine;
+    let which = if *parts == 1 { String::new() } else { format!(", part {part}") };
     let mut script = format!(
-        "/bin/cases run --ctrace /bin/ctrace --targets /targets --link {} --slower {SLOWER} --on {} {}",
-        machine.link,
-        if extent == Extent::All { "nothing" } else { machine.on },
+        "/bin/cases run --ctrace /bin/ctrace --targets /targets --link {link} --slower {SLOWER} \
+         --on {} --part {part}/{parts} {}",
+        if extent == Extent::All { "nothing" } else { on },
         cases.join(" ")
     );
-    let mut ended = boot(kernel, "", &script, Some(paths::tested()))?;
+    let mut ended = boot(kernel, &which, &script, Some(paths::tested()))?;
     if ended.locked_up() {
         // A rare fault of the machine, not of the checks. A second one would fail.
         eprintln!("{}", progress::tail(&ended.output));
@@ -110,11 +140,11 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
         }
         let after = last.as_deref().unwrap_or("boot");
         eprintln!(
-            "vm-test on {kernel}: LOCKED UP after {after}, see {}; the rest runs in a new machine",
+            "vm-test on {kernel}{which}: LOCKED UP after {after}, see {}; the rest runs in a new machine",
             ended.log.display()
         );
         let before = std::mem::take(&mut ended.output);
-        ended = boot(kernel, ", again", &script, Some(paths::tested()))?;
+        ended = boot(kernel, &format!("{which}, again"), &script, Some(paths::tested()))?;
         ended.output.insert_str(0, &before);
     }
     let counts = Counts::of_cases(&ended.output);
@@ -126,7 +156,7 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
     let outcome = match ended.code {
         Some(0) if failed.is_empty() && counts.passed > 0 => Outcome::Passed,
         Some(0) if failed.is_empty() => Outcome::Failed("no check ran in the machine".into()),
-        Some(_) => Outcome::Failed(format!("{} links; see {}", machine.link, ended.log.display())),
+        Some(_) => Outcome::Failed(format!("{link} links; see {}", ended.log.display())),
         None => {
             eprintln!("{}", progress::tail(&ended.output));
             Outcome::Failed(format!(
@@ -158,16 +188,12 @@ fn smoke(kernel: &str) -> Result<(Outcome, Counts)> {
     bail!("the machine ended with {:?}; see {}", ended.code, ended.log.display())
 }
 
-fn boot(
-    kernel: &str,
-    which_time: &str,
-    script: &str,
-    ctrace: Option<PathBuf>,
-) -> Result<boot::Ended> {
+fn boot(kernel: &str, which: &str, script: &str, ctrace: Option<PathBuf>) -> Result<boot::Ended> {
     let (image, initramfs) = alone(|| {
-        Ok((kernel::fetch(kernel)?, initramfs::make(kernel, script, ctrace.as_deref())?))
+        let name = format!("{kernel}{}", which.replace([',', ' '], ""));
+        Ok((kernel::fetch(kernel)?, initramfs::make(&name, script, ctrace.as_deref())?))
     })?;
-    boot::boot(&format!("virtual machine with {kernel}{which_time}"), &image, &initramfs, LIMIT)
+    boot::boot(&format!("virtual machine with {kernel}{which}"), &image, &initramfs, LIMIT)
 }
 
 /// Returns the outcome if a required tool is missing. `besides` is one that only some machines
