@@ -1,4 +1,4 @@
-//! What a session is asked for, by whoever starts one: a command, the daemon, a screen.
+//! The specification of a session, for whoever starts one: a command, the daemon, a screen.
 
 use super::budget::slowdown::SlowdownPolicy;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use ctrace_core::filter::Filter;
 use std::{path::PathBuf, time::Duration};
 
-/// What is traced, and how.
+/// The subject of a trace, and its options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TraceSpec {
     pub select: SelectSpec,
@@ -26,15 +26,15 @@ pub(crate) struct SelectSpec {
     pub exclude: Vec<String>,
 }
 
-/// Beyond these a selection is refused.
+/// Limits beyond which a selection is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SelectionLimits {
     pub max_functions: usize,
-    /// For looking into one program or library.
+    /// Limits for reading one program or library.
     pub object: ObjectLimits,
 }
 
-/// How probes are placed, and what they may cost.
+/// The way probes are placed, and their permitted cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProbeSpec {
     pub returns: Returns,
@@ -47,12 +47,12 @@ pub(crate) struct ProbeSpec {
     pub ring_size: u64,
     /// Bytes of memory for calls.
     pub spool: u64,
-    /// Percent of the target's own processor time.
+    /// Percent of the target's own CPU time.
     pub budget: Option<f64>,
     pub max_slowdown: SlowdownPolicy,
 }
 
-/// What reports show, in which form, and where they go.
+/// The contents, form and destination of reports.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportSpec {
     pub format: ReportFormat,
@@ -62,7 +62,7 @@ pub(crate) struct ReportSpec {
     pub top: Option<usize>,
     pub center_cut: f64,
     pub min_percent: Option<f64>,
-    /// Between reports; none: one report.
+    /// The time between reports; none: one report.
     pub interval: Option<Duration>,
     /// Each report covers everything since the start.
     pub cumulative: bool,

@@ -1,5 +1,5 @@
-//! Puts a plan's probes in place: a few links for each object, exits before entries, so that no
-//! entry is seen whose exit is not.
+//! Puts a plan's probes in place, with a few links for each object. Exits come before entries, so
+//! that every call whose entry is seen has its exit seen, too.
 
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
@@ -13,16 +13,16 @@ use ctrace_core::{
 };
 use std::path::{Path, PathBuf};
 
-/// How links are made.
+/// The kind and scope of the links to make.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkOptions {
     pub choice: LinkChoice,
     pub force_perf: bool,
-    /// `None`: whatever process runs the file; the eBPF programs filter.
+    /// `None`: any process that runs the file; the eBPF programs filter.
     pub pid: Option<Pid>,
 }
 
-/// Sites in one file by the program that goes there.
+/// The sites in one file, by the program that is attached there.
 pub(crate) struct ByRole {
     path: PathBuf,
     exits: Vec<Site>,
@@ -32,13 +32,13 @@ pub(crate) struct ByRole {
     points_with_values: Vec<Site>,
 }
 
-/// The engine gets to know the functions of an object; their ids, in the plan's order.
+/// Adds the functions of an object to the engine and returns their ids, in the plan's order.
 pub(crate) fn introduce(engine: &mut Engine, object: &ObjectPlan) -> Vec<FuncId> {
     object.functions.iter().map(|planned| engine.add_function(planned.info.clone())).collect()
 }
 
 impl ByRole {
-    /// Of some functions of an object, with their ids.
+    /// Sorts the sites of some of an object's functions, which come with their ids.
     pub(crate) fn new<'a>(
         kernel: &Kernel,
         path: &Path,
@@ -58,7 +58,7 @@ impl ByRole {
         Ok(sites)
     }
 
-    /// All of them or none.
+    /// Attaches all of them or none.
     pub(crate) fn attach(
         &self,
         kernel: &Kernel,
@@ -70,7 +70,7 @@ impl ByRole {
             (Role::Entry, &self.entries),
             (Role::Point, &self.points),
             (Role::PointWithValues, &self.points_with_values),
-            // The return probes come last: should the guard be killed, the kernel closes the last link
+            // The return probes come last: if the guard is killed, the kernel closes the last link
             // first, and waits there until no return probe is being taken any more.
             (Role::Function, &self.functions),
         ] {
@@ -83,7 +83,7 @@ impl ByRole {
         &self.path
     }
 
-    /// From now on without return probes, which would be deadly; how many there were.
+    /// Gives up the return probes, which would be deadly, and returns their number.
     pub(crate) fn drop_return_probes(&mut self) -> usize {
         std::mem::take(&mut self.functions).len()
     }
@@ -124,7 +124,7 @@ fn add_sites(
                 list.push(Site { offset: site.file_offset, ref_ctr_offset, cookie });
             }
         }
-        // Their runtimes are probed, not they themselves.
+        // Their runtimes are probed, not the scopes themselves.
         Sites::Marker(_) => {}
         Sites::Function(placement) => {
             let entry = entry_site(placement, id);

@@ -1,4 +1,4 @@
-//! What is looked at, and mended, in a running process before it is traced.
+//! Checks and repairs a running process before it is traced.
 
 use crate::{
     heal::{self, HealError},
@@ -7,11 +7,12 @@ use crate::{
 use ctrace_core::units::Pid;
 use std::time::Duration;
 
-/// For removing. Honest breakpoints take a fraction of it, and nobody forges a longer delay of the trace.
+/// Time limit for the removal. Honest breakpoints take a fraction of it. A longer delay of the
+/// trace cannot be forged.
 const LIMIT: Duration = Duration::from_secs(6);
 
-/// Removes what an earlier tracer left in the process. Returns what the user should know of this, and of a
-/// process that does not run.
+/// Removes leftovers of an earlier tracer from the process. Returns remarks for the user on this,
+/// and on a process that does not run.
 pub(super) fn remarks(process: &Process) -> Vec<String> {
     let pid = process.pid();
     let removal = match heal::process(Pid(pid), LIMIT) {
@@ -19,7 +20,7 @@ pub(super) fn remarks(process: &Process) -> Vec<String> {
         Err(error @ (HealError::Helper { .. } | HealError::Underway { .. })) => {
             Some(error.to_string())
         }
-        // Whatever keeps ctrace from looking there is no reason not to trace.
+        // Trace also if ctrace cannot look there, for whatever reason.
         Err(error) => {
             tracing::info!("{error}");
             None

@@ -33,10 +33,10 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-/// "For ever", for a sleep that is not wanted.
+/// A stand-in for "for ever", for a sleep that is not wanted.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// When and how a session ends, but for the target's end.
+/// The events that end a session, apart from the target's end.
 pub(crate) struct Ending {
     after: Option<Duration>,
     signals: UnboundedReceiver<()>,
@@ -44,23 +44,24 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// By a signal, which does not end ctrace by itself from now on, or after so long.
+    /// Ends by a signal or after this time. From now on the signals do not end ctrace by
+    /// themselves.
     pub(crate) fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
         let signals = signals::listen(signals).context("cannot listen for signals")?;
         Ok(Self { after, signals, commands: None })
     }
 
-    /// By a command, or after so long; signals are for somebody else in this process.
+    /// Ends by a command or after this time. Signals are for another part of this process.
     pub(crate) fn commanded(commands: Commands, after: Option<Duration>) -> Self {
         let (_, signals) = unbounded_channel();
         Self { after, signals, commands: Some(commands) }
     }
 }
 
-/// The end of a process, however it comes.
+/// A handle that tells of the end of a process, however it comes.
 pub(crate) struct Watched(OwnedFd);
 
-/// Watches a process from here on: another one that gets its id is not taken for it.
+/// Watches a process from now on. A later process with the same id is not mistaken for it.
 pub(crate) fn watch(pid: Pid) -> anyhow::Result<Watched> {
     let raw = rustix::process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
     pidfd_open(raw, PidfdFlags::empty())
@@ -99,7 +100,7 @@ pub(crate) fn run(
     })
 }
 
-/// What the loop waits for.
+/// The sources of events that the loop waits for.
 struct Sources {
     batches: Receiver<Batch>,
     signals: UnboundedReceiver<()>,
@@ -109,7 +110,7 @@ struct Sources {
 }
 
 impl Sources {
-    /// Never, when nobody can command.
+    /// Returns the next command; waits for ever if nobody can send one.
     async fn command(commands: &mut Option<Commands>) -> Command {
         if let Some(receiver) = commands {
             if let Some(command) = receiver.recv().await {
@@ -121,10 +122,10 @@ impl Sources {
     }
 }
 
-/// Those who want to know of the interval so far, and since when.
+/// Callers that want the interval so far, and the time at which they asked.
 type Peeks = Vec<(Nanos, Box<dyn FnOnce(Snapshot) + Send>)>;
 
-/// Why nothing more is collected.
+/// The reason why nothing more is collected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     AsAsked,
@@ -154,7 +155,7 @@ async fn collect(
                         session.peek()?.map(take);
                     }
                 }
-                // With a batch, so as not to wake up for it.
+                // With a batch, so that no extra wakeup is needed.
                 if look <= Instant::now() || session.must_look() {
                     go_on &= session.look_around()?;
                     look = Instant::now() + session.look_pause();
@@ -188,8 +189,8 @@ async fn collect(
     }
 }
 
-/// Takes the probes away, reads what is left, and reports. Links that detach slowly are kept
-/// until the report is out.
+/// Takes the probes away, reads the rest, and reports. Links that detach slowly are kept until the
+/// report is out.
 async fn finish(
     session: &mut Session,
     reader: &Reader,
@@ -213,19 +214,19 @@ async fn finish(
     Ok(())
 }
 
-/// A thread waits for the process to end. How it ended is known of our own child.
+/// Starts a thread that waits for the process to end. The exit status is known for our own child.
 fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<Option<TargetExit>>> {
     let (sender, receiver) = oneshot::channel();
     let thread = std::thread::Builder::new().name("target".into()).spawn(move || {
         while let Err(Errno::INTR) = poll(&mut [PollFd::new(&watched.0, PollFlags::IN)], None) {}
-        // Nobody listens any more when the session ended first.
+        // Nobody listens any more if the session ended first.
         let _ = sender.send(exit_of(&watched));
     });
     thread.context("cannot start a thread")?;
     Ok(receiver)
 }
 
-/// It is left to be waited for.
+/// Returns the exit status; the process remains to be waited for.
 fn exit_of(ended: &Watched) -> Option<TargetExit> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let status = waitid(WaitId::PidFd(ended.0.as_fd()), look).ok().flatten()?;

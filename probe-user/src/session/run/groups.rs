@@ -1,5 +1,5 @@
-//! Functions that are armed and disarmed together, apart from all others: what a budget takes away
-//! and brings back.
+//! Groups of functions that are armed and disarmed together. A budget takes groups away and brings
+//! them back.
 
 use super::arm::{ByRole, LinkOptions, attach_some};
 use crate::{
@@ -9,7 +9,8 @@ use crate::{
 use ctrace_core::units::FuncId;
 use std::thread::{Builder, JoinHandle};
 
-/// Of one object. Each has links of its own, which cost a file descriptor each.
+/// The limit for one object. Each group has links of its own, and each link costs a file
+/// descriptor.
 const MOST_GROUPS: usize = 128;
 
 pub(crate) struct Group {
@@ -24,7 +25,8 @@ pub(crate) struct Group {
     closing: Option<JoinHandle<()>>,
 }
 
-/// Splits what is to be traced in an object; `ids` are those of its functions. Nothing is attached.
+/// Splits the functions to trace in an object into groups. `ids` are those of its functions.
+/// Nothing is attached.
 pub(crate) fn split(
     kernel: &Kernel,
     object: &ObjectPlan,
@@ -47,7 +49,7 @@ pub(crate) fn split(
 }
 
 impl Group {
-    /// Puts its probes in place, without those that switch marker scopes on.
+    /// Puts its probes in place, except those that switch marker scopes on.
     pub(crate) fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
         self.attachments = self.sites.attach(kernel, options)?;
         Ok(())
@@ -63,7 +65,8 @@ impl Group {
         attach_some(kernel, path, Role::Switch, sites, options, &mut self.attachments)
     }
 
-    /// Both, or nothing while the last probes are still being taken away: whether they are there.
+    /// Does both and returns true. Returns false and does nothing while the last probes are still
+    /// being taken away.
     pub(crate) fn arm(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<bool, BpfError> {
         if self.closing.as_ref().is_some_and(|closing| !closing.is_finished()) {
             return Ok(false);
@@ -76,8 +79,8 @@ impl Group {
         Ok(true)
     }
 
-    /// Takes its probes away. They are gone at once; that the kernel lets go of them may take as
-    /// long as a call that is under way.
+    /// Takes its probes away. They are gone at once, but the kernel may hold them for as long as a
+    /// call that is under way.
     pub(crate) fn disarm(&mut self) {
         let mut attachments = std::mem::take(&mut self.attachments);
         if attachments.is_empty() {
@@ -89,17 +92,17 @@ impl Group {
                 tracing::warn!("{error}");
             }
         };
-        // Without room for a thread, what it would have waited for is waited for here.
+        // If no thread can be started, `wait` runs here.
         self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
     }
 
-    /// How many return probes there were.
+    /// Drops the return probes and returns their number.
     pub(crate) fn drop_return_probes(&mut self) -> usize {
         self.attachments.retain(|attachment| attachment.role() != Role::Function);
         self.sites.drop_return_probes()
     }
 
-    /// The end of the session takes them away with all others.
+    /// Hands over the attachments: the end of the session takes them away with all others.
     pub(crate) fn take_attachments(&mut self) -> Vec<Attachment> {
         std::mem::take(&mut self.attachments)
     }

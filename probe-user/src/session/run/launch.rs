@@ -1,4 +1,4 @@
-//! Starting a command so that probes are in place before its first instruction.
+//! Starts a command so that probes are in place before its first instruction.
 
 use super::{
     event_loop::{self, Ending},
@@ -33,27 +33,27 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
 };
 
-/// What the command reads and writes.
+/// The streams that the command reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streams {
-    /// What ctrace does.
+    /// The same as ctrace's.
     Ours,
-    /// The same, but for the terminal, which is ctrace's alone.
+    /// The same, except for the terminal, which belongs to ctrace alone.
     NoTerminal,
 }
 
-/// What to launch.
+/// The program to launch.
 pub struct Program<'a> {
-    /// Of the command line.
+    /// The words of the command line.
     pub words: &'a [OsString],
     pub resolved: &'a Launch,
     pub user: &'a Identity,
     pub streams: Streams,
 }
 
-/// Launches a command that is traced from its first instruction on, and traces until the end.
-/// `prepared` hears what is about to be armed, and says what ends the trace besides the command.
-/// How the trace ended comes with the command, which may go on.
+/// Launches a command, traces it from its first instruction on, and traces until the end.
+/// `prepared` gets the plan before it is armed, and returns the events that end the trace besides
+/// the command. Returns the command, which may go on, with the result of the trace.
 pub(crate) fn trace(
     spec: &TraceSpec,
     program: &Program<'_>,
@@ -84,7 +84,7 @@ pub(crate) fn trace(
 /// A child of ours that runs the command once [`Launched::start`] is called.
 pub struct Launched {
     child: Child,
-    /// The child waits for a byte from here, and ends without one when ctrace does.
+    /// The child waits for a byte from here, and ends without one if ctrace ends first.
     socket: UnixStream,
     has_started: bool,
     releaser: Option<Releaser>,
@@ -106,11 +106,11 @@ impl Launched {
         if program.streams == Streams::NoTerminal {
             keep_off_the_terminal(&mut exec);
         }
-        // The guard closes it, should that be started meanwhile.
+        // The guard closes it if the guard is started meanwhile.
         fcntl_setfd(&theirs, FdFlags::empty()).context("cannot hand on a socket")?;
         let child = exec.spawn().context("cannot start a child process")?;
         drop(theirs);
-        // Before its word it may not have become ctrace's own program.
+        // Until the child sends its byte, it may not run ctrace's own program yet.
         let is_there = socket.read_exact(&mut [0]);
         let launched = Self { child, socket, has_started: false, releaser: None };
         is_there.context("the child ended before it could be traced")?;
@@ -121,21 +121,22 @@ impl Launched {
         Pid(self.child.id())
     }
 
-    /// Lets the child execute the command. From now on it goes on should ctrace be killed, also while
-    /// it is held, and should this thread, which has the loop, wait long in a write.
+    /// Lets the child execute the command. From now on the command goes on even if ctrace is
+    /// killed, also while it is held, or if this thread, which runs the loop, waits long in a
+    /// write.
     pub fn start(&mut self) -> anyhow::Result<()> {
         bpf::hold(self.pid()).context("cannot tell the guard process of the command")?;
         writing::watch_this_thread();
         self.releaser = Some(Releaser::start(self.pid())?);
         self.has_started = true;
         match self.socket.write_all(&[0]) {
-            // A signal ended it; how, is told as of any command.
+            // A signal ended it; its status is reported as for any command.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             told => told.context("cannot start the child"),
         }
     }
 
-    /// The end of ctrace's part: nothing is held any more.
+    /// Ends ctrace's part: nothing is held any more.
     pub(crate) fn let_go(&mut self) -> anyhow::Result<()> {
         if Process::is_held_at_start(self.child.id()) {
             go_on(self.pid()).context("cannot continue the command")?;
@@ -145,17 +146,17 @@ impl Launched {
         Ok(())
     }
 
-    /// Whether the child was let go, to become the command.
+    /// True if the child was let go, to become the command.
     pub(crate) fn has_started(&self) -> bool {
         self.has_started
     }
 
-    /// Whether it has not ended.
+    /// True if it has not ended.
     pub(crate) fn goes_on(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Its status, once it has ended.
+    /// Waits for its end and returns its status.
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
         self.child.wait().context("cannot wait for the command")
     }
@@ -179,7 +180,7 @@ pub(crate) fn go_on(pid: Pid) -> rustix::io::Result<()> {
     kill_process(raw, Signal::CONT)
 }
 
-/// Hands a signal on. A process that is gone meanwhile needs none.
+/// Hands a signal on. A process that has ended needs none.
 pub(crate) fn forward(pid: Pid, signal: i32) {
     if let (Some(pid), Some(signal)) =
         (process::Pid::from_raw(pid.0 as i32), Signal::from_named_raw(signal))
@@ -188,7 +189,7 @@ pub(crate) fn forward(pid: Pid, signal: i32) {
     }
 }
 
-/// A child that never became the command must not stay behind.
+/// Ends a child that never became the command: it must not stay behind.
 impl Drop for Launched {
     fn drop(&mut self) {
         if self.goes_on() {
@@ -204,7 +205,7 @@ impl Drop for Launched {
     }
 }
 
-/// The exit status to hand on: the command's own, or 128+n when signal n ended it.
+/// Returns the exit status to hand on: the command's own, or 128+n if signal n ended it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,

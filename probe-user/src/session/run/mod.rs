@@ -1,5 +1,5 @@
-//! Runs a session: sets it up, launches or finds its process, places probes and takes them away, and
-//! moves what comes to where it is kept.
+//! Runs a session: sets it up, launches or finds its process, places and removes probes, and moves
+//! the results to where they are kept.
 
 pub(crate) mod arm;
 mod before;

@@ -1,4 +1,4 @@
-//! Who continues a held command while the loop is stuck in a write and cannot.
+//! Continues a held command while the loop is stuck in a write and cannot do it.
 
 use crate::{target::process::Process, writing};
 use anyhow::Context;
@@ -10,19 +10,19 @@ use std::{
     time::Duration,
 };
 
-/// Between two looks.
+/// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A process that the kernel has told to stop has stopped by then.
+/// Within this time, a process that the kernel has told to stop has stopped.
 const STOP_IS_COMPLETE: Duration = Duration::from_secs(1);
 
-/// Ends when it is dropped.
+/// The thread that continues the command. It ends when this is dropped.
 pub(super) struct Releaser {
     _end: Sender<()>,
 }
 
 impl Releaser {
-    /// Continues the command whenever it is held although the heartbeat is old: from then on the programs
-    /// hold it no more.
+    /// Continues the command whenever it is held although the heartbeat is old. With an old
+    /// heartbeat the eBPF programs do not hold it any more.
     pub(super) fn start(pid: Pid) -> anyhow::Result<Self> {
         let raw = process::Pid::from_raw(pid.0 as i32).context("0 is no process")?;
         let command = pidfd_open(raw, PidfdFlags::empty()).context("the command is gone")?;

@@ -1,4 +1,4 @@
-//! The state of one session: kernel, engine, what is armed, and where the reports go.
+//! The state of one session: kernel, engine, armed probes, and the destination of the reports.
 
 mod after;
 mod arming;
@@ -59,7 +59,7 @@ pub(crate) struct Session {
     progress: Progress,
 }
 
-/// The kernel keeps this much free below the main stack for it to grow.
+/// The room that the kernel keeps free below the main stack for it to grow.
 const MAIN_STACK_ROOM: u64 = 128 << 20;
 
 impl Session {
@@ -86,7 +86,7 @@ impl Session {
         }
     }
 
-    /// Names the threads and stacks of a process that runs already.
+    /// Tells the engine the thread names and stacks of a process that runs already.
     pub(crate) fn introduce(&mut self, process: &Process) {
         for thread in process.threads() {
             self.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
@@ -106,7 +106,7 @@ impl Session {
         self.engine.set_stack_regions(Pid(process.pid()), stacks);
     }
 
-    /// When calls began to count.
+    /// The time at which calls began to count.
     pub(crate) fn start(&self) -> Nanos {
         self.progress.start
     }
@@ -116,12 +116,12 @@ impl Session {
         self.kernel.traced()
     }
 
-    /// What tells that all probes are gone, whatever the session wants.
+    /// Returns a handle that tells when the guard has died and all probes are gone.
     pub(crate) fn guard_death(&self) -> GuardDeath {
         self.kernel.guard_death()
     }
 
-    /// For the last report.
+    /// Adds a note for the last report.
     pub(crate) fn note_that_probes_are_gone(&mut self) {
         let after = self.progress.seconds();
         self.note(format!(
@@ -130,17 +130,17 @@ impl Session {
         ));
     }
 
-    /// Whether the flight recorder waits for slow calls of functions that are not traced.
+    /// True if the flight recorder waits for slow calls of functions that are not traced.
     pub(crate) fn watches_in_vain(&self) -> bool {
         self.delivery.watches_in_vain(self.engine.functions())
     }
 
-    /// The target is gone. The record that tells it may be lost.
+    /// Notes that the target is gone. The record that tells it may be lost.
     pub(crate) fn target_ended(&mut self, exit: Option<TargetExit>) {
         self.target.ended(exit);
     }
 
-    /// The end is near: new programs of a launched command start at once, without probes.
+    /// Called near the end: new programs of a launched command start at once, without probes.
     pub(crate) fn stop_holding(&mut self) -> anyhow::Result<()> {
         self.progress.finishing = true;
         self.target.holding.until = bpf::now();
@@ -150,7 +150,7 @@ impl Session {
         Ok(())
     }
 
-    /// Starts to read what the probes deliver.
+    /// Starts to read the records of the probes.
     pub(crate) fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
         let adopted = self.markers.take_adopted().context("there is a reader already")?;
         let pace = self.rounds.pace;
@@ -160,8 +160,8 @@ impl Session {
         Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")
     }
 
-    /// Takes in a batch, and reports when an interval is complete; `false` when nobody reads the
-    /// reports any more.
+    /// Takes in a batch, and reports if an interval is complete. Returns `false` if nobody reads
+    /// the reports any more.
     pub(crate) fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
         for event in batch.changes.drain(..) {
             self.release_if_held(&event);
@@ -175,7 +175,7 @@ impl Session {
         batch.unread.drain(..).for_each(|(pid, why)| self.leave_unread(pid, why));
         batch.readings.drain(..).for_each(|reading| self.engine.markers().read(reading));
         if let Some((sample, through)) = batch.sample {
-            // While the buffers are known of which they are: this sample may be the end of some.
+            // Count while the owners of the buffers are known: this sample may end some of them.
             self.count_losses()?;
             self.engine.sample_clocks(sample, through);
         }
@@ -192,13 +192,13 @@ impl Session {
         Ok(self.record(settled)? && read)
     }
 
-    /// What happened to processes; returns those that run a new program.
+    /// Takes the changes of processes and returns the processes that run a new program.
     fn take_changes(&mut self) -> Vec<Pid> {
         let mut execed = Vec::new();
         for change in self.engine.take_process_changes() {
             match change {
                 ProcessChange::Exec { pid, by, .. } => {
-                    // The kernel binds links to the first thread, which this one has replaced.
+                    // The kernel binds links to the first thread, and this one has replaced it.
                     if by.0 != pid.0 && self.arming.links.pid.is_some() {
                         self.note(format!(
                             "thread {} of process {} executed another program, which ended the \
@@ -220,7 +220,7 @@ impl Session {
         execed
     }
 
-    /// For the reports.
+    /// Adds a note to the reports.
     fn note(&mut self, text: String) {
         self.notes.add(text);
     }
@@ -233,12 +233,12 @@ impl Session {
         self.arming.detaches_fast()
     }
 
-    /// Takes the probes away but for those through which markers deliver what they have.
+    /// Takes the probes away, except those through which markers deliver the rest of their events.
     pub(crate) fn detach_sources(&mut self) {
         self.arming.detach_sources();
     }
 
-    /// Takes all probes away; the guard does the same when ctrace ends in any other way.
+    /// Takes all probes away. The guard does the same if ctrace ends in any other way.
     pub(crate) fn detach(&mut self) {
         self.arming.detach();
     }

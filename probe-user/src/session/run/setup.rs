@@ -1,4 +1,4 @@
-//! From what is asked for to a session that is ready to be armed.
+//! Turns a specification into a session that is ready to be armed.
 
 use super::{
     arm::LinkOptions,
@@ -32,16 +32,16 @@ use ctrace_core::{
 };
 use std::path::Path;
 
-/// Where the target comes from.
+/// The origin of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// It runs already, and is not to be stopped ever.
+    /// It runs already, and must never be stopped.
     Running,
-    /// Our own child, stopped short of executing the command.
+    /// Our own child, stopped just before it executes the command.
     Launched,
 }
 
-/// What is asked for and the plan made from it.
+/// A specification and the plan made from it.
 pub(crate) struct Setup<'a> {
     spec: &'a TraceSpec,
     planner: Planner,
@@ -51,7 +51,7 @@ pub(crate) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// As [`Self::choose`], and what the user should know of the selection is said.
+    /// Does the same as [`Self::choose`], and prints remarks on the selection.
     pub(crate) fn plan(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
         let setup = Self::choose(spec, objects)?;
         for line in &setup.plan.remarks {
@@ -79,13 +79,13 @@ impl<'a> Setup<'a> {
         Ok(Self { spec, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
-    /// Whether scopes are to be traced, also those of libraries that come later.
+    /// True if scopes are to be traced, also those of libraries that come later.
     pub(crate) fn asks_for_markers(&self) -> bool {
         self.planner.asks_for_markers()
     }
 
-    /// Makes everything ready to trace a process that runs already: what is left is
-    /// [`Session::arm`] with the plan. Its remarks are new ones.
+    /// Prepares everything to trace a process that runs already; the only step left is
+    /// [`Session::arm`] with the plan. The plan's remarks are new ones.
     pub(crate) fn running(
         self,
         process: &Process,
@@ -101,7 +101,7 @@ impl<'a> Setup<'a> {
         Ok((session, plan))
     }
 
-    /// The same for a command that is to be launched, as this process.
+    /// Does the same for a command that is to be launched as this process.
     pub(crate) fn launched(
         self,
         pid: Pid,
@@ -130,7 +130,7 @@ impl<'a> Setup<'a> {
         };
         let probes = &self.spec.probes;
         let markers = self.asks_for_markers();
-        // A batch of markers has to find a whole page.
+        // A batch of markers must find a whole page.
         let least = if markers { 4 * 4096 } else { 4096 };
         let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
@@ -177,7 +177,8 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// What is going to be attached and what each hit will cost: hits are unknown, classes not.
+/// Describes what is going to be attached, and the cost of each hit. The number of hits is unknown,
+/// but the cost classes are known.
 pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
@@ -239,7 +240,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// The planner for a selection.
+/// Returns the planner for a selection.
 pub(crate) fn planner(
     select: &SelectSpec,
     limits: SelectionLimits,

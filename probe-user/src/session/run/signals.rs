@@ -1,5 +1,6 @@
-//! SIGINT, SIGTERM and SIGHUP, with who sent them: a Ctrl-C reaches the whole foreground group from the
-//! kernel, so the command already has it; a `kill` reaches ctrace alone and must be forwarded.
+//! SIGINT, SIGTERM and SIGHUP, with their senders. A Ctrl-C comes from the kernel and reaches the
+//! whole foreground group, so the command already has it. A `kill` reaches ctrace alone and must be
+//! forwarded.
 
 use super::launch;
 use crate::{bpf, inherited, ui};
@@ -11,20 +12,21 @@ use signal_hook::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// To whom the signals go.
+/// The receiver of the signals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Signals {
-    /// The first one ends the trace, the next one ctrace, whatever it is doing but for the removal of
-    /// probes.
+    /// The first signal ends the trace. The next one ends ctrace, whatever it is doing, except for
+    /// the removal of probes.
     End,
     /// The command decides; ctrace waits for it.
     Forward(Pid),
 }
 
-/// Signals from now on; they no longer end ctrace by themselves. A message asks to end the trace.
+/// Receives signals from now on; they no longer end ctrace by themselves. A message asks to end the
+/// trace.
 pub(crate) fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
     let (sender, receiver) = unbounded_channel();
-    // Whom nohup(1) started stays when the terminal goes.
+    // A process that nohup(1) started stays when the terminal goes.
     let hangup = (!inherited::ignores(SIGHUP)).then_some(SIGHUP);
     let wanted = [SIGINT, SIGTERM].into_iter().chain(hangup);
     let mut arriving = SignalsInfo::<WithOrigin>::new(wanted)?;

@@ -1,15 +1,15 @@
-//! The line that shows that a trace is going on: on a terminal only, and gone before a report.
+//! The line that shows a running trace: on a terminal only, and removed before a report.
 
 use crate::ui::units;
 use ctrace_core::engine::Counters;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
-/// A line on stderr, or nothing when that is no terminal.
+/// A line on stderr, or nothing if that is no terminal.
 pub(crate) struct Status(ProgressBar);
 
 impl Status {
-    /// For `attach`; the command of `run` owns the terminal itself.
+    /// Creates the line for `attach`. The command of `run` has the terminal to itself.
     pub(crate) fn visible() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
@@ -39,7 +39,7 @@ impl Status {
         });
     }
 
-    /// Writes something without the line in its way.
+    /// Hides the line during a write.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.0.suspend(write)
     }

@@ -1,4 +1,4 @@
-//! Functions that the engine knows and that never got their probes: a report must not show them as
+//! Functions that the engine knows but that never got their probes. A report must not show them as
 //! functions that nobody called.
 
 use ctrace_core::{report::Report, units::FuncId};
@@ -13,13 +13,14 @@ impl Unarmed {
         self.0.extend(ids);
     }
 
-    /// Takes them out of a report. Those stay of which something was seen, while the probes of
-    /// their object were being placed and taken away again. Returns the ids of those in the report.
+    /// Takes them out of a report and returns the ids of the functions left in it. A function stays
+    /// if something was seen of it, while the probes of its object were being placed and taken away
+    /// again.
     pub(crate) fn leave_out(&self, report: &mut Report) -> Vec<usize> {
         report.leave_out(|id| self.0.binary_search(&id).is_ok())
     }
 
-    /// As a recording has them.
+    /// Returns the ids as a recording has them.
     pub(crate) fn ids(&self) -> Vec<FuncId> {
         self.0.iter().map(|&id| FuncId(id as u32)).collect()
     }
@@ -38,7 +39,7 @@ mod tests {
         FunctionInfo { exit: ExitSeen::Never, ..FunctionInfo::new(name, "program") }
     }
 
-    /// An entry record of a function, as docs/wire-format.md has it.
+    /// Returns an entry record of a function, as docs/wire-format.md defines it.
     fn entry(time: u64, id: u32) -> [u8; 32] {
         let mut record = [0; 32];
         record[..8].copy_from_slice(&time.to_le_bytes());

@@ -1,18 +1,18 @@
-//! A last look at what was traced, when all probes are gone.
+//! A last look at the traced processes, when all probes are gone.
 
 use super::Session;
 use crate::heal;
 use std::time::{Duration, Instant};
 
 impl Session {
-    /// Removes what the kernel may have left of the probes. Nothing can be left where they were taken away
-    /// in peace.
+    /// Removes what the kernel may have left of the probes. Nothing is left if they were taken away
+    /// in the usual way.
     pub(crate) fn verify(&self) {
-        /// Of the children that are followed: each look takes a few milliseconds.
+        /// The limit for children that are followed: each look takes a few milliseconds.
         const MOST: usize = 64;
-        /// No look is begun with afterwards.
+        /// No look begins after this time.
         const LIMIT: Duration = Duration::from_secs(5);
-        /// For removing from one of them.
+        /// Time limit for the removal from one of them.
         const EACH: Duration = Duration::from_secs(3);
         let until = Instant::now() + LIMIT;
         let pids = self.target.alive();

@@ -1,4 +1,4 @@
-//! What is armed: the probes in place, the functions that they are for, and what they cost.
+//! The armed probes, their functions, and their costs.
 
 use super::{budgeted::Budgeted, millis};
 use crate::{
@@ -16,7 +16,7 @@ pub(crate) struct Arming {
     pub(super) planner: Planner,
     pub(super) links: LinkOptions,
     pub(super) attachments: Vec<Attachment>,
-    /// Objects that were looked at.
+    /// Objects that have been looked at.
     objects: HashSet<Identity>,
     pub(super) costs: Costs,
     pub(super) unarmed: Unarmed,
@@ -24,7 +24,7 @@ pub(crate) struct Arming {
 }
 
 impl Arming {
-    /// `budget`: percent of the target's processor time that the probes may cost.
+    /// `budget`: the percentage of the target's CPU time that the probes may cost.
     pub(crate) fn new(planner: Planner, links: LinkOptions, budget: Option<f64>) -> Self {
         let costs = match budget {
             Some(_) => HitCosts::measured(),
@@ -41,7 +41,7 @@ impl Arming {
         }
     }
 
-    /// Those that were not looked at before.
+    /// Returns the objects that have not been looked at before.
     pub(super) fn take_new(&mut self, mapped: Vec<MappedObject>) -> Vec<MappedObject> {
         let new: Vec<MappedObject> =
             mapped.into_iter().filter(|o| !self.objects.contains(&identity(o))).collect();
@@ -49,19 +49,20 @@ impl Arming {
         new
     }
 
-    /// They are looked at.
+    /// Marks the objects as looked at.
     pub(super) fn know(&mut self, objects: &[MappedObject]) {
         self.objects.extend(objects.iter().map(identity));
     }
 
-    /// How many places carry a probe.
+    /// Returns the number of places that carry a probe.
     pub(super) fn places(&self) -> usize {
         let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
         let attachments = self.attachments.iter().chain(groups.flat_map(Group::attachments));
         attachments.map(Attachment::sites).sum()
     }
 
-    /// Takes return probes away where the target would die through them; how many functions had one.
+    /// Takes return probes away if the target would die through them. Returns the number of
+    /// functions that had one.
     pub(super) fn drop_return_probes_if_deadly(&mut self) -> usize {
         if self.planner.allows_return_probes() {
             return 0;
@@ -74,11 +75,11 @@ impl Arming {
     }
 
     pub(super) fn detaches_fast(&self) -> bool {
-        // Groups have none.
+        // Groups have no perf links.
         self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
     }
 
-    /// Takes the probes away but for those through which markers deliver what they have.
+    /// Takes the probes away, except those through which markers deliver the rest of their events.
     pub(super) fn detach_sources(&mut self) {
         let is_source = |a: &mut Attachment| !matches!(a.role(), Role::Flush | Role::Register);
         let sources = self.attachments.extract_if(.., is_source).collect();
@@ -90,7 +91,7 @@ impl Arming {
         self.take_away(all);
     }
 
-    /// These, and those of all groups.
+    /// Takes these probes away, and those of all groups.
     fn take_away(&mut self, mut attachments: Vec<Attachment>) {
         for group in self.budget.iter_mut().flat_map(Budgeted::groups_mut) {
             attachments.extend(group.take_attachments());

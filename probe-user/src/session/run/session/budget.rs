@@ -1,4 +1,4 @@
-//! What a session does with its budget, if it has one.
+//! The steps of a session that concern its budget, if it has one.
 
 use super::{Arming, Session, budgeted::Budgeted, scene::Scene};
 use crate::{bpf::BpfError, session::plan::ObjectPlan};
@@ -8,7 +8,7 @@ use ctrace_core::{
 };
 
 impl Session {
-    /// The budget, if there is one, and the rest of the session as far as it is the budget's concern.
+    /// Returns the budget, if there is one, and the parts of the session that concern it.
     fn budgeted(&mut self) -> Option<(&mut Budgeted, Scene<'_>)> {
         let Arming { links, costs, budget, .. } = &mut self.arming;
         let scene = Scene {
@@ -38,7 +38,7 @@ impl Session {
         self.budgeted().map_or(Ok(()), |(budget, scene)| budget.switch_on(object, &scene))
     }
 
-    /// When [`Self::tend_budget`] wants to be called, besides now and then.
+    /// The time at which [`Self::tend_budget`] must be called, besides the occasional calls.
     pub(crate) fn budget_due(&self) -> Option<Nanos> {
         self.arming.budget.as_ref().and_then(Budgeted::due)
     }
@@ -50,7 +50,8 @@ impl Session {
         }
     }
 
-    /// Tells in a report what was armed for a part of the time only. `reset`: a new interval begins.
+    /// Adds to a report which functions were armed for a part of the time only. `reset`: a new
+    /// interval begins.
     pub(super) fn add_samples(&mut self, report: &mut Report, end: Nanos, reset: bool) {
         if let Some((budget, scene)) = self.budgeted() {
             budget.add_samples(report, &scene.known(end), reset);

@@ -1,4 +1,4 @@
-//! A session with a budget: disarms what is too dear, arms it in windows, and brings it back.
+//! The budget of a session: disarms costly groups, arms them in windows, and brings them back.
 
 use super::scene::{Armed, Now, Scene};
 use crate::{
@@ -19,7 +19,7 @@ use ctrace_core::{
     units::{FuncId, Nanos},
 };
 
-/// Its groups, which of them are armed, and the books.
+/// The groups, the state of their arming, and the books.
 pub(super) struct Budgeted {
     percent: f64,
     control: Budget,
@@ -28,21 +28,22 @@ pub(super) struct Budgeted {
     phase: Phase,
     /// Groups that are calm again, but that the kernel has not let go of yet.
     returning: Vec<usize>,
-    /// When they are tried again.
+    /// The time of the next try.
     retry: Nanos,
 }
 
-/// From one try to arm a group that the kernel still holds to the next.
+/// The time between two tries to arm a group that the kernel still holds.
 const RETRY: Nanos = Nanos::from_millis(100);
 
 enum Phase {
-    /// For the next window, if there is to be one.
+    /// Waiting for the next window, if there is to be one.
     Waiting,
     Armed {
         until: Nanos,
         window: Window,
     },
-    /// Disarmed; events from before are still on their way. `cpu`: of the target, then.
+    /// Disarmed; earlier events are still on their way. `cpu`: CPU time of the target when it was
+    /// disarmed.
     Settling {
         at: Nanos,
         cpu: Nanos,
@@ -51,10 +52,10 @@ enum Phase {
     },
 }
 
-/// These groups are armed for a while.
+/// A time in which these groups are armed.
 struct Window {
     since: Time,
-    /// All probes together, up to then.
+    /// The cost of all probes together, up to `since`.
     spent: Nanos,
     groups: Vec<usize>,
 }
@@ -79,7 +80,7 @@ impl Budgeted {
         &mut self.groups
     }
 
-    /// When something is to be done that no event tells.
+    /// The time of the next step that no event announces.
     pub(super) fn due(&self) -> Option<Nanos> {
         match &self.phase {
             Phase::Waiting => {
@@ -92,7 +93,7 @@ impl Budgeted {
         }
     }
 
-    /// Everything that happened up to now is entered.
+    /// Enters everything that happened up to now.
     fn enter(&self, books: &mut Books, now: &Now<'_>) {
         let Now { events, spent, time } = now;
         for group in 0..self.groups.len() {
@@ -121,7 +122,7 @@ impl Budgeted {
         }
     }
 
-    /// What is entered up to now is not entered again.
+    /// Moves the window's start to `now`, so that nothing is entered twice.
     fn entered(&mut self, now: (Time, Nanos)) {
         let window = match &mut self.phase {
             Phase::Armed { window, .. } => window,
@@ -203,7 +204,7 @@ impl Budgeted {
         }
     }
 
-    /// What is to go, and what is armed for a window.
+    /// Disarms the groups to shed, and those that are armed for a window.
     fn disarm(&mut self, scene: &Scene<'_>, shed: Vec<usize>) {
         let window = match std::mem::replace(&mut self.phase, Phase::Waiting) {
             Phase::Armed { window, .. } => Some(window),
@@ -226,7 +227,7 @@ impl Budgeted {
         self.phase = Phase::Armed { until, window };
     }
 
-    /// Arms the groups that are calm again and that the kernel has let go of meanwhile.
+    /// Arms the groups that are calm again if the kernel has let go of them meanwhile.
     fn bring_back(&mut self, scene: &mut Scene<'_>) {
         for group in std::mem::take(&mut self.returning) {
             let before = scene.known(bpf::now()).time;
@@ -242,7 +243,8 @@ impl Budgeted {
         self.retry = bpf::now().saturating_add(RETRY);
     }
 
-    /// All events from before groups were disarmed have been seen.
+    /// Ends the phase in which events from before the disarming are awaited: all of them have been
+    /// seen.
     fn settle(&mut self, scene: &mut Scene<'_>) {
         let Budgeted { control, books, groups, phase, returning, retry, .. } = self;
         let Phase::Settling { at, cpu, window, shed } = std::mem::replace(phase, Phase::Waiting)
@@ -272,7 +274,8 @@ impl Budgeted {
             books.in_windows(group, now);
             match scene.arm(&mut groups[group]) {
                 Armed::Yes => {}
-                // On a busy machine the kernel holds its links for longer than its events take.
+                // On a busy machine the kernel may hold the links for longer than the events take
+                // to arrive.
                 Armed::StillHeld => {
                     control.let_return(group);
                     returning.push(group);

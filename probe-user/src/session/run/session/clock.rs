@@ -1,13 +1,13 @@
-//! The processor time of the target, against which the cost of the probes is held.
+//! The CPU time of the target, with which the cost of the probes is compared.
 
 use crate::{bpf::CpuClock, target::process::Process};
 use ctrace_core::units::{Nanos, Pid};
 
 pub(super) struct TargetClock {
     pid: Pid,
-    /// Its children count, too.
+    /// The CPU time of its children counts, too.
     follows: bool,
-    /// Of the process and its children, while those are followed.
+    /// Counters of the process and its children, while those are followed.
     pub(super) counters: Option<CpuClock>,
 }
 
@@ -20,12 +20,12 @@ impl TargetClock {
         self.follows
     }
 
-    /// Of the target alone.
+    /// CPU time of the target process alone.
     pub(super) fn own_time(&self) -> Option<Nanos> {
         Process::cpu_time(self.pid.0)
     }
 
-    /// Of all whose hits are counted.
+    /// CPU time of all processes whose hits are counted.
     pub(super) fn time(&self) -> Option<Nanos> {
         match &self.counters {
             Some(counters) => counters.read().ok(),

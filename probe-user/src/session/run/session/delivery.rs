@@ -1,4 +1,4 @@
-//! Where calls and reports of a session go, and how far they have come.
+//! The destination of a session's calls and reports, and the progress there.
 
 use super::nanos;
 use crate::session::{
@@ -7,19 +7,19 @@ use crate::session::{
 };
 use ctrace_core::{function::FunctionInfo, recording::Start, report::Extras, units::Nanos};
 
-/// What a crash may lose of a recording.
+/// The length of a chunk: a crash may lose this much of a recording.
 const CHUNK: Nanos = Nanos::from_millis(1_000);
 
 pub(crate) struct Delivery {
     pub(super) output: Output,
-    /// Beside reports.
+    /// A flight recorder beside the reports.
     pub(super) flight: Option<Flight>,
-    /// When the next report is due, and up to when the last one told.
+    /// The time at which the next report is due. `last` is the end of the last one.
     next: Option<Nanos>,
     pub(super) last: Option<Nanos>,
-    /// Events of each function up to then.
+    /// Events of each function up to `last`.
     pub(super) hits: Vec<u64>,
-    /// Of a recording.
+    /// The end of the last chunk of a recording.
     chunk_end: Nanos,
 }
 
@@ -33,7 +33,7 @@ impl Delivery {
         self.output.interval().map(nanos)
     }
 
-    /// Tracing is armed.
+    /// Begins the delivery, when tracing is armed.
     pub(super) fn begin(&mut self, start: Start) -> anyhow::Result<()> {
         let time = start.start_ns;
         self.next = self.interval().map(|interval| time.saturating_add(interval));
@@ -50,22 +50,22 @@ impl Delivery {
         }
     }
 
-    /// When reports are made.
+    /// The times of the reports.
     pub(super) fn intervals(&self) -> Option<Intervals> {
         self.next.zip(self.interval()).map(|(end, each)| Intervals { end, each })
     }
 
-    /// When the next report is to be made, if it is complete.
+    /// Returns the time of the next report if everything before it is settled.
     pub(super) fn due(&self, settled: Nanos) -> Option<Nanos> {
         self.next.filter(|due| *due <= settled)
     }
 
-    /// The report due at that time is made.
+    /// Notes that the report due at that time has been made.
     pub(super) fn made(&mut self, due: Nanos) {
         self.next = self.interval().map(|interval| due.saturating_add(interval));
     }
 
-    /// Whether a chunk of calls ends at `settled`.
+    /// True if a chunk of calls ends at `settled`.
     pub(super) fn ends_chunk(&mut self, settled: Nanos) -> bool {
         let ends = settled.since(self.chunk_end) >= CHUNK;
         if ends {
@@ -74,7 +74,7 @@ impl Delivery {
         ends
     }
 
-    /// How reports are made, and with what besides the sums; none of a recording.
+    /// Returns the center cut and the extras that reports need; `None` for a recording.
     pub(super) fn content(&self) -> Option<(f64, Extras)> {
         match &self.output {
             Output::Recording(_) => None,
@@ -83,7 +83,7 @@ impl Delivery {
         }
     }
 
-    /// Whether the flight recorder waits for slow calls of functions that are not traced.
+    /// True if the flight recorder waits for slow calls of functions that are not traced.
     pub(super) fn watches_in_vain(&self, functions: &[FunctionInfo]) -> bool {
         let flight = self.flight.as_ref();
         flight.is_some_and(|flight| !functions.iter().any(|f| flight.is_watched(f)))

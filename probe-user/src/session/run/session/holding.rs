@@ -1,4 +1,4 @@
-//! How far the command that ctrace launched was held at the start of each program that it executed.
+//! The record of how the launched command was held at the start of each program that it executed.
 
 use crate::ui::units::counted;
 use ctrace_core::units::Nanos;
@@ -6,11 +6,11 @@ use ctrace_core::units::Nanos;
 pub(super) struct Holding {
     /// Programs that the command began without being held, besides the first one.
     pub(super) unheld: Option<u64>,
-    /// When a process that was held went on, the last time.
+    /// The last time at which a held process went on.
     pub(super) released: Nanos,
-    /// When a look found the process held, before the record that tells it.
+    /// The time at which a look found the process held, before the record that tells it.
     pub(super) found: Option<Nanos>,
-    /// From then on new programs of the command start at once.
+    /// From this time on new programs of the command start at once.
     pub(super) until: Nanos,
 }
 
@@ -21,7 +21,7 @@ impl Default for Holding {
 }
 
 impl Holding {
-    /// A note on programs that the command began without being held.
+    /// Returns a note if programs of the command began without being held.
     pub(super) fn note(&self) -> Option<String> {
         let count = self.unheld.filter(|count| *count > 0)?;
         let programs = counted(count, "program", "programs");

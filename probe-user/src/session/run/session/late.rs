@@ -1,4 +1,4 @@
-//! What comes after the start: new programs, and libraries that are opened later.
+//! Probes for programs and libraries that come after the start.
 
 use super::Session;
 use crate::{
@@ -17,10 +17,11 @@ use ctrace_core::{
 };
 use std::{thread::sleep, time::Duration};
 
-/// By then a process that the kernel has told to stop has stopped, and nobody else has continued it yet.
+/// Within this time, a process that the kernel has told to stop has stopped, and nobody else has
+/// continued it yet.
 const STOP_IS_COMPLETE: Nanos = Nanos(1_000_000_000);
 
-/// Whether calls can have come before the probes.
+/// The state of a program when its probes are placed. Calls of a running one may have been missed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arrival {
     /// The program runs.
@@ -30,7 +31,8 @@ enum Arrival {
 }
 
 impl Session {
-    /// A process that was stopped at the start of a new program goes on once that has its probes.
+    /// Lets a process that was stopped at the start of a new program go on once the program has its
+    /// probes.
     pub(super) fn release_if_held(&mut self, event: &ProcessEvent) {
         let Change::Exec { held, .. } = event.change else { return };
         let ProcessEvent { pid, time, .. } = *event;
@@ -38,8 +40,8 @@ impl Session {
             return;
         }
         let is_held = || {
-            // While this process was stopped, the guard may have continued the command; while it waited for
-            // its output, the releaser.
+            // The guard may have continued the command while this process was stopped, and the
+            // releaser while this process waited for its output.
             bpf::now().since(time) < STOP_IS_COMPLETE
                 || time < self.target.holding.released
                 || Process::is_held_at_start(pid.0)
@@ -47,24 +49,24 @@ impl Session {
         if held && is_held() {
             self.release(pid, time);
         } else if self.target.is_our_child(pid) && time < self.target.holding.until {
-            // The first one of all has its probes by then.
+            // The first program has its probes by then.
             self.target.holding.unheld =
                 Some(self.target.holding.unheld.map_or(0, |count| count + 1));
         }
     }
 
-    /// A look has found the process held: its record is still to come, or lost.
+    /// Releases a process that a look has found held: its record is still to come, or lost.
     pub(super) fn release_found(&mut self, pid: Pid) {
         let now = bpf::now();
         self.release(pid, now);
         self.target.holding.found = Some(now);
     }
 
-    /// Since `time` the process stops, or has stopped.
+    /// Arms and continues a process that stops, or has stopped, since `time`.
     fn release(&mut self, pid: Pid, time: Nanos) {
         self.target.holding.released = bpf::now();
         let has_left = if self.progress.finishing {
-            // Nothing is armed any more. What is still to stop is no loss.
+            // Nothing is armed any more. A process that is still to stop loses nothing.
             Process::at_start(pid.0) == AtStart::Left
         } else {
             self.arm_new_program(pid);
@@ -78,15 +80,16 @@ impl Session {
         }
     }
 
-    /// Functions of programs and libraries that came later. What cannot be read any more (the
-    /// process may be gone) is left alone; what cannot be attached is a note in the report.
+    /// Arms functions of programs and libraries that came later. Objects that cannot be read any
+    /// more (the process may be gone) are left alone. A failure to attach becomes a note in the
+    /// report.
     pub(super) fn arm_new_objects(&mut self, pid: Pid) {
         if let Some((_, mapped)) = self.mapped(pid) {
             self.arm_new(pid, mapped, Arrival::Running);
         }
     }
 
-    /// The same for a process that has just begun another program.
+    /// The same for a process that has just executed another program.
     pub(super) fn arm_executed(&mut self, pid: Pid) {
         match self.mapped(pid) {
             Some((_, mapped)) => self.arm_new(pid, mapped, Arrival::Running),
@@ -94,7 +97,8 @@ impl Session {
         }
     }
 
-    /// The session is over: what a process that is gone executed just before is not in it.
+    /// Counts a process that is gone, when the session is over: the program that it executed last
+    /// is not in the report.
     pub(super) fn miss(&mut self, pid: Pid) {
         if Process::open(pid.0).is_err() {
             self.target.count_unseen(pid);
@@ -108,7 +112,7 @@ impl Session {
         self.arm_new(pid, objects, Arrival::Held);
     }
 
-    /// The process as it is mapped now; its stacks are noted on the way.
+    /// Returns the process and its mapped objects, and notes its stacks on the way.
     fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
         let process = Process::open(pid.0).ok()?;
         self.map_stacks(&process);
@@ -162,8 +166,8 @@ impl Session {
         }
     }
 
-    /// A library that unwinds or switches stacks came while return probes are in place: through
-    /// them the target would die.
+    /// Drops the return probes if a library that unwinds or switches stacks was loaded: the target
+    /// would die through them.
     fn drop_return_probes_if_deadly(&mut self) {
         let functions = self.arming.drop_return_probes_if_deadly();
         if functions == 0 {
@@ -177,7 +181,7 @@ impl Session {
     }
 }
 
-/// Whether somebody else has continued a process that was to be held. Its stop may take a moment.
+/// True if somebody else has continued a process that was to be held. Its stop may take a moment.
 fn has_left_its_start(pid: Pid, time: Nanos) -> bool {
     loop {
         match Process::at_start(pid.0) {

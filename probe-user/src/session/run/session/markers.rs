@@ -1,7 +1,8 @@
-//! Markers of a session: their runtimes' sites, buffers that were there before, and the switches.
+//! Markers of a session: the sites of their runtimes, buffers that existed before, and the
+//! switches.
 //!
-//! Order matters. First the sites where events come out, then a look at what is in the buffers
-//! already, and last the semaphores of the chosen scopes: from then on all events are ours.
+//! Order matters. First come the sites where events come out, then a look at the present contents
+//! of the buffers, and last the semaphores of the chosen scopes. From then on all events are ours.
 
 use super::Session;
 use crate::{
@@ -40,17 +41,17 @@ struct ArmedMarkers {
     object: ObjectId,
     identity: Identity,
     code: CodeSegments,
-    /// Addresses of the words that lead to the first buffers, as the object's headers count.
+    /// Addresses of the words that point to the first buffers, in the object's own addresses.
     lists: Vec<u64>,
 }
 
-/// What is armed of markers, and which of their buffers are known.
+/// The armed marker probes, and the buffers that are known.
 pub(super) struct MarkerProbes {
     armed: Vec<ArmedMarkers>,
     adopted_before: HashSet<BufferId>,
     /// Processes whose memory does not answer.
     stuck: HashSet<Pid>,
-    /// To the reader of buffers, and its end of it.
+    /// The channel to the reader of buffers: our end and the reader's.
     adopt: mpsc::Sender<OwnedBuffer>,
     adopted: Option<mpsc::Receiver<OwnedBuffer>>,
 }
@@ -67,7 +68,7 @@ impl MarkerProbes {
         }
     }
 
-    /// For the reader of buffers, of which there is one.
+    /// Takes the receiving end, for the one reader of buffers.
     pub(super) fn take_adopted(&mut self) -> Option<mpsc::Receiver<OwnedBuffer>> {
         self.adopted.take()
     }
@@ -76,8 +77,8 @@ impl MarkerProbes {
         self.armed.is_empty()
     }
 
-    /// Where a process has mapped what is armed. Runtimes tell it as well, but not of scopes whose
-    /// runtime is in another object.
+    /// Tells the engine where a process has mapped armed objects. Runtimes tell it as well, but not
+    /// for scopes whose runtime is in another object.
     fn locate(&self, pid: Pid, mapped: &[MappedObject], engine: &mut Engine) {
         let now = bpf::now();
         for armed in &self.armed {
@@ -89,7 +90,8 @@ impl MarkerProbes {
         }
     }
 
-    /// Takes over the buffers that a process has already. What is in them is of somebody else's tracing.
+    /// Takes over the buffers that a process has already. Their contents belong to an earlier
+    /// trace.
     fn adopt_buffers(
         &mut self,
         pid: Pid,
@@ -101,7 +103,7 @@ impl MarkerProbes {
         if heads.is_empty() {
             return Ok(());
         }
-        // Memory that is swapped out can take longer than it is waited for, once.
+        // Reading memory that is swapped out can exceed the time limit once.
         let heads = Arc::new(heads);
         let lists = || {
             let heads = Arc::clone(&heads);
@@ -122,7 +124,7 @@ impl MarkerProbes {
             engine.markers().adopt(id, &bytes, now);
             if let Some(&tid) = own_ids.get(&header.tid) {
                 by_thread.entry((tid, header.tid)).or_default().push(address);
-                // The reader ends with the session, and then nobody needs it.
+                // If the reader has ended, so has the session, and nobody needs it.
                 let owned = OwnedBuffer { id, tid, inside: header.tid };
                 let _ = self.adopt.send(owned);
             }
@@ -135,7 +137,7 @@ impl MarkerProbes {
         Ok(())
     }
 
-    /// Addresses of the words that lead to the first buffers of a process.
+    /// Returns the addresses of the words that point to the first buffers of a process.
     fn list_heads(&self, mapped: &[MappedObject]) -> Vec<u64> {
         let heads = self.armed.iter().flat_map(|armed| {
             let objects = mapped.iter().filter(|object| identity(object) == armed.identity);
@@ -147,7 +149,7 @@ impl MarkerProbes {
 }
 
 impl Session {
-    /// Makes the places known where events of an object's scopes come out. `first` is the id of the
+    /// Attaches to the places where events of an object's scopes come out. `first` is the id of the
     /// object's first function.
     pub(super) fn attach_runtimes(
         &mut self,
@@ -207,7 +209,7 @@ impl Session {
         }
     }
 
-    /// What a process has in its marker buffers is not all read, from now on or for a while.
+    /// Notes that a process's marker buffers are not all read, from now on or for a while.
     pub(super) fn leave_unread(&mut self, pid: Pid, why: Unread) {
         let is_new = why != Unread::Stuck || self.markers.stuck.insert(pid);
         if !is_new {
@@ -231,12 +233,13 @@ impl Session {
     }
 }
 
-/// Copies of a runtime whose buffers are looked for; a process may map an object as often as it likes.
+/// The limit for copies of a runtime whose buffers are read: a process may map an object as often
+/// as it likes.
 const MOST_LISTS: usize = 4_096;
 
 type Found = (u64, Box<[u8; BUFFER_LEN]>, Header);
 
-/// The buffers in the lists that begin there.
+/// Returns the buffers in the lists that begin there.
 fn lists_of(pid: Pid, heads: &[u64]) -> Vec<Found> {
     let Ok(memory) = Memory::open(pid) else { return Vec::new() };
     let (mut found, mut seen) = (Vec::new(), HashSet::new());

@@ -1,10 +1,10 @@
-//! What a reader of the reports should know besides the numbers.
+//! Notes for a reader of the reports, besides the numbers.
 
 #[derive(Default)]
 pub(super) struct Notes(Vec<String>);
 
 impl Notes {
-    /// Of a flood of notes the first ones are kept.
+    /// Adds a note. Only the first ones of a flood are kept.
     pub(super) fn add(&mut self, text: String) {
         const MOST: usize = 20;
         if self.0.len() < MOST {
@@ -12,7 +12,7 @@ impl Notes {
         }
     }
 
-    /// The last one, which is kept in any case.
+    /// Adds the last note, which is kept in any case.
     pub(super) fn push(&mut self, text: String) {
         self.0.push(text);
     }

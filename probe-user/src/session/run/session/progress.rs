@@ -1,11 +1,11 @@
-//! How far a session has come.
+//! The progress of a session.
 
 use crate::bpf;
 use ctrace_core::units::Nanos;
 
 #[derive(Default)]
 pub(super) struct Progress {
-    /// When calls began to count.
+    /// The time at which calls began to count.
     pub(super) start: Nanos,
     /// Everything older has been seen.
     pub(super) settled: Nanos,
@@ -14,7 +14,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Since the start, in seconds.
+    /// The time since the start, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         bpf::now().since(self.start).0 as f64 / 1e9
     }

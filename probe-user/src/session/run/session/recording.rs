@@ -1,4 +1,4 @@
-//! A session that keeps its calls: what goes into the recording, or into the spill, and when.
+//! The way of a session's calls into the recording or the spill.
 
 use super::Session;
 use crate::{
@@ -12,7 +12,7 @@ use ctrace_core::{
 };
 
 impl Session {
-    /// Tracing is armed.
+    /// Returns the first block of a recording, when tracing is armed.
     pub(super) fn start_record(&self) -> Start {
         Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
@@ -28,7 +28,8 @@ impl Session {
         }
     }
 
-    /// Everything up to `settled` has been seen. `false` when there is no room for more calls.
+    /// Records everything before `settled`, all of which has been seen. Returns `false` if there is
+    /// no room for more calls.
     pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
         if self.delivery.ends_chunk(settled) {
             self.engine.end_chunk(settled);
@@ -36,7 +37,7 @@ impl Session {
         self.write_blocks()
     }
 
-    /// A disk may be slow.
+    /// Counts as a long write, because a disk may be slow.
     fn write_blocks(&mut self) -> anyhow::Result<bool> {
         writing::during(|| self.write_blocks_now())
     }
@@ -63,7 +64,7 @@ impl Session {
         Ok(true)
     }
 
-    /// In the flight recorder; what was slow is told when it is in.
+    /// Hands blocks to the flight recorder, and then tells of slow calls in them.
     fn keep(&mut self, blocks: Vec<Block>) {
         let Some(flight) = &mut self.delivery.flight else { return };
         flight.take(blocks);
@@ -74,13 +75,13 @@ impl Session {
         }
     }
 
-    /// Nothing more will come: the last chunk ends at `end`.
+    /// Ends the last chunk at `end`: nothing more will come.
     pub(super) fn end_chunks(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.engine.end_chunk(end);
         self.write_blocks().map(drop)
     }
 
-    /// The recording ends at `end`; says what is in it.
+    /// Ends the recording at `end` and prints its summary.
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
         let notes = self.notes(end);
         let Output::Recording(recording) = &mut self.delivery.output else { return Ok(()) };
@@ -104,7 +105,7 @@ impl Session {
     }
 }
 
-/// What there is, and how to look at it.
+/// Returns lines on the contents of the recording, and on how to view it.
 fn summary(
     kept: &RecordingSummary,
     calls: u64,

@@ -1,4 +1,4 @@
-//! When reports are made, and what the session adds to them.
+//! The making of reports, and the session's additions to them.
 
 use super::Session;
 use crate::{
@@ -13,16 +13,16 @@ use ctrace_core::{
 };
 use std::time::Duration;
 
-/// Dropped batches that are taken note of at a time, as many as a batch of records has of others, and
-/// all that can wait for it.
+/// Dropped batches that are noted at a time: as many as other records in a batch, and the most that
+/// can wait.
 const SOME_CUT_OFF: usize = 128;
 const ALL_CUT_OFF: usize = 16_384;
 
-/// To read all marker buffers of a target, more or less.
+/// The approximate time to read all marker buffers of a target.
 const LOOK_TAKES: Duration = Duration::from_millis(50);
 
 impl Session {
-    /// The last report, up to `end`.
+    /// Makes the last report, up to `end`.
     pub(crate) fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
         self.status.finish();
         self.engine.settle();
@@ -51,7 +51,7 @@ impl Session {
         self.end_recording(end)
     }
 
-    /// Markers that a target had not delivered when it ended.
+    /// Notes that markers which a target had not delivered when it ended are lost.
     fn tell_what_died_with_the_target(&mut self) {
         let ended = self.target.report.exit.is_some();
         if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
@@ -63,8 +63,8 @@ impl Session {
         }
     }
 
-    /// A report of what happened since the last one, or of everything, as asked for; none of a
-    /// session that records.
+    /// Makes a report of everything since the last one, or since the start, as asked for. A session
+    /// that records makes none.
     pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
         self.delivery.last = Some(end);
         self.count_losses()?;
@@ -93,7 +93,7 @@ impl Session {
         }
     }
 
-    /// The interval so far, of a session that somebody looks on; it goes on.
+    /// Returns the interval so far, for a session that somebody watches; the interval goes on.
     pub(crate) fn peek(&mut self) -> anyhow::Result<Option<Snapshot>> {
         let Output::Live(_) = &self.delivery.output else { return Ok(None) };
         let Some(content) = self.delivery.content() else { return Ok(None) };
@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// What a reader should know besides the numbers.
+    /// Returns the notes for a reader, besides the numbers.
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
@@ -124,7 +124,7 @@ impl Session {
         notes
     }
 
-    /// The report and what its functions, of these ids, cost since the last one.
+    /// Returns the report with the cost of its functions, which have these ids, since the last one.
     fn snapshot(&self, report: Report, ids: &[usize]) -> Snapshot {
         let hits = self.engine.counters().hits;
         let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
@@ -135,7 +135,7 @@ impl Session {
         Snapshot { report, spent: spent.collect(), cpu: self.target.clock.time() }
     }
 
-    /// What the target's marker buffers tell that cannot be.
+    /// Returns a note if the target's marker buffers contain impossible counts.
     fn doubts(&self) -> Option<String> {
         let counts = self.engine.implausible_counts();
         (counts > 0).then(|| {
@@ -147,9 +147,10 @@ impl Session {
         })
     }
 
-    /// What the probes took themselves, where that is much: it is in the times of the report.
+    /// Returns a note on the time that the probes took, if it is much: the times of the report
+    /// include it.
     fn cost_of_probes(&self, end: Nanos) -> Option<String> {
-        /// Of the time since the start.
+        /// Percent of the time since the start.
         const MUCH: u64 = 10;
         let spent = self.spent().0;
         let percent = spent.saturating_mul(100) / end.since(self.progress.start).0.max(1);
@@ -163,7 +164,7 @@ impl Session {
         })
     }
 
-    /// What the kernel has counted, and batches of markers that found no room.
+    /// Takes the losses that the kernel counted, and batches of markers that found no room.
     pub(super) fn count_losses(&mut self) -> anyhow::Result<()> {
         self.count_losses_with(SOME_CUT_OFF)
     }

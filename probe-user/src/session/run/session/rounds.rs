@@ -1,4 +1,4 @@
-//! What a session looks at now and then besides its events.
+//! The occasional looks of a session, besides its events.
 
 use super::{Session, Target};
 use crate::{
@@ -9,26 +9,27 @@ use crate::{
 use ctrace_core::units::{Nanos, Pid};
 use std::time::Duration;
 
-/// How often a session has looked around, and when it does so next.
+/// The number of looks so far, and the pause until the next.
 pub(crate) struct Rounds {
     pub(super) pace: Pace,
     pub(super) watch: Watch,
     diagnostics: Option<Diagnostics>,
     count: u32,
     pause: Duration,
-    /// Of the target, at the last look at its mappings: what did not run has not opened libraries.
+    /// CPU time of the target at the last look at its mappings: a target that did not run has not
+    /// opened libraries.
     cpu_at_maps: Option<Nanos>,
 }
 
 impl Rounds {
     pub(crate) fn new(pace: Pace, watch: Watch, kernel: &mut Kernel) -> Self {
-        // Without them tracing works as well.
+        // Tracing works without them as well.
         let diagnostics = kernel.diagnostics();
         let diagnostics = diagnostics.inspect_err(|error| tracing::warn!("{error}")).ok();
         Self { pace, watch, diagnostics, count: 0, pause: Duration::ZERO, cpu_at_maps: None }
     }
 
-    /// Another one begins; `calm`: nothing new has come since the last one.
+    /// Begins another round. `calm`: nothing new has come since the last one.
     fn begin(&mut self, calm: bool) {
         if let Some(diagnostics) = &mut self.diagnostics {
             diagnostics.flush();
@@ -38,13 +39,13 @@ impl Rounds {
         self.count += 1;
     }
 
-    /// Whether the mappings are to be looked at, of a target that has used so much processor time; `None`:
-    /// it has run in any case.
+    /// True if the mappings are to be looked at. `cpu` returns the target's CPU time, or `None` if
+    /// the target must have run.
     fn looks_at_maps(&mut self, cpu: impl FnOnce() -> Option<Nanos>) -> bool {
         self.count.is_multiple_of(self.pace.looks_per_maps) && self.has_run(cpu)
     }
 
-    /// Whether the target has run since the last time.
+    /// True if the target has run since the last time.
     fn has_run(&mut self, cpu: impl FnOnce() -> Option<Nanos>) -> bool {
         if !self.pace.wakes {
             return true;
@@ -55,7 +56,8 @@ impl Rounds {
 }
 
 impl Session {
-    /// New programs, libraries, children; the cost of the probes. `false` ends the session.
+    /// Looks for new programs, libraries and children, and checks the cost of the probes. Returns
+    /// `false` if the session is to end.
     pub(crate) fn look_around(&mut self) -> anyhow::Result<bool> {
         let execed = self.take_changes();
         self.rounds.begin(execed.is_empty());
@@ -67,7 +69,7 @@ impl Session {
             self.release_found(self.target.pid);
         }
         let Target { clock, followed, .. } = &self.target;
-        // While children are followed, one of them always has run.
+        // While children are followed, assume that one of them has run.
         let cpu = || if followed.is_empty() { clock.own_time() } else { None };
         if self.rounds.looks_at_maps(cpu) {
             self.arm_new_objects(self.target.pid);
@@ -81,12 +83,12 @@ impl Session {
         self.check_slowdown()
     }
 
-    /// Whether to look around at once: a new program waits for its probes.
+    /// True if a look is needed at once: a new program waits for its probes.
     pub(crate) fn must_look(&self) -> bool {
         self.engine.a_program_was_executed()
     }
 
-    /// Until the next one.
+    /// The pause until the next look.
     pub(crate) fn look_pause(&self) -> Duration {
         self.rounds.pause
     }

@@ -1,4 +1,4 @@
-//! What a budget sees of its session, and what it acts on.
+//! The parts of a session that its budget reads and acts on.
 
 use super::{clock::TargetClock, notes::Notes};
 use crate::{
@@ -15,7 +15,7 @@ use ctrace_core::{
 };
 use std::collections::HashSet;
 
-/// What became of a group that was to be armed.
+/// The result of an attempt to arm a group.
 #[derive(PartialEq, Eq)]
 pub(super) enum Armed {
     Yes,
@@ -24,7 +24,7 @@ pub(super) enum Armed {
     Failed,
 }
 
-/// What a budget looks at, and what it acts on.
+/// The parts of a session that its budget reads and acts on.
 pub(super) struct Scene<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) links: LinkOptions,
@@ -37,24 +37,24 @@ pub(super) struct Scene<'a> {
     pub(super) settled: Nanos,
 }
 
-/// How far everything is known.
+/// The totals up to a time before which everything is known.
 pub(super) struct Now<'a> {
     /// Events so far, by function.
     pub(super) events: &'a [u64],
-    /// What they cost.
+    /// The cost of these events.
     pub(super) spent: Nanos,
     pub(super) time: Time,
 }
 
 impl Now<'_> {
-    /// When groups were disarmed, all events of before being known.
+    /// Returns the time at which groups were disarmed, if all events before it are known.
     pub(super) fn at(&self, at: Nanos, cpu: Nanos) -> Time {
         Time { at, own: cpu.since(self.spent) }
     }
 }
 
 impl Scene<'_> {
-    /// Events up to `at` have been counted, or all that there are by now.
+    /// Returns the totals when all events up to `at` have been counted, or all that exist by now.
     pub(super) fn known(&self, at: Nanos) -> Now<'_> {
         let events = self.engine.counters().hits;
         let spent = self.costs.of(events);
@@ -74,9 +74,9 @@ impl Scene<'_> {
         }
     }
 
-    /// Calls under way of functions that were disarmed have no end.
+    /// Tells the engine that calls under way of disarmed functions have no end.
     pub(super) fn forsake(&mut self, functions: impl Iterator<Item = FuncId>) {
-        // Scopes end with their exits also when they are switched off.
+        // Scopes that are switched off still deliver the exits of calls under way.
         let is_function = |id: &FuncId| self.engine.kind(*id) == Some(FunctionKind::Function);
         let unseen: HashSet<FuncId> = functions.filter(is_function).collect();
         self.engine.forsake(&unseen);

@@ -1,4 +1,4 @@
-//! The first probes, and those of each object that comes later.
+//! Places the first probes, and those of each object that comes later.
 
 use super::{Session, millis};
 use crate::{
@@ -16,7 +16,7 @@ use ctrace_core::{
 use std::{sync::Arc, time::Instant};
 
 impl Session {
-    /// Attaches the probes of the first plan; calls count from the time it is done.
+    /// Attaches the probes of the first plan. Calls count from the time it is done.
     pub(crate) fn arm(&mut self, plan: &Plan, objects: &[MappedObject]) -> anyhow::Result<()> {
         self.arming.know(objects);
         plan.notes.iter().for_each(|note| self.note(note.clone()));
@@ -42,7 +42,7 @@ impl Session {
             (self.arming.costs.functions(), self.arming.attachments.len());
         let attached = self.attach_all(object, first);
         if attached.is_err() {
-            // All of the object or nothing.
+            // Attach all of the object or nothing.
             self.arming.attachments.truncate(attached_before);
             self.arming.unarmed.add(first..self.arming.costs.functions());
         }
@@ -73,7 +73,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runtimes are attached: what remains before the first event of a marker.
+    /// Does the remaining steps before the first event of a marker; the runtimes are attached.
     pub(super) fn arm_markers(
         &mut self,
         pid: Pid,

@@ -1,4 +1,4 @@
-//! The processes that a session traces, and how they ended.
+//! The processes that a session traces, and their ends.
 
 use super::{clock::TargetClock, holding::Holding};
 use ctrace_core::{
@@ -9,15 +9,15 @@ use std::collections::{BTreeSet, HashSet};
 
 pub(crate) struct Target {
     pub(super) pid: Pid,
-    /// Our own child, which may be held at the start of a program.
+    /// True for our own child, which may be held at the start of a program.
     pub(super) launched: bool,
     pub(super) report: TargetReport,
     /// Children that are traced as well.
     pub(super) followed: HashSet<Pid>,
     pub(super) clock: TargetClock,
     pub(super) holding: Holding,
-    /// Processes that ended before the program that they executed could be looked at: the first, and how
-    /// many.
+    /// Processes that ended before the program that they executed could be looked at: the first
+    /// one, and their number.
     unseen: Option<(Pid, u64)>,
 }
 
@@ -35,12 +35,12 @@ impl Target {
         }
     }
 
-    /// It is gone. What is told first is kept.
+    /// Notes that the target is gone. The first word on its exit is kept.
     pub(super) fn ended(&mut self, exit: Option<TargetExit>) {
         self.report.exit = self.report.exit.or(exit);
     }
 
-    /// One of its processes is gone, with this wait status.
+    /// Notes that one of its processes is gone, with this wait status.
     pub(super) fn process_ended(&mut self, pid: Pid, status: u32) {
         self.followed.remove(&pid);
         if pid == self.pid {
@@ -52,7 +52,7 @@ impl Target {
         self.launched && pid == self.pid
     }
 
-    /// A process executed a program and ended before anybody could look at that.
+    /// Counts a process that executed a program and ended before anybody could look at it.
     pub(super) fn count_unseen(&mut self, pid: Pid) {
         // Our own child was held until it had its probes.
         if !self.is_our_child(pid) {
@@ -61,7 +61,7 @@ impl Target {
         }
     }
 
-    /// What a reader of a report should know.
+    /// Returns the notes for a reader of a report.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.unseen_note().into_iter().chain(self.holding.note())
     }

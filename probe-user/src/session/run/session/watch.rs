@@ -1,13 +1,13 @@
-//! What the probes cost the target, and what is done about it.
+//! Watches the cost of the probes, and acts on it.
 
 use super::Session;
 use crate::{bpf::CpuClock, session::budget::slowdown::Verdict, target::process::Process};
 use ctrace_core::units::{Nanos, Tid};
 
 impl Session {
-    /// While children are followed, the CPU time to compare with is that of all.
+    /// Starts the clock of the target. While children are followed, it counts the CPU time of all.
     pub(super) fn start_clock(&mut self) {
-        /// Each costs a file descriptor.
+        /// The limit for threads: each costs a file descriptor.
         const MOST_THREADS: usize = 512;
         let follows = self.target.clock.follows();
         if self.arming.budget.is_none() && !(follows && self.rounds.watch.is_on()) {
@@ -26,14 +26,15 @@ impl Session {
         }
     }
 
-    /// What the probes have cost, those included whose events were lost: they were no cheaper.
+    /// Returns the cost of the probes. Hits whose events were lost are included: they cost the
+    /// same.
     pub(super) fn spent(&self) -> Nanos {
         let hits = self.engine.counters().hits;
         let lost = self.engine.lost_events();
         self.arming.costs.with_lost(hits, lost)
     }
 
-    /// `false` when the cost ends the session.
+    /// Returns `false` if the cost ends the session.
     pub(super) fn check_slowdown(&mut self) -> anyhow::Result<bool> {
         let Some(cpu) = self.target.clock.time().filter(|cpu| self.rounds.watch.is_due(*cpu))
         else {
