@@ -1,5 +1,5 @@
-//! Which function was armed when, and how many events it had then: what the samplings of an
-//! interval are made of.
+//! Books on the times at which each function was armed, and on its events then. The samplings of an
+//! interval are made from them.
 
 use super::sampling::{Sampling, Time};
 use ctrace_core::units::{FuncId, Nanos};
@@ -7,7 +7,7 @@ use ctrace_core::units::{FuncId, Nanos};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Books {
     groups: Vec<Entry>,
-    /// By function: events that are entered.
+    /// The events entered so far, by function.
     entered: Vec<u64>,
     samplings: Vec<Sampling>,
 }
@@ -15,12 +15,12 @@ pub(crate) struct Books {
 #[derive(Clone, Debug)]
 struct Entry {
     functions: Vec<FuncId>,
-    /// Up to when its time is entered.
+    /// The end of the time that is entered.
     since: Time,
 }
 
 impl Books {
-    /// Another group, armed from then on.
+    /// Adds a group that is armed from then on.
     pub(crate) fn add(&mut self, functions: &[FuncId], at: Time) {
         let all = functions.iter().map(|id| id.index() + 1).max().unwrap_or(0);
         self.entered.resize(all.max(self.entered.len()), 0);
@@ -28,13 +28,13 @@ impl Books {
         self.groups.push(Entry { functions: functions.to_vec(), since: at });
     }
 
-    /// All groups are armed from `at` on; what was before is forgotten.
+    /// Begins anew: all groups are armed from `at` on, and everything before is forgotten.
     pub(crate) fn begin(&mut self, at: Time) {
         self.groups.iter_mut().for_each(|entry| entry.since = at);
         self.reset();
     }
 
-    /// Up to `at` the group was armed throughout. `events`: all so far, by function.
+    /// Enters that the group was armed throughout, up to `at`. `events`: all so far, by function.
     pub(crate) fn armed_throughout(&mut self, group: usize, at: Time, events: &[u64]) {
         let entry = &mut self.groups[group];
         let time = at.since(entry.since);
@@ -45,7 +45,7 @@ impl Books {
         }
     }
 
-    /// Up to `at` there were only windows for the group.
+    /// Enters that the group had only windows, up to `at`.
     pub(crate) fn in_windows(&mut self, group: usize, at: Time) {
         let entry = &mut self.groups[group];
         let time = at.since(entry.since);
@@ -55,7 +55,7 @@ impl Books {
         }
     }
 
-    /// A window of such a length is over, or a part of one, in which probes took so much.
+    /// Enters a window of this length, or a part of one, in which probes took `spent`.
     pub(crate) fn window(&mut self, group: usize, armed: Time, events: &[u64], spent: Nanos) {
         for id in &self.groups[group].functions {
             let new = enter(&mut self.entered[id.index()], events[id.index()]);
@@ -65,7 +65,7 @@ impl Books {
         }
     }
 
-    /// Events of the group's functions that are not entered yet.
+    /// Returns the events of the group's functions that are not entered yet.
     pub(crate) fn new_events(
         &self,
         group: usize,
@@ -79,13 +79,13 @@ impl Books {
         self.samplings.get(id)
     }
 
-    /// A new interval begins.
+    /// Begins a new interval.
     pub(crate) fn reset(&mut self) {
         self.samplings.fill(Sampling::default());
     }
 }
 
-/// How many are new.
+/// Enters all events and returns the number of new ones.
 fn enter(entered: &mut u64, all: u64) -> u64 {
     all.saturating_sub(std::mem::replace(entered, all))
 }

@@ -1,5 +1,5 @@
-//! What a probe costs on this machine: ctrace calls a function of its own in a loop, untraced and
-//! traced in each way, and takes the difference.
+//! Measures the cost of a probe on this machine. ctrace calls a function of its own in a loop,
+//! untraced and traced in each way, and takes the difference.
 
 use crate::{
     bpf::{Config, Kernel, LinkChoice, Role, Site},
@@ -17,21 +17,21 @@ use ctrace_core::units::Pid;
 use serde::Serialize;
 use std::{hint::black_box, path::Path, time::Instant};
 
-/// Calls per measurement: all their records fit into a ring, and a round takes about a millisecond, so
-/// that on a busy machine most are over before another process gets its turn.
+/// Calls per measurement. All their records fit into a ring, and a round takes about a millisecond,
+/// so that on a busy machine most rounds end before another process gets its turn.
 const CALLS: u32 = 100;
 const RING_BYTES: u32 = 8 << 20;
-/// The least of so many rounds is taken: noise only adds.
+/// The least of this many rounds is taken: noise only adds.
 const ROUNDS: usize = 200;
 
-/// Nanoseconds that probes add to a call here.
+/// The nanoseconds that probes add to a call on this machine.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Calibration {
     /// The class of the entry that was measured.
     pub entry_class: &'static str,
     pub entry_ns: f64,
     pub entry_and_return_ns: f64,
-    /// A probe on a `ret` instruction.
+    /// The cost of a probe on a `ret` instruction.
     pub single_step_ns: f64,
 }
 
@@ -46,7 +46,7 @@ impl Calibration {
     }
 }
 
-/// Takes a part of a second.
+/// Measures the costs. This takes a part of a second.
 pub(crate) fn measure() -> anyhow::Result<Calibration> {
     let kernel = Kernel::load(&Config {
         ring_bytes: RING_BYTES,

@@ -1,4 +1,4 @@
-//! What the probes of a session cost the target, by the classes of their places.
+//! The cost of a session's probes to the target, by the classes of their places.
 
 use super::calibrate;
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
 use ctrace_core::units::Nanos;
 use std::sync::OnceLock;
 
-/// What hits cost.
+/// The cost of hits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HitCosts {
     emulated: Nanos,
     single_step: Nanos,
-    /// What a return probe adds to an entry probe.
+    /// The cost that a return probe adds to an entry probe.
     return_probe: Nanos,
 }
 
 impl Default for HitCosts {
-    /// The middle of the ranges that docs/overhead.md has. A single step is a trap, which costs ten
+    /// Takes the middle of the ranges in docs/overhead.md. A single step is a trap, which costs ten
     /// times as much in a virtual machine.
     fn default() -> Self {
         let single_step = if in_virtual_machine() { Nanos(10_000) } else { Nanos(1_000) };
@@ -27,7 +27,7 @@ impl Default for HitCosts {
 }
 
 impl HitCosts {
-    /// As measured on this machine, which takes a second or two the first time.
+    /// Measures the costs on this machine, which takes a second or two the first time.
     pub(crate) fn measured() -> Self {
         static COSTS: OnceLock<HitCosts> = OnceLock::new();
         let measure = || match calibrate::measure() {
@@ -51,7 +51,7 @@ impl HitCosts {
         }
     }
 
-    /// A whole call of a planned function.
+    /// Returns the cost of a whole call of a planned function.
     pub(crate) fn call(&self, planned: &Planned) -> Nanos {
         let placement = match &planned.sites {
             Sites::Function(placement) => placement,
@@ -68,7 +68,7 @@ impl HitCosts {
         self.hit(placement.entry.cost).saturating_add(exit)
     }
 
-    /// A call whose end is seen is two events.
+    /// Returns the cost of one event. A call whose end is seen is two events.
     fn event(&self, planned: &Planned) -> Nanos {
         let events = match &planned.sites {
             Sites::Function(placement) if !matches!(placement.exit, ExitPlacement::Unseen(_)) => 2,
@@ -88,7 +88,7 @@ fn in_virtual_machine() -> bool {
     })
 }
 
-/// Cost of one event of each function, by its id.
+/// The cost of one event of each function, by its id.
 #[derive(Default)]
 pub(crate) struct Costs {
     hits: HitCosts,
@@ -100,23 +100,23 @@ impl Costs {
         Self { hits, per_event: Vec::new() }
     }
 
-    /// In the order in which the engine numbers the functions.
+    /// Adds functions, in the order in which the engine numbers them.
     pub(crate) fn add(&mut self, functions: &[Planned]) {
         self.per_event.extend(functions.iter().map(|planned| self.hits.event(planned)));
     }
 
-    /// How many functions there are.
+    /// Returns the number of functions.
     pub(crate) fn functions(&self) -> usize {
         self.per_event.len()
     }
 
-    /// What so many events of one function cost.
+    /// Returns the cost of this many events of one function.
     pub(crate) fn of_function(&self, id: usize, events: u64) -> Nanos {
         let each = self.per_event.get(id).copied().unwrap_or_default();
         Nanos(each.0.saturating_mul(events))
     }
 
-    /// What so many events of each function cost together.
+    /// Returns the cost of all these events, given by function.
     pub(crate) fn of(&self, events: &[u64]) -> Nanos {
         let each = self.per_event.iter().zip(events);
         Nanos(
@@ -124,7 +124,7 @@ impl Costs {
         )
     }
 
-    /// The same, and what those cost that were lost: as much as the others on average.
+    /// Returns the same with the cost of lost events: as much as the others on average.
     pub(crate) fn with_lost(&self, events: &[u64], lost: u64) -> Nanos {
         let (seen, all) = (self.of(events), events.iter().sum::<u64>());
         let lost = seen.0 as f64 * lost as f64 / all.max(1) as f64;

@@ -1,19 +1,19 @@
-//! What the reader of a report is told of a budget.
+//! The note on a budget for the reader of a report.
 
 use crate::ui::units;
 use ctrace_core::report::{FunctionReport, Report, SampledReport};
 
-/// Functions that are named.
+/// The number of functions that the note names.
 const NAMED: usize = 5;
 
-/// What a reader of tables should know of functions that were armed for a part of the time.
+/// Returns a note for tables on functions that were armed for a part of the time.
 pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     let mut sampled: Vec<(&FunctionReport, SampledReport)> =
         report.functions.iter().filter_map(|f| Some((f, f.sampled?))).collect();
     if sampled.is_empty() {
         return None;
     }
-    // By the calls that were seen: not all have an estimate.
+    // By the calls that were seen: not all functions have an estimate.
     sampled.sort_by_key(|(function, _)| std::cmp::Reverse(function.calls));
     let mut told: Vec<String> = sampled
         .iter()

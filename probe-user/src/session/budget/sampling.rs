@@ -1,9 +1,9 @@
-//! What a function did in all of the time, from the windows in which it was armed.
+//! Estimates a function's totals for all of the time from the windows in which it was armed.
 //!
-//! What is taken for constant is how often it is called per *processor time that the target has for
-//! itself*: while probes slow a busy target, a window of time holds less of its work. The rate in
-//! windows is taken for the rate between them (a ratio estimator). How much the windows differ
-//! from each other gives the error, and so does what is not known exactly, the cost of the probes.
+//! The number of its calls per *CPU time that the target has for itself* is assumed to be constant:
+//! while probes slow a busy target, a window of time holds less of its work. The rate between
+//! windows is estimated by the rate in them (a ratio estimator). The error comes from the
+//! differences between windows, and from the uncertainty of the cost of the probes.
 
 use ctrace_core::{report::SampledReport, units::Nanos};
 
@@ -12,21 +12,21 @@ const STUDENT: [f64; 30] = [
     12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
     2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04,
 ];
-/// How well the cost of a probe is known.
+/// The relative error of the cost of a probe.
 const COST_ERROR: f64 = 0.15;
-/// Where probes took so many times what the target had for itself, nothing can be said.
+/// If probes took more than this multiple of the target's own time, there is no estimate.
 const MOST_COST: f64 = 2.0;
-/// An estimate with an error of so many times itself says nothing.
+/// An estimate with an error of this multiple of itself says nothing.
 const MOST_ERROR: f64 = 1.0;
-/// Fewer events than that in all windows: their number itself is an accident (Poisson), which windows
-/// that happen to be alike do not show.
+/// With fewer events than this in all windows, their number is mostly chance (Poisson). Windows
+/// that happen to be alike do not show that.
 const FEW_EVENTS: f64 = 10.0;
 
-/// A moment, or what lies between two.
+/// A moment, or the time between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Time {
     pub at: Nanos,
-    /// Processor time of the target, without what probes took.
+    /// CPU time of the target, without the time that probes took.
     pub own: Nanos,
 }
 
@@ -47,15 +47,15 @@ impl Time {
 /// One function in one interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sampling {
-    /// Time in which it was armed throughout, and its events then.
+    /// The time in which it was armed throughout; `known_events` are its events then.
     known: Time,
     known_events: f64,
-    /// Time in which there were windows only.
+    /// The time in which there were windows only.
     sampled: Time,
     windows: u64,
     armed: Time,
     events: f64,
-    /// What probes took in the windows.
+    /// The time that probes took in the windows.
     spent: f64,
     /// Sums of squares and products of each window's own time and events.
     own2: f64,
@@ -73,12 +73,12 @@ impl Sampling {
         self.known_events += events as f64;
     }
 
-    /// A stretch of time in which there are windows only.
+    /// Adds a stretch of time in which there are windows only.
     pub(crate) fn in_windows(&mut self, time: Time) {
         add(&mut self.sampled, time);
     }
 
-    /// A window, and what probes took in it.
+    /// Adds a window, and the time that probes took in it.
     pub(crate) fn window(&mut self, armed: Time, events: u64, spent: Nanos) {
         add(&mut self.armed, armed);
         let (own, events) = (armed.own.0 as f64, events as f64);
@@ -90,7 +90,8 @@ impl Sampling {
         self.both += own * events;
     }
 
-    /// Nothing, if it was armed throughout. `calls` and the times are what was seen.
+    /// Returns the estimate, or nothing if it was armed throughout. `calls` and the times are those
+    /// that were seen.
     pub(crate) fn report(&self, calls: u64, total: Nanos, active: Nanos) -> Option<SampledReport> {
         if self.sampled.at == Nanos::ZERO {
             return None;
@@ -112,7 +113,7 @@ impl Sampling {
         })
     }
 
-    /// Events per own time, and own time between the windows.
+    /// Returns the events per own time, and the own time between the windows.
     fn rate(&self) -> Option<(f64, f64)> {
         let armed = self.armed.own.0 as f64;
         let idle = self.windows > 0 && self.events == 0.0;
@@ -123,7 +124,7 @@ impl Sampling {
             .then(|| (self.events / armed, self.sampled.own.0 as f64))
     }
 
-    /// All events, by those that were seen.
+    /// Returns the ratio of all events to those that were seen.
     fn factor(&self) -> Option<f64> {
         let (rate, sampled) = self.rate()?;
         let seen = self.known_events + self.events;
@@ -131,7 +132,7 @@ impl Sampling {
         Some(if seen > 0.0 { (all / seen).max(1.0) } else { 1.0 })
     }
 
-    /// Half a 95 % interval around the estimate of all events, as a part of it.
+    /// Returns half a 95 % interval around the estimate of all events, as a part of it.
     fn relative_error(&self) -> Option<f64> {
         let student = STUDENT.get(self.windows.checked_sub(2)? as usize).copied().unwrap_or(1.96);
         let ((rate, sampled), armed) = (self.rate()?, self.armed.own.0 as f64);

@@ -1,27 +1,27 @@
-//! How much the probes slow the target: hits seen times what a hit costs by its class, against the
-//! CPU time that the target used. An estimate, and told as one; `ctrace doctor --calibrate` measures
-//! the costs.
+//! The slowdown of the target by the probes: hits seen times the cost of a hit by its class,
+//! relative to the CPU time that the target used. It is an estimate, and reported as one; `ctrace
+//! doctor --calibrate` measures the costs.
 
 use ctrace_core::units::Nanos;
 
-/// Warn beyond this much of the target's own CPU time.
+/// Warn beyond this share of the target's own CPU time.
 const WARN_PERCENT: f64 = 50.0;
 /// Stretches with less CPU time say nothing: hits become known a little later than the time.
 const LEAST_CPU: Nanos = Nanos::from_millis(1_000);
-/// So many stretches in a row must be bad.
+/// The number of bad stretches in a row before anything is done.
 const BAD_STRETCHES: u32 = 2;
 
-/// What to do about a target that the probes slow.
+/// The action if the probes slow a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum SlowdownPolicy {
     Off,
     #[default]
     Warn,
-    /// End the session beyond so many percent.
+    /// End the session beyond this percentage.
     StopBeyond(f64),
 }
 
-/// What to do now.
+/// The action to take now.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Verdict {
     Fine,
@@ -29,7 +29,7 @@ pub(crate) enum Verdict {
     Stop(f64),
 }
 
-/// Compares the cost of the hits of each stretch with the CPU time the target had in it.
+/// Compares the cost of the hits of each stretch with the CPU time that the target had in it.
 pub(crate) struct Watch {
     policy: SlowdownPolicy,
     warned: bool,
@@ -47,12 +47,12 @@ impl Watch {
         self.policy != SlowdownPolicy::Off
     }
 
-    /// Whether a check at this CPU time would tell anything.
+    /// True if a check at this CPU time would tell anything.
     pub(crate) fn is_due(&self, cpu: Nanos) -> bool {
         cpu.since(self.cpu) >= LEAST_CPU
     }
 
-    /// Both arguments are totals since the start: what probes cost, what CPU time was used.
+    /// Checks the totals since the start: the cost of the probes and the CPU time used.
     pub(crate) fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
         if !self.is_due(cpu) {
             return Verdict::Fine;
@@ -60,9 +60,9 @@ impl Watch {
         let used = cpu.since(self.cpu);
         let (cost, used) = (spent.since(self.spent).0 as f64, used.0 as f64);
         (self.spent, self.cpu) = (spent, cpu);
-        // The target's own work is what the probes left of its CPU time. Where they took most of it, a
-        // small error of their cost is a large one of the rest. They cost more there than they did
-        // when they were measured, so this is the least that they slow it.
+        // The target's own work is its CPU time less that of the probes. If the probes took most of
+        // it, a small error of their cost is a large one of the rest. They cost more then than when
+        // they were measured, so this is the least slowdown.
         let percent = 100.0 * cost / (used - cost).max(used * 0.01);
         let limit = match self.policy {
             SlowdownPolicy::Off => f64::INFINITY,

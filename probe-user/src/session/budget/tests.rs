@@ -31,7 +31,7 @@ impl World {
         self.spent.iter().map(|spent| Nanos(*spent as u64)).collect()
     }
 
-    /// Time goes on with the groups armed that always are, and those that have a window.
+    /// Lets time pass with the groups armed that always are, and those that have a window.
     fn pass(&mut self, nanos: u64, window: &[usize]) {
         self.now += nanos;
         self.cpu += self.busy * nanos as f64;
@@ -45,7 +45,7 @@ impl World {
         self.budget.look(Reading { at, cpu, spent: &spent });
     }
 
-    /// So many seconds, with all windows that fall into them.
+    /// Runs for this many seconds, with all windows that fall into them.
     fn run(&mut self, seconds: u64) {
         let end = self.now + seconds * SECOND;
         while self.now < end {
@@ -71,7 +71,7 @@ impl World {
         (0..self.costs.len()).filter(|&group| self.budget.in_windows(group)).collect()
     }
 
-    /// Of what the target used for itself.
+    /// Returns the overhead relative to the time that the target used for itself.
     fn overhead_percent(&self) -> f64 {
         let spent: f64 = self.spent.iter().sum();
         100.0 * spent / (self.cpu - spent)
@@ -83,7 +83,7 @@ fn check(percent: f64, costs: &[f64], in_windows: &[usize]) {
     let mut world = World::new(percent, costs);
     world.run(20);
     assert_eq!(world.in_windows(), in_windows, "{costs:?}");
-    // What the first moments cost is over.
+    // Forget the cost of the first moments.
     (world.cpu, world.spent) = (0.0, vec![0.0; costs.len()]);
     (world.budget.cpu, world.budget.spent) = (Nanos::ZERO, world.totals());
     let windows = world.windows;
@@ -218,7 +218,7 @@ fn nothing_is_estimated_of_what_was_armed_throughout() {
 #[test]
 fn an_estimate_holds_the_truth_within_its_error() {
     let mut sampling = Sampling::default();
-    // A second throughout, then 100 with ten windows of 0.1 s each; some 1,000 events a second.
+    // A second throughout, then 100 with ten windows of 0.1 s each; about 1,000 events a second.
     sampling.armed_throughout(time(SECOND, SECOND), 1_000);
     sampling.in_windows(time(100 * SECOND, 100 * SECOND));
     for events in [96, 104, 99, 101, 97, 103, 100, 100, 98, 102] {
@@ -243,7 +243,7 @@ fn the_work_of_a_slowed_target_is_what_counts() {
     }
     let report = sampling.report(250, Nanos::ZERO, Nanos::ZERO).unwrap();
     assert_eq!(report.calls, Some(10_000));
-    // All windows are alike, but what probes cost is known by 15 % only.
+    // All windows are alike, but the cost of probes has an error of 15 %.
     assert_eq!(report.calls_error, Some(1_500));
 }
 

@@ -1,5 +1,5 @@
-//! Lets the reader of the rings sleep until its time, or until somebody calls it: the session, which
-//! wants to know what there is or wants it to end, or the programs, because a ring fills.
+//! Lets the reader of the rings sleep until its time or until it is called. The session calls when
+//! it wants the records so far or the end; the eBPF programs call when a ring fills.
 
 use crate::bpf::News;
 use ctrace_common::NEW_PROGRAM;
@@ -13,32 +13,32 @@ use std::{
     time::Duration,
 };
 
-/// The session's end.
+/// The session's end of the bell.
 #[derive(Clone)]
 pub(crate) struct Caller(Arc<OwnedFd>);
 
 impl Caller {
     pub(crate) fn call(&self) {
-        // It can fail only when it was called 2^64 times.
+        // This can fail only after 2^64 calls.
         let _ = io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
 
-/// What ended a sleep.
+/// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
     Time,
-    /// One fills.
+    /// A ring fills.
     Ring,
-    /// The target runs another one.
+    /// The target runs another program.
     Program,
     Session {
-        /// So it does.
+        /// A program called, too.
         and_by_program: bool,
     },
 }
 
-/// The reader's end.
+/// The reader's end of the bell.
 pub(crate) struct Bell {
     called: Caller,
     news: Option<News>,
@@ -54,7 +54,7 @@ impl Bell {
         self.called.clone()
     }
 
-    /// Sleeps for so long at most.
+    /// Sleeps for at most this time.
     pub(crate) fn sleep(&mut self, pause: Duration) -> Woken {
         let timeout = Timespec::try_from(pause).ok();
         let mut fds = vec![PollFd::new(&*self.called.0, PollFlags::IN)];

@@ -1,9 +1,9 @@
-//! The part-filled marker buffers of running threads, read from outside while they are written.
+//! The partly filled marker buffers of running threads, read from outside while they are written.
 //!
-//! Full buffers come through the rings. What a slow thread has written so far is fetched here, so
-//! that reports are up to date and events of all tiers meet in time. A look reads the headers of all
-//! buffers of a process with few calls; a buffer whose header has not changed since the last look is
-//! left alone.
+//! Full buffers come through the rings. The events that a slow thread has written so far are
+//! fetched here, so that reports are up to date and events of all tiers meet in time. A look reads
+//! the headers of all buffers of a process with few calls. A buffer whose header has not changed
+//! since the last look is left alone.
 
 use super::{
     memory::Memory,
@@ -22,12 +22,12 @@ use std::{
     sync::Arc,
 };
 
-/// Buffers that are read together: while one is, nothing happens to the others' readings.
+/// The number of buffers that are read together. All are read once, and then all again.
 const AT_ONCE: usize = 64;
-/// Buffers of a process that are looked into: more threads than it has.
+/// The limit of buffers per process: more than a process has threads.
 const MOST: usize = 1 << 16;
-/// Looks in a row that a process need not answer: memory that is swapped out can take longer than it is
-/// waited for, once.
+/// The number of looks in a row that a process may leave unanswered. Reading memory that is swapped
+/// out can exceed the time limit once.
 const MOST_MISSES: u32 = 2;
 
 /// A buffer and its thread.
@@ -44,7 +44,7 @@ struct Known {
     owned: OwnedBuffer,
     /// Batch, position and whole calls at the last look.
     seen: Option<(u64, u32, u16)>,
-    /// Since when the thread has it, until what it has written since then is handed on.
+    /// The time from which the thread has it, until the events written since then are handed on.
     since: Option<Nanos>,
     looked_at: bool,
     is_unreadable: bool,
@@ -54,15 +54,15 @@ struct Known {
 #[derive(Default)]
 struct Process {
     memory: Option<Arc<Memory>>,
-    /// By address.
+    /// Known buffers by address.
     known: HashMap<u64, Known>,
     of_threads: BTreeSet<(Tid, u64)>,
     has_too_many: bool,
-    /// Looks in a row that it did not answer.
+    /// The number of looks in a row that it did not answer.
     misses: u32,
 }
 
-/// Why what a process has written is not all read.
+/// The reason why a process's events are not all read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// Its memory does not answer.
@@ -75,18 +75,18 @@ pub(crate) enum Unread {
 #[derive(Default)]
 pub(crate) struct Buffers {
     processes: HashMap<Pid, Process>,
-    /// When the last look began.
+    /// The time at which the last look began.
     looked: Nanos,
-    /// When the last look began whose readings have been handed on.
+    /// The time at which the last look began whose readings have been handed on.
     handed: Nanos,
-    /// What is not to be told again.
+    /// New reasons, each told only once.
     unread: Vec<(Pid, Unread)>,
-    /// Processor time of the threads that read.
+    /// CPU time of the threads that read.
     spent: Nanos,
 }
 
 impl Buffers {
-    /// A thread has this buffer from a time on.
+    /// Adds a buffer that the thread has from this time on.
     pub(crate) fn add(&mut self, owned: OwnedBuffer, since: Nanos) {
         let (pid, address) = (owned.id.pid, owned.id.address);
         let process = self.processes.entry(pid).or_default();
@@ -103,7 +103,7 @@ impl Buffers {
         process.of_threads.insert((owned.tid, address));
     }
 
-    /// The thread has none any more: what it had was shipped.
+    /// Forgets the buffers of a thread that has none any more: their contents were shipped.
     pub(crate) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let of_thread = process.of_threads.range((tid, 0)..=(tid, u64::MAX));
@@ -111,22 +111,22 @@ impl Buffers {
         addresses.into_iter().for_each(|address| process.forget(address));
     }
 
-    /// The process, or its memory, is gone.
+    /// Forgets a process that is gone, or whose memory is.
     pub(crate) fn forget(&mut self, pid: Pid) {
         self.processes.remove(&pid);
     }
 
-    /// Whose buffers are not all read, since the last time.
+    /// Takes the processes whose buffers are not all read, since the last time.
     pub(crate) fn take_unread(&mut self) -> Vec<(Pid, Unread)> {
         std::mem::take(&mut self.unread)
     }
 
-    /// Processor time that other threads took to read, since the last time.
+    /// Takes the CPU time that other threads used to read, since the last time.
     pub(crate) fn take_spent(&mut self) -> Nanos {
         std::mem::take(&mut self.spent)
     }
 
-    /// What was read so far is being handed on.
+    /// Notes that all readings so far are being handed on.
     pub(crate) fn hand_on(&mut self) {
         self.handed = self.looked;
         let known = self.processes.values_mut().flat_map(|process| process.known.values_mut());
@@ -135,20 +135,20 @@ impl Buffers {
         }
     }
 
-    /// Up to when everything in the buffers has been handed on.
+    /// Returns the time up to which everything in the buffers has been handed on.
     pub(crate) fn handed_to(&self) -> Nanos {
         let waited_for = self.processes.values().filter(|process| !process.is_given_up());
         let known = waited_for.flat_map(|process| process.known.values());
         known.map(|known| known.since.unwrap_or(self.handed)).min().unwrap_or(Nanos::MAX)
     }
 
-    /// When the last look began.
+    /// The time at which the last look began.
     pub(crate) fn looked(&self) -> Nanos {
         self.looked
     }
 
-    /// Reads every buffer that has changed since the last time, or for the last time all that hold
-    /// anything. A process that is given up is looked at again when it has answered after all.
+    /// Reads every buffer that has changed since the last look. The last look reads all that hold
+    /// anything. A process that was given up is looked at again once it answers.
     pub(crate) fn look(&mut self, now: Nanos, last: bool, mut each: impl FnMut(Reading)) {
         self.looked = now;
         for (pid, process) in &mut self.processes {
@@ -172,7 +172,7 @@ impl Process {
         self.misses >= MOST_MISSES
     }
 
-    /// What it wrote while it was given up is late: nothing waits for it.
+    /// Notes an answer. Events from while it was given up are late: nothing waits for them.
     fn answered(&mut self) {
         if self.is_given_up() {
             self.known.values_mut().for_each(|known| known.since = None);
@@ -180,8 +180,8 @@ impl Process {
         self.misses = 0;
     }
 
-    /// What is in its buffers has been handed on up to then, and is read at the next look, if there is
-    /// one.
+    /// Notes a missing answer. The contents of its buffers have been handed on up to `handed`; the
+    /// rest is read at the next look, if there is one.
     fn missed(&mut self, handed: Nanos, last: bool) {
         self.misses = if last { MOST_MISSES } else { self.misses.saturating_add(1) };
         for known in self.known.values_mut() {
@@ -231,13 +231,13 @@ impl Process {
         }
         let unreadable = self.known.values().filter(|known| known.is_unreadable);
         let unreadable: Vec<u64> = unreadable.map(|known| known.owned.id.address).collect();
-        // The memory of a program that is gone: the next one is opened anew.
+        // If any is unreadable, this may be the memory of a program that is gone: open it anew.
         self.memory = unreadable.is_empty().then_some(memory);
         unreadable.into_iter().for_each(|address| self.forget(address));
         Ok(())
     }
 
-    /// Those that hold anything new, or with `all` anything.
+    /// Returns the buffers that hold anything new, or with `all` anything.
     fn changed(
         &mut self,
         pid: Pid,
@@ -251,7 +251,7 @@ impl Process {
         let changed = self.known.values_mut().zip(headers).filter_map(|(known, header)| {
             known.is_unreadable = header.is_none();
             known.looked_at |= header.is_some();
-            // Wiped or scribbled over: it may be a buffer again.
+            // A buffer that is wiped or overwritten may become a buffer again.
             let header = Header::parse(&header?)?;
             let seen = known.seen.replace((header.batch, header.position, header.whole));
             (header.taken() > 0 && (all || seen != known.seen)).then_some(known)
@@ -260,7 +260,7 @@ impl Process {
     }
 }
 
-/// Does the work elsewhere, within bounds, and adds the processor time that it took.
+/// Does the work in another thread, within limits, and adds the CPU time that it used.
 fn timed<T: Send + 'static>(
     pid: Pid,
     spent: &mut Nanos,

@@ -32,7 +32,7 @@ fn only_what_has_changed_is_read() {
     assert_eq!(readings(&mut buffers, true), 0);
 }
 
-/// More than one call of the kernel's takes.
+/// More buffers than one kernel call takes.
 #[test]
 fn of_many_each_is_read_once_and_what_is_gone_disturbs_none() {
     let many: Vec<_> = (0..2500).map(|n| buffer(0, 0, n % 3)).collect();
@@ -53,7 +53,7 @@ fn what_cannot_be_read_is_forgotten() {
     assert_eq!(buffers.handed_to(), Nanos::MAX);
 }
 
-/// The mark of an event that is taken and not written yet brings the buffer up again.
+/// The mark of an event that is taken but not written yet makes the buffer be read again.
 #[test]
 fn what_is_not_written_yet_is_looked_for_again() {
     let mut bytes = buffer(0, 0, 3);
@@ -87,7 +87,7 @@ fn a_buffer_holds_back_until_its_first_reading_is_handed_on() {
     assert_eq!(buffers.handed_to(), Nanos(7));
 }
 
-/// How a process is that did not answer in time.
+/// Checks a process that did not answer in time.
 #[test]
 fn who_does_not_answer_holds_back_once_and_is_waited_for_no_more_after_a_second_time() {
     let bytes = buffer(0, 0, 3);

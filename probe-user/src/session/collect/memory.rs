@@ -1,10 +1,10 @@
-//! The memory of a traced process, read from outside.
+//! Reads the memory of a traced process from outside.
 //!
-//! There are two ways in. The file /proc/PID/mem stays with the memory it was opened on: after an exec
-//! it reads nothing. process_vm_readv(2) reads many pieces with one call, but of whatever memory the
-//! process has by then, and not where that call is forbidden, or where the process's first thread has
-//! ended. So many pieces are read by the call, or by the file where it fails; and who must know that
-//! all of it was of one program reads the file once more.
+//! There are two ways. The file /proc/PID/mem stays with the memory it was opened on: after an exec
+//! it reads nothing. process_vm_readv(2) reads many pieces with one call, but from the memory that
+//! the process has at that time. It also fails where the call is forbidden, or if the process's
+//! first thread has ended. So many pieces are read by the call, or by the file if the call fails. A
+//! caller that must know that all pieces are of one program reads the file once more.
 
 use crate::bpf::{self, Piece};
 use ctrace_core::{
@@ -24,14 +24,14 @@ impl Memory {
         Ok(Self { pid, file: File::open(format!("/proc/{}/mem", pid.0))? })
     }
 
-    /// As many bytes as the result holds. Nothing is left of a process that is gone.
+    /// Reads as many bytes as the result holds. Fails if the process is gone.
     pub(crate) fn read<const N: usize>(&self, address: u64) -> Option<Box<[u8; N]>> {
         let mut bytes = Box::new([0; N]);
         self.file.read_exact_at(&mut bytes[..], address).ok()?;
         Some(bytes)
     }
 
-    /// In the order of the pieces. They may be of a program that the process has executed since.
+    /// Reads the pieces in order. They may be of a program that the process has executed since.
     pub(crate) fn read_pieces(&self, pieces: &mut [Piece<'_>]) {
         let Err(error) = bpf::read_pieces(self.pid, pieces) else { return };
         tracing::trace!("process_vm_readv of process {}: {error}", self.pid.0);
@@ -41,15 +41,15 @@ impl Memory {
     }
 }
 
-/// The buffers of lists, from the word at `head` on, but for those that were `seen`. A list that lies
-/// ends where it comes back to itself, or at a bound.
+/// Visits the buffers of a list, from the word at `head` on, except those in `seen`. A forged list
+/// ends where it returns to an earlier buffer, or at a limit.
 pub(crate) fn walk(
     memory: &Memory,
     head: u64,
     seen: &mut HashSet<u64>,
     mut each: impl FnMut(u64, Box<[u8; BUFFER_LEN]>, Header),
 ) {
-    /// More threads than a process has.
+    /// More than a process has threads.
     const MOST: usize = 1 << 16;
     let mut next = memory.read::<8>(head).map_or(0, |word| u64::from_le_bytes(*word));
     while next != 0 && seen.len() < MOST && seen.insert(next) {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A buffer as a runtime writes it, with `events` slots taken.
+/// Returns a buffer as a runtime writes it, with `events` slots taken.
 pub(in super::super) fn buffer(next: u64, batch: u64, events: usize) -> Box<[u8; BUFFER_LEN]> {
     let mut bytes = Box::new([0; BUFFER_LEN]);
     bytes[..8].copy_from_slice(b"ctraceb\x01");
@@ -25,7 +25,8 @@ pub(in super::super) fn own() -> Pid {
     Pid(std::process::id())
 }
 
-/// This process, when the file of its memory is of another program, which has ended.
+/// Returns the memory of this process, with a file of the memory of another program, which has
+/// ended.
 pub(in super::super) fn elsewhere() -> Memory {
     let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("sleep");
     let memory = Memory::open(Pid(child.id())).expect("our child");
@@ -33,7 +34,7 @@ pub(in super::super) fn elsewhere() -> Memory {
     Memory { pid: own(), ..memory }
 }
 
-/// Addresses and batches of the buffers of a list.
+/// Returns addresses and batches of the buffers of a list.
 fn walked(head: u64) -> Vec<(u64, u64)> {
     let memory = Memory::open(own()).unwrap();
     let mut found = Vec::new();
@@ -77,7 +78,7 @@ fn the_file_does_what_the_call_cannot() {
     let addresses = [address(&first), 8, address(&second)];
     let mut memory = Memory::open(own()).unwrap();
     assert_eq!(pieces_of(&memory, &addresses), [Some(7), None, Some(9)]);
-    // Nobody has this id.
+    // No process has this id.
     memory.pid = Pid(u32::MAX >> 1);
     assert_eq!(pieces_of(&memory, &addresses), [Some(7), None, Some(9)]);
 }

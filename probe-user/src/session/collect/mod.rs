@@ -1,5 +1,5 @@
-//! Brings records from the rings and from marker buffers to the loop of the session, from a thread
-//! of its own.
+//! Brings records from the rings and from marker buffers to the session's loop, from a thread of
+//! its own.
 
 pub(crate) mod bell;
 pub(crate) mod buffers;

@@ -1,23 +1,24 @@
-//! How often a session looks at its rings and its target when nothing calls it.
+//! The intervals at which a session looks at its rings and its target when nothing calls it.
 
 use std::time::Duration;
 
 /// Pauses of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Between passes over the rings, at most.
+    /// The longest pause between passes over the rings.
     pub pass: Duration,
-    /// Between looks at new programs, libraries and threads of the target, each after a pass: at
-    /// first, and at most.
+    /// The first and the longest pause between looks at new programs, libraries and threads of the
+    /// target. Each look comes after a pass.
     pub look: (Duration, Duration),
-    /// So many looks for each one at the mappings.
+    /// The number of looks for each one at the mappings.
     pub looks_per_maps: u32,
-    /// Whether the programs wake the reader when a ring fills: a long pause loses no burst then.
+    /// True if the eBPF programs wake the reader when a ring fills: a long pause loses no burst
+    /// then.
     pub wakes: bool,
 }
 
 impl Pace {
-    /// For somebody who waits for what comes.
+    /// For a user who waits for the output.
     pub(crate) const PROMPT: Self = Self {
         pass: Duration::from_millis(50),
         look: (Duration::from_millis(200), Duration::from_millis(200)),
@@ -29,7 +30,8 @@ impl Pace {
     pub(crate) const fn calm(pass: Duration) -> Self {
         Self {
             pass,
-            // Shorter than the longest pause between passes, or every other pass would come too early.
+            // Shorter than the longest pause between passes, or every other pass would come too
+            // early.
             look: (Duration::from_millis(250), Duration::from_millis(6_000)),
             looks_per_maps: 1,
             wakes: true,

@@ -1,9 +1,9 @@
-//! A thread of its own drains the rings, so that a report being computed cannot overflow them.
+//! A thread of its own drains the rings, so that they do not overflow while a report is computed.
 //!
 //! Each pass notes the time, looks into the marker buffers, reads every ring to its end, and sends
-//! what it found together with that time less the hold: every event older than that has been seen,
-//! but for those of a thread that was preempted for longer between taking the time and handing in
-//! the record. Buffers come before rings: what is flushed in between is in a ring by then.
+//! its findings together with that time less the hold. Every older event has been seen. The
+//! exception is a thread that was preempted for longer between taking the time and handing in the
+//! record. Buffers come before rings: a buffer that is flushed in between is in a ring by then.
 
 use super::{
     bell::{Bell, Caller, Woken},
@@ -30,45 +30,46 @@ use std::sync::{
 };
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// How long events wait for older ones from other CPUs.
+/// The time for which events wait for older ones from other CPUs.
 pub(crate) const HOLD: Nanos = Nanos::from_millis(100);
 
-/// Between looks into marker buffers: the shortest and the longest pause.
+/// The shortest and the longest pause between looks into marker buffers.
 const LOOKS_PAUSE: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_millis(500));
-/// A pause is so many times the processor time of the look before: with ten thousand threads a look
+/// The pause in multiples of the CPU time of the look before: with ten thousand threads a look
 /// takes milliseconds, however little they do. Events wait for it.
 const PAUSE_PER_LOOK: u64 = 20;
-/// A batch is sent at this size, in the middle of a pass if need be.
+/// A batch is sent at this size, in the middle of a pass if necessary.
 const BATCH_BYTES: usize = 512 << 10;
-/// Batches in flight: what waits for a slow report, or while others take the processors. The fewest
-/// and the most.
+/// The least and the greatest number of batches in flight. They wait during a slow report, or while
+/// other processes use the CPUs.
 const BATCHES: (usize, usize) = (256, 2048);
-/// Of the memory that ctrace may use, the part that they may take.
+/// The batches take at most the memory that ctrace may use, divided by this.
 const BATCHES_SHARE: u64 = 1 << 4;
 
-/// What one or several rings held, decoded, and how far the order is settled with it.
+/// The decoded contents of one or several rings, and the time up to which the order is settled.
 pub(crate) struct Batch {
-    /// Of calls, in the order of arrival.
+    /// Events of calls, in the order of arrival.
     events: Vec<Event>,
-    /// Rings, each with how many of the next events came from it.
+    /// Rings, each with the number of the next events that came from it.
     runs: Vec<(usize, usize)>,
     pub changes: Vec<ProcessEvent>,
     /// Values beside the events.
     pub payloads: Vec<Payload>,
-    /// Records that made no sense.
+    /// The number of records that made no sense.
     pub malformed: u64,
-    /// What marker buffers held: those that were shipped through a ring, and those looked into. A
-    /// buffer is copied once on its way, from the ring into its reading.
+    /// Contents of marker buffers, shipped through a ring or read from outside. A buffer is copied
+    /// once on its way, from the ring into its reading.
     pub readings: Vec<Reading>,
-    /// Of buffers, in all readings.
+    /// The number of buffer copies in all readings.
     copies: usize,
-    /// Both clocks, after everything in this batch and before, and up to when all is there.
+    /// Both clocks, after everything in this batch and before, and the time up to which all is
+    /// there.
     pub sample: Option<(ClockSample, Nanos)>,
     /// No older event is to be expected.
     pub settled: Option<Nanos>,
     /// Processes whose buffers are not all read.
     pub unread: Vec<(Pid, Unread)>,
-    /// It completes what was asked for by [`Reader::call`] before then.
+    /// It completes the answer to [`Reader::call`]s before that time.
     pub answers: Option<Nanos>,
 }
 
@@ -108,7 +109,7 @@ impl Batch {
         events + size_of_val(&self.payloads[..]) + self.copies * BUFFER_LEN >= BATCH_BYTES
     }
 
-    /// Events of one ring after the other, in the order of arrival.
+    /// Iterates over the events of one ring after the other, in the order of arrival.
     pub(crate) fn events(&self) -> impl Iterator<Item = (usize, &[Event])> {
         let mut rest = self.events.as_slice();
         self.runs.iter().map(move |&(ring, count)| {
@@ -126,7 +127,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// `adopted` brings buffers that were there before tracing; the others tell of themselves.
+    /// Starts the thread. `adopted` brings buffers that existed before tracing; the others announce
+    /// themselves.
     pub(crate) fn start(
         rings: Rings,
         adopted: mpsc::Receiver<OwnedBuffer>,
@@ -147,7 +149,7 @@ impl Reader {
         Ok((Self { stop, caller }, receiver))
     }
 
-    /// Asks for what there is by now.
+    /// Asks for everything that there is by now.
     pub(crate) fn call(&self) {
         self.caller.call();
     }
@@ -159,16 +161,16 @@ impl Reader {
     }
 }
 
-/// Where events come from.
+/// The source of events.
 struct Source {
     rings: Rings,
     buffers: Buffers,
-    /// Until the next look into them.
+    /// The pause until the next look into the buffers.
     looks_pause: Nanos,
     adopted: mpsc::Receiver<OwnedBuffer>,
-    /// What happened to buffers, by when, and is not put in order yet.
+    /// Changes of buffers by time, not put in order yet.
     changes: Vec<(Nanos, BufferChange)>,
-    /// When the last pass began that no record in the making held up.
+    /// The time at which the last pass began that no unfinished record held up.
     unblocked: Nanos,
 }
 
@@ -180,7 +182,7 @@ enum Pass {
     Last,
 }
 
-/// What happens to buffers.
+/// A change of a process's buffers.
 enum BufferChange {
     New(OwnedBuffer),
     ThreadGone(Pid, Tid),
@@ -210,8 +212,8 @@ impl Source {
                 Woken::Time | Woken::Ring | Woken::Program => Pass::Usual,
             };
             if kind != Pass::Usual {
-                // What is read in buffers comes out with the pass after. The last look finds those,
-                // too, that only the rings tell of.
+                // Readings of buffers come out with the pass after this one. The last look also
+                // finds buffers that only the rings tell of.
                 self.looks_pause = Nanos::ZERO;
                 if !self.pass(sender, Pass::Usual) {
                     return;
@@ -225,7 +227,7 @@ impl Source {
         }
     }
 
-    /// One pass over everything; `false` when nobody listens any more.
+    /// Makes one pass over everything; returns `false` if nobody listens any more.
     fn pass(&mut self, sender: &Sender<Batch>, kind: Pass) -> bool {
         let last = kind == Pass::Last;
         let begun = bpf::now();
@@ -237,8 +239,8 @@ impl Source {
                 listening &= sender.blocking_send(full).is_ok();
             }
         };
-        // What earlier passes read has been read before this one began: it is in order with what
-        // they and this one find in the rings, and comes out with this one's sample.
+        // The readings of earlier passes were made before this pass began. They are in order with
+        // the ring records up to this pass, and come out with this pass's sample.
         self.buffers.hand_on();
         for owned in self.adopted.try_iter() {
             self.buffers.add(owned, begun);
@@ -277,7 +279,8 @@ impl Source {
         listening & sender.blocking_send(batch).is_ok()
     }
 
-    /// Changes come through several rings: those of before this pass are all there now.
+    /// Applies changes from before this pass. They come through several rings, and all are there
+    /// now.
     fn apply_changes(&mut self, begun: Nanos) {
         let is_due = |change: &mut (Nanos, BufferChange)| change.0 <= begun;
         let mut due: Vec<_> = self.changes.extract_if(.., is_due).collect();
@@ -291,14 +294,15 @@ impl Source {
         }
     }
 
-    /// Up to when everything is in what has been sent.
+    /// Returns the time up to which everything is in the batches sent so far.
     fn seen_all_to(&self) -> Nanos {
         let new = self.changes.iter().map(|(time, _)| *time).min().unwrap_or(Nanos::MAX);
         self.unblocked.min(self.buffers.handed_to()).min(new)
     }
 }
 
-/// As many as there is room for; a session that is one of many takes the fewest.
+/// Returns the number of batches that there is room for. A session that is one of many takes the
+/// fewest.
 fn batches(pace: Pace) -> usize {
     if pace.wakes {
         return BATCHES.0;
@@ -311,12 +315,12 @@ fn batches_in(memory: u64) -> usize {
     usize::try_from(room).unwrap_or(usize::MAX).clamp(BATCHES.0, BATCHES.1)
 }
 
-/// How long after a look that took so much processor time the next one begins.
+/// Returns the pause after a look that took this CPU time.
 fn pause_after(look: Nanos) -> Nanos {
     Nanos(look.0.saturating_mul(PAUSE_PER_LOOK)).clamp(LOOKS_PAUSE.0, LOOKS_PAUSE.1)
 }
 
-/// What a change in a process means for the buffers of its threads.
+/// Returns what a change in a process means for the buffers of its threads.
 fn change_of_buffers(event: &ProcessEvent) -> Option<BufferChange> {
     let ProcessEvent { pid, tid, .. } = *event;
     Some(match event.change {

@@ -1,4 +1,4 @@
-//! Readings of many buffers that their threads write to meanwhile, by the protocol of
+//! Readings of many buffers while their threads write to them, by the protocol of
 //! `docs/marker-format.md`.
 
 use super::{buffers::OwnedBuffer, memory::Memory};
@@ -6,11 +6,11 @@ use crate::bpf::{self, Piece};
 use ctrace_common::HEADER_LEN;
 use ctrace_core::marker::{BUFFER_LEN, Header, Reading};
 
-/// A buffer, or the memory of its program, is not there any more.
+/// A buffer, or the memory of its program, does not exist any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
-/// The headers at these addresses; none: it is unreadable.
+/// Returns the headers at these addresses; none for one that is unreadable.
 pub(crate) fn headers(memory: &Memory, addresses: &[u64]) -> Vec<Option<[u8; HEADER_LEN]>> {
     let mut headers = vec![[0; HEADER_LEN]; addresses.len()];
     let addresses = addresses.iter().copied();
@@ -19,8 +19,8 @@ pub(crate) fn headers(memory: &Memory, addresses: &[u64]) -> Vec<Option<[u8; HEA
     headers.map(|(is_read, header)| is_read.then_some(header)).collect()
 }
 
-/// Of each buffer two readings of one batch while one thread had it, or nothing: if it was emptied
-/// meanwhile, its events come through a ring.
+/// Reads each buffer twice. Returns both readings if they are of one batch and of one thread, and
+/// else nothing: if the buffer was emptied meanwhile, its events come through a ring.
 pub(crate) fn read_twice(
     memory: &Memory,
     buffers: &[OwnedBuffer],
@@ -31,8 +31,8 @@ pub(crate) fn read_twice(
     let readings = before.zip(bytes).zip(buffers);
     let readings = readings.map(|((before, bytes), owned)| {
         let (before, bytes) = (before.ok_or(Unreadable)?, bytes.ok_or(Unreadable)?);
-        // The copy itself may have been interrupted: its header is of before. Where this memory is
-        // still there, both were read from it.
+        // The second copy itself may have been interrupted, after its header was read. If this
+        // memory still exists now, both copies were made from it.
         let after = memory.read::<HEADER_LEN>(owned.id.address).ok_or(Unreadable)?;
         let headers = [&before[..], &bytes[..], &after[..]].map(Header::parse);
         let is_same = |header: &Option<Header>| {
@@ -51,7 +51,7 @@ pub(crate) fn read_twice(
     readings.collect()
 }
 
-/// The bytes of the buffers, as far as they are readable.
+/// Returns the bytes of the buffers, as far as they are readable.
 fn contents(
     memory: &Memory,
     buffers: &[OwnedBuffer],
@@ -62,7 +62,7 @@ fn contents(
     is_read.into_iter().zip(bytes).map(|(is_read, bytes)| is_read.then_some(bytes))
 }
 
-/// Reads what lies at each address; which of it could be read.
+/// Reads the bytes at each address; returns true for each piece that could be read.
 fn read<'a>(memory: &Memory, pieces: impl Iterator<Item = (u64, &'a mut [u8])>) -> Vec<bool> {
     let mut pieces: Vec<_> = pieces.map(|(address, bytes)| Piece::new(address, bytes)).collect();
     memory.read_pieces(&mut pieces);

@@ -8,7 +8,7 @@ fn owned(address: u64) -> OwnedBuffer {
     OwnedBuffer { id: BufferId { pid: own(), address }, tid: Tid(9), inside: 5 }
 }
 
-/// Of each buffer: how many slots its reading has, or why there is none.
+/// Returns for each buffer the number of slots in its reading, or the reason why there is none.
 fn taken(memory: &Memory, addresses: &[u64]) -> Vec<Result<Option<usize>, Unreadable>> {
     let buffers: Vec<_> = addresses.iter().map(|address| owned(*address)).collect();
     let readings = read_twice(memory, &buffers).into_iter().zip(addresses);
@@ -31,7 +31,7 @@ fn each_buffer_is_read_for_itself() {
     assert_eq!(taken(&memory, &addresses), expected);
 }
 
-/// What was read may be of the program that the process runs now.
+/// The bytes that were read may be of the program that the process runs now.
 #[test]
 fn nothing_is_read_of_two_programs() {
     let bytes = buffer(0, 0, 3);

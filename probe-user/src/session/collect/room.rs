@@ -1,10 +1,10 @@
-//! How much memory there is for ctrace: the machine's, or that of its control group.
+//! The memory that ctrace may use: the machine's, or that of its control group.
 
 use std::{fs, path::Path};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// In bytes.
+/// Returns the memory in bytes.
 pub(super) fn memory() -> u64 {
     let machine = rustix::system::sysinfo();
     let machine = (machine.totalram as u64).saturating_mul(machine.mem_unit.into());
@@ -15,7 +15,7 @@ pub(super) fn memory() -> u64 {
     limits.filter_map(|limit| limit.trim().parse().ok()).fold(machine, u64::min)
 }
 
-/// The control group of a process and all above it, as the unified hierarchy names them.
+/// Returns the control group of a process and all above it, as the unified hierarchy names them.
 fn folders(groups: &str) -> impl Iterator<Item = &Path> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"));
     own.into_iter().flat_map(|own| Path::new(own).ancestors())

@@ -1,34 +1,34 @@
-//! When the reader passes over the rings next, if nothing calls it: soon while they fill, as soon as
-//! the interval of a report is complete, and else as seldom as the session can do with. Sessions of
-//! one daemon pass at the same times: the second to wake finds warm caches and a processor that is
-//! awake.
+//! The time of the reader's next pass over the rings, if nothing calls it. It comes soon while they
+//! fill, and as soon as the interval of a report is complete. Otherwise it comes as seldom as the
+//! session permits. Sessions of one daemon pass at the same times: the second to wake finds warm
+//! caches and a CPU that is awake.
 
 use super::{bell::Woken, pace::Pace, reader::HOLD};
 use ctrace_core::units::Nanos;
 use std::time::Duration;
 
-/// Between passes when much happens.
+/// The pause between passes when much happens.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
-/// After word of a new program: what was told is in order by then.
+/// The pause after word of a new program: its records are in order by then.
 const SETTLING_PAUSE: Duration = Duration::from_millis(150);
-/// While a report waits for a record that is still being written, or for marker buffers.
+/// The pause while a report waits for a record that is still being written, or for marker buffers.
 const LATE_PAUSE: Duration = Duration::from_millis(50);
 /// A ring filled beyond this since the last pass is much.
 const BUSY_FILL: f64 = 1.0 / 32.0;
-/// The same where the programs wake the reader.
+/// The same where the eBPF programs wake the reader.
 const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 
-/// Intervals, of which each has a report.
+/// Consecutive intervals, each with a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Intervals {
-    /// Where the one that is not reported yet ends.
+    /// The end of the first interval that is not reported yet.
     pub end: Nanos,
     pub each: Nanos,
 }
 
 pub(crate) struct Timetable {
     pace: Pace,
-    /// Grows step by step while all rings are nearly empty.
+    /// The pause; it grows step by step while all rings are nearly empty.
     pause: Duration,
     intervals: Option<Intervals>,
 }
@@ -38,8 +38,8 @@ impl Timetable {
         Self { pace, pause: BUSY_PAUSE, intervals }
     }
 
-    /// The pause after a pass, for which the reader was `woken` while a ring was filled to `fill`,
-    /// and by which everything before `settled` is there.
+    /// Returns the pause after a pass. The reader was `woken` for the pass, a ring was filled to
+    /// `fill`, and everything before `settled` has arrived.
     pub(crate) fn pause(
         &mut self,
         woken: Woken,
@@ -53,14 +53,14 @@ impl Timetable {
             Woken::Program | Woken::Session { and_by_program: true } => {
                 SETTLING_PAUSE.min(self.pace.pass)
             }
-            // It wakes again.
+            // A ring wakes the reader again.
             Woken::Ring => self.pause,
             Woken::Time | Woken::Session { .. } => (self.pause * 2).min(self.pace.pass),
         };
         self.together(now).min(self.until_report(settled, now))
     }
 
-    /// The usual pause, to a time that is that of the others.
+    /// Returns the pause; a usual one ends at a time that all sessions share.
     fn together(&self, now: Nanos) -> Duration {
         let pass = self.pace.pass;
         if !self.pace.wakes || self.pause < pass {

@@ -1,4 +1,4 @@
-//! A thread that packs and writes blocks, so that the session is held up only when that is far
+//! A thread that packs and writes blocks. The session is held up only when the thread is far
 //! behind.
 
 use anyhow::{Context, anyhow};
@@ -8,21 +8,21 @@ use std::{
     thread::JoinHandle,
 };
 
-/// Sets of blocks that may wait: 34 MB or so.
+/// The number of sets of blocks that may wait: about 34 MB.
 const WAITING: usize = 64;
 
-/// The thread, and what it writes to until it is [joined](Self::join).
+/// The thread and its output, until it is [joined](Self::join).
 pub(crate) struct Behind<T> {
     sender: SyncSender<Vec<Block>>,
     handle: JoinHandle<anyhow::Result<T>>,
 }
 
-/// The thread has ended, because something went wrong.
+/// The thread has ended because of an error.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
 impl<T: Send + 'static> Behind<T> {
-    /// `write` is called for each block until it says `false`.
+    /// Starts the thread. `write` is called for each block until it returns `false`.
     pub(crate) fn start(
         name: &str,
         open: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
@@ -49,7 +49,7 @@ impl<T: Send + 'static> Behind<T> {
         self.sender.send(blocks).map_err(|_| Gone)
     }
 
-    /// Everything that was handed in is written; or what went wrong.
+    /// Waits until everything is written; returns the error if there was one.
     pub(crate) fn join(self) -> anyhow::Result<T> {
         drop(self.sender);
         self.handle.join().map_err(|_| anyhow!("the thread that writes panicked"))?

@@ -1,5 +1,5 @@
-//! The flight recorder of a session: its newest calls in memory, for a recording when something was
-//! slow. Reports go on meanwhile.
+//! The flight recorder of a session: its newest calls in memory. They become a recording when a
+//! call was slow. Reports go on meanwhile.
 
 use crate::{
     files::{Owner, Place},
@@ -22,11 +22,11 @@ use std::{
     sync::Arc,
 };
 
-/// Takes slow calls, the longest of which is of a function of this name, and what was before; not to
-/// wait for a disk.
+/// Takes slow calls, the function name of the longest, and the calls before them. It must not wait
+/// for a disk.
 pub(crate) type Deliver = Box<dyn FnMut(Slow, &str, Flown) + Send>;
 
-/// Which calls are too slow.
+/// The calls that are too slow.
 #[derive(Clone)]
 pub(crate) struct TooSlow {
     pub threshold: Nanos,
@@ -41,28 +41,28 @@ impl TooSlow {
     }
 }
 
-/// What is too slow, how much is kept, and who takes it.
+/// The specification of a flight recorder: its slow calls, its size, and their receiver.
 pub(crate) struct FlightSpec {
     pub too_slow: TooSlow,
-    /// How far back.
+    /// The time for which calls are kept.
     pub keep: Nanos,
-    /// Bytes of calls.
+    /// The size of the kept calls in bytes.
     pub memory: usize,
     pub deliver: Deliver,
 }
 
-/// See the module.
+/// The flight recorder of a session.
 pub(crate) struct Flight {
     asked: FlightSpec,
     start: Start,
     definitions: Definitions,
     chunks: VecDeque<Arc<Block>>,
     bytes: usize,
-    /// Slow calls up to then were told.
+    /// Slow calls that ended before this were told.
     told_to: Nanos,
 }
 
-/// What was in the recorder at some moment.
+/// The contents of the recorder at some moment.
 #[derive(Clone)]
 pub(crate) struct Flown {
     start: Start,
@@ -70,7 +70,7 @@ pub(crate) struct Flown {
     chunks: Vec<Arc<Block>>,
     unarmed: Vec<FuncId>,
     too_slow: TooSlow,
-    /// The slow calls ended later.
+    /// The slow calls ended after this.
     since: Nanos,
 }
 
@@ -114,7 +114,7 @@ impl Flight {
         self.definitions.forget_threads_before(from);
     }
 
-    /// Calls were slow: they are in the last chunks.
+    /// Hands slow calls on: they are in the last chunks.
     pub(crate) fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
         let chunks: Vec<_> = self.chunks.iter().cloned().collect();
         let from = chunks.first().map_or(self.start.start_ns, |chunk| chunk.window().start);
@@ -128,7 +128,7 @@ impl Flight {
 }
 
 impl Flown {
-    /// A recording like any other, of this target of the daemon.
+    /// Writes a recording like any other, of this target of the daemon.
     pub(crate) fn write(&self, path: &Path, target: &str, note: String) -> anyhow::Result<()> {
         let place = Place::find(path, Owner::Ours)?;
         let file = place.create_new(OFlags::WRONLY)?;
@@ -137,15 +137,15 @@ impl Flown {
             .and_then(|writer| self.write_to(writer, note))
             .and_then(|out| out.into_inner().map_err(|error| error.into_error()));
         if written.is_err() {
-            // Half of it is of no use, and takes what room there is.
+            // Half of a recording is of no use, and takes room.
             let _ = place.remove();
         }
         written.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(())
     }
 
-    /// The slow calls, so many at most, each with so many of those inside it, and what their ids stand
-    /// for.
+    /// Returns the slow calls, at most `most`, each with at most `inside` calls inside it, and a
+    /// recording of the meanings of their ids.
     pub(crate) fn slow_calls(
         &self,
         most: usize,

@@ -1,5 +1,5 @@
-//! A session that somebody goes on looking at, a screen or a daemon: its reports go to a function,
-//! and it takes commands meanwhile.
+//! A session that a screen or a daemon watches: its reports go to a function, and it takes commands
+//! meanwhile.
 
 use ctrace_core::{
     report::{Extras, Report},
@@ -8,42 +8,42 @@ use ctrace_core::{
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// Takes a report; `false` ends the session.
+/// Takes a report; returns `false` to end the session.
 pub(crate) type Deliver = Box<dyn FnMut(Snapshot) -> bool + Send>;
 
-/// Where the reports of intervals go, and what is in them.
+/// The receiver of the reports of intervals, and their contents.
 pub(crate) struct Live {
     pub interval: Duration,
-    /// Asked for each report.
+    /// Called for each report.
     pub extras: Box<dyn Fn() -> Extras + Send>,
     pub center_cut: f64,
     pub deliver: Deliver,
 }
 
-/// A report, and what the probes cost the target in the same stretch of time.
+/// A report, and the cost of the probes in the same stretch of time.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     pub report: Report,
-    /// Of each of the report's functions, by what its hits cost on average: an estimate.
+    /// The cost of each of the report's functions: an estimate by the average cost of its hits.
     pub spent: Vec<Nanos>,
-    /// Processor time of the target since it began, if it can be known.
+    /// CPU time of the target since it began, if it can be known.
     pub cpu: Option<Nanos>,
 }
 
 impl Snapshot {
-    /// What all probes cost together.
+    /// Returns the cost of all probes together.
     pub(crate) fn cost(&self) -> Nanos {
         self.spent.iter().fold(Nanos::ZERO, |sum, cost| sum.saturating_add(*cost))
     }
 }
 
-/// What can be asked of a session that runs.
+/// A command to a session that runs.
 pub(crate) enum Command {
     /// End as if the time were up.
     Stop,
-    /// A report of the interval so far, which goes on.
+    /// Make a report of the interval so far; the interval goes on.
     Peek(Box<dyn FnOnce(Snapshot) + Send>),
 }
 
-/// From those who command a session; it goes on when they are gone.
+/// The commands to a session; it goes on when their senders are gone.
 pub(crate) type Commands = UnboundedReceiver<Command>;

@@ -1,4 +1,4 @@
-//! Takes what a session finds out: into reports, to somebody who looks on, or into recordings.
+//! Passes a session's results to reports, to a watcher, or to recordings.
 
 pub(crate) mod behind;
 pub(crate) mod flight;

@@ -1,4 +1,4 @@
-//! Where what a session finds out goes: into reports, to somebody who looks on, or into a recording.
+//! The destination of a session's results: reports, a watcher, or a recording.
 
 use super::{
     live::Live,
@@ -16,10 +16,10 @@ pub(crate) enum Output {
     Recording(Box<Recording>),
 }
 
-/// Reports, and what they are made with.
+/// Reports, and the means to make them.
 pub(crate) struct Reports {
     pub sink: Sink,
-    /// Where there is one report, its calls.
+    /// All calls, if there is one report only.
     pub spill: Option<Spill>,
     pub center_cut: f64,
     pub interval: Option<Duration>,
@@ -27,12 +27,11 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Checks what was asked for, before anything is attached.
-    /// `spool`: bytes of memory for calls.
+    /// Checks the specification, before anything is attached. `spool`: bytes of memory for calls.
     pub(crate) fn open(spec: &ReportSpec, spool: u64, default: Default) -> anyhow::Result<Self> {
         match spec.interval {
             Some(_) => check_intervals(spec)?,
-            // What reads the calls in the end; there may be no room for threads by then.
+            // These threads read the calls in the end; there may be no room for threads by then.
             None => start_threads()?,
         }
         Ok(Self {
@@ -46,7 +45,7 @@ impl Reports {
 }
 
 impl Output {
-    /// Calls are kept as in a recording, and not in the engine.
+    /// True if calls are kept as in a recording, and not in the engine.
     pub(crate) fn records(&self) -> bool {
         match self {
             Self::Reports(reports) => reports.spill.is_some(),
@@ -55,7 +54,7 @@ impl Output {
         }
     }
 
-    /// Between reports.
+    /// The time between reports.
     pub(crate) fn interval(&self) -> Option<Duration> {
         match self {
             Self::Reports(reports) => reports.interval,

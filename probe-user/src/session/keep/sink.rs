@@ -1,4 +1,4 @@
-//! Where reports go: stdout, stderr or a file, as table, JSON or CSV.
+//! The destination of reports: stdout, stderr or a file, as table, JSON or CSV.
 
 use crate::{
     files::{Owner, Place},
@@ -15,14 +15,14 @@ use std::{
     path::Path,
 };
 
-/// Standard stream for reports when no `-o` is given.
+/// The standard stream for reports when no `-o` is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Default {
     Stdout,
     Stderr,
 }
 
-/// A stream or file for text, and how text may look there.
+/// A stream or file for text, and the style of text there.
 pub(crate) struct Out {
     out: Box<dyn Write>,
     name: String,
@@ -43,8 +43,8 @@ impl Out {
         Ok(Self { out, name, style })
     }
 
-    /// Writes whole lines; a reader that went away (`| head`) is no error, but there is no point in
-    /// going on: `false`.
+    /// Writes whole lines. Returns `false` if the reader went away (`| head`): this is no error,
+    /// but there is no point in going on.
     pub(crate) fn write(&mut self, text: &str) -> anyhow::Result<bool> {
         let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
         let written = writing::during(|| {
@@ -65,29 +65,29 @@ pub(crate) struct Sink {
     out: Out,
     format: ReportFormat,
     views: ViewOptions,
-    /// One of several reports: JSON goes on one line each.
+    /// True for one of several reports: JSON goes on one line each.
     pub several: bool,
 }
 
 impl Sink {
-    /// Opens the output and checks what was asked for, before anything is attached.
+    /// Opens the output and checks the specification, before anything is attached.
     pub(crate) fn open(spec: &ReportSpec, default: Default) -> anyhow::Result<Self> {
         let views = view_options(spec)?;
         let out = Out::open(spec.output.as_deref(), default)?;
         Ok(Self { out, format: spec.format, views, several: spec.interval.is_some() })
     }
 
-    /// Times of day are those of a recording's host.
+    /// Makes times of day those of a recording's host.
     pub(crate) fn set_epoch_offset(&mut self, offset_ns: i64) {
         self.views.epoch_offset_ns = Some(offset_ns);
     }
 
-    /// What a report must hold to be written here.
+    /// Returns the extras that a report must hold to be written here.
     pub(crate) fn extras(&self) -> Extras {
         self.views.extras(self.out.style.width)
     }
 
-    /// Writes one report: as [`Out::write`].
+    /// Writes one report; returns the same as [`Out::write`].
     pub(crate) fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
         let text = match self.format {
             ReportFormat::Table => ui::render_table(report, &self.views, &self.out.style)?,
@@ -105,13 +105,13 @@ impl Sink {
     }
 }
 
-/// Opens a file for writing; what is in it stays until there is a report to replace it.
+/// Opens a file for writing. Its contents stay until there is a report to replace them.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Replaced> {
     let file = Place::find(path, Owner::Caller)?.open(OFlags::WRONLY)?;
     Ok(Replaced { file, begun: false })
 }
 
-/// See [`open`].
+/// A file from [`open`].
 pub(crate) struct Replaced {
     file: File,
     begun: bool,
@@ -133,14 +133,14 @@ impl Write for Replaced {
         self.file.write(bytes)
     }
 
-    /// What is whole may also be nothing.
+    /// Replaces the contents also if nothing was written.
     fn flush(&mut self) -> io::Result<()> {
         self.begin()?;
         self.file.flush()
     }
 }
 
-/// Checks that what was asked for can be shown of intervals, whose calls are not all kept.
+/// Checks that the views can be shown for intervals, whose calls are not all kept.
 pub(crate) fn check_intervals(spec: &ReportSpec) -> anyhow::Result<()> {
     Ok(view_options(spec)?.check_intervals()?)
 }

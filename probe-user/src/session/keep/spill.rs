@@ -1,5 +1,5 @@
-//! Every call of a session that reports once, for exact numbers: a recording without a name, in
-//! memory as far as `--spool` allows and in a temporary file beyond.
+//! Keeps every call of a session that reports once, for exact numbers. The calls are a recording
+//! without a name, in memory as far as `--spool` allows and in a temporary file beyond.
 
 use super::behind::Behind;
 use anyhow::bail;
@@ -30,7 +30,7 @@ enum Stage {
     Full(Writer<Store>),
 }
 
-/// What is kept, and why no more can be.
+/// The kept calls, and the error after which no more can be kept.
 struct SpillWriter {
     writer: Writer<Store>,
     failure: Option<io::Error>,
@@ -54,7 +54,8 @@ impl Spill {
         Ok(())
     }
 
-    /// Once it fails nothing more can be kept, but what was there before can be reported.
+    /// Writes blocks. After a failure nothing more can be kept, but earlier calls can still be
+    /// reported.
     pub(crate) fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
         match &self.stage {
             Stage::Writing(thread) if thread.write(blocks).is_err() => {}
@@ -66,7 +67,7 @@ impl Spill {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Nothing more is kept; the failure is told once.
+    /// Stops keeping calls; returns the failure once.
     fn end(&mut self) -> anyhow::Result<(Writer<Store>, Option<anyhow::Error>)> {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Writing(thread) => {
@@ -78,7 +79,7 @@ impl Spill {
         }
     }
 
-    /// The report of everything up to `end`.
+    /// Makes the report of everything up to `end_ns`.
     pub(crate) fn report(&mut self, end_ns: Nanos, mut meta: ReportMeta) -> anyhow::Result<Report> {
         let is_full = matches!(self.stage, Stage::Full(_));
         let (writer, failure) = self.end()?;
@@ -98,12 +99,12 @@ fn no_room(error: io::Error) -> anyhow::Error {
     ))
 }
 
-/// The note that tells it.
+/// Returns the note for a report on this failure.
 pub(crate) fn stopped_early(failure: &anyhow::Error) -> String {
     format!("tracing stopped early: {failure:#}")
 }
 
-/// Memory, then a file that nobody else sees.
+/// Storage in memory, and then in a file that nobody else sees.
 struct Store {
     memory: Vec<u8>,
     max_memory: u64,
@@ -145,12 +146,12 @@ impl ReadAt for Store {
     }
 }
 
-/// Not /tmp, which is in memory on many systems.
+/// Returns the folder for the file: not /tmp, which is in memory on many systems.
 fn folder() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
-/// A file without a name: it is gone with the process, however that ends.
+/// Creates a file without a name: it disappears with the process, however that ends.
 fn temporary() -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;

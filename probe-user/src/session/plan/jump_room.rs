@@ -1,5 +1,5 @@
 //! Room in the kernel's table of indirect jumps. Functions that find none are traced without their
-//! ends, so that a large selection is not refused for them.
+//! ends, so that a large selection is not refused.
 
 use super::room::Room;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     target::plan::{ExitKind, ExitPlacement, Placement},
 };
 
-/// What is left of the table for the plans to come.
+/// The free room of the table for the plans to come.
 pub(crate) struct JumpRoom(Room);
 
 impl Default for JumpRoom {
@@ -21,8 +21,8 @@ impl JumpRoom {
         Self(Room::of(limit))
     }
 
-    /// Takes room for the ways out of a function; `false` if there is too little, and its end will
-    /// not be seen.
+    /// Takes room for the ways out of a function. Returns `false` if there is too little; the
+    /// function's end will not be seen.
     pub(crate) fn fit(&mut self, placement: &mut Placement) -> bool {
         let ExitPlacement::Sites(sites) = &placement.exit else { return true };
         let jumps = sites.iter().filter(|s| matches!(s.kind, ExitKind::IndirectJump(_))).count();
@@ -36,7 +36,7 @@ impl JumpRoom {
         fits
     }
 
-    /// For the reader of a report, when so many functions found no room.
+    /// Returns a note for the report if this many functions found no room.
     pub(crate) fn note(&self, functions: usize) -> String {
         format!(
             "the durations of {functions} functions are unknown: together the selected functions \

@@ -1,5 +1,5 @@
-//! The part of a plan that is about markers: what switches scopes on, and where their events come
-//! out.
+//! The part of a plan that concerns markers: the switches of scopes, and the places where their
+//! events come out.
 
 use super::{Planned, Sites};
 use crate::{
@@ -14,24 +14,24 @@ use ctrace_core::{
 };
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
-/// What a call of a scope costs while it is on, as the format was measured.
+/// The cost of a call of a scope while it is on, as measured for the format.
 pub(crate) const MARKER_CALL: Nanos = Nanos(25);
 
 /// Bytes of a scope's entry in its section.
 const ENTRY: u64 = 32;
 
-/// How a marker scope is traced, for people.
+/// Describes the cost of a marker scope for users.
 pub(crate) fn cost_text() -> String {
     format!("marker: free while off, about {} ns while on", MARKER_CALL.0)
 }
 
-/// What is needed of an object once scopes are on, in it or in another.
+/// The parts of an object that are needed once scopes are on, in it or in another.
 #[derive(Default)]
 pub(crate) struct MarkerPlan {
     pub runtimes: Vec<RuntimePlan>,
-    /// For the load bias, which the addresses in events have added.
+    /// The code segments: the addresses in events contain the load bias.
     pub code: CodeSegments,
-    /// Addresses of the section with the scopes' entries, as the object's headers count.
+    /// Addresses of the section with the scopes' entries, in the object's own addresses.
     pub sites: Range<u64>,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct MarkerPlan {
 pub(crate) struct RuntimePlan {
     pub flush: EntrySite,
     pub register: EntrySite,
-    /// Address of the word that leads to the first buffer, as the object's headers count.
+    /// Address of the word that points to the first buffer, in the object's own addresses.
     pub list: u64,
 }
 
 impl MarkerPlan {
-    /// Markers were asked for, and there is something of them here.
+    /// True if markers were asked for, and the object has any.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.runtimes.is_empty() || !self.sites.is_empty()
     }
@@ -67,7 +67,8 @@ impl MarkerPlan {
     }
 }
 
-/// By entry of the section: which function it is, if it was chosen, and which of its places.
+/// Returns for each entry of the section its function and its place there, if the function was
+/// chosen.
 pub(crate) fn chosen(
     section: Range<u64>,
     functions: &[Planned],
@@ -87,7 +88,7 @@ pub(crate) fn chosen(
     chosen.into()
 }
 
-/// The control points of the scopes among these, each once.
+/// Returns the control points of the scopes among these, each once.
 pub(crate) fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
     let sites = functions.into_iter().filter_map(|planned| match &planned.sites {
         Sites::Marker(sites) => Some(sites),

@@ -1,4 +1,5 @@
-//! From a selection to probes: what is traced in each object, where, and what had to be refused.
+//! Turns a selection into probes: the traced functions of each object, their places, and the
+//! refusals.
 
 pub(crate) mod jump_room;
 pub(crate) mod markers;
@@ -37,19 +38,19 @@ pub(crate) fn identity(object: &MappedObject) -> Identity {
     (object.dev, object.inode)
 }
 
-/// What is to be traced.
+/// The functions to trace.
 #[derive(Default)]
 pub struct Plan {
     pub objects: Vec<ObjectPlan>,
     pub refused: Vec<Refused>,
-    /// What the user should know of the selection, a line each.
+    /// Remarks on the selection for the user, a line each.
     pub remarks: Vec<String>,
-    /// What a reader of the report should know.
+    /// Notes for a reader of the report.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// How many functions, probes and marker scopes are traced.
+    /// Returns the number of functions, probes and marker scopes that are traced.
     pub(crate) fn functions(&self) -> usize {
         self.objects.iter().map(|object| object.functions.len()).sum()
     }
@@ -59,18 +60,18 @@ impl Plan {
     }
 }
 
-/// What is to be traced in one file.
+/// The functions to trace in one file.
 pub struct ObjectPlan {
     pub identity: Identity,
     /// A path that opens the very inode that is mapped.
     pub open_path: PathBuf,
-    /// Where the target has it from.
+    /// The path from which the target mapped it.
     pub path: PathBuf,
-    /// In hexadecimal digits.
+    /// The build id in hexadecimal digits.
     pub build_id: Option<String>,
     /// Its file name.
     pub name: Arc<str>,
-    /// Empty where only its marker runtime is of interest.
+    /// Empty if only its marker runtime is of interest.
     pub functions: Vec<Planned>,
     pub(crate) markers: MarkerPlan,
 }
@@ -100,7 +101,7 @@ pub struct Refused {
     pub why: Refusal,
 }
 
-/// What a reader of durations must know.
+/// A caution for a reader of durations.
 const GO: &str = "Go runs a goroutine now on one thread and now on another: a call that ends on \
     another one than it began on is untimed, and a later call on the same stack may be timed from its \
     beginning; do not rely on durations and call trees of functions that wait";
@@ -108,7 +109,7 @@ const GO: &str = "Go runs a goroutine now on one thread and now on another: a ca
 /// Makes plans for the objects of one target.
 pub struct Planner {
     selector: Selector,
-    /// What is to be looked for in libraries that come later.
+    /// The selection for libraries that come later.
     late: Selector,
     limit: usize,
     returns: Returns,
@@ -138,12 +139,12 @@ impl Planner {
         }
     }
 
-    /// Each object may take that much.
+    /// Sets the limits for each object.
     pub(crate) fn within(self, objects: ObjectLimits) -> Self {
         Self { objects, ..self }
     }
 
-    /// The plan for a whole target.
+    /// Makes the plan for a whole target.
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
         if self.selector.is_empty() {
@@ -160,8 +161,8 @@ impl Planner {
         self.place_all(&objects, &selection)
     }
 
-    /// The plan for objects that came later, a new program or libraries; that nothing matches
-    /// there is no error.
+    /// Makes the plan for objects that came later, a new program or libraries. It is no error if
+    /// nothing there matches.
     pub(crate) fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
         let new_program = objects.iter().any(Object::is_main);
@@ -187,12 +188,13 @@ impl Planner {
         self.selector.asks_for_usdt()
     }
 
-    /// Nothing seen so far would make a return probe kill the target, or the user wants them.
+    /// True if no object seen so far would make a return probe kill the target, or the user wants
+    /// return probes.
     pub(crate) fn allows_return_probes(&self) -> bool {
         !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
     }
 
-    /// What is selected, without placing it.
+    /// Selects functions without placing probes.
     pub(crate) fn select(
         &mut self,
         mapped: &[MappedObject],
@@ -203,7 +205,8 @@ impl Planner {
         Ok((objects, selection?))
     }
 
-    /// Reads the objects. A library that cannot be read is left out, the program itself cannot be.
+    /// Reads the objects. A library that cannot be read is left out; for the program itself this is
+    /// an error.
     fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
         let budget = Budget::of_all(self.objects);
         let mut objects = Vec::with_capacity(mapped.len());
@@ -213,7 +216,7 @@ impl Planner {
                 Err(error) if one.is_main => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!("{} is left out: {error}", one.path.display());
-                    // Who knows what is in it.
+                    // Its contents are unknown.
                     self.switches_stacks = true;
                 }
             }
@@ -279,7 +282,7 @@ impl Planner {
             plan.notes.push(self.jumps.note(unseen));
         }
         plan.notes.extend(self.values.take_note());
-        // In the report as well: what is not there was not looked for.
+        // In the report as well: functions may be missing because they were not looked for.
         plan.notes.extend(objects.iter().flat_map(Object::left_out));
         Ok(plan)
     }
@@ -309,7 +312,8 @@ impl Planner {
         remarks
     }
 
-    /// How many functions lose their ends, because the table of indirect jumps is full.
+    /// Returns the number of functions that lose their ends because the table of indirect jumps is
+    /// full.
     fn make_room(&mut self, planned: &mut [Planned]) -> usize {
         let mut unseen = 0;
         for Planned { info, sites } in planned {
@@ -347,7 +351,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Where the functions of one object can be probed.
+    /// Returns the placer that finds the places to probe functions of one object.
     pub(crate) fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
         let mut map = CodeMap::parse(object.source())
             .with_context(|| format!("cannot read the code of {}", object.path().display()))?;
@@ -362,7 +366,8 @@ impl Planner {
     }
 }
 
-/// Of a program that is too large, what is found is not all. A library like that is left out.
+/// Returns an error if the program is too large: the findings would be incomplete. A library like
+/// that is left out.
 fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
     let main = objects.iter().filter(|object| object.is_main());
     main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))

@@ -1,8 +1,8 @@
-//! What a user is told who chose nothing, where there are no markers to trace instead.
+//! The message for a user who chose nothing, if there are no markers to trace instead.
 
 use crate::target::{not_found::flawed_markers, object::Object, symbols::Function};
 
-/// For a user who chose nothing: what there is, and an option that would trace some of it.
+/// Returns the message: the functions that there are, and an option that would trace some of them.
 pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     const SHOWN: usize = 4;
     /// Names of templates and closures fill lines.

@@ -1,4 +1,4 @@
-//! USDT probes in a plan: which of their places carry a probe, and what is read there.
+//! USDT probes in a plan: the places that carry a probe, and the values read there.
 
 use super::{Plan, Planned, Planner, Refused, Sites, values::Variables};
 use crate::target::{object::Object, place::usdt_site, usdt::UsdtProbe};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 const LONGEST_INSTRUCTION: usize = 15;
 
 impl Planner {
-    /// The places of a USDT probe that carry one, and what is read there.
+    /// Returns the places of a USDT probe that carry one, with the values read there.
     pub(super) fn place_probe(
         &mut self,
         object: &Object,

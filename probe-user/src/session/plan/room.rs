@@ -1,7 +1,7 @@
-//! Room in one of the kernel's tables. What finds none is traced without it, so that a large selection
-//! is not refused for that.
+//! Room in one of the kernel's tables. A feature that finds none is left out, so that a large
+//! selection is not refused.
 
-/// What is left of a table for the plans to come.
+/// The free room of a table for the plans to come.
 pub(super) struct Room {
     left: usize,
     limit: usize,
@@ -12,7 +12,7 @@ impl Room {
         Self { left: limit, limit }
     }
 
-    /// Takes so many elements; `false`, and nothing is taken, where there are too few.
+    /// Takes this many elements. Returns `false` and takes nothing if there are too few.
     pub(super) fn take(&mut self, elements: usize) -> bool {
         let left = self.left.checked_sub(elements);
         self.left = left.unwrap_or(self.left);

@@ -1,7 +1,7 @@
-//! The values beside the events of USDT probes: what is read at each of their places.
+//! The values beside the events of USDT probes, and how each is read at each place.
 //!
-//! A probe has one list of values, whatever its places are like: a value for each argument that can be
-//! read at one of them at least. Where a place has another number of arguments, or one that cannot be
+//! A probe has one list of values, whatever its places are like: a value for each argument that can
+//! be read in at least one place. If a place has another number of arguments, or one that cannot be
 //! read, that value is missing from its events.
 
 use super::room::Room;
@@ -17,7 +17,7 @@ use ctrace_common::{Operand, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
 use std::collections::{BTreeSet, HashMap};
 
-/// Of an argument, in a note.
+/// The characters of an argument that a note shows.
 const SHOWN: usize = 40;
 
 /// A place of a USDT probe.
@@ -30,16 +30,16 @@ pub struct Point {
 #[derive(Debug, Default, PartialEq)]
 struct Values {
     infos: Vec<ValueInfo>,
-    /// For each place, unless there are no values at all.
+    /// The sources for each place, unless there are no values at all.
     sources: Vec<ValueSources>,
-    /// What is not read, and why.
+    /// A note on the values that are not read, and why.
     unread: Option<String>,
 }
 
-/// Finds out what is read, for the plans of a target.
+/// Plans the values for the plans of a target.
 pub(crate) struct ValuePlanner {
     room: Room,
-    /// So many probes found none.
+    /// The number of probes that found no room.
     without_room: usize,
 }
 
@@ -50,8 +50,8 @@ impl Default for ValuePlanner {
 }
 
 impl ValuePlanner {
-    /// The values of a probe at those of its places that are traced. `notes` gets a line if some are
-    /// not read.
+    /// Plans the values of a probe at those of its places that are traced. `notes` gets a line if
+    /// some are not read.
     pub(crate) fn plan(
         &mut self,
         probe: &UsdtProbe,
@@ -69,7 +69,7 @@ impl ValuePlanner {
         (infos, points.collect())
     }
 
-    /// For the reader of a report, when probes found no room since the last time.
+    /// Returns a note for the report if probes found no room since the last time.
     pub(crate) fn take_note(&mut self) -> Option<String> {
         let probes = std::mem::take(&mut self.without_room);
         (probes > 0).then(|| {
@@ -87,7 +87,7 @@ impl ValuePlanner {
 pub(crate) struct Variables(HashMap<String, u64>);
 
 impl Variables {
-    /// Those that the chosen probes need.
+    /// Finds the variables that the chosen probes need.
     pub(crate) fn of<'a>(object: &Object, probes: impl Iterator<Item = &'a UsdtProbe>) -> Self {
         let arguments = probes.flat_map(|probe| &probe.sites).flat_map(|it| parse(&it.arguments));
         let sources = arguments.filter_map(|argument| argument.source.ok());
@@ -126,13 +126,13 @@ impl Values {
         values
     }
 
-    /// An argument, if it is read anywhere.
+    /// Adds an argument, if it is read anywhere.
     fn add(&mut self, place: usize, operands: &[Result<Operand, Unread>]) {
         let mut readable = operands.iter().flatten().peekable();
         if readable.peek().is_none() {
             return;
         }
-        // Where places differ, a negative number of one of them must not become a huge one.
+        // Where places differ, a negative number at one of them must not become a huge one.
         let is_signed = readable.any(|operand| operand.signed != 0);
         let kind = if is_signed { ValueKind::Signed } else { ValueKind::Unsigned };
         self.infos.push(ValueInfo { name: format!("arg{place}").into(), kind });
@@ -144,7 +144,7 @@ impl Values {
     }
 }
 
-/// Whether an argument is not read, and where; with its text as its first place has it.
+/// Returns a note on where an argument is not read, if so, with its text at its first place.
 fn what_is_unread(
     place: usize,
     text: &str,

@@ -1,4 +1,4 @@
-//! The files of a recording: what they are called, and which may be written to.
+//! The names of a recording's files, and the rules on which files may be overwritten.
 
 use crate::files::{FileError, Place};
 use rustix::fs::OFlags;
@@ -22,7 +22,7 @@ pub(super) fn numbered(path: &Path, number: u32) -> PathBuf {
     }
 }
 
-/// What a recording may be written over.
+/// The files that a recording may overwrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replace {
     /// Nothing but an empty file.
@@ -31,7 +31,7 @@ pub(crate) enum Replace {
     Recordings,
 }
 
-/// Why a recording is not written there.
+/// The reason why a recording cannot be written to a path.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
     #[error(transparent)]
@@ -47,8 +47,7 @@ pub(super) enum OpenError {
 }
 
 impl OpenError {
-    /// Whether there is something under this name that is to be left alone, so that another name would
-    /// do.
+    /// True if something under this name must be left alone, so that another name would do.
     pub(super) fn is_taken(&self) -> bool {
         match self {
             Self::Refused(FileError::Io { error, .. }) => error.kind() == ErrorKind::IsADirectory,
@@ -65,7 +64,8 @@ impl OpenError {
     }
 }
 
-/// Opens for writing, by nobody else at the same time; what is no recording stays untouched.
+/// Opens a file for writing, by nobody else at the same time. A file that is no recording stays
+/// untouched.
 pub(super) fn open(place: &Place, replace: Replace) -> Result<File, OpenError> {
     let path = || place.path().to_owned();
     let failed = |error| OpenError::Io { path: path(), error };
@@ -92,8 +92,8 @@ pub(super) fn open(place: &Place, replace: Replace) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// Whether files of an earlier recording would be written over later on, or another ctrace is
-/// writing them.
+/// Checks that no files of an earlier recording would be overwritten later on, and that no other
+/// ctrace is writing them.
 pub(super) fn check_later(place: &Place, replace: Replace) -> Result<(), OpenError> {
     let failed = |error| OpenError::Io { path: place.path().to_owned(), error };
     for name in place.names().map_err(failed)? {
@@ -107,7 +107,7 @@ pub(super) fn check_later(place: &Place, replace: Replace) -> Result<(), OpenErr
     Ok(())
 }
 
-/// Whether it is the name of a further file of the recording.
+/// True for the name of a further file of the recording.
 fn later(path: &Path, name: &OsStr) -> bool {
     let digits = || {
         let rest = name.to_str()?.strip_prefix(path.file_stem()?.to_str()?)?.strip_prefix('.')?;

@@ -22,7 +22,7 @@ use std::{
 
 pub(crate) struct Recording {
     path: PathBuf,
-    /// Until the recording begins.
+    /// The files, until the recording begins.
     segments: Option<Segments>,
     thread: Option<Behind<Segments>>,
     progress: Arc<Progress>,
@@ -30,13 +30,13 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Opens the file, before anything is attached. A file that is there is replaced only if that was
-    /// asked for, and it is a recording.
+    /// Opens the file, before anything is attached. An existing file is replaced only on request,
+    /// and only if it is a recording.
     pub(crate) fn create(path: &Path, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
         Self::at(Place::find(path, Owner::Caller)?, limit, replace)
     }
 
-    /// A new one, of this target of the daemon.
+    /// Creates a new one, of this target of the daemon.
     pub(crate) fn of_daemon(path: &Path, limit: Limit, target: &str) -> anyhow::Result<Self> {
         let recording = Self::at(Place::find(path, Owner::Ours)?, limit, Replace::Nothing)?;
         Ok(Self { daemon_target: Some(target.to_owned()), ..recording })
@@ -49,7 +49,7 @@ impl Recording {
         Ok(Self { path, segments: Some(segments), thread: None, progress, daemon_target: None })
     }
 
-    /// Calls count from now on.
+    /// Begins the recording: calls count from now on.
     pub(crate) fn begin(&mut self, start: Start) -> anyhow::Result<()> {
         let mut segments = self.segments.take().context("the recording has begun already")?;
         let start = Start { daemon_target: self.daemon_target.clone(), ..start };
@@ -66,7 +66,7 @@ impl Recording {
         }
     }
 
-    /// What ended the thread.
+    /// Returns the error that ended the thread.
     fn failure(&mut self) -> anyhow::Error {
         let error = match self.thread.take().map(Behind::join) {
             Some(Err(error)) => error,
@@ -78,19 +78,19 @@ impl Recording {
         ))
     }
 
-    /// Writes the end, and says what there is.
+    /// Writes the end, and returns the summary.
     pub(crate) fn finish(&mut self, end: End) -> anyhow::Result<RecordingSummary> {
         let Some(thread) = self.thread.take() else { return Err(self.failure()) };
         let finished = thread.join().and_then(|segments| segments.finish(end));
         finished.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Bytes on disk.
+    /// The number of bytes on disk.
     pub(crate) fn written(&self) -> u64 {
         self.progress.written()
     }
 
-    /// What is to be said of the writing, since the last time.
+    /// Takes the remarks on the writing since the last time.
     pub(crate) fn take_remarks(&self) -> Vec<String> {
         self.progress.take_remarks()
     }

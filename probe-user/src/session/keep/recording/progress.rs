@@ -1,4 +1,4 @@
-//! What the thread that writes a recording tells the session meanwhile.
+//! News for the session from the thread that writes a recording.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -12,7 +12,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Bytes on disk.
+    /// The number of bytes on disk.
     pub(super) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
@@ -21,12 +21,12 @@ impl Progress {
         self.written.store(bytes, Ordering::Relaxed);
     }
 
-    /// Something that people are to hear of.
+    /// Adds a remark for the user.
     pub(super) fn remark(&self, line: String) {
         self.remarks.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// Since the last time.
+    /// Takes the remarks since the last time.
     pub(super) fn take_remarks(&self) -> Vec<String> {
         std::mem::take(&mut *self.remarks.lock().unwrap_or_else(PoisonError::into_inner))
     }

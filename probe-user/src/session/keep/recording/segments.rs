@@ -1,4 +1,4 @@
-//! One file after the other, or one that keeps the newest calls only.
+//! The files of a recording: one after the other, or a single one with only the newest calls.
 
 use super::{
     files::{Replace, check_later, numbered, open},
@@ -11,47 +11,48 @@ use ctrace_core::units::Nanos;
 use rustix::fs::OFlags;
 use std::{fs::File, io::BufWriter, path::PathBuf, sync::Arc};
 
-/// What a recording may take.
+/// The limit to the size of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Limit {
     #[default]
     None,
-    /// Keep the newest calls in so many bytes.
+    /// Keep the newest calls in this many bytes.
     Newest(u64),
-    /// Begin another file before one is larger than this, and keep so many.
+    /// Start a new file before one is larger than `at`, and keep this many.
     Rotate { at: u64, keep: Option<u32> },
 }
 
-/// What a file may say about its end.
+/// The greatest size of a file's ending.
 const ENDING: u64 = 4 << 10;
-/// Left for chunks without calls, so that the last one, which often is, begins no file.
+/// The room left for chunks without calls, so that the last one, which often has none, starts no
+/// file.
 const WITHOUT_CALLS: u64 = 4 << 10;
 
-/// Names in a row that others have taken.
+/// The limit to names in a row that others have taken.
 const MOST_TAKEN: u32 = 1_000;
 
 const NOT_BEGUN: &str = "the recording has not begun";
 
-/// The file in the making, and those before it.
+/// The current file, and those before it.
 pub(super) struct Segments {
     place: Place,
     replace: Replace,
     limit: Limit,
     writer: Option<Writer<BufWriter<File>>>,
-    /// The file in the making, to be read.
+    /// The current file, opened for reading.
     file: File,
-    /// Names and paths that the next chunk needs: they go where it goes.
+    /// Names and paths that the next chunk needs: they go into the same file as the chunk.
     pending: Vec<Framed>,
-    /// Whether the file in the making has chunks.
+    /// True if the current file has chunks.
     has_chunks: bool,
     start: Start,
-    /// What ids stand for: each file begins with it.
+    /// The meanings of ids: each file begins with them.
     definitions: Definitions,
-    /// Number of the file in the making.
+    /// Number of the current file.
     number: u32,
-    /// Files that are done and kept.
+    /// Finished files that are kept.
     done: Vec<Done>,
-    /// Where the calls that are kept begin, if older ones were dropped.
+    /// The start of the kept calls, if older ones were dropped.
     newest_from: Option<Nanos>,
     progress: Arc<Progress>,
 }
@@ -60,17 +61,17 @@ struct Done {
     number: u32,
     id: FileId,
     bytes: u64,
-    /// Where its last chunk ends.
+    /// The end of its last chunk.
     until: Nanos,
 }
 
-/// What there is of a recording in the end.
+/// The summary of a finished recording.
 pub(crate) struct RecordingSummary {
     /// Bytes of all files.
     pub bytes: u64,
     /// Oldest first.
     pub files: Vec<PathBuf>,
-    /// Older calls were dropped than those that ended after this.
+    /// Calls that ended before this were dropped.
     pub newest_from: Option<Nanos>,
 }
 
@@ -128,7 +129,7 @@ impl Segments {
         Ok(())
     }
 
-    /// For a chunk of this size.
+    /// Makes room for a chunk of this size.
     fn make_room(&mut self, chunk: u64, has_calls: bool) -> anyhow::Result<()> {
         let (Limit::Newest(limit) | Limit::Rotate { at: limit, .. }) = self.limit else {
             return Ok(());
@@ -154,7 +155,7 @@ impl Segments {
         self.done.iter().map(|done| done.bytes).sum()
     }
 
-    /// Ends the file and begins the next.
+    /// Ends the current file and starts the next.
     fn rotate(&mut self, keep: Option<u32>) -> anyhow::Result<()> {
         let (number, next, file) = self.open_next()?;
         let Some(writer) = self.writer.take() else { return Ok(()) };
@@ -185,8 +186,8 @@ impl Segments {
         Ok(())
     }
 
-    /// The first further file that is not taken: where others can write, they can have put something
-    /// under its name, which is no reason to end.
+    /// Opens the first further file that is not taken. In a folder where others can write, they may
+    /// have taken its name, which is no reason to end.
     fn open_next(&self) -> anyhow::Result<(u32, Place, File)> {
         let mut refusal = None;
         for number in (self.number + 1..).take(MOST_TAKEN as usize) {
@@ -217,8 +218,9 @@ impl Segments {
         }
     }
 
-    /// Replaces the file by one with its newest calls that takes no more than this, if names and paths
-    /// leave room, and about half of it. Should ctrace die meanwhile, the old one is there.
+    /// Replaces the file by one with its newest calls. The new file takes at most `most` bytes, if
+    /// names and paths leave room, and the calls about half of that. If ctrace dies meanwhile, the
+    /// old file is still there.
     fn shrink(&mut self, most: u64) -> anyhow::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let room = most.saturating_sub(self.size_without_calls()?);
@@ -244,7 +246,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Of a file with all names and paths.
+    /// Returns the size of a file with all names and paths.
     fn size_without_calls(&self) -> anyhow::Result<u64> {
         let mut writer = Writer::new(std::io::sink(), &self.start)?;
         self.definitions.write(&mut writer)?;
@@ -269,7 +271,7 @@ impl Segments {
     }
 }
 
-/// Somebody else may have moved it away, and put another there.
+/// Removes a file, unless somebody has moved it away and put another in its place.
 fn remove(place: &Place, id: FileId) -> anyhow::Result<()> {
     if place.id() != Some(id) {
         return Ok(());

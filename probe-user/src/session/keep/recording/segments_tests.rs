@@ -1,4 +1,4 @@
-//! How large the files of a recording become.
+//! Tests of the sizes of a recording's files.
 
 use super::{
     files::Replace,
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
-/// Of a chunk: far more than others would have, so that files are full soon.
+/// The time between chunks: far longer than usual, so that files are full soon.
 const STEP: u64 = 1 << 40;
 
 fn event(kind: Kind, time: u64) -> [u8; RECORD_LEN] {
@@ -38,7 +38,7 @@ fn noise(random: &mut u64, length: usize) -> String {
     (0..length).map(|_| char::from(b'a' + (next(random) % 26) as u8)).collect()
 }
 
-/// A recording in the making.
+/// A recording in progress.
 struct Making {
     segments: Segments,
     progress: Arc<Progress>,
@@ -59,7 +59,8 @@ fn started(path: &Path, limit: Limit) -> Making {
 }
 
 impl Making {
-    /// Adds chunks with so many calls, each of another duration, and a new function before each.
+    /// Adds chunks with these numbers of calls, each call of another duration, and a new function
+    /// before each chunk.
     fn chunks(&mut self, chunks: &[u64]) {
         let Self { segments, engine, random, end, .. } = self;
         for calls in chunks {
@@ -93,7 +94,7 @@ fn record(path: &Path, limit: Limit, chunks: &[u64]) -> RecordingSummary {
     making.finish()
 }
 
-/// Calls in each of the files, which must be sound and no larger than this.
+/// Checks the calls in each of the files, which must be sound and no larger than this.
 #[track_caller]
 fn check(limit: Limit, largest: u64, chunks: &[u64], expected: &[&[u64]]) -> RecordingSummary {
     let folder = tempfile::tempdir().expect("a folder");
@@ -114,7 +115,7 @@ fn check(limit: Limit, largest: u64, chunks: &[u64], expected: &[&[u64]]) -> Rec
     kept
 }
 
-/// Some 300 KiB.
+/// This many calls take about 300 KiB.
 const SOME: u64 = 50_000;
 
 #[test]
@@ -135,7 +136,7 @@ fn a_chunk_without_calls_begins_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         record(&folder.path().join("trace.ctrace"), all, &chunks(few)).files.len()
     };
-    // As many as go into the first file, found by halving.
+    // The most calls that fit into the first file, found by halving.
     let (mut fit, mut too_many) = (0, 1_000);
     while too_many - fit > 1 {
         let few = (fit + too_many) / 2;
@@ -151,7 +152,7 @@ fn a_chunk_without_calls_begins_no_file() {
 fn the_newest_calls_fit_into_what_they_may_take() {
     check(Limit::Newest(MIB), MIB, &[SOME; 3], &[&[SOME; 3]]);
     check(Limit::Newest(MIB), MIB, &[SOME; 4], &[&[SOME; 3]]);
-    // One more, and the chunk would end by itself.
+    // With one more call the chunk would end by itself.
     let most = CHUNK_CALLS as u64 - 1;
     for count in [3, 4, 5] {
         let kept = check(Limit::Newest(MIB), MIB, &vec![most; count], &[&[most; 2]]);
@@ -184,7 +185,7 @@ fn names_that_are_taken_are_stepped_over() {
     let path = |name: &str| folder.path().join(name);
     let first = path("trace.ctrace");
     let mut making = started(&first, Limit::Rotate { at: MIB, keep: Some(2) });
-    // They come after the start, where such files are refused.
+    // These appear after the start: at the start they would be refused.
     std::fs::write(path("trace.1.ctrace"), "mine").expect("written");
     std::os::unix::fs::symlink("/etc/passwd", path("trace.2.ctrace")).expect("made");
     std::fs::create_dir(path("trace.3.ctrace")).expect("made");
