@@ -96,7 +96,7 @@ extern "C" fn aborted(_: libc::c_int, info: *const libc::siginfo_t, _: *const c_
     }
 }
 
-/// Returns whether this is the stack on which Rust detects an overflow of a thread's own.
+/// Returns whether this is the stack on which Rust detects the overflow of a thread's own stack.
 fn on_signal_stack() -> bool {
     // SAFETY: all zeros is a value of it, and nothing is changed.
     unsafe {

@@ -24,8 +24,8 @@ fn ticks() -> Ticks {
     Ticks(unsafe { std::arch::x86_64::_rdtsc() })
 }
 
-/// Reads both clocks at one moment: the clock between two readings of the counter. Of a few tries
-/// the shortest counts, since it was interrupted least.
+/// Reads both clocks at one moment: the clock between two readings of the counter. The shortest of
+/// a few tries counts, since it was interrupted least.
 pub(crate) fn sample() -> ClockSample {
     const TRIES: usize = 5;
     let one = || {

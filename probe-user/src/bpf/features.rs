@@ -38,7 +38,7 @@ pub(crate) enum Nop {
     Emulated,
     /// A 5-byte nop becomes a call, which kills forked children.
     Nop5,
-    /// A 10-byte nop becomes one.
+    /// A 10-byte nop becomes a call.
     Nop10,
 }
 

@@ -37,7 +37,7 @@ pub struct Config {
     pub follow: bool,
     /// True if there will be marker buffers.
     pub markers: bool,
-    /// Whether there will be points with values.
+    /// True if there will be points with values.
     pub values: bool,
     /// True if [`News`] come when a ring fills, for a reader that sleeps long.
     pub wakes: bool,
@@ -128,7 +128,7 @@ impl Kernel {
         self.jumps.lock().unwrap_or_else(PoisonError::into_inner).add(jumps)
     }
 
-    /// Adds what points with values read; says the first one's index, the others follow.
+    /// Adds the values that points read. Returns the first one's index; the others follow.
     pub fn add_values(&self, values: &[ValueSources]) -> Result<u16, BpfError> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).add(values)
     }

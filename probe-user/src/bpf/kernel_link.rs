@@ -106,7 +106,7 @@ pub(super) fn close(links: Vec<OwnedFd>) -> io::Result<()> {
     closed.fold(Ok(()), Result::and)
 }
 
-/// Raises the limit of open files for so many links, as far as possible.
+/// Raises the limit of open files for this many links, as far as possible.
 fn make_room_for(links: usize) {
     const OTHERS: u64 = 256;
     let limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! Probes on the places of one file: the choice among the three kinds of links.
+//! Probes on the places of one file, and the choice among the three kinds of links.
 //!
 //! | link | since | for entry and return | 5,000 places |
 //! |---|---|---|---|
@@ -23,9 +23,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most places of one session or multi link, in the kernel.
+/// The most places of one session or multi link that the kernel accepts.
 pub(crate) const SITES_LIMIT: usize = 1 << 20;
-/// Most places that are attached by perf links unless forced.
+/// The most places that are attached by perf links, unless forced.
 pub(crate) const PERF_SITES_LIMIT: usize = 500;
 
 /// A place for a probe.
@@ -38,7 +38,7 @@ pub struct Site {
     pub cookie: Cookie,
 }
 
-/// What the probes of an attachment report.
+/// The reports that an attachment's probes make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Entry and return.
@@ -48,17 +48,17 @@ pub enum Role {
     ExitSite,
     /// A place without duration.
     Point,
-    /// The same with values beside its events; its cookie tells which.
+    /// The same with values beside its events; its cookie names them.
     PointWithValues,
-    /// Where a marker runtime hands over a full buffer.
+    /// The place where a marker runtime hands over a full buffer.
     Flush,
-    /// Where a marker runtime announces a buffer.
+    /// The place where a marker runtime announces a buffer.
     Register,
-    /// A marker scope's control point: all that is wanted is its semaphore.
+    /// A marker scope's control point, probed only to raise its semaphore.
     Switch,
 }
 
-/// What the user asked for.
+/// The link that the user asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkChoice {
     /// The cheapest that the kernel has.
@@ -70,7 +70,7 @@ pub enum LinkChoice {
     Perf,
 }
 
-/// What was attached.
+/// The link that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkKind {
@@ -108,10 +108,10 @@ impl fmt::Display for LinkKind {
     }
 }
 
-/// What to attach where.
+/// The places to attach, and the role of their probes.
 pub(super) struct Request<'a> {
     pub(super) path: &'a Path,
-    /// `None`: every process that maps the file.
+    /// `None` means every process that maps the file.
     pub(super) pid: Option<u32>,
     pub(super) role: Role,
     pub(super) sites: &'a [Site],
@@ -119,7 +119,8 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The kernel's refusal, in terms of what was asked, and of the place to blame if it is known.
+    /// Turns the kernel's refusal into an error about the request, and about the refused place if
+    /// it is known.
     pub(super) fn refusal(
         &self,
         kind: LinkKind,
@@ -145,7 +146,7 @@ impl Request<'_> {
             Some(libc::E2BIG) => {
                 return BpfError::TooManySites { sites: self.sites.len(), limit: SITES_LIMIT };
             }
-            // What perf links say to a folder.
+            // The answer of perf links for a folder.
             Some(libc::EINVAL) if fs::metadata(self.path).is_ok_and(|it| !it.is_file()) => {
                 return BpfError::NotAFile { path: path() };
             }
@@ -157,7 +158,7 @@ impl Request<'_> {
             }
             Some(libc::ENOMEM | libc::ENOSPC) => "the kernel is out of memory for probes",
             Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-            // The guard answers so, too.
+            // The guard gives this answer, too.
             Some(libc::EAGAIN) => {
                 "no thread can be started for them; raise `ulimit -u`, or the control group's limit"
             }
@@ -168,7 +169,7 @@ impl Request<'_> {
     }
 }
 
-/// Which of the better links the kernel has; asked only when needed.
+/// Tells which of the better links the kernel has; asked only when needed.
 pub(super) trait Support {
     fn has(&self, kind: LinkKind) -> bool;
 }
@@ -217,8 +218,9 @@ fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<Link
     }
 }
 
-/// In the order of attaching. Returns come first: a call that begins in between then has a return
-/// without an entry, which the reader can tell, rather than an entry whose return is never seen.
+/// Returns the programs in the order of attaching. Returns come first: a call that begins in
+/// between then has a return without an entry, which the reader recognizes. Otherwise it would have
+/// an entry without a return.
 const fn programs_of(role: Role) -> &'static [Program] {
     match role {
         Role::Function => &[Program::Return, Program::Entry],
@@ -255,38 +257,39 @@ impl Attachment {
         self.kind
     }
 
-    /// How many places have probes.
+    /// Returns the number of places with probes.
     pub fn sites(&self) -> usize {
         self.sites
     }
 
-    /// Removes the probes of all at once. While a link is closed the kernel waits until no return
-    /// probe is being taken, which may never come while another link still has some. This takes no
-    /// thread, since there may be none to be had.
+    /// Removes the probes of all attachments at once. While a link is closed, the kernel waits
+    /// until no return probe is being taken. With one at a time, this might never come, because
+    /// another link still has return probes. This starts no thread, since that may fail.
     pub(crate) fn detach_all(mut attachments: Vec<Self>) -> Vec<BpfError> {
         Self::begin_to_detach(&mut attachments);
         attachments.into_iter().filter_map(|attachment| attachment.detach().err()).collect()
     }
 
-    /// Has the guard begin with all of them.
+    /// Makes the guard begin to remove all of them.
     pub(crate) fn begin_to_detach(attachments: &mut [Self]) {
-        // Entries before returns: the calls that are open still get theirs.
+        // Entries before returns, so that open calls still get their returns.
         for link in attachments.iter_mut().flat_map(|it| it.links.iter_mut().rev()) {
             link.begin_to_close();
         }
     }
 
-    /// Removes the probes; says how long it took. The programs do not run any more afterwards.
+    /// Removes the probes and returns the time that it took. The programs do not run any more
+    /// afterwards.
     pub fn detach(mut self) -> Result<Duration, BpfError> {
         let start = Instant::now();
         self.remove().map_err(|source| BpfError::Detach { source })?;
         Ok(start.elapsed())
     }
 
-    /// All of them, even if one fails.
+    /// Closes all links, even if one fails.
     fn remove(&mut self) -> io::Result<()> {
         let mut result = Ok(());
-        // Entries before returns: the calls that are open still get theirs.
+        // Entries before returns, so that open calls still get their returns.
         while let Some(link) = self.links.pop() {
             result = result.and(link.close());
         }
@@ -296,7 +299,7 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        // There is nobody to tell, and the end of the process removes what is left.
+        // Errors have no receiver here, and the end of the process removes what is left.
         let _ = self.remove();
     }
 }

@@ -1,7 +1,7 @@
-//! Lets aya read the object and create its maps, with what user space decides filled in.
+//! Lets aya read the object and create its maps, with the settings of user space filled in.
 //!
-//! One loader serves the whole process: aya reads all types of the running kernel to make one, which
-//! takes tens of milliseconds and megabytes, and a daemon loads for every process that starts.
+//! One loader serves the whole process. To make one, aya reads all types of the running kernel,
+//! which takes tens of milliseconds and megabytes. A daemon loads for every process that starts.
 
 use super::{
     BpfError, Config, btf::Offsets, control::PROCESSES_LIMIT, kernel::map_fd, layout::Layout,
@@ -15,21 +15,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// As aya-log numbers its levels: warnings and errors.
+/// Warnings and errors, in the numbers of aya-log's levels.
 const LOG_LEVEL: u8 = 2;
 
 static LOADER: Mutex<Option<EbpfLoader<'static>>> = Mutex::new(None);
 
-/// Values that loaders have, each once: there are few different ones.
+/// The values of loaders, each once: there are few different ones.
 static KEPT: Mutex<Vec<&'static [u32]>> = Mutex::new(Vec::new());
 
-/// What the programs find in their globals and maps.
+/// The settings in the programs' globals and maps.
 pub(super) struct Settings<'a> {
     pub(super) config: &'a Config,
     pub(super) layout: Layout,
-    /// Of the ring of each CPU.
+    /// The first page of each CPU's ring.
     pub(super) first_pages: &'a [u32],
-    /// The programs ask the set of traced processes.
+    /// True if the programs check the set of traced processes.
     pub(super) filter: bool,
     pub(super) news_bytes: u32,
 }
@@ -45,7 +45,7 @@ pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> 
     });
     loader
         .map_max_entries("RINGS", layout.pages())
-        // Nobody else's process is in the set while children are not followed.
+        // While children are not followed, only chosen processes are in the set.
         .map_max_entries("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 })
         .map_max_entries("NEWS", *news_bytes)
         .map_max_entries("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 })
@@ -87,13 +87,13 @@ fn kept(values: &[u32]) -> &'static [u32] {
     new
 }
 
-/// The maps by their names.
+/// Returns the maps by their names.
 pub(super) fn map_fds(ebpf: &aya::Ebpf) -> Vec<(String, RawFd)> {
     let maps = ebpf.maps();
     maps.filter_map(|(name, map)| Some((name.to_owned(), map_fd(map)?.as_raw_fd()))).collect()
 }
 
-/// A descriptor of our own for one of the maps.
+/// Returns a descriptor of our own for one of the maps.
 pub(super) fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>, BpfError> {
     let fd = ebpf
         .map(name)

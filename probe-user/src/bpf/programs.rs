@@ -1,8 +1,8 @@
 //! The programs, loaded into the kernel when they are first needed.
 //!
-//! A program loaded for one type of link is refused by the others, and aya loads for one type
-//! only: so the instructions come from `aya_obj`, tied to the maps that aya created, and are
-//! loaded here, once for each type of link in use.
+//! A program loaded for one type of link is refused by the others, and aya loads for one type only.
+//! So the instructions come from `aya_obj`, tied to the maps that aya created, and are loaded here,
+//! once for each type of link in use.
 
 use super::{
     BpfError,
@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Room for the verifier's reasons.
+/// The size of the buffer for the verifier's reasons.
 const LOG_BYTES: usize = 4 << 20;
 
 /// One of the programs in the object.
@@ -59,7 +59,7 @@ impl Program {
         Self::Birth,
     ];
 
-    /// Its name in the object.
+    /// Returns its name in the object.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -102,7 +102,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// The programs of `object`, tied to maps that exist already.
+    /// Parses the programs of `object`, tied to maps that exist already.
     pub(super) fn parse(object: &[u8], maps: &[(String, RawFd)]) -> Result<Self, BpfError> {
         let damaged = |reason: String| BpfError::Object { reason };
         let mut object =
@@ -127,7 +127,7 @@ impl Programs {
         Ok(Self { license, code, loaded: Mutex::default() })
     }
 
-    /// The program, loaded for this type of link.
+    /// Returns the program, loaded for this type of link.
     pub(super) fn get(
         &self,
         program: Program,
@@ -155,14 +155,14 @@ impl Programs {
             Err(source) => source,
         };
         let action = format!("load the eBPF program `{}`", program.name());
-        // EACCES is the verifier's verdict as well: only EPERM speaks of rights.
+        // EACCES can also be the verifier's verdict: only EPERM is about rights.
         if source.raw_os_error() == Some(libc::EPERM)
             && let Some(error) = BpfError::permission(action, &source)
         {
             return Err(error);
         }
         let mut log = vec![0; LOG_BYTES];
-        // The verifier's reasons are only written when asked for, and asking costs time.
+        // The verifier writes its reasons only on request, and that costs time.
         if let Ok(fd) = sys::load_program(&spec, Some(&mut log)) {
             return Ok(fd);
         }
@@ -171,7 +171,7 @@ impl Programs {
         Err(BpfError::Rejected { program: program.name(), source, log })
     }
 
-    /// Programs without instructions, for a fake kernel.
+    /// Returns programs without instructions, for a fake kernel.
     #[cfg(test)]
     pub(super) fn fake() -> Self {
         let code = Program::ALL.into_iter().map(|program| (program, Vec::new())).collect();

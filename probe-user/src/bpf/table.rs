@@ -1,4 +1,5 @@
-//! Tables that a program looks into by the index in its site's cookie: what a cookie has no room for.
+//! Tables for data that does not fit into a cookie. A program looks into them by the index in its
+//! site's cookie.
 
 use super::{BpfError, sys};
 use ctrace_common::{JumpTarget, NO_INDEX, ValueSources};
@@ -8,20 +9,20 @@ use std::{
     sync::Arc,
 };
 
-/// What a table holds.
+/// An element of a table.
 pub(super) trait Element {
-    /// In the plural, for people.
+    /// The name of the elements for people, in the plural.
     const WHAT: &'static str;
-    /// As many as the map holds.
+    /// The number of elements that the map holds.
     const LIMIT: usize;
 
-    /// As `docs/wire-format.md` says.
+    /// Returns the bytes as in `docs/wire-format.md`.
     fn to_bytes(&self) -> impl AsRef<[u8]>;
 }
 
-/// As many as the map in the eBPF programs holds.
+/// The number of elements of the map in the eBPF programs.
 pub(crate) const JUMPS_LIMIT: usize = 16384;
-/// As many as the map gets where USDT probes are asked for.
+/// The number of elements that the map gets if USDT probes are asked for.
 pub(crate) const VALUES_LIMIT: usize = 8192;
 
 impl Element for JumpTarget {
@@ -54,7 +55,8 @@ impl Element for ValueSources {
     }
 }
 
-/// A table and how much of it is taken. Nothing is ever given back: links name its elements.
+/// A table and the number of its used elements. Nothing is ever given back: links name its
+/// elements.
 pub(super) struct Table<E> {
     map: Arc<OwnedFd>,
     used: usize,
@@ -67,7 +69,7 @@ impl<E: Element> Table<E> {
         Self { map, used: 0, elements: PhantomData }
     }
 
-    /// Adds `elements` in a row; says the index of the first.
+    /// Adds `elements` in a row and returns the index of the first.
     pub(super) fn add(&mut self, elements: &[E]) -> Result<u16, BpfError> {
         let first = self.used;
         let needed = first + elements.len();

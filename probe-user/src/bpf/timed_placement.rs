@@ -63,7 +63,7 @@ mod tests {
     use ctrace_common::Cookie;
     use std::cell::Cell;
 
-    /// Returns the parts of so many places, each of which takes so long.
+    /// Returns the parts for this many places, each of which takes this long.
     fn parts(count: usize, each: Duration) -> Result<Vec<usize>, BpfError> {
         let site = Site { offset: 16, ref_ctr_offset: 0, cookie: Cookie::plain(1) };
         let taken = Cell::new(Duration::ZERO);

@@ -188,7 +188,7 @@ mod tests {
             }
             let (offsets, count) = (attr.get_u64(24) as *const u64, attr.get_u32(48));
             seen.borrow_mut().push(count);
-            // SAFETY: the caller keeps so many offsets alive during the call.
+            // SAFETY: the caller keeps this many offsets alive during the call.
             let asked = unsafe { std::slice::from_raw_parts(offsets, count as usize) };
             assert!(asked.iter().all(|offset| all.contains(offset)));
             if asked.iter().any(|o| *o >= 100) { fake::error(libc::EINVAL) } else { fake::fd() }

@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The highest signal number.
 const LAST: i32 = 64;
-/// The first two cannot be ignored, the others end nobody. A parent may wait for SIGCHLD.
+/// The first two cannot be ignored; the others end no process. A parent may wait for SIGCHLD.
 const LEFT_ALONE: [i32; 4] = [libc::SIGKILL, libc::SIGSTOP, libc::SIGCONT, libc::SIGCHLD];
 
 /// The kernel's `struct sigaction`: handler, flags, restorer, mask.

@@ -23,7 +23,7 @@ pub(super) struct Taken {
 }
 
 impl Room {
-    /// Counts for a table of so many files; `None` means no limit.
+    /// Counts for a table of this many files; `None` means no limit.
     pub(super) fn new(limit: Option<u64>) -> Arc<Self> {
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
         Arc::new(Self { free: AtomicUsize::new(limit.saturating_sub(SPARE)) })

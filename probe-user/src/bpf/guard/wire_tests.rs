@@ -82,13 +82,13 @@ fn a_message_that_is_cut_is_the_end() {
     }
 }
 
-/// Returns whether a header with so many descriptors is refused.
+/// Returns whether a header with this many descriptors is refused.
 fn refused(header: Header, fds: usize) -> bool {
     let socket = after(move |socket| {
         let file = null();
         let fds = vec![file.as_fd(); fds];
         let _ = send_all(socket, &header.to_bytes(), &fds);
-        // Enough bytes for numbers, should they be read.
+        // Enough bytes for numbers, if they are read.
         let _ = (&*socket).write_all(&[0; 4096]);
     });
     matches!(Order::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)

@@ -25,7 +25,7 @@ use std::{
     os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
 };
 
-/// `syscall(336)` shows what the kernel does with nops under uprobes.
+/// `syscall(336)` tells the kernel's treatment of nops under uprobes.
 const NOP_QUESTION: libc::c_long = 336;
 
 /// Missing in libc.
@@ -52,12 +52,12 @@ impl Syscall<'_> {
         #[cfg(not(test))]
         let this = self;
         let result = match this {
-            // SAFETY: `attr` is a whole, zero-padded `bpf_attr`; the wrappers keep alive what its
-            // pointers lead to.
+            // SAFETY: `attr` is a whole, zero-padded `bpf_attr`; the wrappers keep the targets of
+            // its pointers alive.
             Syscall::Bpf { command, attr } => unsafe {
                 libc::syscall(libc::SYS_bpf, command, attr.as_mut_ptr(), Attr::LEN)
             },
-            // SAFETY: `attr` is a `perf_event_attr` that says its own length; as above.
+            // SAFETY: `attr` is a `perf_event_attr` that contains its own length; as above.
             Syscall::PerfEventOpen { attr, pid, cpu } => unsafe {
                 libc::syscall(
                     libc::SYS_perf_event_open,
@@ -79,8 +79,8 @@ impl Syscall<'_> {
             }
             // SAFETY: `close` below owns the descriptor and gives it away.
             Syscall::Close { fd } => libc::c_long::from(unsafe { libc::close(fd) }),
-            // SAFETY: `IoSliceMut` has the layout of `iovec`; its bytes are borrowed for the call. What
-            // `remote` says is of another process, where it is only read.
+            // SAFETY: `IoSliceMut` has the layout of `iovec`; its bytes are borrowed for the call.
+            // `remote` describes memory of another process, which is only read.
             Syscall::ReadProcess { pid, local, remote } => unsafe {
                 let (to, from) = (local.as_ptr().cast(), remote.as_ptr());
                 let (to_len, from_len) = (local.len() as u64, remote.len() as u64);
