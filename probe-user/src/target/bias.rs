@@ -18,7 +18,7 @@ impl CodeSegments {
         Self(layout.segments.iter().filter(|segment| segment.executable).cloned().collect())
     }
 
-    /// The address of a byte of the file, if it is code.
+    /// Returns the address of a byte of the file, if it is code.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         self.0.iter().find_map(|segment| {
             let within = offset.checked_sub(segment.offset)?;
@@ -67,7 +67,7 @@ mod tests {
 
     extern "C" fn landmark() {}
 
-    /// The function of this test is found where it is.
+    /// Finds this test's own function at its address.
     #[test]
     fn finds_this_very_program() {
         let mapped = objects(std::process::id()).unwrap();

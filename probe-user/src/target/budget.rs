@@ -97,7 +97,7 @@ impl Budget {
         Arc::new(Self { limits, all: Some(Arc::clone(all)), ..Self::default() })
     }
 
-    /// Takes memory for as long as the object is there.
+    /// Takes memory for as long as the object exists.
     pub(crate) fn charge(&self, bytes: u64) -> Result<(), TooLarge> {
         self.take(bytes).map_err(|why| self.refuse(why))
     }
@@ -137,7 +137,7 @@ impl Budget {
         }
     }
 
-    /// Gives back the time that something took which is gone.
+    /// Gives back the time spent on something that no longer exists.
     pub(super) fn release_time(&self, time: Duration) {
         for budget in std::iter::once(self).chain(self.all.as_deref()) {
             let mut clock = budget.clock();
@@ -164,7 +164,7 @@ impl Budget {
         spent > self.limits.time
     }
 
-    /// The time runs while the look lives.
+    /// Starts the clock, which runs while the result lives.
     pub(super) fn look(&self) -> Stopwatch<'_> {
         for budget in std::iter::once(self).chain(self.all.as_deref()) {
             let mut clock = budget.clock();
@@ -187,7 +187,7 @@ impl Budget {
         (value, std::mem::replace(&mut *self.refusal(), before))
     }
 
-    /// Records the refusal for whoever watches.
+    /// Records the refusal for a caller that watches.
     pub(super) fn refuse(&self, why: TooLarge) -> TooLarge {
         self.refusal().get_or_insert(why);
         why
@@ -202,7 +202,7 @@ impl Budget {
     }
 }
 
-/// The CPU time of this thread.
+/// Returns the CPU time of this thread.
 pub(super) fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -47,7 +47,7 @@ pub fn without_generics(name: &str) -> Option<String> {
     let mut depth = 0u32;
     let mut rest = name;
     while let Some(character) = rest.chars().next() {
-        // The brackets of `operator<`, `operator->` and kin are part of the name.
+        // The brackets of `operator<`, `operator->` and the like are part of the name.
         if depth == 0
             && let Some(tail) = rest.strip_prefix("operator")
         {

@@ -82,7 +82,7 @@ pub(crate) struct Section {
 pub(crate) struct Layout {
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
-    /// The dynamic loader the program asks for.
+    /// The dynamic loader that the program asks for.
     pub interpreter: Option<Vec<u8>>,
     /// True if its loader runs code that the program names (DT_AUDIT), even to list libraries.
     pub auditors: bool,
@@ -181,7 +181,7 @@ impl Layout {
 }
 
 impl Section {
-    /// The size that its header claims.
+    /// Returns the size that its header claims.
     pub(crate) fn size(&self) -> u64 {
         self.addresses.end - self.addresses.start
     }

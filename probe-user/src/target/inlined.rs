@@ -12,7 +12,7 @@ pub(super) struct Inlined {
     /// Sorted by begin. Stretches are nested, so the last one around an address is the innermost.
     stretches: Vec<Stretch>,
     scopes: Vec<Scope>,
-    /// The innermost scope of each function that is in one.
+    /// The innermost scope of each function that has one.
     scope_of: HashMap<UnitOffset, usize>,
 }
 

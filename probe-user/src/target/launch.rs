@@ -50,7 +50,7 @@ impl LaunchError {
 /// The program and libraries that a command will start.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The file the command names.
+    /// The file that the command names.
     pub command: PathBuf,
     /// The ELF program that the kernel will run: the command itself, or the last interpreter.
     pub exe: PathBuf,
@@ -218,9 +218,9 @@ fn check_executable(path: &Path) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// The interpreter that a script asks for in its first line.
+/// Returns the interpreter that a script's first line names.
 fn interpreter(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
-    // The kernel reads as much.
+    // The kernel reads this many bytes.
     let mut head = Vec::with_capacity(256);
     let io = |error| ObjectError::Io { path: path.to_owned(), error };
     let Some(file) = open_regular(path).map_err(io)? else {

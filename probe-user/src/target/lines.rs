@@ -114,7 +114,7 @@ impl Lines {
             if let Ok(mut ranges) = self.dwarf.unit_ranges(&unit) {
                 while let Ok(Some(range)) = ranges.next() {
                     ticker.tick()?;
-                    // Linkers leave zero where they threw code away.
+                    // Linkers leave zero where they removed code.
                     if range.begin != 0 && range.begin < range.end {
                         self.budget.charge(RANGE)?;
                         self.ranges.push((range.begin, range.end, number));
@@ -214,7 +214,7 @@ fn rows(unit: &gimli::Unit<Reader>, budget: &Budget) -> Vec<Row> {
     rows
 }
 
-/// Reads rows. `start` is the begin of the stretch of code that has no end yet.
+/// Reads rows. `start` is the beginning of the stretch of code that has no end yet.
 fn read_rows(
     unit: &gimli::Unit<Reader>,
     budget: &Budget,

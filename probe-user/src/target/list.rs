@@ -14,7 +14,7 @@ pub struct Row {
     pub name: Arc<str>,
     /// USDT provider or group of markers.
     pub group: Option<Arc<str>>,
-    /// Demangled with arguments, where that differs.
+    /// The demangled name with arguments, if that differs.
     pub full_name: Option<Arc<str>>,
     pub aliases: Vec<Arc<str>>,
     /// The object's file name.
@@ -31,7 +31,7 @@ pub struct Row {
     pub index: usize,
     /// The index of a USDT probe's site.
     pub site: usize,
-    /// Of a USDT site: where they are, as its note says it.
+    /// The places of a USDT site's arguments, as in its note.
     pub arguments: Box<str>,
     /// The sites of a marker scope.
     pub marker_sites: Vec<MarkerSite>,

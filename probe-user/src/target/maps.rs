@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(names, ["[stack]", ""]);
     }
 
-    /// A copy of `sleep` that runs, killed at the end of the test.
+    /// A running copy of `sleep`, killed at the end of the test.
     struct Sleeper(Child);
 
     impl Sleeper {

@@ -1,7 +1,8 @@
 //! Processes and ELF files: file bytes in, probe sites out. Nothing here talks to BPF.
 //!
-//! [`process`] and [`launch`] say which files a target is made of, [`object`] reads one of them
-//! with its [`symbols`], [`usdt`] notes and [`markers`], and [`select`] picks what the user asked for.
+//! [`process`] and [`launch`] find the files of a target. [`object`] reads one of them with its
+//! [`symbols`], [`usdt`] notes and [`markers`]. [`select`] picks the functions that the user asked
+//! for.
 
 pub(crate) mod bias;
 pub(crate) mod budget;

@@ -130,12 +130,12 @@ impl Object {
         Ok(object)
     }
 
-    /// The path to show.
+    /// Returns the path to show.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path that opens this very file.
+    /// Returns the path that opens this very file.
     pub(crate) fn open_path(&self) -> &Path {
         &self.open_path
     }
@@ -275,7 +275,7 @@ impl Object {
         &self.usdt_notes().probes
     }
 
-    /// The addresses of these variables, as far as the symbol tables tell them.
+    /// Returns the addresses of these variables, as far as the symbol tables contain them.
     pub fn variables(&self, names: &BTreeSet<&str>) -> HashMap<String, u64> {
         let _look = self.source.budget().look();
         variables::addresses(&self.source, names)

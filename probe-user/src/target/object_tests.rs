@@ -7,7 +7,7 @@ use std::fs;
 const SOURCE: &str = "static int helper(int x) { return x * 7; }\n\
                       int main(int c, char **v) { return helper(c); }\n";
 
-/// Where its first instruction is.
+/// Returns the program's entry address.
 fn started_at(built: &Built) -> u64 {
     use ::object::Object as _;
     let bytes = fs::read(&built.program).unwrap();

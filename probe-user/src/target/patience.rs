@@ -21,7 +21,7 @@ use std::{
 
 /// The longest wait. An honest target answers within milliseconds, even from a slow disk.
 pub(crate) const LIMIT: Duration = Duration::from_secs(1);
-/// Threads that may hang on one process. Beyond that, no such work starts.
+/// Limit of threads that hang on one process. Beyond that, no such work starts.
 const MOST_OF_PROCESS: usize = 2;
 /// Limit for all processes of a user.
 const MOST_OF_USER: usize = 64;

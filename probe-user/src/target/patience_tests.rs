@@ -16,7 +16,7 @@ impl Sleeper {
         Pid(self.0.id())
     }
 
-    /// Hangs until the sender says so.
+    /// Hangs until the sender sends.
     fn get_stuck(&self) -> Sender<()> {
         let (release, wait) = channel::<()>();
         let stuck = within_limit(SHORT, self.pid(), move || wait.recv().is_ok());

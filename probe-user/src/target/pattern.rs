@@ -202,7 +202,7 @@ impl NameMatcher {
     }
 
     /// Also matches the name without template arguments and without the compiler's suffixes, unless
-    /// the user typed such.
+    /// the user typed either.
     fn matches_variants(&self, name: &str) -> bool {
         if self.matches(name) {
             return true;

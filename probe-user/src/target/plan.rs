@@ -2,7 +2,7 @@
 
 use ctrace_common::JumpTarget;
 
-/// The cost of a probe hit, by how the kernel replays the instruction under it.
+/// The cost of a probe hit, by the kernel's treatment of the instruction under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CostClass {
     /// Emulated by the kernel: `nop`, `push`, `call`, direct jumps.
@@ -40,7 +40,7 @@ pub struct ExitSite {
     pub kind: ExitKind,
 }
 
-/// How control leaves at an [`ExitSite`].
+/// The way that control leaves at an [`ExitSite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
     Ret,
@@ -52,7 +52,7 @@ pub enum ExitKind {
     IndirectJump(JumpTarget),
 }
 
-/// How the end of a call is seen.
+/// The method by which the end of a call is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExitPlacement {
     ReturnProbe,

@@ -152,7 +152,7 @@ const MADE_UP: &[&str] = &[
     "fn",
 ];
 
-/// Rust's old mangling writes the m of `llvm` so, to keep it apart from LLVM's suffixes.
+/// Rust's old mangling writes the m of `llvm` like this, to keep it apart from LLVM's suffixes.
 const ESCAPED_M: &str = "$u6d$";
 
 /// A word that must be in the raw symbol of every match.

@@ -107,7 +107,7 @@ impl Process {
             return Err(ProcessError::Zombie { pid, comm: stat.comm });
         }
         let exe = fs::read_link(proc_path(pid, "exe")).map_err(|error| match error.kind() {
-            // The link goes with the memory: the process is exiting.
+            // The link disappears with the memory: the process is exiting.
             io::ErrorKind::NotFound => ProcessError::Ended { pid },
             _ => denied(pid, &stat.comm, "the program file (exe)", error),
         })?;

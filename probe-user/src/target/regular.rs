@@ -99,7 +99,7 @@ mod tests {
         }
         assert_eq!(found.0.unwrap(), "its own");
         assert_eq!(found.1.unwrap_err().kind(), io::ErrorKind::NotFound);
-        // The result without that care.
+        // Without that care, the result would be different.
         assert_ne!(found.2.unwrap(), "its own");
     }
 }

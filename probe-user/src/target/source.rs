@@ -15,9 +15,9 @@ use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A text without an end within this many bytes is none.
+/// Longer texts count as having no end.
 pub(super) const LONGEST_TEXT: u64 = 64 << 10;
-/// Bytes read at once where they are not kept.
+/// Bytes that are read at once if they are not kept.
 const CHUNK: usize = 1 << 20;
 
 /// The bytes of a file.
@@ -60,8 +60,8 @@ impl Source {
         self.length
     }
 
-    /// Returns a part of the file, which is read once. Returns `None` where the file has no such
-    /// part or it cannot be read. The budget records refusals.
+    /// Returns a part of the file, which is read once. Returns `None` if the file has no such part
+    /// or it cannot be read. The budget records refusals.
     pub(super) fn part(&self, offset: u64, size: u64) -> Option<&[u8]> {
         if size == 0 {
             return Some(&[]);
@@ -194,7 +194,7 @@ impl Source {
     }
 }
 
-/// Allocates an empty vector with room for so many bytes.
+/// Allocates an empty vector with room for this many bytes.
 fn empty(size: u64) -> Result<Vec<u8>, TooLarge> {
     let mut bytes = Vec::new();
     let room = usize::try_from(size).ok().map(|size| bytes.try_reserve_exact(size));

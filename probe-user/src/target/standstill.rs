@@ -14,7 +14,7 @@ pub(crate) enum Standstill {
     Stopped,
     /// A debugger holds it.
     Held,
-    /// Its control group, as a folder.
+    /// Its control group is frozen; this is the group's folder.
     Frozen(PathBuf),
 }
 
@@ -94,7 +94,7 @@ mod tests {
                           32 29 0:28 / DIR/unified rw - cgroup2 cgroup2 rw\n";
     const GROUPS: &str = "6:freezer:/a\n1:cpu,cpuacct:/b\n0::/c.slice/d:e.scope\n";
 
-    /// Returns the message when the two hierarchies say this.
+    /// Returns the message for these contents of the two hierarchies.
     fn told(v1: &str, v2: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         let write = |folder: &str, file: &str, content: &str| {

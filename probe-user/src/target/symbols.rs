@@ -338,7 +338,7 @@ fn names(
         } else if group.len() == 1 || seen.insert(name) {
             *text_left -= length;
             memory += length + ALLOCATION;
-            // The check comes before they are too many.
+            // Checked before there are too many of them.
             if memory > LONGEST_TEXT {
                 budget.charge(std::mem::take(&mut memory))?;
             }

@@ -1,4 +1,4 @@
-//! USDT probes: the notes that `sys/sdt.h` and its kin leave in a file.
+//! USDT probes: the notes that `sys/sdt.h` and compatible headers leave in a file.
 //!
 //! A probe that the compiler inlined into ten places has ten notes of one name. Each has its own
 //! address and maybe its own semaphore. All of them must fire, so they are kept together.

@@ -1,15 +1,15 @@
-//! The arguments of a USDT site: where its note says that they are, `-4@%edi 8@-24(%rbp) 4@$5`.
+//! The arguments of a USDT site, as its note describes them: `-4@%edi 8@-24(%rbp) 4@$5`.
 //!
-//! Each is a size and an operand as the compiler writes it for x86-64. A note can say anything, so an
-//! argument that is not understood in full is not read.
+//! Each is a size and an operand as the compiler writes it for x86-64. A note can contain anything,
+//! so an argument that is not fully understood is not read.
 
 use ctrace_common::{MAX_VALUES, NO_REGISTER, Operand};
 use thiserror::Error;
 
-/// What the arguments of a site may take in a note: many times what compilers write.
+/// The longest text of a site's arguments in a note: many times what compilers write.
 const LONGEST: usize = 4096;
 
-/// Why an argument is not read.
+/// The reason why an argument is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unread {
     #[error("it is in no form that ctrace knows")]
@@ -35,17 +35,17 @@ pub struct Argument<'a> {
     pub source: Result<Source<'a>, Unread>,
 }
 
-/// Where an argument is.
+/// The place of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
     operand: Operand,
-    /// Added to the displacement: the address of this symbol less that of the site.
+    /// A symbol whose address, less that of the site, is added to the displacement.
     pub symbol: Option<&'a str>,
 }
 
 impl Source<'_> {
-    /// What the program at the site reads. `address_of` says where a symbol is, as the site's address
-    /// counts.
+    /// Returns the operand that the program at the site reads. `address_of` returns the address of
+    /// a symbol in the same terms as `site`.
     pub fn operand(
         &self,
         site: u64,
@@ -58,7 +58,7 @@ impl Source<'_> {
     }
 }
 
-/// The arguments of a site, in their order: as many as a note can have.
+/// Parses the arguments of a site, in their order, up to the number that a note can have.
 pub fn parse(text: &str) -> Vec<Argument<'_>> {
     if text.len() > LONGEST {
         return vec![Argument { text: "", source: Err(Unread::TooLong) }];
@@ -67,7 +67,7 @@ pub fn parse(text: &str) -> Vec<Argument<'_>> {
     pieces(text).take(MAX_VALUES).map(one).collect()
 }
 
-/// The text between blanks, of which there may be some within parentheses.
+/// Splits the text at blanks, except those within parentheses.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
     let at_blank = move |c: char| {
@@ -81,7 +81,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(at_blank).filter(|piece| !piece.is_empty())
 }
 
-/// `N@OPERAND`.
+/// Parses `N@OPERAND`.
 fn argument(text: &str) -> Result<Source<'_>, Unread> {
     let (size, place) = text.split_once('@').ok_or(Unread::Form)?;
     let signed = size.starts_with('-');
@@ -103,7 +103,7 @@ fn argument(text: &str) -> Result<Source<'_>, Unread> {
         }
         _ => memory(place)?,
     };
-    // What lies above a register's own bits is not the argument's.
+    // Bits above a register's own size do not belong to the argument.
     source.operand.size = source.operand.size.min(size);
     source.operand.signed = signed.into();
     Ok(source)
@@ -122,14 +122,14 @@ const NUMBER: Operand = Operand {
     shift: 0,
 };
 
-/// `DISPLACEMENT(BASE,INDEX,SCALE)`: all of it may be missing, but not everything.
+/// Parses `DISPLACEMENT(BASE,INDEX,SCALE)`: any part may be missing, but not all.
 fn memory(text: &str) -> Result<Source<'_>, Unread> {
     let (displacement, registers) = match text.split_once('(') {
         Some((displacement, rest)) => (displacement, rest.strip_suffix(')').ok_or(Unread::Form)?),
         None => (text, ""),
     };
     if text.contains(':') {
-        // A segment's base, of which nothing is known here.
+        // The base of a segment is unknown here.
         return Err(Unread::Register);
     }
     if displacement.is_empty() && registers.is_empty() {
@@ -144,7 +144,7 @@ fn memory(text: &str) -> Result<Source<'_>, Unread> {
     let mut parts = registers.split(',').map(str::trim);
     match parts.next() {
         None | Some("") => {}
-        // Of a number, the place is meant relative to the probe, as other tracers take it.
+        // A number here is relative to the probe, as other tracers read it.
         Some("%rip") if !registers.contains(',') => operand.relative = 1,
         Some(base) => operand.base = whole_register(base)?,
     }
@@ -161,7 +161,7 @@ fn memory(text: &str) -> Result<Source<'_>, Unread> {
     if parts.next().is_some() { Err(Unread::Form) } else { Ok(source) }
 }
 
-/// `8`, `-24`, `symbol`, `symbol+4-0x10`: numbers and at most one symbol.
+/// Parses `8`, `-24`, `symbol`, `symbol+4-0x10`: numbers and at most one symbol.
 fn sum(text: &str) -> Result<Source<'_>, Unread> {
     let mut total = 0i128;
     let mut symbol = None;
@@ -193,7 +193,7 @@ fn sum(text: &str) -> Result<Source<'_>, Unread> {
     }
     let displacement = match i64::try_from(total) {
         Ok(number) => number,
-        // `$18446744073709551615` is a number of 64 bits as well.
+        // `$18446744073709551615` is a number of 64 bits, too.
         Err(_) => u64::try_from(total).map_err(|_| Unread::Form)?.cast_signed(),
     };
     let is_something = !is_first;
@@ -215,7 +215,7 @@ struct Register {
     shift: u8,
 }
 
-/// In the order of their numbers.
+/// The names of the registers, in the order of their numbers.
 const NAMES: [[&str; 4]; 8] = [
     ["rax", "eax", "ax", "al"],
     ["rcx", "ecx", "cx", "cl"],
@@ -230,7 +230,7 @@ const SIZES: [u8; 4] = [8, 4, 2, 1];
 /// The second bytes of the first four registers.
 const SECOND: [&str; 4] = ["ah", "ch", "dh", "bh"];
 
-/// Without its `%`.
+/// Finds a register by its name without `%`.
 fn register(name: &str) -> Result<Register, Unread> {
     for (number, names) in (0..).zip(NAMES) {
         if let Some(place) = names.iter().position(|known| *known == name) {
@@ -243,7 +243,7 @@ fn register(name: &str) -> Result<Register, Unread> {
     numbered(name).ok_or(Unread::Register)
 }
 
-/// `r8` to `r15`, and with `d`, `w` and `b` their parts.
+/// Parses `r8` to `r15`, and their parts with `d`, `w` and `b`.
 fn numbered(name: &str) -> Option<Register> {
     let name = name.strip_prefix('r')?;
     let digits = name.trim_end_matches(['d', 'w', 'b']);
@@ -258,7 +258,7 @@ fn numbered(name: &str) -> Option<Register> {
     Some(Register { number, size, shift: 0 })
 }
 
-/// A register of an address.
+/// Parses a register of an address.
 fn whole_register(text: &str) -> Result<u8, Unread> {
     match register(text.strip_prefix('%').ok_or(Unread::Form)?)? {
         Register { number, size: 8, .. } => Ok(number),

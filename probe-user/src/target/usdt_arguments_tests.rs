@@ -8,7 +8,7 @@ const RDI: u8 = 7;
 
 const MEMORY: Operand = Operand { memory: 1, ..NUMBER };
 
-/// One argument whose place needs no symbol.
+/// Checks one argument whose place needs no symbol.
 #[track_caller]
 fn check(text: &str, expected: Operand) {
     let parsed = parse(text);
@@ -89,7 +89,7 @@ fn symbols_are_looked_up() {
     assert_eq!(read("8@foo+4(%rip)"), Ok(near(0x3004)));
     assert_eq!(read("8@4+foo(%rip)"), Ok(near(0x3004)));
     assert_eq!(read("2@count.0-1(%rip)"), Ok(Operand { size: 2, ..near(-0x701) }));
-    // In a program that is always at the same place.
+    // In a program that is always at the same address.
     assert_eq!(read("8@foo"), Ok(near(0x3000)));
     assert_eq!(read("8@foo(,%rax,8)"), Ok(Operand { index: RAX, scale: 8, ..near(0x3000) }));
     assert_eq!(read("8@$foo+8"), Ok(Operand { memory: 0, ..near(0x3008) }));
@@ -155,7 +155,7 @@ proptest::proptest! {
         }
     }
 
-    /// What a compiler can write is read as it was meant.
+    /// Everything that a compiler can write is read as meant.
     #[test]
     fn memory_is_read_as_written(
         displacement in proptest::num::i32::ANY,

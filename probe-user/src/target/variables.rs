@@ -1,4 +1,4 @@
-//! Where the variables are that USDT notes call by their names.
+//! Finds the variables that USDT notes refer to by name.
 
 use super::budget::TooLarge;
 use super::elf;
@@ -9,16 +9,16 @@ use object::elf::STT_TLS;
 use object::read::elf::Sym as _;
 use std::collections::{BTreeSet, HashMap};
 
-/// The addresses of these symbols. Several that share a name have none, since nothing tells which
-/// one a note means; nor has a variable that each thread has for itself.
+/// Returns the addresses of these symbols. A name that symbols at several addresses share has none,
+/// because it is unknown which one a note means. A thread-local variable has none either.
 pub(super) fn addresses(source: &Source, names: &BTreeSet<&str>) -> HashMap<String, u64> {
-    // Without a table that can be read, no symbol is known.
+    // If no table can be read, no symbol is known.
     let found = find(source, names).unwrap_or_default();
     let known = found.into_iter().filter_map(|(name, at)| Some((name.to_owned(), at?)));
     known.collect()
 }
 
-/// Nothing at a name that several symbols have.
+/// Finds the address of each name; `None` if it has several.
 fn find<'n>(
     source: &Source,
     names: &BTreeSet<&'n str>,

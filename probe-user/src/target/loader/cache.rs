@@ -85,7 +85,7 @@ impl Cache {
         Some(Self { bytes, entries, count, entry: NEW_ENTRY, texts: start, directory_names })
     }
 
-    /// Returns the path of a library's best variant for this processor and glibc 2.`version`.
+    /// Returns the path of a library's best variant for this CPU and glibc 2.`version`.
     pub(super) fn find(&self, name: &[u8], processor: Processor, version: u32) -> Option<&[u8]> {
         let mut best: Option<(u32, &[u8])> = None;
         for at in 0..self.count {

@@ -1,5 +1,5 @@
 //! Searches the directories of a search path for a library, including their subdirectories for
-//! better processors.
+//! better CPUs.
 
 use super::budget::TooMuch;
 use super::dynamic::Kind;

@@ -1,7 +1,7 @@
 //! Collects the objects of a program in its loader's order: those that it names, then those that
 //! they name, and so on.
 //!
-//! Loaders look a name up differently: see [`Rules`].
+//! Loaders differ in how they look up a name: see [`Rules`].
 
 use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
 use super::dynamic::{Dynamic, Kind, Need};

@@ -1,14 +1,14 @@
-//! Tells which variants of libraries this processor may run, by glibc's names.
+//! Tells which variants of libraries this CPU may run, by glibc's names.
 
 use std::arch::is_x86_feature_detected as has;
 use std::io::Read;
 
-/// The properties of a processor that decide between variants of a library.
+/// The properties of a CPU that decide between variants of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Processor {
     /// The psABI level: 1 for any, 4 for x86-64-v4.
     pub(super) level: u32,
-    /// A property that older versions of glibc check, of Intel's processors only.
+    /// A property that older versions of glibc check, on Intel's CPUs only.
     pub(super) haswell: bool,
     pub(super) avx512: bool,
 }
@@ -38,7 +38,7 @@ impl Processor {
         if self.haswell { "haswell" } else { "x86_64" }
     }
 
-    /// Returns the level of a subdirectory of `glibc-hwcaps`, if this processor has it.
+    /// Returns the level of a subdirectory of `glibc-hwcaps`, if this CPU has it.
     pub(super) fn level_of(self, name: &[u8]) -> Option<u32> {
         let level = match name {
             b"x86-64-v2" => 2,

@@ -19,7 +19,7 @@ pub(crate) struct MarkerRuntime {
     pub name: Option<Arc<str>>,
     pub flush: NopBlock,
     pub register: NopBlock,
-    /// Address of the word that leads to the first buffer, in the terms of the object's headers.
+    /// Address of the word that points to the first buffer, in the object's own addresses.
     pub list: u64,
 }
 

@@ -1,11 +1,11 @@
 //! Tells what the kernel does with the instruction under a probe: emulate, single-step or refuse.
 //!
-//! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side. What another
-//! kernel treats otherwise is refused, since a refusal inside one link fails all its sites. Other
-//! rules protect targets. The kernel mistakes the opcode byte of a VEX instruction for one of the
-//! one-byte map: a `vpor` under a probe is "emulated" as a jump to the next instruction and does
-//! nothing (seen on 6.18). It takes `xchg %r8,%rax` for a nop. A single-stepped `pushf` pushes the
-//! trap flag (seen on 6.18).
+//! The rules mirror `arch/x86/kernel/uprobes.c` of Linux 6.18, on the strict side. Instructions
+//! that another kernel treats otherwise are refused, since a refusal inside one link fails all its
+//! sites. Other rules protect targets. The kernel mistakes the opcode byte of a VEX instruction for
+//! one of the one-byte map: a `vpor` under a probe is "emulated" as a jump to the next instruction
+//! and does nothing (seen on 6.18). It takes `xchg %r8,%rax` for a nop. A single-stepped `pushf`
+//! pushes the trap flag (seen on 6.18).
 
 use super::super::plan::CostClass;
 use super::nops::is_rewritten;

@@ -48,7 +48,7 @@ fn target(instruction: &Instruction, flow: &Flow) -> Result<JumpTarget, String> 
     Ok(jump)
 }
 
-/// The register or memory that a jump goes through.
+/// Returns the register or memory that a jump goes through.
 fn operand(instruction: &Instruction) -> Result<Operand, String> {
     let none = NO_REGISTER;
     let mut target = Operand { base: none, index: none, scale: 1, size: 8, ..Operand::default() };

@@ -3,7 +3,7 @@
 //! Linux 6.18 rewrites a 5-byte nop under a probe into a call, later kernels a 10-byte one, which
 //! saves the trap. But a fork does not copy the page that the call leads to: a forked child dies
 //! there of SIGSEGV. The call also writes below the stack pointer, into a red zone. So they are
-//! never probed, on any kernel: which kernel rewrites what cannot be known beforehand.
+//! never probed, on any kernel: it cannot be known beforehand which nops a kernel rewrites.
 
 use super::{
     super::plan::{CostClass, EntrySite},
@@ -27,8 +27,8 @@ pub(crate) fn usdt_site(code: &[u8]) -> Result<CostClass, Refusal> {
     cost(code, &instruction).map_err(Refusal::FirstInstruction)
 }
 
-/// The flush or register site of a marker runtime: a one-byte nop, then a 5-byte and a 10-byte one
-/// for kernels on which these are safe one day.
+/// The flush or register site of a marker runtime: a one-byte nop, then a 5-byte and a 10-byte one,
+/// for later kernels on which these may be safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NopBlock {
     /// File offset.

@@ -2,9 +2,9 @@
 //!
 //! The kernel keeps the return addresses of return probes in one pile per thread, in the order of
 //! the stack pointer. Two stacks that take turns mix it up, and the target hangs or dies. Libraries
-//! for that are known by name. Others write the stack pointer themselves: from an argument, from
-//! memory, or by addition. Compilers also restore it, but from where the same function saved it: a
-//! call-preserved register or the frame.
+//! that switch stacks are known by name. Other code writes the stack pointer itself: from an
+//! argument, from memory, or by addition. Compilers also restore it, but only from where the same
+//! function saved it: a call-preserved register or the frame.
 
 use super::super::budget::TooLarge;
 use super::super::elf::ElfFile;
