@@ -30,8 +30,8 @@ thread_local! {
 /// is checked only where [`Memory`] is the allocator.
 pub(crate) fn end_plainly() {
     ENDS_PLAINLY.store(true, Ordering::Relaxed);
-    // SAFETY: all zeros is a value of it; the handler does only what handlers may do. It runs on the
-    // stack of whoever aborts, as an overflown stack is told of on another one.
+    // SAFETY: all zeros is a value of it; the handler does only what handlers may do. It needs no
+    // stack of its own: Rust detects an overflown stack, and aborts, on another one.
     unsafe {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         let handler: extern "C" fn(libc::c_int, *const libc::siginfo_t, *const c_void) = aborted;

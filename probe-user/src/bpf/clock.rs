@@ -20,7 +20,7 @@ pub(crate) fn own_time() -> Nanos {
 
 /// Returns the time stamp counter.
 fn ticks() -> Ticks {
-    // SAFETY: the instruction is there on every x86-64 processor, and only reads a counter.
+    // SAFETY: the instruction is there on every x86-64 CPU, and only reads a counter.
     Ticks(unsafe { std::arch::x86_64::_rdtsc() })
 }
 

@@ -238,7 +238,7 @@ impl Object {
         &self.symbols().functions
     }
 
-    /// The function that starts at an address.
+    /// Returns the function that starts at an address.
     #[cfg(test)]
     pub(crate) fn function_at(&self, address: u64) -> Option<&Function> {
         let functions = self.functions();

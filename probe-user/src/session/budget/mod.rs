@@ -282,8 +282,8 @@ impl Budget {
         shed
     }
 
-    /// Ends a window that was armed for so long, at this cost of each group that took part. Returns
-    /// the groups that are calm again, to be armed from here on.
+    /// Ends a window that was armed for this time, with the cost of each group in it. Returns the
+    /// groups that are calm again, to be armed from here on.
     pub(crate) fn window_over(
         &mut self,
         at: Nanos,
@@ -349,8 +349,8 @@ impl Budget {
     }
 }
 
-/// Plans the next window of groups with their costs, which wait since a time and may cost so much
-/// together.
+/// Plans the next window of groups with their costs. They have waited since `since`, and may cost
+/// `left` together.
 fn plan(since: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
     if groups.is_empty() {
         return None;

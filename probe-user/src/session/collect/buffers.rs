@@ -142,7 +142,7 @@ impl Buffers {
         known.map(|known| known.since.unwrap_or(self.handed)).min().unwrap_or(Nanos::MAX)
     }
 
-    /// The time at which the last look began.
+    /// Returns the time at which the last look began.
     pub(crate) fn looked(&self) -> Nanos {
         self.looked
     }

@@ -26,7 +26,7 @@ impl Pace {
         wakes: false,
     };
 
-    /// For a session that goes on for weeks, among others like it.
+    /// Returns the pace of a session that goes on for weeks, among others like it.
     pub(crate) const fn calm(pass: Duration) -> Self {
         Self {
             pass,

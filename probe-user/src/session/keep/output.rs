@@ -54,7 +54,7 @@ impl Output {
         }
     }
 
-    /// The time between reports.
+    /// Returns the time between reports.
     pub(crate) fn interval(&self) -> Option<Duration> {
         match self {
             Self::Reports(reports) => reports.interval,
@@ -63,7 +63,7 @@ impl Output {
         }
     }
 
-    /// Bytes of the recording so far, if it is one.
+    /// Returns the bytes of the recording so far, if it is one.
     pub(crate) fn written(&self) -> Option<u64> {
         match self {
             Self::Reports(_) | Self::Live(_) => None,

@@ -33,7 +33,7 @@ use std::{path::PathBuf, sync::Arc};
 /// A file, whatever its path: device and inode.
 pub(crate) type Identity = (u64, u64);
 
-/// The identity of a mapped object.
+/// Returns the identity of a mapped object.
 pub(crate) fn identity(object: &MappedObject) -> Identity {
     (object.dev, object.inode)
 }

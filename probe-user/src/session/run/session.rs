@@ -106,12 +106,12 @@ impl Session {
         self.engine.set_stack_regions(Pid(process.pid()), stacks);
     }
 
-    /// The time at which calls began to count.
+    /// Returns the time at which calls began to count.
     pub(crate) fn start(&self) -> Nanos {
         self.progress.start
     }
 
-    /// The processes that are traced.
+    /// Returns the processes that are traced.
     pub(crate) fn traced(&self) -> Traced {
         self.kernel.traced()
     }
@@ -175,7 +175,7 @@ impl Session {
         batch.unread.drain(..).for_each(|(pid, why)| self.leave_unread(pid, why));
         batch.readings.drain(..).for_each(|reading| self.engine.markers().read(reading));
         if let Some((sample, through)) = batch.sample {
-            // Count while the owners of the buffers are known: this sample may end some of them.
+            // Count losses while their buffers are known: this sample may end some of the buffers.
             self.count_losses()?;
             self.engine.sample_clocks(sample, through);
         }

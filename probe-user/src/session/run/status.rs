@@ -23,7 +23,7 @@ impl Status {
         Self(ProgressBar::hidden())
     }
 
-    /// `written`: bytes of a recording.
+    /// Shows the state. `written`: bytes of a recording.
     pub(crate) fn show(&self, counters: Counters<'_>, lost: u64, written: Option<u64>) {
         let calls = units::count(counters.calls);
         let elapsed = self.0.elapsed().as_secs_f64().max(0.001);

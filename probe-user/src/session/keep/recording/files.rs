@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// `trace.ctrace`, `trace.1.ctrace`, …
+/// Returns `trace.ctrace`, `trace.1.ctrace`, …
 pub(super) fn numbered(path: &Path, number: u32) -> PathBuf {
     match (number, path.extension()) {
         (0, _) => path.to_owned(),
@@ -92,7 +92,7 @@ pub(super) fn open(place: &Place, replace: Replace) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// Checks that no files of an earlier recording would be overwritten later on, and that no other
+/// Checks that later files of the recording that exist already may be overwritten, and that no other
 /// ctrace is writing them.
 pub(super) fn check_later(place: &Place, replace: Replace) -> Result<(), OpenError> {
     let failed = |error| OpenError::Io { path: place.path().to_owned(), error };

@@ -85,7 +85,7 @@ impl Recording {
         finished.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// The number of bytes on disk.
+    /// Returns the number of bytes on disk.
     pub(crate) fn written(&self) -> u64 {
         self.progress.written()
     }

@@ -12,7 +12,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The number of bytes on disk.
+    /// Returns the number of bytes on disk.
     pub(super) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }

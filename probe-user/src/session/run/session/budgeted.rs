@@ -80,7 +80,7 @@ impl Budgeted {
         &mut self.groups
     }
 
-    /// The time of the next step that no event announces.
+    /// Returns the time of the next step that no event announces.
     pub(super) fn due(&self) -> Option<Nanos> {
         match &self.phase {
             Phase::Waiting => {

@@ -20,12 +20,12 @@ impl TargetClock {
         self.follows
     }
 
-    /// CPU time of the target process alone.
+    /// Returns the CPU time of the target process alone.
     pub(super) fn own_time(&self) -> Option<Nanos> {
         Process::cpu_time(self.pid.0)
     }
 
-    /// CPU time of all processes whose hits are counted.
+    /// Returns the CPU time of all processes whose hits are counted.
     pub(super) fn time(&self) -> Option<Nanos> {
         match &self.counters {
             Some(counters) => counters.read().ok(),

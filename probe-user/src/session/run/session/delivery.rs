@@ -50,7 +50,7 @@ impl Delivery {
         }
     }
 
-    /// The times of the reports.
+    /// Returns the times of the reports.
     pub(super) fn intervals(&self) -> Option<Intervals> {
         self.next.zip(self.interval()).map(|(end, each)| Intervals { end, each })
     }

@@ -40,8 +40,8 @@ impl Session {
             return;
         }
         let is_held = || {
-            // The guard may have continued the command while this process was stopped, and the
-            // releaser while this process waited for its output.
+            // The guard may have continued the command while ctrace was stopped, and the releaser
+            // while ctrace waited for its output.
             bpf::now().since(time) < STOP_IS_COMPLETE
                 || time < self.target.holding.released
                 || Process::is_held_at_start(pid.0)

@@ -14,7 +14,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The time since the start, in seconds.
+    /// Returns the time since the start, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         bpf::now().since(self.start).0 as f64 / 1e9
     }

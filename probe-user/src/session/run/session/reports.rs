@@ -13,8 +13,8 @@ use ctrace_core::{
 };
 use std::time::Duration;
 
-/// Dropped batches that are noted at a time: as many as other records in a batch, and the most that
-/// can wait.
+/// The numbers of dropped batches that are noted at a time: as many as a batch has marker buffers,
+/// and as many as can wait.
 const SOME_CUT_OFF: usize = 128;
 const ALL_CUT_OFF: usize = 16_384;
 

@@ -39,8 +39,8 @@ impl Rounds {
         self.count += 1;
     }
 
-    /// True if the mappings are to be looked at. `cpu` returns the target's CPU time, or `None` if
-    /// the target must have run.
+    /// True if the mappings are to be looked at. `cpu` returns the target's CPU time; `None` means
+    /// that the target has run.
     fn looks_at_maps(&mut self, cpu: impl FnOnce() -> Option<Nanos>) -> bool {
         self.count.is_multiple_of(self.pace.looks_per_maps) && self.has_run(cpu)
     }
@@ -88,7 +88,7 @@ impl Session {
         self.engine.a_program_was_executed()
     }
 
-    /// The pause until the next look.
+    /// Returns the pause until the next look.
     pub(crate) fn look_pause(&self) -> Duration {
         self.rounds.pause
     }

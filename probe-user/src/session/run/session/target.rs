@@ -80,14 +80,14 @@ impl Target {
         ))
     }
 
-    /// The processes that may still run.
+    /// Returns the processes that may still run.
     pub(super) fn alive(&self) -> BTreeSet<Pid> {
         let target = self.report.exit.is_none().then_some(self.pid);
         target.into_iter().chain(self.followed.iter().copied()).collect()
     }
 }
 
-/// A wait status as `wait(2)` gives it.
+/// Converts a wait status of `wait(2)`.
 fn exit_of(status: u32) -> TargetExit {
     match status & 0x7f {
         0 => TargetExit::Code((status >> 8 & 0xff) as i32),
