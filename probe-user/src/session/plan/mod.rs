@@ -113,9 +113,9 @@ pub struct Planner {
     late: Selector,
     limit: usize,
     returns: Returns,
-    /// Seen in an object so far: events of markers have a way out.
+    /// True if an object so far has a marker runtime: events of markers have a way out.
     has_runtime: bool,
-    /// Seen in an object of the process so far: no return probes from then on.
+    /// True if an object of the process so far has an unwinder: no return probes from then on.
     unwinder: bool,
     switches_stacks: bool,
     jumps: JumpRoom,
@@ -373,7 +373,7 @@ fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
     main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
 }
 
-/// Decides for the functions of one object.
+/// Decides where the functions of one object are probed.
 pub(crate) struct Placer<'a> {
     map: CodeMap<'a>,
     policy: Policy,

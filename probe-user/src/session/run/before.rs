@@ -7,8 +7,8 @@ use crate::{
 use ctrace_core::units::Pid;
 use std::time::Duration;
 
-/// Time limit for the removal. Honest breakpoints take a fraction of it, and forged ones cannot delay
-/// the trace for longer.
+/// Time limit for the removal. Honest breakpoints take a fraction of it, and forged ones cannot
+/// delay the trace for longer.
 const LIMIT: Duration = Duration::from_secs(6);
 
 /// Removes leftovers of an earlier tracer from the process. Returns remarks for the user on this,

@@ -14,7 +14,7 @@ use std::thread::{Builder, JoinHandle};
 const MOST_GROUPS: usize = 128;
 
 pub(crate) struct Group {
-    /// The file.
+    /// The object's file.
     pub identity: Identity,
     pub functions: Vec<FuncId>,
     sites: ByRole,

@@ -34,7 +34,7 @@ pub(crate) fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>>
         let mut asked = false;
         for origin in &mut arriving {
             match signals {
-                // A terminal that goes may tell so twice.
+                // A terminal that closes may send it twice.
                 Signals::End if asked && origin.signal == SIGHUP => {}
                 Signals::End if asked => bpf::leave(128 + origin.signal, ui::say),
                 Signals::End => {

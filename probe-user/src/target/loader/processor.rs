@@ -86,7 +86,7 @@ impl Processor {
     }
 }
 
-/// The first version of glibc with `glibc-hwcaps`, and the first without `tls`, `haswell` and so on.
+/// The first version of glibc with `glibc-hwcaps`, and the first without `tls`, `haswell` etc.
 const FIRST_WITH_LEVELS: u32 = 33;
 pub(super) const FIRST_WITHOUT_LEGACY: u32 = 37;
 

@@ -92,8 +92,8 @@ pub(super) fn open(place: &Place, replace: Replace) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// Checks that later files of the recording that exist already may be overwritten, and that no other
-/// ctrace is writing them.
+/// Checks that later files of the recording that exist already may be overwritten, and that no
+/// other ctrace is writing them.
 pub(super) fn check_later(place: &Place, replace: Replace) -> Result<(), OpenError> {
     let failed = |error| OpenError::Io { path: place.path().to_owned(), error };
     for name in place.names().map_err(failed)? {

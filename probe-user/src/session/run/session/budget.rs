@@ -38,7 +38,7 @@ impl Session {
         self.budgeted().map_or(Ok(()), |(budget, scene)| budget.switch_on(object, &scene))
     }
 
-    /// Returns the time at which [`Self::tend_budget`] must be called, besides the occasional calls.
+    /// Returns the time at which [`Self::tend_budget`] must be called, besides now and then.
     pub(crate) fn budget_due(&self) -> Option<Nanos> {
         self.arming.budget.as_ref().and_then(Budgeted::due)
     }

@@ -4,7 +4,7 @@ use crate::ui::units::counted;
 use ctrace_core::units::Nanos;
 
 pub(super) struct Holding {
-    /// Programs that the command began without being held, besides the first one.
+    /// The number of programs that the command began without being held, besides the first one.
     pub(super) unheld: Option<u64>,
     /// The last time at which a held process went on.
     pub(super) released: Nanos,

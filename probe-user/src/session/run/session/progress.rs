@@ -9,7 +9,7 @@ pub(super) struct Progress {
     pub(super) start: Nanos,
     /// Everything older has been seen.
     pub(super) settled: Nanos,
-    /// Nothing is armed any more.
+    /// True if nothing is armed any more.
     pub(super) finishing: bool,
 }
 

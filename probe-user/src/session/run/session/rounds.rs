@@ -65,7 +65,7 @@ impl Session {
             self.arm_executed(pid);
         }
         if self.target.launched && Process::is_held_at_start(self.target.pid.0) {
-            // The record that tells it is still on its way, or was lost.
+            // The record of it is still on its way, or was lost.
             self.release_found(self.target.pid);
         }
         let Target { clock, followed, .. } = &self.target;
