@@ -1,7 +1,7 @@
 //! One tracing session: plans probes, places them, moves records into the engine, ends.
 //!
-//! `run` drives the other four: `plan` says where probes go, `collect` brings records, `keep` stores
-//! the results, `budget` limits the cost of the probes.
+//! `run` drives the other four: `plan` says where probes go, `collect` brings records, `keep`
+//! stores the results, `budget` limits the cost of the probes.
 
 pub(crate) mod budget;
 pub(crate) mod collect;
