@@ -1,45 +1,46 @@
-//! The frame around everything in a recording: what it is, how long, and a check sum.
+//! The frame around each block of a recording: its kind, its length and checksums.
 
 use super::harvest::Harvest;
 use super::{ReadAt, RecordError};
 use crate::units::{Nanos, ThreadId};
 use std::borrow::Cow;
 
-/// At the start of a file.
+/// The first bytes of a file.
 const MAGIC: [u8; 8] = *b"\x89CTRACE\n";
 pub(crate) const VERSION: u32 = 1;
-/// Magic, version, four bytes reserved.
+/// Length of the file header: magic, version, four reserved bytes.
 pub(crate) const FILE_HEADER: usize = 16;
 
-/// At the start of a block.
+/// The first bytes of a block.
 const BLOCK_MAGIC: [u8; 4] = *b"CTRB";
 pub(crate) const BLOCK_HEADER: usize = 24;
 const COMPRESSED: u16 = 1;
-/// Of a block's contents, before and after compression.
+/// Largest contents of a block, before and after compression.
 const MAX_LEN: u32 = 64 << 20;
-/// Of a chunk's, which are read by several threads at once.
+/// Largest contents of a chunk. Lower than [`MAX_LEN`]: several threads hold a chunk each.
 const MAX_CHUNK: u32 = 32 << 20;
-/// Numbers of blocks are told modulo this: in 15 bits, in which 0 says nothing.
+/// A block header states the number of definitions before it modulo this. The field has 15 bits; 0
+/// means not stated.
 pub(crate) const TOLD_MODULO: u64 = (1 << 15) - 1;
-/// Fast, and good enough: contents are packed already.
+/// Compression level: fast, and good enough because contents are packed already.
 const LEVEL: i32 = 1;
 
-/// What a block holds.
+/// The kind of a block's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockKind {
-    /// What was recorded, where and how: JSON.
+    /// The target, the machine and the settings: JSON.
     Start,
-    /// Functions, threads and objects that are new: JSON.
+    /// New functions, threads and objects: JSON.
     Names,
-    /// Nodes of the tree of call paths that are new.
+    /// New nodes of the tree of call paths.
     Paths,
     /// A chunk of calls.
     Calls,
-    /// How it ended: JSON.
+    /// The end of the recording: JSON.
     End,
-    /// Where the other blocks are.
+    /// The offsets of the other blocks.
     Index,
-    /// Values beside the calls of the chunk before it.
+    /// Values of the calls in the preceding chunk.
     Payloads,
 }
 
@@ -62,7 +63,7 @@ impl BlockKind {
         Self::ALL.get(usize::from(wire).checked_sub(1)?).copied()
     }
 
-    /// Whether later blocks need it to be understood.
+    /// True if later blocks cannot be understood without it.
     pub(crate) fn defines(self) -> bool {
         matches!(self, Self::Names | Self::Paths)
     }
@@ -74,29 +75,29 @@ enum Contents {
     Calls(Harvest),
 }
 
-/// Contents that are not framed yet.
+/// A block without its frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it holds.
+    /// The kind of its contents.
     pub kind: BlockKind,
     contents: Contents,
-    /// Of a chunk: its stretch of time and its calls, for the index.
+    /// The time window and number of calls of a chunk, for the index.
     pub(crate) window: std::ops::Range<u64>,
     pub(crate) calls: u64,
-    /// Of a chunk: which have something in it, and which have ended and will have nothing later.
+    /// The threads that a chunk mentions, and those that ended and that no later chunk mentions.
     pub(crate) threads: Vec<ThreadId>,
     pub(crate) ended: Vec<ThreadId>,
-    /// Of a chunk: the contents of the block of payloads that follows it.
+    /// The contents of the payload block that follows a chunk.
     payloads: Option<Vec<u8>>,
 }
 
 impl Block {
-    /// Of a chunk: its stretch of time.
+    /// Returns the time window of a chunk.
     pub fn window(&self) -> std::ops::Range<Nanos> {
         Nanos(self.window.start)..Nanos(self.window.end)
     }
 
-    /// Of a chunk: how many calls ended in it.
+    /// Returns the number of calls that ended in a chunk.
     pub fn calls(&self) -> u64 {
         self.calls
     }
@@ -123,17 +124,17 @@ impl Block {
         }
     }
 
-    /// Packs what is in it, to take less room and to be written more than once.
+    /// Packs the contents: they take less memory, and writing them again does not pack them again.
     pub fn pack(&mut self) {
         self.contents = Contents::Packed(self.contents().into_owned());
     }
 
-    /// How many bytes it is packed.
+    /// Returns the number of bytes of the packed contents.
     pub fn packed_len(&self) -> usize {
         self.contents().len() + self.payloads.as_ref().map_or(0, Vec::len)
     }
 
-    /// As they will be in the file before compression.
+    /// Returns the contents as they are in the file before compression.
     pub(crate) fn contents(&self) -> Cow<'_, [u8]> {
         match &self.contents {
             Contents::Packed(bytes) => Cow::Borrowed(bytes),
@@ -141,12 +142,12 @@ impl Block {
         }
     }
 
-    /// The block of payloads that follows a chunk.
+    /// Returns the payload block that follows a chunk.
     pub(crate) fn payloads(&self) -> Option<Self> {
         Some(Self::new(BlockKind::Payloads, self.payloads.clone()?))
     }
 
-    /// As it is in the file, but for what [`tell`] adds.
+    /// Returns the block as it is in the file, without what [`tell`] adds.
     pub(crate) fn to_bytes(&self, compress: bool) -> Vec<u8> {
         let contents = self.contents();
         let compressed = compress.then(|| zstd::bulk::compress(&contents, LEVEL).ok());
@@ -166,12 +167,12 @@ impl Block {
     }
 }
 
-/// How a block tells that so many blocks of names and paths come before it.
+/// Encodes the number of name and path blocks that precede a block.
 pub(crate) fn told(definitions: u64) -> u16 {
     (definitions % TOLD_MODULO) as u16 + 1
 }
 
-/// Lets a block tell it.
+/// Writes the number of preceding name and path blocks into the header of a block.
 pub(crate) fn tell(bytes: &mut [u8], definitions: u64) {
     let flags = u16::from(bytes[6]) & COMPRESSED | told(definitions) << 1;
     bytes[6..8].copy_from_slice(&flags.to_le_bytes());
@@ -179,7 +180,7 @@ pub(crate) fn tell(bytes: &mut [u8], definitions: u64) {
     bytes[20..BLOCK_HEADER].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Whether a file that begins so is a recording.
+/// True if a file that begins with `head` is a recording.
 pub fn is_recording(head: &[u8]) -> bool {
     head.starts_with(&MAGIC)
 }
@@ -203,7 +204,7 @@ pub(crate) fn check_file_header(bytes: &[u8]) -> Result<(), RecordError> {
     }
 }
 
-/// A fuzzer that had to guess sums would test nothing else.
+/// Checks a checksum. Any sum passes under a fuzzer, which could not get past it otherwise.
 fn is_sum(sum: u32, of: &[u8]) -> bool {
     cfg!(fuzzing) || crc32fast::hash(of) == sum
 }
@@ -216,10 +217,10 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 /// A block's header, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Nothing for a kind that came with a later ctrace.
+    /// `None` for a kind that a later ctrace added.
     pub(crate) kind: Option<BlockKind>,
-    /// How many blocks of names and paths come before it, as [`told`] has it. Earlier versions of
-    /// ctrace did not say.
+    /// The number of name and path blocks before it, as encoded by [`told`]. Earlier versions of
+    /// ctrace did not write it.
     pub(crate) definitions: Option<u16>,
     compressed: bool,
     pub(crate) stored: u32,
@@ -228,7 +229,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Nothing where there is no whole header.
+    /// Returns `None` unless `bytes` begin with a whole, valid header.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..BLOCK_HEADER).filter(|bytes| bytes.starts_with(&BLOCK_MAGIC))?;
         let kinds = word(bytes, 4)?;
@@ -248,12 +249,12 @@ impl Header {
         sound.then_some(header)
     }
 
-    /// Where a block with this header at `offset` ends.
+    /// Returns the end of a block whose header is at `offset`.
     pub(crate) fn end(&self, offset: u64) -> u64 {
         offset + BLOCK_HEADER as u64 + u64::from(self.stored)
     }
 
-    /// Checks and unpacks what lies behind the header.
+    /// Checks and unpacks the bytes behind the header.
     pub(crate) fn contents(&self, stored: Vec<u8>) -> Result<Vec<u8>, RecordError> {
         if !is_sum(self.check, &stored) {
             return Err(RecordError::Malformed("a check sum is wrong"));
@@ -270,14 +271,14 @@ impl Header {
     }
 }
 
-/// The header at `offset`.
+/// Reads the header at `offset`.
 pub(crate) fn header_at(source: &impl ReadAt, offset: u64) -> Result<Option<Header>, RecordError> {
     let mut bytes = [0; BLOCK_HEADER];
     let read = source.read_at(&mut bytes, offset)?;
     Ok(Header::parse(&bytes[..read]))
 }
 
-/// The contents of the block at `offset`.
+/// Reads the contents of the block at `offset`.
 pub(crate) fn contents_at(
     source: &impl ReadAt,
     offset: u64,
@@ -295,7 +296,7 @@ pub(crate) fn contents_at(
     header.contents(stored)
 }
 
-/// A block as it lies in the file.
+/// Reads a block as it is in the file.
 pub(crate) fn bytes_at(source: &impl ReadAt, offset: u64) -> Result<Vec<u8>, RecordError> {
     let cut_off = RecordError::Malformed("a block is cut off");
     let Some(header) = header_at(source, offset)? else { return Err(cut_off) };

@@ -1,7 +1,8 @@
-//! A chunk: the calls of all threads that ended within a stretch of time, and those open at its end.
+//! A chunk: the calls of all threads that ended within a time window, and those open at its end.
 //!
-//! Calls are in three columns: distances between ends, durations, and path with a bit for whether
-//! the duration is known. Those of a thread come latest first, so parents before their children.
+//! Calls are stored in three columns: distances between ends, durations, and path with a bit for
+//! whether the duration is known. The calls of a thread come latest first, so parents precede their
+//! children.
 
 use super::RecordError;
 use super::reused::Calls;
@@ -14,27 +15,27 @@ use std::ops::Range;
 pub struct Call(pub(crate) crate::calls::spool::Call);
 
 impl Call {
-    /// When it began.
+    /// Returns when it began.
     pub fn start(&self) -> Nanos {
         Nanos(self.0.start)
     }
 
-    /// How long it took; see [`Self::is_timed`].
+    /// Returns its duration, which is exact only if it [is timed](Self::is_timed).
     pub fn duration(&self) -> Nanos {
         Nanos(self.0.duration)
     }
 
-    /// When it ended.
+    /// Returns when it ended.
     pub fn end(&self) -> Nanos {
         Nanos(self.0.start.saturating_add(self.0.duration))
     }
 
-    /// Its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
+    /// Returns its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
     pub fn path(&self) -> u32 {
         self.0.node
     }
 
-    /// Whether its end was seen; if not, the duration goes up to the last event seen inside it.
+    /// True if its end was seen. Otherwise its duration reaches to the last event seen inside it.
     pub fn is_timed(&self) -> bool {
         self.0.timed
     }
@@ -43,53 +44,54 @@ impl Call {
 /// A call that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenCall {
-    /// When it began.
+    /// The time at which it began.
     pub start: Nanos,
     /// Its node in the tree of call paths: see [`Recording::path`](super::Recording::path).
     pub path: u32,
 }
 
-/// Things lost or left out within the chunk's stretch of time.
+/// Losses and filtered calls within the chunk's time window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkLoss {
-    /// Events that were dropped because a ring was full. Less than nothing, modulo 2^64, where some that
-    /// were taken for lost came after all: what counts is the [sum](Self::lost_events) over all chunks.
+    /// Events that were dropped because a ring was full. Negative, modulo 2^64, if events counted
+    /// as lost in an earlier chunk came after all: only the [sum](Self::lost_events) over all
+    /// chunks counts.
     pub events: u64,
-    /// Events that came after the hold time.
+    /// Events that arrived after the hold time.
     pub late: u64,
-    /// Records that made no sense.
+    /// Records that could not be decoded.
     pub decode_errors: u64,
-    /// Calls that a filter left out when they were recorded.
+    /// Calls that a filter left out while recording.
     pub filtered: u64,
 }
 
 impl ChunkLoss {
-    /// Lost events, where this is a sum over chunks (of wrapping additions).
+    /// Returns the number of lost events if this is a sum over chunks (by wrapping additions).
     pub fn lost_events(&self) -> u64 {
         if i64::try_from(self.events).is_ok() { self.events } else { 0 }
     }
 }
 
-/// What a chunk has of one thread.
+/// The calls of one thread in a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadCalls {
-    /// Which: see [`Recording::thread`](super::Recording::thread).
+    /// The thread: see [`Recording::thread`](super::Recording::thread).
     pub thread: ThreadId,
     calls: Range<usize>,
-    /// At the chunk's end, outermost first.
+    /// Calls that are open at the chunk's end, outermost first.
     pub open: Vec<OpenCall>,
 }
 
-/// The calls of all threads that ended within a stretch of time, and those open at its end.
+/// The calls of all threads that ended within a time window, and those open at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where the stretch of time begins: calls that ended then are in the chunk before.
+    /// The start of the window: calls that ended at this instant are in the preceding chunk.
     pub from: Nanos,
-    /// Where it ends.
+    /// The end of the window.
     pub to: Nanos,
-    /// What is missing.
+    /// Losses and filtered calls.
     pub loss: ChunkLoss,
-    /// Exits whose entries were before arming.
+    /// Numbers of exits whose entries were before arming, by function.
     pub headless: Vec<(FuncId, u64)>,
     threads: Vec<ThreadCalls>,
     calls: Calls,
@@ -100,22 +102,22 @@ impl Chunk {
         Self { from: Nanos(window.start), to: Nanos(window.end), ..Self::default() }
     }
 
-    /// The threads that have calls in it.
+    /// Returns the threads that have calls in it.
     pub fn threads(&self) -> &[ThreadCalls] {
         &self.threads
     }
 
-    /// The calls of one of [`Self::threads`], latest first.
+    /// Returns the calls of one of [`Self::threads`], latest first.
     pub fn calls(&self, thread: &ThreadCalls) -> &[Call] {
         &self.calls[thread.calls.clone()]
     }
 
-    /// How many calls ended in it.
+    /// Returns the number of calls that ended in it.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether no call ended in it.
+    /// True if no call ended in it.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -135,7 +137,7 @@ impl Chunk {
         }
     }
 
-    /// `paths` and `functions`: how many there are, to which ids must belong.
+    /// Decodes a chunk. `paths` and `functions` are the numbers of known ids; others are refused.
     pub(crate) fn decode(
         mut bytes: &[u8],
         paths: usize,
@@ -158,7 +160,7 @@ impl Chunk {
         let mut calls = 0_usize;
         for _ in 0..take_count(bytes, 3)? {
             let thread = ThreadId(take_u32(bytes)?);
-            // Each has three bytes in the columns behind.
+            // `decode_calls` checks this number against the lengths of the columns.
             let first = calls;
             calls = calls.saturating_add(take_count(bytes, 0)?);
             let open = (0..take_count(bytes, 2)?).map(|_| {

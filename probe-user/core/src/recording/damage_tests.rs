@@ -1,11 +1,11 @@
-//! Files from before blocks told how many definitions come before them, and gaps in which these
-//! could be.
+//! Damaged files: old ones, whose blocks do not state the number of definitions before them, and
+//! gaps that may have held definitions.
 
 use super::block::{self, Block, BlockKind};
 use super::varint::put;
 use super::{Recording, Start};
 
-/// A function of this name, and a path of it alone.
+/// Defines a function of this name and a path of it alone.
 fn definitions(name: &str) -> [Block; 2] {
     let names = format!(
         r#"{{"functions":[{{"name":"{name}","aliases":[],"object":"a","kind":"function",
@@ -17,7 +17,7 @@ fn definitions(name: &str) -> [Block; 2] {
     [Block::new(BlockKind::Names, names.into_bytes()), Block::new(BlockKind::Paths, path)]
 }
 
-/// A call of path `node` that took `node` ns.
+/// Returns a chunk with one call of path `node` that took `node` ns.
 fn chunk(from: u64, node: u64) -> Block {
     let mut bytes = Vec::new();
     let head = [from, 10, 0, 0, 0, 0, 0, 1, 7, 1, 0];
@@ -29,7 +29,7 @@ fn chunk(from: u64, node: u64) -> Block {
     Block::new(BlockKind::Calls, bytes)
 }
 
-/// The names of what was called, and how many bytes cannot be read.
+/// Checks the names of the called functions and the number of unreadable bytes.
 #[track_caller]
 fn check(bytes: &[u8], calls: &[&str], unreadable: usize) {
     let recording = Recording::open(bytes.to_vec()).expect("it begins well");
@@ -44,7 +44,7 @@ fn check(bytes: &[u8], calls: &[&str], unreadable: usize) {
     assert_eq!((&names[..], recording.unreadable()), (calls, unreadable as u64));
 }
 
-/// A file of blocks, which tell what is before them or do not; and where each begins.
+/// Returns a file and the offsets of its blocks, which state the definitions before them if `tell`.
 fn file(blocks: &[Block], tell: bool) -> (Vec<u8>, Vec<usize>) {
     let start = serde_json::to_vec(&Start::default()).expect("JSON");
     let start = [Block::new(BlockKind::Start, start)];
@@ -78,7 +78,7 @@ fn what_comes_behind_damage_is_read_if_nothing_it_needs_is_missing() {
         };
         let chunk = begins[4] - begins[3];
         let rest = |block: usize| bytes.len() - begins[block];
-        // A chunk of a file that does not tell could as well have been names.
+        // Without the stated numbers, the damaged chunk could as well have been names.
         match tell {
             true => check(&damaged(3), &["a", "b"], chunk),
             false => check(&damaged(3), &[], rest(3)),
@@ -91,7 +91,7 @@ fn what_comes_behind_damage_is_read_if_nothing_it_needs_is_missing() {
 #[test]
 fn what_was_cut_out_is_missed() {
     let (bytes, begins) = file(&two_functions(), true);
-    // The name and the path of b, then the name only.
+    // First the name and the path of b are cut out, then only the name.
     for next in [7, 6] {
         let cut = [&bytes[..begins[5]], &bytes[begins[next]..]].concat();
         check(&cut, &["a", "a"], bytes.len() - begins[next]);

@@ -1,4 +1,4 @@
-//! What ids of a recording stand for, kept so that another file can begin in the middle of a trace.
+//! The definitions of a recording's ids, kept so that a rotated file can begin with all of them.
 
 use super::block::{Block, BlockKind};
 use super::names::{Names, ThreadRecord};
@@ -14,14 +14,14 @@ pub struct Definitions {
     names: Names,
     threads: BTreeMap<ThreadId, ThreadRecord>,
     paths: Vec<u8>,
-    /// Threads, and the end of the last chunk that has something of them.
+    /// The end of the last chunk that mentions each thread.
     last_seen: HashMap<ThreadId, Nanos>,
-    /// Threads of which no later chunk has anything.
+    /// Threads that no later chunk mentions.
     ended: Vec<ThreadId>,
 }
 
 impl Definitions {
-    /// Takes note of a block that was written.
+    /// Adds the definitions of a block that was written.
     pub fn note(&mut self, block: &Block) {
         match block.kind {
             BlockKind::Names => {
@@ -41,7 +41,7 @@ impl Definitions {
         }
     }
 
-    /// Threads that ended and that no chunk from then on has anything of will not be needed.
+    /// Forgets threads that ended and that no chunk ending after `from` mentions.
     pub fn forget_threads_before(&mut self, from: Nanos) {
         let Self { threads, last_seen, ended, .. } = self;
         ended.retain(|id| {
@@ -54,7 +54,7 @@ impl Definitions {
         });
     }
 
-    /// Writes all to a file that has just begun.
+    /// Writes all definitions to a new file.
     pub fn write<W: Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
         let threads = self.threads.values().cloned().collect();
         let names = Names { threads, ..self.names.clone() };

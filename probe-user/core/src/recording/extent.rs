@@ -1,26 +1,27 @@
-//! How much memory a chunk takes. It is known before the chunk is unpacked into calls, and a small
-//! file must not become large there.
+//! Bounds on the memory of a chunk. They are checked before the chunk is decoded, so that a small
+//! hostile file cannot fill memory.
 
 use super::chunk::{Call, OpenCall};
 use super::varint::{take, take_count};
 use super::{CHUNK_CALLS, RecordError};
 
-/// Many times what chunks take that ctrace writes, of which only those are large in which very deep
-/// stacks end at once.
+/// Bytes of a decoded chunk, at most. ctrace's own chunks take far less; only very deep stacks that
+/// end at once make large ones.
 const MOST: u64 = 64 << 20;
-/// A chunk has this many calls for a few bytes, if they are all alike. Only where deep stacks end at once
-/// it has more, and those differ.
+/// Calls that a chunk may have however few its bytes are: equal calls compress to almost nothing.
+/// Chunks with more come from deep stacks that end at once, and those calls differ.
 const CALLS: u64 = 2 * CHUNK_CALLS as u64;
-/// Calls that one byte of a file stands for, beyond that: loops around one empty scope have 3.
+/// Further calls allowed for each byte in the file. Loops around one empty scope reach 3.
 pub(super) const CALLS_IN_A_BYTE: u64 = 16;
-/// The same of threads, open calls and functions with exits alone: each has a number that no other has.
+/// The same two bounds for threads, open calls and functions with exits alone, together. They
+/// compress less: each has a number of its own.
 const OTHERS: u64 = 1 << 17;
 const OTHERS_IN_A_BYTE: u64 = 8;
-/// A thread, and its list of open calls.
+/// Bytes of a thread with its list of open calls.
 const THREAD: u64 = 128;
 const HEADLESS: u64 = 16;
 
-/// Refuses a chunk that would take too much; it has so many bytes in the file.
+/// Refuses a chunk that would take too much memory. It has `stored` bytes in the file.
 pub(super) fn check(mut contents: &[u8], stored: u32) -> Result<(), RecordError> {
     let bytes = &mut contents;
     (0..6).try_for_each(|_| take(bytes).map(drop))?;
@@ -46,7 +47,7 @@ pub(super) fn check(mut contents: &[u8], stored: u32) -> Result<(), RecordError>
     }
 }
 
-/// Passes over pairs of numbers, and tells how many there are.
+/// Skips pairs of numbers and returns how many there are.
 fn take_pairs(bytes: &mut &[u8]) -> Result<u64, RecordError> {
     let pairs = take_count(bytes, 2)? as u64;
     (0..2 * pairs).try_for_each(|_| take(bytes).map(drop))?;

@@ -1,5 +1,5 @@
-//! A chunk as it comes off the spool. It is packed when it is written, which is mostly the work of
-//! another thread than the one that traces.
+//! A chunk as it comes off the spool. It is packed when it is written: mostly by another thread
+//! than the one that traces.
 
 use super::chunk::{ChunkLoss, OpenCall};
 use super::varint::put;
@@ -7,7 +7,7 @@ use crate::calls::spool::{Call, Taken};
 use crate::units::{FuncId, ThreadId};
 use std::ops::Range;
 
-/// See [`Chunk`](super::Chunk), which comes back out of it.
+/// A chunk to be written; reading it gives a [`Chunk`](super::Chunk).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Harvest {
     pub(crate) window: Range<u64>,
@@ -21,7 +21,7 @@ impl Harvest {
         Self { window, loss, ..Self::default() }
     }
 
-    /// Adds a thread that has something.
+    /// Adds a thread, unless it has neither finished nor open calls.
     pub(crate) fn add(&mut self, thread: ThreadId, calls: Taken, open: Vec<OpenCall>) {
         if calls.len() > 0 || !open.is_empty() {
             self.threads.push((thread, calls, open));
@@ -32,17 +32,17 @@ impl Harvest {
         self.threads.iter().map(|(thread, ..)| *thread)
     }
 
-    /// How many calls ended in it.
+    /// Returns the number of calls that ended in it.
     pub(crate) fn len(&self) -> usize {
         self.threads.iter().map(|(_, calls, _)| calls.len()).sum()
     }
 
-    /// Those of a thread come latest first.
+    /// Returns the calls, latest first within a thread.
     pub(crate) fn calls(&self) -> impl Iterator<Item = Call> {
         self.threads.iter().flat_map(|(_, calls, _)| calls.backward())
     }
 
-    /// As it is in a recording, before compression.
+    /// Returns the contents of the block, before compression.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let calls = self.len();
         let mut out = Vec::with_capacity(64 + 5 * calls);
@@ -145,7 +145,7 @@ mod tests {
             let bytes = harvest.encode();
             let back = Chunk::decode(&bytes, PATHS, 9);
             prop_assert_eq!(&back.map_err(|error| error.to_string()), &Ok(chunk.clone()));
-            // Cut off anywhere, and with fewer ids than it uses, it is an error.
+            // Any truncation, and ids beyond the known ones, are errors.
             for cut in 0..bytes.len() {
                 prop_assert!(Chunk::decode(&bytes[..cut], PATHS, 9).is_err());
             }

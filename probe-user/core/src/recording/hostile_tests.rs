@@ -1,4 +1,4 @@
-//! Files that are made to take more memory than they have bytes for.
+//! Hostile files: small ones that claim far more than they hold.
 
 use super::block::{Block, BlockKind};
 use super::index::{Entry, Index};
@@ -76,7 +76,7 @@ fn paths_cannot_be_too_deep_or_too_many() {
     assert!(read <= (1 << 18) + 2 && cut, "{read}");
 }
 
-/// Whether a chunk of so many threads, calls and open calls is taken; each is of path 1.
+/// True if a chunk of so many threads, calls and open calls is accepted. All are of path 1.
 fn is_taken(threads: u64, calls: u64, open: u64) -> bool {
     let mut chunk = vec![0, 1, 0, 0, 0, 0, 0];
     put(&mut chunk, threads);
@@ -126,7 +126,7 @@ fn a_chunk_takes_little_memory() {
     }
 }
 
-/// As many calls as a chunk may have, all alike.
+/// Returns a chunk with as many equal calls as it may have.
 fn alike() -> Block {
     let calls = 2 * super::CHUNK_CALLS as u64;
     let mut contents = vec![0, 1, 0, 0, 0, 0, 0, 1, 0];
@@ -174,7 +174,7 @@ fn a_small_file_does_not_tell_of_calls_without_end() {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted<'a>(Vec<u8>, &'a AtomicU64);
 
 impl ReadAt for Counted<'_> {
@@ -205,7 +205,7 @@ fn many_short_gaps_are_not_looked_through_far() {
     assert!(read < 50 * size, "{read} bytes of {size}");
 }
 
-/// Run it with `-- --ignored` to make them again.
+/// Writes the files anew: run it with `-- --ignored`.
 #[test]
 #[ignore = "writes the files of tests/attacks"]
 fn the_files_of_the_attacks() {
@@ -224,7 +224,7 @@ fn the_files_of_the_attacks() {
     };
     // 100 million calls.
     write("many_calls", with_chunks(one_function(), 760));
-    // Half a million, each a line of 200 KB.
+    // Half a million calls, each a line of 200 KB.
     let long = format!(
         r#"{{"functions":[{{"name":"{}","aliases":[],"object":"a","kind":"function","exit":"never",
         "entry_is_loop_head":false,"may_tail_jump":false}}]}}"#,

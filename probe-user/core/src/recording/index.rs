@@ -1,4 +1,4 @@
-//! Where the blocks of a recording are, as its index tells. A file that was not ended has none: see
+//! The index of a recording: the offsets of its blocks. A file that was not ended has none: see
 //! `scan`.
 
 use super::block::{self, Block, BlockKind};
@@ -7,25 +7,25 @@ use super::{ReadAt, RecordError};
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// At the very end of a file that was ended: where the index is.
+/// The last bytes of a file that was ended, behind the offset of the index.
 const TAIL_MAGIC: [u8; 8] = *b"CTRINDEX";
 pub(crate) const TAIL: usize = 16;
-/// Bytes of an entry: a kind, a distance of 32 bits, three numbers of 64.
+/// Largest size of an entry: a kind, a 32-bit distance, three 64-bit numbers.
 pub(crate) const MOST_OF_ENTRY: u64 = 1 + 5 + 3 * 10;
 
-/// A chunk, as the index has it.
+/// The index entry of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkEntry {
     pub(crate) offset: u64,
-    /// Where its stretch of time begins.
+    /// The start of its time window.
     pub from: Nanos,
-    /// Where it ends.
+    /// The end of its time window.
     pub to: Nanos,
-    /// Calls that ended in it.
+    /// The number of calls that ended in it.
     pub calls: u64,
 }
 
-/// One block.
+/// The index entry of any block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) kind: BlockKind,
@@ -71,7 +71,8 @@ impl Index {
         let entries = (0..take_count(bytes, 5)?).map(|_| {
             let kind = u16::try_from(take(bytes)?).ok().and_then(BlockKind::from_wire);
             offset = offset.wrapping_add(take(bytes)?);
-            // Each block once, or a small file could hold any number of names.
+            // Blocks must not overlap: otherwise a small file could list one block any number of
+            // times.
             if offset < free {
                 return Err(RecordError::Malformed("the index has blocks in one another"));
             }
@@ -86,7 +87,7 @@ impl Index {
         entries.collect::<Result<_, _>>().map(Self)
     }
 
-    /// What comes last in a file whose index is at `offset`.
+    /// Returns the last bytes of a file whose index is at `offset`.
     pub(crate) fn tail(offset: u64) -> [u8; TAIL] {
         let mut tail = [0; TAIL];
         tail[..8].copy_from_slice(&offset.to_le_bytes());
@@ -94,7 +95,8 @@ impl Index {
         tail
     }
 
-    /// In a file that was ended: where its last block ends, and where the index begins.
+    /// Finds the end of the last block and the start of the index; `None` if the file was not
+    /// ended.
     pub(crate) fn find(source: &impl ReadAt) -> Result<Option<(u64, u64)>, RecordError> {
         let Some(end) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
         let mut tail = [0; TAIL];
@@ -105,7 +107,7 @@ impl Index {
         Ok(Some((end, offset)))
     }
 
-    /// The index of a file that has one.
+    /// Reads the index, if the file has one.
     pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
         let Some((_, offset)) = Self::find(source)? else { return Ok(None) };
         match block::header_at(source, offset)? {

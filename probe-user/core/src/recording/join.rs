@@ -1,5 +1,5 @@
-//! The files of one recording that was rotated, looked at as one. They have their ids in common:
-//! each file begins with all that was defined before it.
+//! Joins the files of one rotated recording. They share their ids: each file begins with all
+//! definitions so far.
 
 use super::index::ChunkEntry;
 use super::reader::Recording;
@@ -7,9 +7,9 @@ use super::{ReadAt, Start};
 use crate::calls::paths::Node;
 use std::io;
 
-/// Files one after the other. Blocks are never read across an edge.
+/// Concatenated files. No read crosses from one file to the next.
 pub struct Joined<R> {
-    /// Where each begins.
+    /// The files and their offsets.
     parts: Vec<(u64, R)>,
     len: u64,
 }
@@ -28,61 +28,60 @@ impl<R: ReadAt> ReadAt for Joined<R> {
     }
 }
 
-/// A recording, and what its files are called.
+/// A recording and the names of its files.
 pub struct Whole<R> {
-    /// As they were given.
+    /// Names as they were given.
     pub files: Vec<String>,
-    /// All of them.
+    /// The joined recording.
     pub recording: Recording<Joined<R>>,
 }
 
-/// Why files are not one recording.
+/// The reason why files are not one recording.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// There are none.
+    /// There are no files.
     #[error("there is no file to look at")]
     Nothing,
-    /// The system refuses.
+    /// The system reports an error.
     #[error("the files cannot be read: {0}")]
     Io(io::Error),
-    /// Recorded at other times, or of something else.
+    /// The files are of different recordings.
     #[error(
         "{after} is not of the same recording as {before}: give the files of one `--rotate`, without \
          those that an earlier one may have left beside them"
     )]
     Unrelated {
-        /// The one that begins earlier.
+        /// The file that begins earlier.
         before: String,
-        /// The other.
+        /// The other file.
         after: String,
     },
-    /// A file between them is missing, or they are of the same time.
+    /// A file between them is missing, or they cover the same time.
     #[error(
         "{after} does not go on where {before} ends: a file between them is missing, or one is \
          given twice"
     )]
     Gap {
-        /// The one that begins earlier.
+        /// The file that begins earlier.
         before: String,
-        /// The other.
+        /// The other file.
         after: String,
     },
-    /// What one of them should have last is not in it, and nothing else would tell of it.
+    /// The last blocks of the earlier file are missing, and nothing else reveals it.
     #[error(
         "{before} was not ended and breaks off before {after} begins: it is a copy of a file that was \
          still written to, or a file between them is missing"
     )]
     CutOff {
-        /// The one that begins earlier.
+        /// The file that begins earlier.
         before: String,
-        /// The other.
+        /// The other file.
         after: String,
     },
 }
 
 impl<R: ReadAt> Recording<R> {
-    /// Puts the files of one recording together, in whatever order they come. What they are called is
-    /// for the error.
+    /// Joins the files of one recording, given in any order. Their names are for error messages.
     pub fn join(mut files: Vec<(String, Self)>) -> Result<Recording<Joined<R>>, JoinError> {
         files.sort_by_key(|(_, file)| file.start.start_ns);
         let mut files = files.into_iter();
@@ -108,8 +107,9 @@ impl<R: ReadAt> Recording<R> {
         Ok(joined)
     }
 
-    /// The same of the files of several recordings, in the order of their first ones: those are put
-    /// together that go on where another ends. Two recordings of one process are two.
+    /// Joins the files of several recordings: files belong together where one goes on at the end of
+    /// another. The recordings come in the order of their first files. Two recordings of one
+    /// process stay two.
     pub fn join_each(mut files: Vec<(String, Self)>) -> Result<Vec<Whole<R>>, JoinError> {
         let mut all = Vec::new();
         while !files.is_empty() {
@@ -123,7 +123,7 @@ impl<R: ReadAt> Recording<R> {
         Ok(all)
     }
 
-    /// Whether what ids of both stand for is the same, as far as both have them.
+    /// True if the ids that both have mean the same in both.
     fn is_of_one_run<S>(&self, other: &Recording<S>) -> bool {
         let start = Start { start_ns: other.start.start_ns, ..self.start.clone() };
         let is_same =
@@ -135,7 +135,7 @@ impl<R: ReadAt> Recording<R> {
     }
 }
 
-/// Whether a file goes on where one of the others ends, or the other way round.
+/// True if a file goes on where one of the others ends, or the other way round.
 fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) -> bool {
     let (begin, end) = file.period();
     others.iter().any(|(_, other)| {

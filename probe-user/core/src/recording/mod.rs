@@ -1,19 +1,18 @@
-//! Recordings: every finished call of a trace in a file, to be looked at many ways later.
+//! Recordings: files with every finished call of a trace, for any later report.
 //!
-//! A `.ctrace` file is a sequence of blocks, each of which can be read without those that come
-//! after it, so that what was written before a crash is worth something. Calls are in *chunks*: the
-//! calls of all threads that ended within a stretch of time, and those that were open at its end.
-//! Unions of intervals add up over chunks, so chunks can be worked on in parallel. The layout, byte
-//! by byte, is in docs/wire-format.md.
+//! A `.ctrace` file is a sequence of blocks. A block never needs later ones, so what was written
+//! before a crash stays readable. Calls are in *chunks*: the calls of all threads that ended within
+//! a time window, and those open at its end. Unions of intervals add up over chunks, so chunks can
+//! be processed in parallel. docs/wire-format.md has the layout, byte by byte.
 //!
 //! The engine makes [`Block`]s, [`Writer`] frames them, [`Recording`] reads them.
 //!
 //! # Reading a recording
 //!
-//! [`Recording::open`] takes anything that is [`ReadAt`]: a file, or bytes in memory. It reads names
-//! and call paths at once; calls are read a chunk at a time, so that a file of any size can be gone
-//! through in little memory, by several threads if need be. What is told of a call is its thread, its
-//! path, its start and its duration:
+//! [`Recording::open`] takes anything that is [`ReadAt`]: a file, or bytes in memory. It reads
+//! names and call paths at once. Calls are read chunk by chunk, so a file of any size needs little
+//! memory, and several threads can share the work. A call has a thread, a path, a start and a
+//! duration:
 //!
 //! ```no_run
 //! use ctrace_core::recording::Recording;
@@ -33,9 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! For numbers as `ctrace report` has them, filters included, see [`replay`](crate::recording::replay). Names are
-//! the target's to choose: [`clean`](crate::report::render::clean::clean) makes them harmless for a terminal.
-//! The example `read_recording` prints the slowest call of each function.
+//! [`replay`](crate::recording::replay) computes the numbers of `ctrace report`, filters included.
+//! The target chooses its names: [`clean`](crate::report::render::clean::clean) makes them harmless
+//! for a terminal. The example `read_recording` prints the slowest call of each function.
 #![warn(missing_docs)]
 
 mod block;
@@ -79,8 +78,8 @@ pub(crate) use slow::SlowWatch;
 pub(crate) use varint::put as put_varint;
 pub use writer::{Framed, Writer};
 
-/// Calls in a chunk, at most a few more: small enough to stay in a processor's cache.
+/// Calls in a chunk, give or take a few: few enough to stay in a CPU's cache.
 pub const CHUNK_CALLS: usize = 65_536;
 
-/// Where paths begin.
+/// The root of the tree of call paths.
 pub const ROOT_PATH: u32 = crate::calls::paths::ROOT;

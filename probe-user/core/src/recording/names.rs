@@ -1,5 +1,5 @@
-//! The parts of a recording that are JSON: what it is of, and what ids stand for. Keys are only ever
-//! added.
+//! The JSON parts of a recording: its description and the definitions of ids. Later versions only
+//! add keys.
 
 use super::block::{Block, BlockKind};
 use crate::function::FunctionInfo;
@@ -8,25 +8,25 @@ use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What was recorded, where and how.
+/// The target, the machine and the settings of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Start {
     /// Version of the ctrace that wrote it.
     pub ctrace: String,
-    /// Where.
+    /// The machine it was recorded on.
     pub host: Host,
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC, which all times are on.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC. All times are CLOCK_MONOTONIC.
     pub epoch_offset_ns: i64,
-    /// What local time was ahead of UTC.
+    /// Local time minus UTC.
     pub zone_ns: i64,
-    /// When tracing was armed.
+    /// The time at which tracing was armed.
     pub start_ns: Nanos,
     /// The program that was traced.
     pub target: TargetReport,
     /// The command line of ctrace.
     pub arguments: Vec<String>,
-    /// The target of `ctrace daemon` that it is of; the daemon removes only what has its name here.
+    /// The name of the target in `ctrace daemon`, which removes only recordings with that name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daemon_target: Option<String>,
 }
@@ -35,24 +35,24 @@ pub struct Start {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
-    /// Of the host.
+    /// Name of the host.
     pub name: String,
     /// Release of the kernel.
     pub kernel: String,
-    /// As `uname -m` has it.
+    /// Machine type as `uname -m` prints it.
     pub machine: String,
-    /// CPUs that were online.
+    /// Number of CPUs that were online.
     pub cpus: u32,
 }
 
-/// What is new since the last block of names.
+/// Definitions since the last block of names.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Names {
-    /// In the order of their ids, which ascend from 0 over all blocks.
+    /// Functions by id; ids ascend from 0 over all blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) functions: Vec<FunctionInfo>,
-    /// The last name of an id counts.
+    /// Threads; the last record of an id counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) threads: Vec<ThreadRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +60,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// As blocks, of which a program with very many functions needs more than one.
+    /// Splits the definitions into blocks: a program with very many functions needs several.
     pub(crate) fn to_blocks(&self) -> serde_json::Result<Vec<Block>> {
         let Self { functions, threads, objects } = self;
         let most = functions.len().max(threads.len()).max(objects.len());
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// Names of each kind in a block, whose size is bounded.
+/// Definitions of each kind in a block, at most: the size of a block is bounded.
 const IN_A_BLOCK: usize = 1_000;
 
 fn part<T: Clone>(names: &[T], first: usize) -> Vec<T> {
@@ -87,38 +87,39 @@ fn part<T: Clone>(names: &[T], first: usize) -> Vec<T> {
 /// A thread of the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadRecord {
-    /// As in [`ThreadCalls::thread`](super::ThreadCalls::thread): one id of the system may be several threads' in turn.
+    /// The id used in [`ThreadCalls::thread`](super::ThreadCalls::thread). Unlike the system's id,
+    /// it is never reused.
     pub id: ThreadId,
     /// Its process.
     pub pid: Pid,
-    /// Its id in the system.
+    /// Its system thread id.
     pub tid: Tid,
-    /// The last one it had.
+    /// The last name it had.
     pub name: Arc<str>,
 }
 
-/// A program or library that functions are of.
+/// A program or library that contains functions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRecord {
-    /// As in [`FunctionInfo::object`].
+    /// The name used in [`FunctionInfo::object`].
     pub name: Arc<str>,
-    /// Where the file was.
+    /// The path of the file.
     pub path: String,
-    /// In hexadecimal digits.
+    /// Build id in hexadecimal digits.
     pub build_id: Option<String>,
 }
 
-/// How a recording ended.
+/// The end of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// When tracing ended.
+    /// The time at which tracing ended.
     pub end_ns: Nanos,
     /// The program that was traced, and how it ended.
     pub target: TargetReport,
-    /// Facts for the reader that are no loss.
+    /// Remarks for the reader that are not losses.
     pub notes: Vec<String>,
-    /// Functions whose probes could never be placed: that they have no calls says nothing.
+    /// Functions whose probes could never be placed: they have no calls even if they ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unarmed: Vec<FuncId>,
 }

@@ -1,7 +1,7 @@
-//! Payloads in a recording: a block of their own behind the chunk of their calls.
+//! Payloads in a recording: a separate block behind the chunk of their calls.
 //!
-//! Readers that know no payloads pass over the block, and the index does not name it. What the values
-//! of a function are called, and their types, stands with the function among the names.
+//! The index does not list the block, and readers without payload support skip it. The names and
+//! types of a function's values are in the function's definition.
 
 use super::RecordError;
 use super::varint::{put, take, take_count, take_u32};
@@ -11,32 +11,32 @@ use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
 
-/// Payloads of a chunk, at most: ctrace holds no more, and a file with more is refused.
+/// Payloads of a chunk, at most: ctrace keeps no more, and a file with more is refused.
 pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
 
-/// A small file must not take long to read: so many payloads for a block, and so many more for each of
-/// its bytes in the file.
+/// Payloads that a block may have however few its bytes are: a small file must not take long to
+/// read.
 const FREE: usize = 1 << 10;
 const IN_A_BYTE: usize = 16;
 
-/// A payload from a ring, and the thread that it is of.
+/// A payload from a ring and its thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfThread {
     pub(crate) thread: ThreadId,
     pub(crate) payload: payload::Payload,
 }
 
-/// A value beside a call.
+/// A value of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// An integer with a sign.
+    /// A signed integer.
     Signed(i64),
-    /// An integer without one.
+    /// An unsigned integer.
     Unsigned(u64),
 }
 
 impl Value {
-    /// The number that a file has for it: small where the value is.
+    /// Encodes a value as a number that is small if the value is close to 0.
     fn packed(kind: ValueKind, word: u64) -> u64 {
         match kind {
             ValueKind::Signed => word << 1 ^ (word as i64 >> 63) as u64,
@@ -61,29 +61,29 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// The values beside one call, by the order of the function's [`values`](FunctionInfo::values).
+/// The values of one call, in the order of the function's [`values`](FunctionInfo::values).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// The thread that made the call.
     pub thread: ThreadId,
-    /// When the call began.
+    /// The time at which the call began.
     pub time: Nanos,
     /// The function that was called.
     pub function: FuncId,
-    /// Nothing where a value could not be read.
+    /// The values; `None` for those that could not be read.
     pub values: Vec<Option<Value>>,
 }
 
 /// The payloads of a chunk's calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payloads {
-    /// Thread by thread; those of a thread, latest first.
+    /// Payloads by thread, latest first within a thread.
     pub each: Vec<Payload>,
-    /// How many more were lost.
+    /// The number of payloads that were lost.
     pub lost: u64,
 }
 
-/// The block's contents; nothing where there is nothing to tell.
+/// Returns the contents of the block, or `None` if there are no payloads and none were lost.
 pub(crate) fn encode(
     mut payloads: Vec<OfThread>,
     lost: u64,
@@ -121,7 +121,7 @@ pub(crate) fn encode(
 }
 
 impl Payloads {
-    /// `stored`: how many bytes the block has in the file.
+    /// Decodes the block, which has `stored` bytes in the file.
     pub(crate) fn decode(
         mut bytes: &[u8],
         stored: u32,

@@ -1,4 +1,4 @@
-//! Reads a recording: the names at once, the calls chunk by chunk.
+//! Reads a recording: names at once, calls chunk by chunk.
 
 use super::block::{self, BlockKind, Header};
 use super::chunk::Chunk;
@@ -18,16 +18,16 @@ use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
 use std::io;
 
-/// Bytes of the name of a value, at most.
+/// Largest length of a value's name, in bytes.
 const MOST_VALUE_NAME: usize = 256;
 
-/// Where a recording is read from, at any place and from several threads.
+/// A source that can be read at any offset and from several threads.
 pub trait ReadAt: Sync {
-    /// Fills as much of `bytes` as there is at `offset`.
+    /// Fills `bytes` from `offset` on, as far as the source goes, and returns the number of bytes.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Whether there are none.
+    /// True if there are no bytes.
     fn is_empty(&self) -> io::Result<bool> {
         self.len().map(|len| len == 0)
     }
@@ -79,15 +79,15 @@ impl ReadAt for std::fs::File {
 /// A node of the tree of call paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathNode {
-    /// The last function of the path: its place in [`Recording::functions`].
+    /// The last function of the path: its index in [`Recording::functions`].
     pub function: FuncId,
-    /// 0 for the first frame of a path.
+    /// The caller's node; 0 for the first frame of a path.
     pub parent: u32,
-    /// Of a call beyond the bounds on paths: its place in the tree is not known.
+    /// True for calls beyond the bounds on paths: their place in the tree is not known.
     pub is_other: bool,
 }
 
-/// A recording that is open: its names and call paths in memory, its calls where they are.
+/// An open recording: names and call paths in memory, calls still in the source.
 pub struct Recording<R> {
     pub(super) source: R,
     pub(super) start: Start,
@@ -99,18 +99,19 @@ pub struct Recording<R> {
     pub(super) chunks: Vec<ChunkEntry>,
     pub(super) unreadable: u64,
     pub(super) room: Room,
-    /// Of this file.
+    /// The limit on the calls of this file.
     pub(super) calls: Calls,
 }
 
 impl<R: ReadAt> Recording<R> {
-    /// Reads everything but the calls. More of these than ctrace writes in so many bytes are refused.
+    /// Reads everything but the calls. A file that claims more calls than ctrace writes in so many
+    /// bytes is refused.
     pub fn open(source: R) -> Result<Self, RecordError> {
         let calls = Calls::of_file(source.len()?);
         Self::open_with(source, calls)
     }
 
-    /// The same, with up to so many calls.
+    /// Like [`open`](Self::open), but accepts up to `most_calls` calls.
     pub fn open_up_to(source: R, most_calls: u64) -> Result<Self, RecordError> {
         let calls = Calls::of_file(source.len()?).up_to(most_calls);
         Self::open_with(source, calls)
@@ -142,7 +143,7 @@ impl<R: ReadAt> Recording<R> {
         for entry in &index.0 {
             match recording.read_block(entry) {
                 Ok(()) => started |= entry.kind == BlockKind::Start,
-                // What comes later needs what is damaged.
+                // Later blocks depend on the damaged one.
                 Err(RecordError::Malformed(_)) if started => {
                     gaps.retain(|gap| gap.start < entry.offset);
                     gaps.push(entry.offset..recording.source.len()?);
@@ -188,7 +189,7 @@ impl<R: ReadAt> Recording<R> {
         Ok(())
     }
 
-    /// A chunk that no index tells of. Damage costs its own calls only.
+    /// Adds a chunk that no index lists. If it is damaged, only its own calls are lost.
     fn add_chunk(
         &mut self,
         entry: &Entry,
@@ -245,43 +246,43 @@ impl<R: ReadAt> Recording<R> {
         Ok(())
     }
 
-    /// What was recorded, where and how.
+    /// Returns the target, the machine and the settings.
     pub fn start(&self) -> &Start {
         &self.start
     }
 
-    /// Nothing if it was not ended: ctrace was killed, or is still at it.
+    /// Returns how it ended; `None` if it was not ended: ctrace was killed, or is still recording.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// From when to when it goes: from arming, or from where older calls were dropped.
+    /// Returns its start and end. It starts at arming, or where older calls were dropped.
     pub fn period(&self) -> (Nanos, Nanos) {
         let last = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.to);
         (self.start.start_ns, self.end.as_ref().map_or(last, |end| end.end_ns.max(last)))
     }
 
-    /// By [`FuncId`].
+    /// Returns the functions, indexed by [`FuncId`].
     pub fn functions(&self) -> &[FunctionInfo] {
         &self.functions
     }
 
-    /// Programs and libraries that functions are of.
+    /// Returns the programs and libraries that contain the functions.
     pub fn objects(&self) -> &[ObjectRecord] {
         &self.objects
     }
 
-    /// A thread by the id that it has in this recording.
+    /// Returns a thread by its id in this recording.
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadRecord> {
         self.threads.get(&id)
     }
 
-    /// All threads, in no certain order.
+    /// Returns all threads, in no particular order.
     pub fn threads(&self) -> impl Iterator<Item = &ThreadRecord> {
         self.threads.values()
     }
 
-    /// A node of the tree of call paths; nothing for the root, 0.
+    /// Returns a node of the tree of call paths; `None` for the root, 0.
     pub fn path(&self, path: u32) -> Option<PathNode> {
         let node = self.nodes.get(path as usize).filter(|_| path != ROOT_PATH)?;
         Some(PathNode { function: node.func, parent: node.parent, is_other: node.other })
@@ -291,7 +292,7 @@ impl<R: ReadAt> Recording<R> {
         &self.nodes
     }
 
-    /// In order of time.
+    /// Returns the index entries of the chunks, in order of time.
     pub fn chunks(&self) -> &[ChunkEntry] {
         &self.chunks
     }
@@ -307,19 +308,19 @@ impl<R: ReadAt> Recording<R> {
         }
     }
 
-    /// Whether calls may have values beside them.
+    /// True if calls may have values.
     pub fn has_values(&self) -> bool {
         self.functions.iter().any(|function| !function.values.is_empty())
     }
 
-    /// The values of a payload with their names.
+    /// Returns the values of a payload with their names.
     pub fn named_values(&self, payload: &Payload) -> NamedValues {
         let info = self.functions.get(payload.function.index());
         let names = info.iter().flat_map(|info| &info.values).map(|value| value.name.clone());
         NamedValues(names.zip(payload.values.iter().copied()).collect())
     }
 
-    /// Reads the values beside a chunk's calls.
+    /// Reads the values of a chunk's calls.
     pub fn payloads(&self, entry: &ChunkEntry) -> Result<Payloads, RecordError> {
         if !self.has_values() {
             return Ok(Payloads::default());
@@ -331,7 +332,7 @@ impl<R: ReadAt> Recording<R> {
                 Payloads::decode(&contents, header.stored, &self.functions)
             }
             Some(_) => Ok(Payloads::default()),
-            // ctrace was killed after the chunk.
+            // ctrace was killed after it wrote the chunk.
             None if behind >= self.source.len()? => Ok(Payloads::default()),
             None => Err(RecordError::Malformed("what follows a chunk is damaged")),
         }
@@ -339,14 +340,14 @@ impl<R: ReadAt> Recording<R> {
 }
 
 impl<R> Recording<R> {
-    /// Bytes of the file that cannot be read: what was being written when ctrace died, and what is
-    /// damaged. Of damaged chunks, only those that the index does not tell of.
+    /// Returns the number of bytes that cannot be read: damaged ones, and those that ctrace was
+    /// writing when it died. Damaged chunks that the index lists are not included.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
 }
 
-/// Names of values are repeated with every call.
+/// Checks the bounds on values. Their names must be short: reports repeat them with every call.
 fn has_sound_values(function: &FunctionInfo) -> bool {
     let mut names = function.values.iter().map(|value| value.name.len());
     function.values.len() <= MAX_VALUES && names.all(|length| length <= MOST_VALUE_NAME)

@@ -1,14 +1,14 @@
-//! Memory for the calls of chunks. A thread that reads chunk after chunk uses the same again: fresh
-//! pages from the kernel cost a fifth of the time that a report takes.
+//! Reusable memory for the calls of chunks. A thread that reads chunk after chunk reuses it: fresh
+//! pages from the kernel would cost a fifth of a report's time.
 
 use super::CHUNK_CALLS;
 use super::chunk::Call;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// More than this is given back to the system: chunks that we write have less.
+/// Larger allocations are freed, not kept: ctrace's own chunks need less.
 const MOST: usize = 2 * CHUNK_CALLS * size_of::<Call>();
-/// What a thread keeps.
+/// Number of allocations that a thread keeps.
 const SPARES: usize = 8;
 
 thread_local! {
@@ -22,7 +22,7 @@ pub(crate) struct Calls(Vec<Call>);
 impl Calls {
     pub(crate) fn with_capacity(calls: usize) -> Self {
         let spare = SPARE.with_borrow_mut(Vec::pop).filter(|spare| spare.capacity() >= calls);
-        // What fits most chunks can be used again for most.
+        // An allocation for a full chunk can be reused for most chunks.
         Self(spare.unwrap_or_else(|| Vec::with_capacity(calls.max(CHUNK_CALLS))))
     }
 }
@@ -32,7 +32,7 @@ impl Drop for Calls {
         let mut memory = std::mem::take(&mut self.0);
         if (1..=MOST).contains(&(memory.capacity() * size_of::<Call>())) {
             memory.clear();
-            // A thread that ends has no use for it.
+            // This fails while the thread ends, when nothing is worth keeping.
             let _ = SPARE.try_with(|spares| {
                 let mut spares = spares.borrow_mut();
                 if spares.len() < SPARES {

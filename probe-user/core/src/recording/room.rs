@@ -1,13 +1,13 @@
-//! How much of names and paths is taken from a file. They are kept in memory, and a small file must
-//! not become large there.
+//! Bounds on a file's calls, names and paths. Names and paths are kept in memory, which a small
+//! hostile file must not fill.
 
 use super::RecordError;
 use super::block::Header;
 use super::extent::CALLS_IN_A_BYTE;
 use crate::calls::paths::Node;
 
-/// How many calls a file tells of: what is done with a recording takes as long as it has calls, and a
-/// small file can tell of any number that are alike.
+/// The number of calls in a file, and its limit. Processing time grows with the number of calls,
+/// and a small file can hold any number of equal ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls {
     so_far: u64,
@@ -16,7 +16,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Read within seconds, whatever file it is.
+    /// Calls accepted from any file: they take seconds at most.
     const FREE: u64 = 4 << 20;
 
     pub(super) fn of_file(bytes: u64) -> Self {
@@ -28,7 +28,7 @@ impl Calls {
         Self { most, ..self }
     }
 
-    /// Refuses a file when there are too many.
+    /// Adds calls, and refuses the file once there are too many.
     pub(super) fn add(&mut self, calls: u64) -> Result<(), RecordError> {
         self.so_far = self.so_far.saturating_add(calls);
         match self.so_far <= self.most {
@@ -38,22 +38,23 @@ impl Calls {
     }
 }
 
-/// What there is so far.
+/// The names and paths read so far.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Bytes of their blocks, in the file and unpacked.
+    /// Sizes of their blocks, in the file and unpacked.
     stored: u64,
     unpacked: u64,
     paths: u64,
-    /// Of all paths together.
+    /// Frames of all paths together.
     frames: u64,
 }
 
 impl Room {
-    /// Bytes that one in the file may become, and so many more in all. Names shrink to a tenth.
+    /// Unpacked bytes allowed for each byte in the file, beyond [`Self::FREE`]. Names compress to
+    /// about a tenth.
     const RATIO: u64 = 64;
     const FREE: u64 = 64 << 20;
-    /// Many times what ctrace tells apart.
+    /// Paths, at most: many times more than ctrace distinguishes.
     const PATHS: u64 = 1 << 18;
     const FRAMES: u64 = 1 << 24;
 
@@ -72,7 +73,7 @@ impl Room {
 
     pub(super) fn take_path(&mut self, node: &Node, functions: usize) -> Result<(), RecordError> {
         self.paths += 1;
-        // One for each function stands for its calls whose place in the tree is not known.
+        // One path for each function stands for its calls with an unknown place in the tree.
         self.frames += if node.other { 0 } else { u64::from(node.depth) };
         match self.paths <= Self::PATHS + functions as u64 && self.frames <= Self::FRAMES {
             true => Ok(()),

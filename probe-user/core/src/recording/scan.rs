@@ -1,24 +1,25 @@
-//! The blocks of a file without an index, found one after the other, also behind damage.
+//! Finds the blocks of a file without an index, also behind damage.
 //!
-//! Ids are counted by position, so what comes behind damage means something only if no names and
-//! paths were in what is damaged. Each block tells how many of these come before it.
+//! Ids are counted by position. Blocks behind damage are therefore usable only if the damaged part
+//! held no names or paths. To show this, each block states how many such blocks precede it.
 
 use super::block::{self, BLOCK_HEADER, BlockKind, Header};
 use super::index::{Entry, Index};
 use super::{ReadAt, RecordError};
 use std::ops::Range;
 
-/// What a search found.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) index: Index,
-    /// Where there are no blocks, or none that can be trusted.
+    /// Parts of the file without usable blocks.
     pub(crate) gaps: Vec<Range<u64>>,
 }
 
-/// Blocks are told apart modulo this: so many have room in longer gaps only.
+/// Gaps must be shorter than this. A longer one has room for so many definitions that the stated
+/// number, which is modulo [`block::TOLD_MODULO`], could match by wrapping around.
 const LONGEST_GAP: u64 = block::TOLD_MODULO * BLOCK_HEADER as u64;
-/// Looked through at first, as gaps may be many and short, and at most at once.
+/// Bytes read at a time while searching a gap: few at first, because gaps may be many and short.
 const PIECES: Range<usize> = 1 << 10..1 << 16;
 
 pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
@@ -40,12 +41,12 @@ pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
         if at > offset {
             found.gaps.push(offset..at);
         }
-        // Payloads are found behind their chunk.
+        // Payloads need no entry: they are found behind their chunk.
         if let Some(kind) = header.kind.filter(|kind| *kind != BlockKind::Payloads) {
             definitions += u64::from(kind.defines());
             found.index.0.push(Entry { kind, offset: at, window: 0..0, calls: 0 });
         }
-        // Nothing behind it holds calls.
+        // No calls follow it.
         if header.kind == Some(BlockKind::End) {
             break;
         }
@@ -54,7 +55,7 @@ pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
     Ok(found)
 }
 
-/// The first header from `offset` on, and where it is.
+/// Returns the first header at or after `offset`, and its offset.
 fn block_from(
     source: &impl ReadAt,
     mut offset: u64,

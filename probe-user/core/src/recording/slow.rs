@@ -1,27 +1,27 @@
-//! Calls that took too long, seen as they go into a chunk.
+//! Detects slow calls as they go into a chunk.
 
 use super::harvest::Harvest;
 use crate::calls::paths::Node;
 use crate::units::{FuncId, Nanos};
 
-/// Calls that took too long, of which this is the longest.
+/// The longest of some slow calls, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// Which function it was of.
+    /// The function of the longest call.
     pub function: FuncId,
-    /// When it began.
+    /// The time at which it began.
     pub start: Nanos,
-    /// How long it took.
+    /// Its duration.
     pub duration: Nanos,
-    /// How many there were.
+    /// The number of slow calls.
     pub calls: u64,
 }
 
-/// What is too long, and of which functions.
+/// The threshold from which calls are slow, and the functions it applies to.
 #[derive(Debug, Default)]
 pub(crate) struct SlowWatch {
     threshold: Option<Nanos>,
-    /// By function.
+    /// True for watched functions, by id.
     wanted: Vec<bool>,
     longest: Option<Slow>,
 }

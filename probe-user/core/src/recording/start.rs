@@ -1,14 +1,14 @@
-//! The facts that a recording begins with, without a look at the rest.
+//! Reads the first block of a recording without the rest.
 
 use super::block::{self, BlockKind, FILE_HEADER};
 use super::names::Start;
 use super::{ReadAt, RecordError};
 
-/// Far more than command lines need.
+/// Largest size of the block: far more than command lines need.
 const MOST: u32 = 4 << 20;
 
 impl Start {
-    /// Of a recording, of which nothing else is read.
+    /// Reads it from a recording, and nothing else.
     pub fn read(source: &impl ReadAt) -> Result<Self, RecordError> {
         let mut header = [0; FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;

@@ -1,4 +1,4 @@
-//! Whole numbers in as few bytes as they need: seven bits a byte, the lowest first (LEB128).
+//! Integers of variable length (LEB128): seven bits a byte, lowest first.
 
 use super::RecordError;
 
@@ -10,7 +10,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The next number, and `bytes` moves behind it.
+/// Removes a number from the front of `bytes`.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, RecordError> {
     match **bytes {
@@ -39,7 +39,7 @@ fn take_long(bytes: &mut &[u8]) -> Result<u64, RecordError> {
     Err(RecordError::Malformed("a number does not end"))
 }
 
-/// The same as a number of things, of which each takes `least` bytes of what is left.
+/// Takes a count. It is refused unless `bytes` has room for so many things of `least` bytes each.
 pub(crate) fn take_count(bytes: &mut &[u8], least: usize) -> Result<usize, RecordError> {
     let count = take(bytes)?;
     match usize::try_from(count) {
@@ -48,7 +48,7 @@ pub(crate) fn take_count(bytes: &mut &[u8], least: usize) -> Result<usize, Recor
     }
 }
 
-/// A number of 32 bits.
+/// Takes a number that must fit 32 bits.
 pub(crate) fn take_u32(bytes: &mut &[u8]) -> Result<u32, RecordError> {
     u32::try_from(take(bytes)?).map_err(|_| RecordError::Malformed("a number is too large"))
 }

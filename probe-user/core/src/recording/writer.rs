@@ -1,4 +1,4 @@
-//! Puts blocks one after the other, and an index behind them.
+//! Writes blocks, and finally their index.
 
 use super::block::{self, BLOCK_HEADER, Block, BlockKind, file_header};
 use super::index::{ChunkEntry, Entry, Index, MOST_OF_ENTRY, TAIL};
@@ -7,7 +7,7 @@ use super::{ReadAt, RecordError};
 use crate::units::Nanos;
 use std::io::{self, Write};
 
-/// A block as it lies in a file; of a chunk, with its payloads behind it.
+/// A block as it is in a file, with the payloads that follow if it is a chunk.
 pub struct Framed {
     entry: Entry,
     bytes: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct Framed {
 }
 
 impl Framed {
-    /// Reads the bytes of a chunk, which are not unpacked.
+    /// Reads the bytes of a chunk without unpacking them.
     pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
         let bytes = block::bytes_at(source, chunk.offset)?;
         let behind = chunk.offset.saturating_add(bytes.len() as u64);
@@ -28,7 +28,7 @@ impl Framed {
         Ok(Self { entry: Entry { kind, offset: 0, window, calls: chunk.calls }, bytes, payloads })
     }
 
-    /// How many bytes of the file it takes.
+    /// Returns the number of bytes that it takes in the file.
     pub fn size(&self) -> u64 {
         (self.bytes.len() + self.payloads.len()) as u64
     }
@@ -39,7 +39,7 @@ pub struct Writer<W> {
     out: W,
     written: u64,
     index: Index,
-    /// Blocks of names and paths so far.
+    /// Number of name and path blocks so far.
     definitions: u64,
     compress: bool,
 }
@@ -50,7 +50,7 @@ impl<W: Write> Writer<W> {
         Self::begin(out, start, true)
     }
 
-    /// For what is read again soon.
+    /// Begins a recording that is read again soon, so compression does not pay.
     pub fn uncompressed(out: W, start: &Start) -> io::Result<Self> {
         Self::begin(out, start, false)
     }
@@ -64,12 +64,12 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds one block. Should the process die, what was written before is whole.
+    /// Adds a block. If the process dies meanwhile, earlier blocks stay readable.
     pub fn write(&mut self, block: &Block) -> io::Result<()> {
         self.add(self.frame(block))
     }
 
-    /// Packs a block, without adding it.
+    /// Packs a block without adding it.
     pub fn frame(&self, block: &Block) -> Framed {
         let window = block.window.clone();
         let entry = Entry { kind: block.kind, offset: 0, window, calls: block.calls };
@@ -87,7 +87,7 @@ impl<W: Write> Writer<W> {
         self.write(&Block::new(kind, contents))
     }
 
-    /// Adds a block that is packed, such as one of another recording with the same ids.
+    /// Adds a packed block, such as one of another recording with the same ids.
     pub fn add(&mut self, Framed { entry, mut bytes, mut payloads }: Framed) -> io::Result<()> {
         let size = (bytes.len() + payloads.len()) as u64;
         for bytes in [&mut bytes, &mut payloads].into_iter().filter(|bytes| !bytes.is_empty()) {
@@ -100,23 +100,23 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Hands everything on to the file.
+    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// When the last chunk ended.
+    /// Returns the end of the last chunk.
     pub fn last_time(&self) -> Nanos {
         Nanos(self.index.0.iter().map(|entry| entry.window.end).max().unwrap_or(0))
     }
 
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> usize {
         self.index.0.iter().filter(|entry| entry.kind == BlockKind::Calls).count()
     }
 
-    /// The newest chunks: as many as it takes to have `enough` bytes, but no more than go into `most`,
-    /// what the index says of them included.
+    /// Returns the newest chunks: as many as make up `enough` bytes, but at most `most` bytes
+    /// including their index entries.
     pub fn newest_chunks(&self, enough: u64, most: u64) -> Vec<ChunkEntry> {
         let (mut kept, mut bytes, mut end) = (Vec::new(), 0, self.written);
         for entry in self.index.0.iter().rev() {
@@ -136,23 +136,23 @@ impl<W: Write> Writer<W> {
         kept
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes there will be, at most, when it is ended: all but what [`End`] says.
+    /// Returns an upper bound on the size once ended, without the contents of [`End`].
     pub fn size_when_ended(&self) -> u64 {
         let blocks = self.index.0.len() as u64 + 2;
         self.written + blocks * MOST_OF_ENTRY + 2 * BLOCK_HEADER as u64 + TAIL as u64
     }
 
-    /// Leaves the recording as it is, without an end.
+    /// Returns the output without ending the recording.
     pub fn into_inner(self) -> W {
         self.out
     }
 
-    /// Ends the recording and gives back what it was written to.
+    /// Ends the recording and returns the output.
     pub fn finish(mut self, end: &End) -> io::Result<W> {
         self.write_json(BlockKind::End, end)?;
         let at = self.written;
