@@ -8,7 +8,7 @@
 use ctrace_marker::scope;
 use std::{arch::asm, hint::black_box, time::Instant};
 
-/// Few enough that a round is seldom interrupted.
+/// Small enough that a round is seldom interrupted.
 const CALLS: u64 = 20_000;
 const ROUNDS: usize = 1001;
 

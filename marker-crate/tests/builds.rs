@@ -146,7 +146,7 @@ fn with_the_linker_of_binutils() {
     assert!(!holds(&program, b"never called"));
 }
 
-/// Nothing then refers to the crate's own code. Semaphores that share a page of the file with
+/// Nothing refers to the crate's own code here. Semaphores that share a page of the file with
 /// another segment would be raised there.
 #[test]
 fn a_program_with_a_usdt_probe_and_nothing_else() {

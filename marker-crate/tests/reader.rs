@@ -1,4 +1,4 @@
-//! Reads a buffer that another process fills, as in docs/marker-format.md. Every event comes
+//! Reads a buffer that another process fills, as in docs/marker-format.md. Every event arrives
 //! exactly once, by a flush or by a read.
 #![allow(unsafe_code, reason = "fork and process_vm_readv")]
 
@@ -18,8 +18,8 @@ fn work(n: u64) {
     black_box(n);
 }
 
-/// The child: calls without end, at uneven speed. At the end it sends their number through a pipe,
-/// and leaves its last batch in the buffer.
+/// The child makes calls without end, at uneven speed. At the end it sends their number through a
+/// pipe, and leaves its last batch in the buffer.
 fn child(pipe: i32, time: Duration) -> ! {
     let mut calls = 0_u64;
     let start = Instant::now();
@@ -72,7 +72,8 @@ impl Reader {
         }
     }
 
-    /// Reads three copies. Of the third only the header counts: a copy can be interrupted after it.
+    /// Reads three copies. Of the third, only the header counts: a copy can be interrupted after
+    /// it.
     fn read(&mut self, pages: &[Page; 3]) {
         let [first, second, _] = pages;
         let batch = first.batch();
@@ -126,7 +127,7 @@ fn every_event_comes_exactly_once() {
         let pages = pages
             .filter(|pages| pages.iter().all(|page| page.tid() == pid as u32 && page.magic() != 0));
         let flushed = hook::flushed(brought, |tid| tid == pid as u32);
-        // A page that is being copied comes next time.
+        // A page that is still being copied comes next time.
         for page in &flushed {
             if page.batch() == reader.next {
                 reader.flushed(page);

@@ -74,7 +74,7 @@ fn a_thousand_threads_at_once() {
             };
             std::thread::Builder::new().stack_size(64 << 10).spawn(run).unwrap()
         };
-        // They are joined, and not only scoped: a scope does not wait for the very end of its
+        // The threads are joined, not only scoped: a scope does not wait for the very end of its
         // threads.
         let threads = (0..1000).map(|_| thread()).collect::<Vec<_>>();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -180,7 +180,7 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_signal(_: i32) {
     // Most handlers do little. Now and then one overfills the buffer. 61 and the length of a loop
-    // are coprime, so that this happens at every instruction in the end.
+    // are coprime, so this eventually happens at every instruction.
     let n = if SIGNALS.fetch_add(1, Relaxed).is_multiple_of(61) { 140 } else { 1 };
     for _ in 0..n {
         let _scope = scope!("handler");
@@ -218,8 +218,8 @@ fn under_signals(signal: i32, calls: impl FnOnce() -> u64 + Send + 'static) {
     assert!(signals > 1000, "{signals}");
 }
 
-/// A signal after every instruction of scopes, of the thread's first buffer and of flushes: the
-/// processor's trap flag sends it.
+/// The CPU's trap flag sends a signal after every instruction of scopes, of the thread's first
+/// buffer and of flushes.
 #[test]
 fn a_signal_after_every_instruction() {
     let _alone = alone();

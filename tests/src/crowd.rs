@@ -21,7 +21,7 @@ impl Crowd {
         let made = PLACES.into_iter().find_map(|place| {
             let crowd = PathBuf::from(place).join(&name);
             fs::create_dir(&crowd).ok()?;
-            // It is dropped, and so removed, if it does not count threads.
+            // A group that does not count threads is dropped, and so removed.
             Some(Crowd(crowd)).filter(|it| it.0.join("pids.max").exists())
         });
         made.ok_or_else(|| "no control group here counts threads".into())
@@ -43,7 +43,7 @@ impl Crowd {
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        // With a process still in it, it stays, and disturbs nobody.
+        // It stays if it still has a process, and then harms nobody.
         let _ = fs::remove_dir(&self.0);
     }
 }

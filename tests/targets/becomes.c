@@ -1,6 +1,6 @@
 /* Calls `work`, then becomes another program.
- * Usage: becomes hot PATH [ARG...]    call it as often as possible until SIGUSR1 comes
- *        becomes CALLS PATH [ARG...]  wait for SIGUSR1, then call it so often on one processor */
+ * Usage: becomes hot PATH [ARG...]    calls it at full speed until SIGUSR1
+ *        becomes CALLS PATH [ARG...]  waits for SIGUSR1, then calls it CALLS times on one CPU */
 #include "count.h"
 #include <sched.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
         while (!stop)
             sum = work(sum);
     } else {
-        /* Blocked, so that the one who sends it sees when it may; sigwait would unblock it. */
+        /* Blocked, so that the sender sees when to send it; sigwait would unblock it. */
         sigset_t wake, pending;
         sigemptyset(&wake);
         sigaddset(&wake, SIGUSR1);

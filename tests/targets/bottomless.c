@@ -1,9 +1,9 @@
-/* Children with a page of a file that nobody ever reads out: its file system (FUSE) is this program, and
- * answers everything but reads. `ready` is printed when all children have the page, or `none` where there
- * is no FUSE. All ends with this process. To be linked statically: see where it is started.
+/* Children that hang on a page of a file. This program is the file system (FUSE), and answers
+ * everything but reads. It prints `ready` when all children have the page, or `none` without FUSE.
+ * All ends with this process. It must be linked statically; its user explains why.
  * Usage: bottomless FOLDER code|memory CHILDREN
- * code: the page is code. memory: one thread of each child reads the page, for which the kernel locks the
- * child's memory, and another one wants to map more: whoever reads the memory waits behind both. */
+ * code: the page is code. memory: one thread of each child reads the page, so the kernel locks the
+ * child's memory. Another thread wants to map more. Readers of the memory wait behind both. */
 #define _GNU_SOURCE
 #include "count.h"
 #include <fcntl.h>
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     long children = number(argc, argv, 3, 1), i;
     snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
     snprintf(path, sizeof path, "%s/file", argv[1]);
-    /* The mount is nobody else's. */
+    /* The mount is private. */
     if (fuse < 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
         mount("bottomless", argv[1], "fuse", MS_NOSUID | MS_NODEV, options)) {
         puts("none");

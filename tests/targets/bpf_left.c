@@ -1,5 +1,5 @@
-/* Says which of the kernel's BPF objects are still there, of those that it is given as `prog:7`,
- * `map:8` or `link:9`. */
+/* Takes BPF objects of the kernel as `prog:7`, `map:8` or `link:9`, and prints those that still
+ * exist. */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 static int is_there(int command, unsigned id) {
     union bpf_attr attributes;
     memset(&attributes, 0, sizeof attributes);
-    /* The first field of all three commands. */
+    /* All three commands have the id as their first field. */
     attributes.prog_id = id;
     long fd = syscall(SYS_bpf, command, &attributes, sizeof attributes);
     if (fd >= 0)

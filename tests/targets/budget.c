@@ -1,5 +1,5 @@
-/* Busy for some time of its own, then calm. `often` is called often enough to be dear and works long
- * enough that its rate can be told; `tiny` does next to nothing; `round_` holds them all.
+/* Busy for some CPU time, then calm. `often` is called often enough to be costly, and works long
+ * enough that its rate can be measured. `tiny` does next to nothing. `round_` contains them all.
  * Usage: budget BUSY_SECONDS CALM_SECONDS [TINY_PER_OFTEN=0] */
 #include "count.h"
 #include <time.h>
@@ -39,11 +39,11 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     puts("ready");
     double start = now(CLOCK_MONOTONIC);
-    /* So seldom that it is cheap also where a probe takes ten microseconds. */
+    /* Seldom enough to be cheap even if a probe takes ten microseconds. */
     while (now(CLOCK_MONOTONIC) < start + busy) round_(100);
     start = now(CLOCK_MONOTONIC);
     while (now(CLOCK_MONOTONIC) < start + calm) {
-        /* Short enough that every window of some milliseconds has work and calls in it. */
+        /* Short enough that every window of some milliseconds contains work and calls. */
         struct timespec nap = {0, 5 * 1000 * 1000};
         for (int i = 0; i < 20000000; i++) sink += (unsigned long)i;
         round_(1);

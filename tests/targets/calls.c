@@ -1,4 +1,4 @@
-/* Calls, three deep, for benchmarks of tracers that the compiler helps (-pg).
+/* Calls three deep, for benchmarks of tracers that use instrumentation by the compiler (-pg).
  * Usage: calls CALLS */
 #include "count.h"
 

@@ -1,5 +1,5 @@
-/* A function with one scope in it, called so many times: a probe on the function and the marker tell
- * the same time by two clocks. */
+/* Calls a function with one scope in it. A probe on the function and the marker measure the same
+ * time with two clocks. */
 #include "count.h"
 #include "../../marker-crate/include/ctrace.h"
 

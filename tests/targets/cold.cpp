@@ -1,4 +1,4 @@
-// Functions whose unlikely halves the compiler moves into `.cold` parts, some of which are run.
+// Functions with unlikely halves, which the compiler moves into `.cold` parts. Some of them run.
 #include "count.h"
 #include <stdexcept>
 #include <vector>

@@ -1,23 +1,23 @@
 /* Times its own calls of one function, for benchmarks.
  * Usage: cost push|nop|nop5 CALLS [CALLS_PER_SECOND=0 for as many as possible]
  * Prints `calls NAME N`, `ns_per_call X` and `calls_per_second X`. The time of a call is the median
- * over stretches of calls, so that other programs' turns on the processor are not in it, and the
- * loop's own cost is taken off; the rate is that of the whole run. */
+ * over stretches of calls, so that other programs' turns on the CPU do not count. The loop's own
+ * cost is subtracted. The rate is that of the whole run. */
 #include "count.h"
 #include <string.h>
 #include <time.h>
 
-/* As compilers make them with CET: endbr64; push %rbp. */
+/* A function's start from compilers with CET: endbr64; push %rbp. */
 __asm__(".text\n.globl push_entry\n.type push_entry, @function\n.p2align 4\n"
         "push_entry:\n.cfi_startproc\nendbr64\npush %rbp\n.cfi_adjust_cfa_offset 8\n"
         "mov %rsp, %rbp\nlea 1(%rdi), %rax\npop %rbp\n.cfi_adjust_cfa_offset -8\nret\n"
         ".cfi_endproc\n.size push_entry, .-push_entry\n");
-/* A marker function: one byte of nop. */
+/* A marker function: a nop of one byte. */
 __asm__(".text\n.globl nop_entry\n.type nop_entry, @function\n.p2align 4\n"
         "nop_entry:\n.cfi_startproc\nnop\nlea 1(%rdi), %rax\nret\n"
         ".cfi_endproc\n.size nop_entry, .-nop_entry\n");
-/* A function made to be patched: five bytes of nop, spelt out because the assembler drops a
- * displacement of 0 and makes four of `nopl 0(%rax,%rax,1)`. */
+/* A patchable function: a nop of five bytes. It is spelt out because the assembler drops a
+ * displacement of 0 and makes four bytes of `nopl 0(%rax,%rax,1)`. */
 __asm__(".text\n.globl nop5_entry\n.type nop5_entry, @function\n.p2align 4\n"
         "nop5_entry:\n.cfi_startproc\n.byte 0x0f, 0x1f, 0x44, 0, 0\npush %rbp\n"
         ".cfi_adjust_cfa_offset 8\nlea 1(%rdi), %rax\npop %rbp\n.cfi_adjust_cfa_offset -8\nret\n"
@@ -45,7 +45,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Nanoseconds of a call, and in `*whole` those of all calls together. */
+/* Returns nanoseconds per call, and in `*whole` those of all calls together. */
 static double run(unsigned long (*volatile *function)(unsigned long), long calls, double rate,
                   double *whole) {
     unsigned long x = 0;

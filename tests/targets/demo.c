@@ -1,5 +1,5 @@
-/* What `cargo xtask demo` traces: a small server in miniature. Three named workers take requests,
- * parse, look up and render them; a fourth thread writes a log now and then. About three seconds. */
+/* The target of `cargo xtask demo`: a small server in miniature. Three named workers take requests,
+ * parse, look up and render them; a fourth one writes a log now and then. Runs three seconds. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

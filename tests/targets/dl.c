@@ -1,6 +1,6 @@
-/* Calls into a library opened at run time. It prints `ready` when the library is open, and with
- * `wait` goes on when SIGUSR1 comes. With `late` it is `ready` before it opens the library, and
- * waits for SIGUSR1 before and after. Usage: dl LIBRARY [CALLS=1000] [wait|late] */
+/* Calls into a library opened at run time. It prints `ready` when the library is open; with `wait`
+ * it then waits for SIGUSR1. With `late` it prints `ready` before it opens the library, and waits
+ * for SIGUSR1 before and after. Usage: dl LIBRARY [CALLS=1000] [wait|late] */
 #include "count.h"
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
-/* 20,000 functions in a row, each of 16 bytes. Prints `ready OFFSET`, the offset in its file of the first
- * of them, in hexadecimal; then for each line of its input calls all of them, and prints what a call took,
- * in picoseconds of processor time. `own PLACE` makes its code writable, puts a breakpoint of its own at
- * that function, and answers `own`; the function is called no more. The end of its input ends it. */
+/* 20,000 functions in a row, each of 16 bytes. Prints `ready OFFSET`, the hexadecimal file offset
+ * of the first one. Then for each line of input it calls all of them, and prints picoseconds of CPU
+ * time per call. `own PLACE` makes its code writable, puts a breakpoint at that function, and
+ * answers `own`; the function is not called any more. The end of input ends it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { COUNT = 20000, EACH = 16 };
 
-/* The first instruction is one that the kernel emulates, or that Linux 6.18 makes a call of its own. */
+/* The first instruction is one that the kernel emulates, or that Linux 6.18 replaces by a call. */
 #ifdef NOP5
 #define BODY ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\nmov %rdi, %rax\nret\n"
 #else
@@ -22,7 +22,7 @@ __asm__(".text\n.p2align 12\nfield_first:\n"
         ".rept 20000\n.p2align 4\n" BODY ".endr\n.p2align 12\n");
 extern char field_first[];
 
-/* Where other tools have their probe. */
+/* The place for probes of other tools. */
 __attribute__((noipa)) long field_round(long x) { return x + 1; }
 
 static long own = -1;

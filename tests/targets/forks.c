@@ -1,8 +1,8 @@
 /* A server that forks a child for each request.
  * Usage: forks CHILDREN CALLS MICROSECONDS [wait]
- * Each child calls `work` CALLS times and is busy with something else for so long. With `wait` it
- * prints `ready` and forks CHILDREN more at each SIGUSR1, and its name tells how often that was
- * (`round 1`); SIGTERM ends it. */
+ * Each child calls `work` CALLS times and does something else for MICROSECONDS. With `wait` it
+ * prints `ready`, and forks CHILDREN more at each SIGUSR1. Its name then counts these rounds
+ * (`round 1`). SIGTERM ends it. */
 #include "count.h"
 #include <signal.h>
 #include <string.h>

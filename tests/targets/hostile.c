@@ -1,4 +1,4 @@
-/* Functions whose names a test replaces in the built file: it writes whatever it likes over them. */
+/* Functions with long names, which a test overwrites in the built file with hostile ones. */
 #include "count.h"
 #include <sys/prctl.h>
 

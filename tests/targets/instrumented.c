@@ -1,6 +1,6 @@
-/* The same function twice, once instrumented by the compiler (-pg), for benchmarks of tracers that use
- * that. Prints `bare_ns` and `traced_ns`: processor time of a call, the median over stretches that
- * take turns. */
+/* The same function twice, once instrumented by the compiler (-pg), for benchmarks of tracers that
+ * use that. Prints `bare_ns` and `traced_ns`: the CPU time of a call, as the median over stretches
+ * that take turns. */
 #include "count.h"
 #include <time.h>
 

@@ -1,5 +1,5 @@
-// Keys that a session keyring gives. keyring join COMMAND...: executes the command in a new session keyring
-// with a key in it. keyring look: says whether that key is there.
+// Tests access to keys by a session keyring. keyring join COMMAND...: executes the command in a new
+// session keyring with a key in it. keyring look: prints whether that key is there.
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>

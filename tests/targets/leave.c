@@ -1,9 +1,10 @@
-/* A tracer that leaves breakpoints behind, as the kernel does when a thread is killed while it takes
- * probes away. One multi link with a program that does nothing.
+/* A tracer that leaves breakpoints behind: the kernel does that if a thread is killed while it
+ * removes probes. It uses one multi link with a program that does nothing.
  * Usage: leave PID FILE PLACES HOW MICROSECONDS
  * PID: 0 for all processes. PLACES: a file of lines `OFFSET [SEMAPHORE]`, in hexadecimal.
  * It prints `armed`, and keeps its link until its input ends.
- * HOW: `exit` or `kill`: ends so, that long after it began to close its link; `hold`: closes it in peace. */
+ * HOW: `exit` or `kill` ends it MICROSECONDS after it began to close its link; `hold` closes it in
+ * order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -45,7 +46,7 @@ static int load(void) {
 }
 
 static int attach(unsigned pid, const char *file, unsigned count, int counts) {
-    /* Younger than some headers: the fields by their offsets. */
+    /* Some headers are too old to have these fields: use their offsets. */
     uint64_t attributes[18] = {0};
     uint32_t *words = (uint32_t *)attributes;
     words[0] = (uint32_t)load();

@@ -1,4 +1,4 @@
-/* A library with a runtime of its own. */
+/* A library with its own runtime. */
 #include "marks.h"
 
 static volatile long sink;

@@ -1,5 +1,5 @@
-/* Calls `work` a hundred times a second, and after SIGUSR1 a descendant does so, too: a child, or
- * with an argument a grandchild whose parent ends at once. `ready` is printed first. */
+/* Calls `work` a hundred times a second. After SIGUSR1 a descendant does so, too: a child, or with
+ * an argument a grandchild whose parent ends at once. `ready` is printed first. */
 #include "count.h"
 #include <signal.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* A function whose first instruction the kernel accepts a probe on and never fires: it has a
- * `lock` prefix. */
+/* The kernel accepts a probe on this function's first instruction, but never fires it: the
+ * instruction has a `lock` prefix. */
 #include "count.h"
 
 unsigned long calls_locked_entry;

@@ -1,4 +1,4 @@
-/* longjmp over frames, again and again: the frames are left without a return.
+/* longjmp over frames, repeatedly: the frames are left without a return.
  * Usage: longjmp [ROUNDS=500] */
 #include "count.h"
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* 20,000 functions, f00000 to f19999, called one after the other for ever. SIGINT, SIGTERM and SIGHUP
- * are ignored. For each line on stdin: `CALLS CPU_NANOSECONDS` of the thread that calls; the end of
- * stdin ends it. */
+/* 20,000 functions, f00000 to f19999, called one after the other without end. SIGINT, SIGTERM and
+ * SIGHUP are ignored. For each line on stdin it prints `CALLS CPU_NANOSECONDS` of the calling
+ * thread. The end of stdin ends it. */
 #include "count.h"
 #include <pthread.h>
 #include <signal.h>

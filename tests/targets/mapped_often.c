@@ -1,4 +1,4 @@
-/* Maps a file as often as the kernel allows, and waits: each probe in that file takes long then.
+/* Maps a file as often as the kernel allows, and waits. Each probe in that file then takes long.
  * Usage: mapped_often FILE PROCESSES */
 #include "count.h"
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-/* Scopes, and what a target can say of its own: which are on, and how they ended.
+/* Scopes, and a target's reports about its own: which are on, and how they ended.
  *
- * Each scope is counted like a function (`calls NAME N`); where one does not end, a line
- * `untimed NAME N` or `open NAME N` says so, and `headless NAME N` tells of ends without a
- * beginning. All others are to be timed. */
+ * Each scope is counted like a function (`calls NAME N`). Calls without an end are in a line
+ * `untimed NAME N` or `open NAME N`, and ends without a beginning in `headless NAME N`. All other
+ * calls must be timed. */
 #ifndef MARKS_H
 #define MARKS_H
 #include "count.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What the compiler left of each scope, as docs/marker-format.md says. */
+/* The entry of a scope in the file, as in docs/marker-format.md. */
 struct marks_site {
     uint8_t version, flags;
     uint16_t reserved;
@@ -31,7 +31,7 @@ static inline unsigned marks_semaphore(const struct marks_site *site) {
     return *(const volatile uint16_t *)((const char *)&site->semaphore + site->semaphore);
 }
 
-/* ` NAME=VALUE` for each scope of this object. */
+/* Prints ` NAME=VALUE` for each scope of this object. */
 static inline void marks_print_semaphores(void) {
     const struct marks_site *site;
     for (site = marks_first; site < marks_end; site++)
@@ -43,7 +43,7 @@ static inline void marks_doze(long milliseconds) {
     nanosleep(&t, NULL);
 }
 
-/* Until a scope of this object is on; 0 if that does not come within half a minute. */
+/* Waits until a scope of this object is on. Returns 0 after half a minute. */
 static inline int marks_wait_until_on(const char *name) {
     const struct marks_site *site;
     int i;

@@ -1,5 +1,5 @@
-/* Opens, uses and closes a library with scopes, again and again, between scopes of its own. Before
- * the first call it waits until the library's scopes are on.
+/* Repeatedly opens, uses and closes a library with scopes, between its own scopes. Before the first
+ * call it waits until the library's scopes are on.
  * Usage: marks_dl LIBRARY [TIMES=5] [CALLS=300] */
 #include "marks.h"
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* Executes itself within a scope and in mid-batch.
- * Usage: marks_exec self|thread TIMES [MILLISECONDS=0 to wait before]; the rest it says to itself */
+ * Usage: marks_exec self|thread TIMES [MILLISECONDS=0 to wait before]; it adds more for itself */
 #include "marks.h"
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Calls the sites of its marker runtime by itself, as often as it can, with buffers that lie.
+/* Calls the sites of its marker runtime itself, as often as it can, with forged buffers.
  * Usage: marks_forge flush|register|both THREADS */
 #include "marks.h"
 #include <pthread.h>
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
         buffers[i].clock = CTRACE_TSC_;
         buffers[i].tid = (uint32_t)getpid();
         buffers[i].position = 4096;
-        /* Earlier and earlier. */
+        /* The times go backwards. */
         for (long slot = 0; slot < 252; slot++) {
             buffers[i].slots[slot][0] = 1000000000u - (uint64_t)i * 1000 - (uint64_t)slot;
             buffers[i].slots[slot][1] = 32 * (uint64_t)(i + 1);

@@ -1,4 +1,4 @@
-/* Forks within a scope and in mid-batch. What the children did is printed when they are followed.
+/* Forks within a scope and in mid-batch. The children's counts are printed if they are followed.
  * Usage: marks_fork fork|vfork ROUNDS alone|followed; marks_fork child */
 #include "marks.h"
 #include <sys/wait.h>

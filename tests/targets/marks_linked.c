@@ -1,4 +1,4 @@
-/* With a library that brings a runtime of its own. Usage: marks_linked [CALLS=10000] */
+/* Uses a library that has its own runtime. Usage: marks_linked [CALLS=10000] */
 #include "marks.h"
 
 COUNTER(host);

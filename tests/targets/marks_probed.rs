@@ -1,8 +1,8 @@
 //! USDT probes and functions that other tools can probe. Usage: marks_probed CALLS, or marks_probed
-//! serve, which makes as many calls as each line of its input says and answers with what it counted.
+//! serve: makes as many calls as each line of its input says, and answers with its counts.
 //!
-//! `order` lies in two functions, with 12 arguments; `computed` says how often these were needed.
-//! With `--cfg=bare` there are only the USDT probes, for which nothing of the crate is linked.
+//! `order` is in two functions, with 12 arguments; `computed` counts how often these were needed.
+//! With `--cfg=bare` there are only the USDT probes, which need nothing of the crate to be linked.
 
 use ctrace_marker::{usdt, usdt_enabled};
 use std::cell::Cell;

@@ -1,5 +1,5 @@
-//! Scopes of the crate: panics, threads, recursion, early ends, and a C library with a runtime of
-//! its own, if it is linked to one. Built with rustc alone. Usage: marks_rust [CALLS]
+//! Scopes of the crate: panics, threads, recursion, early ends, and a C library with its own
+//! runtime, if it is linked to one. Built with rustc alone. Usage: marks_rust [CALLS]
 
 use ctrace_marker::scope;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-/* Writes nonsense over its marker memory, in ways that it survives itself.
+/* Overwrites its marker memory with nonsense, in ways that do not crash itself.
  * Usage: marks_scribble slots|header|magic|sites|list|all ROUNDS [wait] */
 #include "marks.h"
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ static void slots(struct ctrace_c1_buffer *buffer) {
         buffer->slots[next_random() % 252][next_random() % 2] = next_random();
 }
 
-/* All but what the runtime itself goes by. */
+/* Overwrites all fields that the runtime itself does not use. */
 static void header(struct ctrace_c1_buffer *buffer) {
     buffer->events = next_random() >> next_random() % 64;
     buffer->batch = next_random() >> next_random() % 64;
@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
         marks_doze(1);
     }
     if (strcmp(what, "list") == 0) {
-        /* One buffer without end. */
+        /* A list without end: the buffer is its own successor. */
         static struct ctrace_c1_buffer fake __attribute__((aligned(4096)));
         fake.magic = CTRACE_MAGIC_;
         fake.clock = CTRACE_TSC_;

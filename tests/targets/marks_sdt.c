@@ -1,5 +1,5 @@
-/* USDT probes of sys/sdt.h beside scopes, which it switches on itself, as a kernel would: the buffers
- * are emptied through the header's own USDT probe. Usage: marks_sdt [CALLS=1000] */
+/* USDT probes of sys/sdt.h beside scopes. The program switches the scopes on itself, like a kernel,
+ * and the header's own USDT probe sees the buffers. Usage: marks_sdt [CALLS=1000] */
 #include "marks.h"
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>

@@ -1,10 +1,10 @@
-/* Does what lines on its standard input say, and answers each with a line.
+/* Obeys lines on its standard input, and answers each with a line.
  *
- *   calls NAME N    that scope, N times
- *   semaphores      which scopes are on: NAME=VALUE...
- *   spin THREADS    threads in and out of scopes, until `stop`, which tells their turns
- *   work N          N calls of a plain function
- *   end             the end; also at the end of the input
+ *   calls NAME N    enters that scope N times
+ *   semaphores      tells which scopes are on: NAME=VALUE...
+ *   spin THREADS    starts threads in and out of scopes, until `stop`, which returns their turns
+ *   work N          calls a plain function N times
+ *   end             ends; also at the end of the input
  */
 #include "marks.h"
 #include <unistd.h>
@@ -42,7 +42,7 @@ static void *spin(void *unused) {
     (void)unused;
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         in_turn();
-        /* At a rate at which nothing need be lost. */
+        /* Slow down to a rate at which nothing need be lost. */
         if (++turns % 16 == 0)
             marks_doze(1);
     }

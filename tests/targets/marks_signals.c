@@ -1,5 +1,5 @@
 /* Scopes in signal handlers that interrupt scopes and one another.
- * Usage: marks_signals [SIGNALS=20000] [MICROSECONDS=40 between those of a kind] */
+ * Usage: marks_signals [SIGNALS=20000] [MICROSECONDS=40 between two of the same signal] */
 #include "marks.h"
 #include <signal.h>
 
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     unsigned long signals = number(argc, argv, 1, 20000);
     long pause = number(argc, argv, 2, 40) * 1000;
     storm(SIGUSR1, first_handler, pause);
-    /* So that they meet at ever other places. */
+    /* Another period, so that they meet at varying places. */
     storm(SIGUSR2, handler, pause * 29 / 20);
     while (__atomic_load_n(&calls_handler, __ATOMIC_RELAXED) < signals)
         interrupted();

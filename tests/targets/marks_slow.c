@@ -1,4 +1,4 @@
-/* Few scopes a second; `ended NS` (CLOCK_MONOTONIC) tells when each call ended.
+/* Enters few scopes a second; `ended NS` (CLOCK_MONOTONIC) gives the end of each call.
  * Usage: marks_slow [CALLS=80] [MILLISECONDS=50 each] */
 #include "marks.h"
 

@@ -1,7 +1,7 @@
-/* Has a marker buffer on a page that nobody fills in (userfaultfd): who reads it waits.
- * The program says that it has it, again and again.
- * Usage: marks_stuck [MILLISECONDS after which the page is filled in; otherwise never] [CALLS in each
- * 20 ms = 300] */
+/* Has a marker buffer on a page that nobody fills in (userfaultfd), so that its readers wait. The
+ * program registers the buffer repeatedly.
+ * Usage: marks_stuck [MILLISECONDS after which the page is filled in; otherwise never] [CALLS in
+ * each 20 ms = 300] */
 #include "marks.h"
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -23,7 +23,7 @@ struct filler {
     long pause;
 };
 
-/* Answers who waits, after a while. */
+/* Answers waiting readers after a pause. */
 static void *fill_in(void *argument) {
     struct filler *filler = argument;
     struct uffd_msg fault;

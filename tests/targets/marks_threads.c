@@ -1,6 +1,6 @@
 /* Scopes in many threads.
- * Usage: marks_threads brief THREADS CALLS   8 threads at a time; tells how many buffers there are
- *        marks_threads rate THREADS CALLS    as fast as they can
+ * Usage: marks_threads brief THREADS CALLS   8 threads at a time; prints the number of buffers
+ *        marks_threads rate THREADS CALLS    at full speed
  *        marks_threads leave THREADS CALLS   pthread_exit and pthread_cancel within a scope */
 #include "marks.h"
 #include <unistd.h>

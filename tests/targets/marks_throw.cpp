@@ -1,4 +1,4 @@
-// Scopes that are left by exceptions, and by the end of their thread, which unwinds them as well.
+// Scopes left by exceptions, and by the end of their thread, which also unwinds them.
 #include "marks.h"
 #include <stdexcept>
 #include <unistd.h>

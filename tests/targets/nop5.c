@@ -1,11 +1,11 @@
-/* Functions made to be patched, with five or ten bytes of nop, in a program that forks: what Linux
- * 6.18 makes of such a nop under a probe is not there in the child.
+/* Patchable functions, with nops of five or ten bytes, in a program that forks. Linux 6.18 replaces
+ * such a nop under a probe by a call whose target is missing in the child.
  * Usage: nop5 [CHILDREN=3] */
 #include "count.h"
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Counted by the functions themselves, which are not C. */
+/* Counted by the functions themselves, which are not in C. */
 unsigned long calls_five, calls_ten, calls_notrack;
 
 #define PATCHABLE(name, first)                                                                    \

@@ -24,7 +24,7 @@ FN void yield_(void) {
     __asm__ volatile("");
 }
 
-/* Calls from before a switch end behind it, on another coroutine's turn. */
+/* Calls that begin before a switch end after it, during another coroutine's turn. */
 FN long dive(long depth) {
     COUNT(dive);
     if (depth % 3 == 0)

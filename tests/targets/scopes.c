@@ -1,12 +1,12 @@
-/* Marker scopes: what they cost, at what rate they come, and what memory they take; for benchmarks.
+/* Marker scopes, for benchmarks of their cost, their rate and their memory.
  * Usage: scopes cost THREADS CALLS_PER_SECOND
- *        scopes rate THREADS CALLS_PER_SECOND SECONDS     (0 a second: as many as possible)
+ *        scopes rate THREADS CALLS_PER_SECOND SECONDS     (0 a second: at full speed)
  *        scopes buffers USERS IDLERS
- * `cost` prints `bare_ns`, `two_rdtsc_ns` and `scope_ns`: processor time of a call of three functions
- * that are the same but for what their names say, the median over stretches of all threads, the
- * stretches taking turns. `rate` prints `calls`, and `calls_per_second` of the slowest thread times
- * their number. `buffers` prints `kib`: what the buffers of so many threads take that use a scope, and
- * of others that do not. */
+ * `cost` prints `bare_ns`, `two_rdtsc_ns` and `scope_ns`: the CPU time per call of three functions
+ * that differ only as these names say. It is the median over stretches of all threads, which take
+ * turns. `rate` prints `calls`, and as `calls_per_second` the slowest thread's rate times the
+ * number of threads. `buffers` prints `kib`: the memory for buffers of USERS threads that use a
+ * scope, and of IDLERS threads that do not. */
 #include "count.h"
 #include "ctrace.h"
 #include <pthread.h>
@@ -53,7 +53,7 @@ static long threads;
 static double rate;
 static double took[KINDS][MOST_THREADS * ROUNDS];
 
-/* One stretch in processor time of this thread: other threads' turns are not in it. */
+/* Runs one stretch. Its CPU time is this thread's, without other threads' turns. */
 static double stretch(function *volatile *called) {
     unsigned long x = 0;
     double start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -83,7 +83,7 @@ FN unsigned long step(unsigned long x) {
     return x + 1;
 }
 
-/* Five calls. */
+/* Makes five calls. */
 FN unsigned long turn(unsigned long x) {
     CTRACE_SCOPE("turn");
     return step(step(step(step(x)))) + 1;
@@ -102,7 +102,7 @@ static void *at_rate(void *argument) {
             x = turn(x);
         double due = start + (double)x * (double)threads / rate * 1e9;
         now = clock_ns(CLOCK_MONOTONIC);
-        /* A millisecond ahead: sleeping takes longer than asked for, in every turn. */
+        /* Sleep only if a millisecond ahead: each sleep takes longer than asked for. */
         if (rate > 0 && due > now + 1e6)
             wait_until(due - 0.5e6);
     }
@@ -127,7 +127,7 @@ static void *idler(void *argument) {
     return NULL;
 }
 
-/* KiB of anonymous memory that forks wipe: nothing but marker buffers is. */
+/* Returns KiB of anonymous memory that forks wipe. Only marker buffers are such memory. */
 static long wiped_memory(void) {
     char line[512];
     long size = 0, sum = 0;

@@ -1,5 +1,5 @@
-/* The setjmp family called and returned through twice; getcontext and setcontext likewise.
- * Linked statically, the C library's own __sigsetjmp is a function a glob can hit. */
+/* The setjmp family called once and returned from twice; likewise getcontext and setcontext. If
+ * linked statically, the C library's own __sigsetjmp is a function that a glob can match. */
 #include "count.h"
 #include <setjmp.h>
 #include <ucontext.h>

@@ -1,6 +1,6 @@
-/* Known durations: the target times its own calls and prints what it measured.
- * Lines: `time NAME TOTAL_NS` (sum over the calls, measured around each call), `least_time NAME NS`
- * (what the calls sleep), and the same for the time in which any thread is in it. */
+/* Known durations: the target times its own calls and prints the results. Lines: `time NAME
+ * TOTAL_NS` (the sum over the calls, measured around each call), `least_time NAME NS` (the time
+ * that the calls sleep), and the same for the time during which any thread is in it. */
 #include "count.h"
 #include <pthread.h>
 #include <time.h>

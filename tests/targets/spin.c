@@ -1,6 +1,6 @@
-/* Runs at full speed until SIGTERM (or for SECONDS), then checks its own arithmetic.
- * `ready` is printed first, `ok ITERATIONS` at the end; a wrong result is `CORRUPT`, exit 1.
- * Usage: spin [SECONDS=0 for ever] [CALLS_PER_SECOND=0 for as many as possible] [THREADS=1] */
+/* Runs at full speed until SIGTERM (or for SECONDS), then checks its own arithmetic. Prints `ready`
+ * first, and `ok ITERATIONS` at the end. A wrong result prints `CORRUPT` and exits with 1.
+ * Usage: spin [SECONDS=0 without end] [CALLS_PER_SECOND=0 for full speed] [THREADS=1] */
 #include "count.h"
 #include <pthread.h>
 #include <signal.h>

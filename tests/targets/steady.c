@@ -1,5 +1,5 @@
-/* Calls `request` so many times every ten milliseconds, until it is killed; with `served`, a function
- * that is a scope of this name. `ready` is printed first.
+/* Calls `request` CALLS times every ten milliseconds, until it is killed. With `served` it calls a
+ * function with a scope of this name instead. `ready` is printed first.
  * Usage: steady CALLS [served] */
 #include "count.h"
 #include "ctrace.h"
@@ -7,7 +7,7 @@
 
 FN long part(long x) { return x * 3; }
 
-/* Keeps a value over a call: it begins with a push, as most functions do. */
+/* Keeps a value across a call, so it begins with a push, like most functions. */
 FN long request(long x) { return part(x) ^ x; }
 
 FN long scoped(long x) {

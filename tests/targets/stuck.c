@@ -1,5 +1,5 @@
-/* Keeps a thread of another process from ending: killed, it waits in the kernel with all files of the
- * process open, as one that waits for a file system that does not answer. It is let go when the input of
+/* Keeps a thread of another process from ending. If killed, the thread waits in the kernel with all
+ * files of the process open, as if a file system did not answer. It is released when the input of
  * this program ends.
  * Usage: stuck TID */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Jump tables, tail calls out of a switch, conditional tail jumps, indirect tail calls, and a
- * loop whose head is a function's entry. Which of them become jumps depends on the flags; the
- * counts do not. */
+ * loop whose head is a function's entry. Flags decide which of them become jumps; the counts do
+ * not depend on that. */
 #include "count.h"
 
 COUNTER(dispatch);
@@ -33,7 +33,7 @@ FN long dispatch(int what, long x) {
     }
 }
 
-/* A switch that stays inside. */
+/* A switch without jumps out of it. */
 FN long inside(int what, long x) {
     COUNT(inside);
     long y = x;
@@ -55,7 +55,7 @@ FN long inside(int what, long x) {
 
 FN long slow_path(long x) { return COUNT(slow_path), x * 5 + 2; }
 
-/* A conditional tail jump where the compiler makes one. */
+/* A conditional tail jump, if the compiler makes one. */
 FN long maybe(long x) {
     COUNT(maybe);
     if (x & 1)

@@ -1,5 +1,5 @@
 /* USDT probes, one with a semaphore and one without. Counts are lines `usdt PROVIDER:NAME N`.
- * `guarded` counts the passes on which the semaphore was up. Usage: usdt [ROUNDS=1000] */
+ * `guarded` counts the passes with the semaphore raised. Usage: usdt [ROUNDS=1000] */
 #include "count.h"
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>

@@ -1,6 +1,7 @@
-/* USDT probes with arguments of all sorts. The notes are written by hand, so each argument is where its
- * note says, whatever the compiler. Output: `usdt PROVIDER:NAME HITS`, and of each argument that can be
- * read `value PROVIDER:NAME:ARG READ SUM`: how often, and all of them together.
+/* USDT probes with arguments of all sorts. The notes are written by hand, so that each argument is
+ * where its note says, whatever the compiler does. Prints `usdt PROVIDER:NAME HITS`, and for each
+ * readable argument `value PROVIDER:NAME:ARG READ SUM`: the number of reads and the sum of the
+ * values.
  * Usage: usdt_values [ROUNDS=1000] */
 #include "count.h"
 #include <stdint.h>
@@ -13,7 +14,7 @@
                      "993: .8byte 990b, 0, 0\n.asciz \"values\"\n.asciz \"" name "\"\n"                 \
                      ".asciz \"" arguments "\"\n994: .balign 4\n.popsection" ::__VA_ARGS__ : "memory")
 
-/* What the arguments of a probe were: hits, and reads and sums by argument. */
+/* The true values of a probe: hits, and reads and sums by argument. */
 struct probe {
     const char *name;
     long hits;
@@ -44,7 +45,7 @@ FN void hit_registers(uint64_t i) {
     SITE("registers", "8@%%rax 4@%%eax 2@%%ax 1@%%al 1@%%ah 8@%%rsi 4@%%esi 1@$12", "a"(a), "S"(b));
 }
 
-/* Negative numbers, and positive ones that look like them to another size. */
+/* Negative numbers, and positive ones that look negative in another size. */
 FN void hit_signs(int64_t i) {
     int64_t b = -1 - i;
     signs.hits++;
@@ -77,7 +78,7 @@ FN void hit_memory(uint64_t i) {
          "D"(numbers), "c"(index));
 }
 
-/* A pointer that leads nowhere every other time, before an argument that is always there. */
+/* A pointer that is invalid every other time, before an argument that is always readable. */
 FN void hit_bad(uint64_t i) {
     int64_t *pointer = i % 2 ? (int64_t *)16 : &numbers[i % 4];
     bad.hits++;
@@ -87,7 +88,7 @@ FN void hit_bad(uint64_t i) {
     SITE("bad", "-8@(%%rdx) 8@%%rcx", "d"(pointer), "c"(i));
 }
 
-/* Two places of one name, one of which has no second argument. */
+/* Two places of one name. One of them has no second argument. */
 FN void hit_places(uint64_t i) {
     places.hits++;
     saw(&places, 0, i);
@@ -99,7 +100,7 @@ FN void hit_places(uint64_t i) {
     }
 }
 
-/* The first argument is one that ctrace does not read. */
+/* ctrace does not read the first argument. */
 FN void hit_floating(uint64_t i) {
     double half = i / 2.0;
     floating.hits++;

@@ -1,6 +1,6 @@
-/* After SIGUSR1 calls `work`, until SIGTERM or so many times, and counts the calls in a file that
+/* After SIGUSR1 calls `work`, until SIGTERM or CALLS times. It counts the calls in a file that
  * outlives it however it ends. `ready` is printed first.
- * Usage: worker FILE [CALLS_PER_SECOND=0 for as many as possible] [CALLS=0 without end] */
+ * Usage: worker FILE [CALLS_PER_SECOND=0 for full speed] [CALLS=0 without end] */
 #include "count.h"
 #include <fcntl.h>
 #include <signal.h>

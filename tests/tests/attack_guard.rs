@@ -229,7 +229,8 @@ fn perf_links_are_closed_in_peace() {
     }
 }
 
-/// With too few open files for all links, one line says so, and the guard removes the other links.
+/// If the open files do not suffice for all links, one line says so, and the guard removes the
+/// other links.
 #[test]
 fn too_few_files_for_perf_links_end_in_a_line() {
     attack_rounds(1, &[("attach", PERF)], Attack::Twice, |env, subcommand, what, _, _| {

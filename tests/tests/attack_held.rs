@@ -104,7 +104,7 @@ fn programs_left(pid: i32) -> Option<u32> {
 /// ctrace's loop waits for a reader and does not continue the command.
 #[test]
 fn a_chain_of_programs_goes_on_when_nobody_reads_the_reports() {
-    /// By then the command has been held in vain for long enough.
+    /// By then the command was held in vain for long enough.
     const AFTERWARDS: Duration = Duration::from_secs(8);
     attack_rounds(1, |env, script, _| {
         let path = script.with_file_name("reports");

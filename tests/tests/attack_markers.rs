@@ -25,7 +25,7 @@ fn attach(env: &Env, target: &Running, arguments: &[&str]) -> Trace {
     trace.args(["-m", "work"]).args(arguments.iter().copied()).limit(LIMIT)
 }
 
-/// Two processors that write without pause write less than this.
+/// Returns a limit of lost events: the CPUs cannot write more in this time.
 fn can_be_lost(seconds: u64) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
     seconds * processors * 1_100_000_000
@@ -75,7 +75,7 @@ fn a_buffer_that_never_answers_ends_nothing() {
     assert!(calls >= 252, "{calls} calls");
 }
 
-/// Its memory is slow, as on a slow disk. The buffers never fill, and looks bring their events.
+/// The memory is slow, as on a slow disk. The buffers never fill, and looks bring their events.
 #[test]
 fn one_late_answer_costs_nothing() {
     let env = or_skip!(gate::live(Link::Session));

@@ -203,7 +203,7 @@ fn a_debug_file_that_turns_into_a_fifo_stops_nobody() {
                 for other in [&fifo, &file] {
                     fs::hard_link(other, &next).expect("links");
                     fs::rename(&next, &debug).expect("renames");
-                    // With two names of one file, rename leaves both.
+                    // If both names are one file's, rename leaves both.
                     let _ = fs::remove_file(&next);
                 }
             }

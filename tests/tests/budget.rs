@@ -89,7 +89,7 @@ fn the_target_is_not_slowed() {
     sampled(report.expect("tiny").expect("tiny"));
 }
 
-/// When the target is calm again, everything is armed throughout again.
+/// When the target becomes calm, everything is armed all the time again.
 #[test]
 fn what_is_calm_comes_back() {
     let env = or_skip!(gate::live(Link::Session));

@@ -7,12 +7,12 @@ use ctrace_tests::env::Link;
 use ctrace_tests::{cases, gate, or_skip};
 use std::sync::{PoisonError, RwLock};
 
-/// Held alone by tests that measure time, so that no other test competes for the processors.
+/// Held alone by tests that measure time, so that no other test competes for the CPUs.
 static QUIET: RwLock<()> = RwLock::new(());
 const MEASURING: &[&str] = &["known_durations", "attach_for_a_while"];
 
 fn check(name: &str, link: Link) {
-    // A failed test poisons the lock, which means nothing for the next one.
+    // A failed test poisons the lock. That does not concern the next one.
     let _alone =
         MEASURING.contains(&name).then(|| QUIET.write().unwrap_or_else(PoisonError::into_inner));
     let _shared = _alone.is_none().then(|| QUIET.read().unwrap_or_else(PoisonError::into_inner));

@@ -154,7 +154,8 @@ fn intervals_add_up() {
     assert_eq!(reports.iter().map(timed).sum::<u64>(), timed(&whole.0));
 }
 
-/// With more indirect jumps than the kernel's table holds, the functions beyond have entries only.
+/// The table of the kernel holds fewer indirect jumps than there are. The functions beyond have
+/// entries only.
 #[test]
 fn too_many_indirect_jumps_cost_some_functions_their_ends() {
     const FUNCTIONS: usize = 17_000;

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Builds the release binary, its line tables beside it; fails when the eBPF object is not in it.
+/// Builds the release binary, with its line tables beside it. Fails if it lacks the eBPF object.
 pub(crate) fn release() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["build", "--release", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
@@ -39,18 +39,18 @@ pub(crate) fn tests() -> Command {
     command
 }
 
-/// Returns the command that builds tests of the workspace, yet to be chosen. Whatever is chosen,
-/// crates are built once: another selection of packages has other features.
+/// Returns the command that builds tests of the workspace, without a selection. It always selects
+/// the whole workspace: other package selections have other features, and would build crates again.
 fn workspace() -> Command {
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--workspace", "--no-run"]);
     command
 }
 
-/// Builds with plain stable Rust, where the binary must report at once what it lacks.
+/// Builds with plain stable Rust. That binary must report at once what it lacks.
 pub(crate) fn without_bpf() -> Result<()> {
     let mut command = workspace();
-    // The smallest selection with the program.
+    // This is the smallest selection that includes the program.
     command.args(["--test", "kernel_door"]).env("CTRACE_BPF_CARGO", "none");
     progress::must("build without a BPF toolchain", &mut command)?;
     let binary = paths::tested();

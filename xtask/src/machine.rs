@@ -97,7 +97,7 @@ pub(crate) fn no_live_tests() -> Option<&'static str> {
     }
 }
 
-/// Returns how many tasks wanted a processor in the last minute.
+/// Returns the average number of tasks that wanted a CPU in the last minute.
 pub(crate) fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()

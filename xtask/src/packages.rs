@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 /// Package lists older than this are fetched again.
 const LISTS_KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The pinned linker: later versions want LLVM's headers. It is not optimized, which halves the time
-/// to build it: LLVM does the work.
+/// The pinned linker: later versions need LLVM's headers. Without optimization, its build takes
+/// half the time; LLVM does the work.
 pub(crate) const BPF_LINKER: &[&str] =
     &["install", "bpf-linker", "--version", "0.10.3", "--locked", "--profile", "dev"];
 

@@ -1,4 +1,4 @@
-//! Line tables in a file of their own: they are three quarters of the binary, and only debuggers
+//! Moves line tables to their own file: they are three quarters of the binary, and only debuggers
 //! and backtraces read them.
 
 use crate::{machine, progress};
@@ -24,7 +24,7 @@ pub(crate) fn split_off(binary: &Path) -> Result<()> {
     let mut strip = Command::new("objcopy");
     strip.arg("--strip-all").arg(link).args([binary, &stripped]);
     progress::must("strip", &mut strip)?;
-    // Cargo's own copy is a hard link of the binary: it must stay whole, or cargo builds it again.
+    // Cargo's own copy is a hard link to the binary. If that changed, cargo would build it again.
     std::fs::rename(&stripped, binary)?;
     Ok(())
 }

@@ -6,7 +6,8 @@
 //! The owner writes it from ordinary code and from signal handlers. Others only look at `tid`,
 //! `next` and `stack`. So every field is a relaxed atomic: on x86 such an access is a plain `mov`,
 //! and the compiler neither splits nor merges it. `compiler_fence` keeps the order between fields.
-//! Handlers of the same thread and the processor's own order of stores need no more.
+//! That suffices for handlers of the same thread, and for other threads, since the CPU keeps the
+//! order of stores.
 
 use core::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
@@ -90,13 +91,13 @@ impl Buffer {
         slot.word1.store(word1, Relaxed);
     }
 
-    /// Returns whether its thread is emptying it. A handler that interrupted that asks.
+    /// Returns whether its thread is emptying it. The caller is a handler that interrupted that.
     pub(super) fn is_flushing(&self) -> bool {
         self.flushing.load(Relaxed) != 0
     }
 
-    /// Returns whether every taken slot has been written. If not, a handler asks, which has
-    /// interrupted the writer.
+    /// Returns whether every taken slot has been written. It is false in a handler that interrupted
+    /// the writer.
     pub(super) fn is_written(&self) -> bool {
         let mut taken = self.slots.iter().take(self.taken() as usize);
         taken.all(|slot| slot.word1.load(Relaxed) != 0)

@@ -1,5 +1,4 @@
-//! The clock of events: the TSC where it runs evenly through all states of the processor, else
-//! CLOCK_MONOTONIC.
+//! The clock of events: the TSC if it runs evenly in all CPU states, else CLOCK_MONOTONIC.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -37,7 +36,7 @@ pub(super) fn now() -> u64 {
 
 fn tsc() -> u64 {
     let (low, high): (u64, u64);
-    // SAFETY: reads the counter; all x86-64 processors have it.
+    // SAFETY: reads the counter; all x86-64 CPUs have it.
     unsafe {
         core::arch::asm!("rdtsc", out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags));
     }
@@ -52,7 +51,7 @@ fn is_tsc_invariant() -> bool {
 /// Returns eax and edx of a leaf. (`core::arch`'s own is `unsafe` in some compilers we support.)
 fn cpuid(leaf: u32) -> (u32, u32) {
     let (eax, edx);
-    // SAFETY: all x86-64 processors have cpuid; rbx, which the compiler keeps to itself, is put back.
+    // SAFETY: all x86-64 CPUs have cpuid; rbx, which the compiler keeps to itself, is put back.
     unsafe {
         core::arch::asm!(
             "mov {keep}, rbx",

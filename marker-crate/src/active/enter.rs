@@ -1,9 +1,9 @@
 //! Writes an event: the usual path, in assembly.
 //!
-//! There are three reasons against Rust. Stable `no_std` Rust cannot reach a thread-local variable
+//! It is not in Rust for three reasons. Stable `no_std` Rust cannot reach a thread-local variable
 //! without a call. The caller is a scope in somebody's function, where every changed register must
-//! be saved: here it is five of them, seven at the exit. And one instruction must take the slot, so
-//! that a signal handler comes before it or after it.
+//! be saved: here five of them, seven at the exit. And one instruction must take the slot, so that
+//! a signal handler comes before it or after it.
 //!
 //! The time is read first, so that few instructions lie between taking a slot and filling it. One
 //! comparison finds the three special cases: the last slot (4080), a full buffer (4096 and more),

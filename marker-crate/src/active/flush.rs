@@ -35,7 +35,7 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
         fence();
         local.open(buffer);
         let nested = list::at(buffer.nested.load(Relaxed));
-        // A handler may have interrupted this very work, or a writer: whoever began it goes on.
+        // If a handler interrupted this very work, or a writer, the interrupted code continues it.
         next = nested
             .filter(|nested| nested.taken() != 0 && !nested.is_flushing() && nested.is_written());
     }
@@ -43,7 +43,7 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
 
 /// Takes the thread's buffer from it, delivers its contents and gives it back.
 pub(super) fn end(local: &Local) {
-    // First, so that a handler that comes now gets another buffer.
+    // This comes first, so that a handler from now on gets another buffer.
     local.fast.store(0, Relaxed);
     let own = local.own.swap(0, Relaxed);
     fence();

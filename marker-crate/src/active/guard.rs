@@ -44,7 +44,7 @@ impl Drop for Guard {
 /// Makes the guard of a scope that was entered or, with tag 0, was off.
 ///
 /// # Safety
-/// When `tag` is not 0, both must be what `enter` returned on this thread.
+/// If `tag` is not 0, both must be what `enter` returned on this thread.
 #[inline(always)]
 pub unsafe fn begun(tag: u64, sp: MaybeUninit<u64>) -> Guard {
     Guard { tag, sp, thread: PhantomData }

@@ -2,8 +2,8 @@
 //!
 //! Both are lock-free, because a signal handler may interrupt any of it and use them. Buffers are
 //! never unmapped, so an old address stays readable. The stack's head carries a number that each
-//! push changes. Without it, a buffer that is taken and given back between another thread's read
-//! and its exchange would break the stack.
+//! push changes. Otherwise the stack would break if another thread takes a buffer and gives it back
+//! between this thread's read and its exchange.
 
 use super::{
     buffer::{Buffer, FIRST, MAGIC},

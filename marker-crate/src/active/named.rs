@@ -48,13 +48,13 @@ macro_rules! named {
     };
 }
 
-/// Tells probes of `ctrace:enter`, or of this function, that something of this name begins.
+/// Reports to probes of `ctrace:enter`, or of this function, that something of this name begins.
 #[inline(always)]
 pub fn ctrace_enter(name: &CStr) {
     enter(name.as_ptr());
 }
 
-/// Tells probes of `ctrace:exit`, or of this function, that something of this name ends.
+/// Reports to probes of `ctrace:exit`, or of this function, that something of this name ends.
 #[inline(always)]
 pub fn ctrace_exit(name: &CStr) {
     exit(name.as_ptr());

@@ -1,4 +1,4 @@
-//! The flush site, the register site, and the section that tells ctrace of them.
+//! The flush site, the register site, and the section that leads ctrace to them.
 //!
 //! A site is three nops of 1, 5 and 10 bytes: on each kernel one of them is the cheapest place for
 //! a uprobe. It is the first instruction of a called function, so that nothing of value lies below

@@ -56,9 +56,9 @@ pub(super) extern "C" fn ctrace_marker_slow(
                 return;
             }
         }
-        // The buffer is full. If we interrupted its emptying, that will finish. A writer that we
-        // interrupted between taking a slot and writing it must find the slot unchanged, as long as
-        // there is another buffer for the meantime.
+        // The buffer is full. If we interrupted its emptying, that will finish. We may have
+        // interrupted a writer between taking a slot and writing it. It must find the slot
+        // unchanged, as long as there is another buffer to use.
         let is_late = || position > PATIENCE || !has_slot && nested(buffer).is_none();
         if !buffer.is_flushing() && (buffer.is_written() || is_late()) {
             flush::empty(local, buffer);
@@ -125,8 +125,8 @@ fn nested<'a>(buffer: &Buffer) -> Option<&'a Buffer> {
 
 #[cfg(test)]
 mod tests {
-    //! Tests what cannot be caused from outside: a processor without an even TSC, and a writer that
-    //! never goes on.
+    //! Tests what cannot be caused from outside: a CPU without an even TSC, and a writer that never
+    //! continues.
     extern crate std;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Converts the texts of a scope to numbers, so that inline assembly can emit any bytes.
 //!
-//! A `sym` operand on a static would do for most programs. But a static in a generic or inlined
+//! A `sym` operand on a static would work for most programs. But a static in a generic or inlined
 //! function of a `dylib` crate is exported, and the linker refuses self-relative references to it.
 //! A template string would fail on braces, quotes and backslashes.
 

@@ -5,8 +5,8 @@
 //! arguments lie in memory behind one register, so that twelve of them fit whatever registers the
 //! compiler needs.
 //!
-//! `.stapsdt.base` lies with the code, unlike in sys/sdt.h: perf takes the distance between an
-//! address and its file offset from that section, and with lld data have another one.
+//! `.stapsdt.base` lies with the code, unlike in sys/sdt.h. perf computes the distance between an
+//! address and its file offset from that section, and with lld this distance differs for data.
 
 /// A USDT probe: `usdt!(provider, name, argument, …)`, with up to 12 arguments.
 ///
@@ -14,10 +14,10 @@
 /// ctrace_marker::usdt!(shop, checkout, 3_u32, "text".as_ptr());
 /// ```
 ///
-/// While nobody is attached, it costs a comparison: neither the arguments are computed nor the
-/// place in the code is reached. Tools must raise the semaphore, as bpftrace, perf, gdb and
-/// SystemTap do. Arguments are integers, `bool` or pointers ([`ProbeArg`](crate::ProbeArg)). Each
-/// arrives as 64 bits.
+/// While nobody is attached, it costs a comparison: the arguments are not computed, and the place
+/// is not reached. Tools must raise the semaphore, as bpftrace, perf, gdb and SystemTap do.
+/// Arguments are integers, `bool` or pointers ([`ProbeArg`](crate::ProbeArg)). Each arrives as 64
+/// bits.
 #[macro_export]
 macro_rules! usdt {
     ($provider:ident, $name:ident $(, $argument:expr)* $(,)?) => {
@@ -62,7 +62,7 @@ macro_rules! usdt_enabled {
     }};
 }
 
-/// The place in the code, aligned: one nop for each way in which a kernel may like to probe it.
+/// The aligned place in the code. It has one nop for each kind that a kernel may probe best.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __usdt_place {

@@ -1,4 +1,4 @@
-//! A guard without function: no size, no code at its end.
+//! A guard without effect: no size, and no code at its end.
 
 use core::marker::PhantomData;
 

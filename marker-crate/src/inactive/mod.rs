@@ -1,4 +1,5 @@
-//! The same interface without function: for other targets, Miri, and the feature `active` off.
+//! The same interface without effect: for other targets, Miri, and builds without the feature
+//! `active`.
 
 pub(crate) mod guard;
 pub(crate) mod named;

@@ -1,4 +1,4 @@
-//! `ctrace_enter` and `ctrace_exit` without function.
+//! `ctrace_enter` and `ctrace_exit` without effect.
 
 use core::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! `usdt!`, `usdt_enabled!` and `marker_fn!` without function.
+//! `usdt!`, `usdt_enabled!` and `marker_fn!` without effect.
 
 /// Emits nothing in this build; the arguments are checked but not computed.
 #[macro_export]

@@ -99,7 +99,7 @@ unsafe fn events() -> u64 {
 pub extern "C" fn check() -> usize {
     let want = if cfg!(other) { 2 * 5 * 100 } else { 2 * 4 * 100 };
     unsafe {
-        // A reopened library may still be there from the first time.
+        // A reopened library may still be loaded from the first time.
         let before = events();
         calls();
         assert_eq!(events() - before, 0, "off at first");

@@ -1,5 +1,5 @@
-//! Loads the library named by its argument, calls `check` in it while a thread lives that has used
-//! it, closes it, and ends that thread; twice.
+//! Loads the library named by its argument, and calls `check` in it while a thread lives that has
+//! used it. Then closes the library and ends that thread. All this twice.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! Functions that must compile to the same code with markers that are off and without markers.
+//! Functions that must compile to the same code with disabled markers and without markers.
 #![no_std]
 
 #[cfg(marked)]

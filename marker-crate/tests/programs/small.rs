@@ -1,4 +1,4 @@
-//! A library without the standard library, so that closing it takes it out of memory.
+//! A library without the standard library, so that closing it unloads it.
 #![no_std]
 
 #[panic_handler]
@@ -6,7 +6,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// `core` refers to it, nothing calls it.
+/// `core` refers to it; nothing calls it.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 

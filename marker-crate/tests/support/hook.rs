@@ -1,5 +1,5 @@
-//! Stands in for a uprobe on the flush site: replaces the site's 16 bytes by a jump to a function
-//! that copies the buffer.
+//! Acts as a uprobe on the flush site: replaces the site's 16 bytes by a jump to a function that
+//! copies the buffer.
 
 use super::{Page, image};
 use std::sync::{

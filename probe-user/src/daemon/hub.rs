@@ -1,7 +1,7 @@
-//! The one place that everything seen goes through: reports, totals, and whoever else wants to know.
+//! The one place that all data passes through: reports, totals and metrics.
 //!
-//! Each session hands over what it saw of an interval, on its own thread. Nothing here waits for a
-//! disk: reports are handed on as text to a thread that writes them.
+//! Each session hands over its intervals on its own thread. Nothing here waits for a disk: another
+//! thread writes the reports.
 
 use super::{
     SessionId,
@@ -22,27 +22,27 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// What is known of all targets.
+/// The state of all targets.
 pub(crate) struct Hub {
     writer: Writer,
     metrics: MetricsHub,
     spans: Option<Spans>,
-    /// Metrics need to know how long calls took.
+    /// True if the metrics need durations of calls.
     latencies: bool,
     targets: Mutex<BTreeMap<TargetName, TargetSums>>,
-    /// Reports are written in the order of the sums in them.
+    /// Held while a report is written, so that reports come in the order of their sums.
     order: Mutex<()>,
 }
 
-/// Of one target.
+/// The sums of one target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TargetSums {
     pub totals: Counts,
-    /// By session, what it saw.
+    /// The sums of each running session.
     pub sessions: BTreeMap<SessionId, SessionSums>,
 }
 
-/// Of one session.
+/// The sums of one session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SessionSums {
     pub last: Interval,
@@ -50,7 +50,7 @@ pub(crate) struct SessionSums {
     cpu: Option<Nanos>,
 }
 
-/// Of the intervals of a session that are over: what is told of their sums.
+/// The sums of a session's finished intervals. Only some are serialized.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told(pub Totals);
 
@@ -63,13 +63,12 @@ impl Serialize for Told {
     }
 }
 
-/// Of the last of them.
+/// The sums of a session's last interval.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Interval {
     #[serde(flatten)]
     pub sums: Told,
-    /// What the probes cost, of the processor time of the process, in percent; what a budget is held
-    /// against.
+    /// The probes' cost in percent of the process's CPU time. A budget limits this.
     pub cost_percent: Option<f64>,
 }
 
@@ -90,23 +89,23 @@ impl Hub {
         Ok(hub)
     }
 
-    /// What scrapers are told.
+    /// Returns the metrics.
     pub(crate) fn metrics(&self) -> &MetricsHub {
         &self.metrics
     }
 
-    /// Who exports slow calls, if anybody wants them.
+    /// Returns the exporter of slow calls, if it is on.
     pub(super) fn spans(&self) -> Option<&Spans> {
         self.spans.as_ref()
     }
 
-    /// What the reports of a target must hold.
+    /// Returns the optional data that the reports of a target must hold.
     pub(crate) fn extras(&self, target: &Target) -> Extras {
         let extras = Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default();
         Extras { latencies: self.latencies, ..extras }
     }
 
-    /// A session saw an interval of its process.
+    /// Takes a finished interval of a session.
     pub(crate) fn observe(&self, target: &Target, session: SessionId, snapshot: &Snapshot) {
         self.metrics.observe(session, snapshot);
         let _in_order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +126,7 @@ impl Hub {
         }
     }
 
-    /// A session began.
+    /// Adds a session.
     pub(super) fn began(&self, target: &TargetName, session: SessionId) {
         let mut targets = self.lock();
         let known = targets.entry(target.clone()).or_default();
@@ -135,7 +134,7 @@ impl Hub {
         known.sessions.insert(session, SessionSums::default());
     }
 
-    /// A session is over; what it saw stays in the totals.
+    /// Removes a session. The totals keep its sums.
     pub(super) fn ended(&self, target: &TargetName, session: SessionId) {
         self.metrics.end(session);
         if let Some(known) = self.lock().get_mut(target) {
@@ -143,7 +142,7 @@ impl Hub {
         }
     }
 
-    /// Targets that are not in the configuration any more, and have no sessions, are forgotten.
+    /// Forgets targets that have left the configuration and have no sessions.
     pub(super) fn forget_all_but(&self, config: &Config) {
         let targets = config.targets.iter();
         self.metrics.configure(targets.map(|target| (&*target.id.0, target.what.probes.budget)));
@@ -152,23 +151,23 @@ impl Hub {
         });
     }
 
-    /// What is known of a target.
+    /// Returns the sums of a target.
     pub(crate) fn known(&self, target: &TargetName) -> TargetSums {
         self.lock().get(target).cloned().unwrap_or_default()
     }
 
-    /// For a report out of turn.
+    /// Makes the header of a report on request.
     pub(crate) fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
         let totals = self.known(target).totals;
         Header { target, session, totals, reports_lost: self.writer.lost() }
     }
 
-    /// Reports that could not be written.
+    /// Returns the number of reports that could not be written.
     pub(crate) fn reports_lost(&self) -> u64 {
         self.writer.lost()
     }
 
-    /// All reports and slow calls have left, or are given up.
+    /// Waits until all reports and slow calls are sent or given up.
     pub(super) fn finish(&self) {
         self.writer.finish();
         self.spans.iter().for_each(Spans::finish);

@@ -1,5 +1,5 @@
-//! Intervals that ended while somebody looks at a session again and again, so that what happens
-//! between two looks is known also where an interval ends there. Where nobody looks, nothing is kept.
+//! Keeps finished intervals for clients that look at a session repeatedly, so that they learn of an
+//! interval that ends between two looks. Without such clients, nothing is kept.
 
 use crate::session::keep::live::Snapshot;
 use ctrace_core::units::Nanos;
@@ -8,34 +8,34 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Who has not looked for so long has gone. It is longer than an interval is by default.
+/// The time after which a client counts as gone. It exceeds the default interval.
 const PATIENCE: Nanos = Nanos(100_000_000_000);
-/// Intervals that are kept, the newest: short ones come faster than anybody looks.
+/// The number of newest intervals to keep. Short ones end faster than anybody looks.
 const MOST: usize = 16;
 
-/// Those who look at one session.
+/// The looks at one session.
 #[derive(Default)]
 pub(crate) struct Looks(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
     last_look: Option<Nanos>,
-    /// From old to new.
+    /// The kept intervals, from old to new.
     ended: VecDeque<Arc<Snapshot>>,
 }
 
 impl Looks {
-    /// Somebody looks.
+    /// Records a look.
     pub(crate) fn look(&self, now: Nanos) {
         self.lock().last_look = Some(now);
     }
 
-    /// Whether somebody will look again.
+    /// Returns whether another look is expected.
     pub(crate) fn is_wanted(&self, now: Nanos) -> bool {
         self.lock().is_wanted(now)
     }
 
-    /// An interval has ended.
+    /// Keeps a finished interval, if another look is expected.
     pub(crate) fn keep(&self, snapshot: Snapshot, now: Nanos) {
         let mut kept = self.lock();
         if !kept.is_wanted(now) {
@@ -52,7 +52,7 @@ impl Looks {
         }
     }
 
-    /// Intervals that ended after `since` and not after `until`, as far as they are kept.
+    /// Returns the kept intervals that ended after `since` and not after `until`.
     pub(crate) fn ended(&self, since: Nanos, until: Nanos) -> Vec<Arc<Snapshot>> {
         let kept = self.lock();
         let is_between = |ended: &&Arc<Snapshot>| {
@@ -84,7 +84,7 @@ mod tests {
         Nanos(second * SECOND)
     }
 
-    /// Ends of the intervals that one gets who knows all up to `since`.
+    /// Returns the ends of the intervals for a client that knows all up to `since`.
     fn ends(looks: &Looks, since: u64, until: u64) -> Vec<u64> {
         let ended = looks.ended(at(since), at(until));
         ended.iter().map(|ended| ended.report.end_ns.0 / SECOND).collect()

@@ -1,4 +1,4 @@
-//! The patterns that processes are matched with.
+//! The patterns that select processes.
 
 use globset::{GlobBuilder, GlobMatcher};
 

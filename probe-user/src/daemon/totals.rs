@@ -1,19 +1,19 @@
-//! Counts of what was seen of a target since the daemon began, over all its processes and their
-//! restarts. They never go back.
+//! Counts for a target since the daemon began, over all its processes and their restarts. They
+//! never decrease.
 
 use crate::session::keep::live::Snapshot;
 use ctrace_core::report::Totals;
 use serde::Serialize;
 
-/// Of all functions of a target together.
+/// The counts of all functions of a target together.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Counts {
-    /// Processes that were traced.
+    /// The number of traced processes.
     pub processes: u64,
     pub reports: u64,
     #[serde(flatten)]
     pub sums: Totals,
-    /// What the probes cost, by what their hits cost on average.
+    /// The probes' cost, from their average cost per hit.
     pub spent_ns: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Which function of one report is which of another: their places change when functions are armed
-//! late or turn out not to be armed at all.
+//! Identifies functions across reports. Their places change when functions are armed late, or turn
+//! out not to be armed at all.
 
 use ctrace_core::{
     function::FunctionKind,
@@ -7,23 +7,23 @@ use ctrace_core::{
 };
 use std::{collections::HashMap, sync::Arc};
 
-/// A function, for as long as the screen is up.
+/// The id of a function, valid while the screen is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct RowId(pub(super) usize);
 
-/// What a function is known by. Several may have all of this in common; their order tells them
-/// apart.
+/// The identity of a function. Several functions may share the first four parts; the last part
+/// numbers them in order.
 type Key = (Arc<str>, Arc<str>, FunctionKind, Option<Arc<str>>, usize);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalogue {
     ids: HashMap<Key, RowId>,
-    /// By id: an event of it was seen.
+    /// By id: true if the function had an event.
     seen: Vec<bool>,
 }
 
 impl Catalogue {
-    /// The ids of a report's functions, in their order.
+    /// Returns the ids of a report's functions, in their order.
     pub(super) fn ids_of(&mut self, report: &Report) -> Vec<RowId> {
         let mut namesakes = HashMap::<(&str, &str), usize>::new();
         let ids = report.functions.iter().map(|function| {
@@ -47,7 +47,7 @@ impl Catalogue {
         id
     }
 
-    /// Whether the function was ever entered.
+    /// Returns whether the function was ever entered.
     pub(super) fn is_seen(&self, id: RowId) -> bool {
         self.seen.get(id.0).copied().unwrap_or(false)
     }

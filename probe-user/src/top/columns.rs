@@ -1,4 +1,4 @@
-//! The columns of the table of functions: what each shows, and which of them a narrow window keeps.
+//! The columns of the function table, and the choice of columns for a narrow window.
 
 use super::figures::{Figures, FromHistograms};
 use crate::ui::units::{ABSENT, Digits, count, percent, rate, ratio, time};
@@ -23,7 +23,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// From left to right, the name first.
+    /// All columns from left to right, the name first.
     pub(super) const ALL: [Self; 13] = [
         Self::Name,
         Self::Rate,
@@ -40,7 +40,7 @@ impl Column {
         Self::Cost,
     ];
 
-    /// The numbers that are shown without being asked for, what one needs most first.
+    /// The default columns, the most important first.
     pub(super) const BY_NEED: [Self; 11] = [
         Self::Rate,
         Self::Exclusive,
@@ -55,7 +55,7 @@ impl Column {
         Self::Calls,
     ];
 
-    /// The number of a function that it shows, unless it is none of the report.
+    /// Returns the number that it shows, if that comes from the report.
     fn number(self) -> Option<&'static Number> {
         Some(match self {
             Self::Name | Self::Cost => return None,
@@ -83,7 +83,7 @@ impl Column {
         }
     }
 
-    /// What one sentence of help says, as the rest of a line.
+    /// Returns one sentence of help, as the rest of a line.
     pub(super) fn help(self) -> String {
         let sentence = match self {
             Self::Name => "The function; a marker with its group, a USDT probe with its provider.",
@@ -95,10 +95,10 @@ impl Column {
         first.to_lowercase() + rest
     }
 
-    /// The number of a function by its place, if there is one. Times are in nanoseconds.
+    /// Returns the number of a function by its place, if there is one. Times are in nanoseconds.
     pub(super) fn value(self, figures: &Figures, place: usize) -> Option<f64> {
         let function = figures.report.functions.get(place)?;
-        // What it did in all of the time, where it was armed for a part of it.
+        // A sampled function shows estimates for the whole time.
         match (self, &function.sampled) {
             (Self::Rate, Some(estimate)) => Some(estimate.calls? as f64 / figures.seconds()),
             (Self::Calls, Some(estimate)) => Some(estimate.calls? as f64),
@@ -108,7 +108,7 @@ impl Column {
         }
     }
 
-    /// Whether that number is not exact.
+    /// Returns whether that number is inexact.
     pub(super) fn is_about(self, figures: &Figures, place: usize) -> bool {
         let functions = &figures.report.functions;
         let estimated = functions.get(place).is_some_and(|function| function.sampled.is_some());
@@ -128,7 +128,7 @@ impl Column {
         }
     }
 
-    /// The number as text.
+    /// Formats the number.
     pub(super) fn text(self, value: Option<f64>, about: bool) -> String {
         let Some((value, unit)) = value.zip(self.unit()) else { return ABSENT.to_owned() };
         let text = match unit {
@@ -141,17 +141,17 @@ impl Column {
         if about { format!("~{text}") } else { text }
     }
 
-    /// Whether it grows with the length of the stretch, so that stretches are compared by second.
+    /// Returns whether it grows with time, so that stretches are compared by second.
     pub(super) fn is_sum(self) -> bool {
         self.number().is_some_and(|number| number.additive)
     }
 
-    /// A share, which is compared in points.
+    /// Returns whether it is a share, which is compared in points.
     pub(super) fn is_percent(self) -> bool {
         self.unit() == Some(Unit::Percent)
     }
 
-    /// As `--sort` and CSV know it.
+    /// Returns the name in `--sort` and CSV.
     pub(super) fn sort_name(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -160,8 +160,7 @@ impl Column {
     }
 }
 
-/// What a table of this width shows: the column it is sorted by, and as many others as there is
-/// room for.
+/// Returns the columns for a table of this width: the sorting column, and as many others as fit.
 pub(super) fn shown(width: usize, sort: Column) -> Vec<Column> {
     let numbers = width.saturating_sub(name_room(width) + trend_room(width)) / EACH;
     let first = (sort != Column::Name).then_some(sort);
@@ -170,10 +169,10 @@ pub(super) fn shown(width: usize, sort: Column) -> Vec<Column> {
     Column::ALL.into_iter().filter(|column| chosen.contains(column)).collect()
 }
 
-/// A number with the gap before it.
+/// The width of a number with the gap before it.
 const EACH: usize = 8;
 
-/// What a name gets at least.
+/// Returns the least width of a name.
 fn name_room(width: usize) -> usize {
     match width {
         ..60 => 14,
@@ -182,7 +181,7 @@ fn name_room(width: usize) -> usize {
     }
 }
 
-/// Columns of a sparkline with the gap before it.
+/// Returns the width of a sparkline with the gap before it.
 pub(super) fn trend_room(width: usize) -> usize {
     match width {
         ..72 => 0,

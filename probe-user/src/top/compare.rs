@@ -1,28 +1,28 @@
-//! What has changed since the numbers were frozen, in words and signs.
+//! Compares the current numbers with frozen ones.
 
 use super::{catalogue::RowId, columns::Column, figures::Figures};
 use crate::ui::units::ABSENT;
 use ctrace_core::units::Nanos;
 
-/// The frozen numbers: of the last interval, and since the start.
+/// The frozen numbers: those of the last interval, and those since the start.
 #[derive(Clone, Debug)]
 pub(super) struct Baseline {
     pub(super) interval: Figures,
     pub(super) sums: Figures,
-    /// When they were frozen.
+    /// The time of freezing.
     pub(super) at: Nanos,
 }
 
-/// A number now, and as it was; sums for each second.
+/// A number now and before. Sums are per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Change {
     now: Option<f64>,
     before: Option<f64>,
 }
 
-/// Relative changes smaller than this are none.
+/// The smallest relative change that counts.
 const LEAST: f64 = 0.005;
-/// The same for shares, in points.
+/// The smallest change of a share that counts, in points.
 const LEAST_POINTS: f64 = 0.05;
 
 impl Change {
@@ -36,7 +36,7 @@ impl Change {
         Self { now: value(now), before: value(before) }
     }
 
-    /// By how much it grew, to sort by.
+    /// Returns the growth, for sorting.
     pub(super) fn growth(self) -> Option<f64> {
         match (self.now, self.before) {
             (None, None) => None,

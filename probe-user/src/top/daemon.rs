@@ -1,5 +1,4 @@
-//! What a running daemon is asked at its control socket: the processes it traces, and what it has of
-//! one of them.
+//! Asks a running daemon at its control socket for its processes, and for the data of one.
 
 use crate::{
     daemon::control::{Ask, Whom, client},
@@ -85,7 +84,7 @@ impl From<OfDaemon> for Snapshot {
         }
         let sums = daemon.timed_ns.into_iter().zip(&daemon.timed_squares);
         for (function, (timed_ns, squares)) in report.functions.iter_mut().zip(sums) {
-            // What is no number is known as near as the report tells.
+            // Without exact squares, the rounded numbers of the report remain.
             if let Ok(squares) = squares.parse() {
                 function.restore(timed_ns, squares);
             }
@@ -96,7 +95,7 @@ impl From<OfDaemon> for Snapshot {
     }
 }
 
-/// All processes of all targets.
+/// Returns all processes of all targets.
 pub(super) fn processes(socket: &Path) -> anyhow::Result<Vec<Traced>> {
     let Targets { targets } = ask(socket, Ask::Targets)?;
     let of = |Target { target, processes }: Target| {
@@ -105,8 +104,8 @@ pub(super) fn processes(socket: &Path) -> anyhow::Result<Vec<Traced>> {
     Ok(targets.into_iter().flat_map(of).collect())
 }
 
-/// The interval so far, after those that ended since the asker has looked. Each has in its costs what
-/// the probes cost from its beginning on.
+/// Returns the intervals that ended since the last look, then the interval so far. The costs of
+/// each cover the whole interval.
 pub(super) fn look(socket: &Path, pid: u32, since: Option<Nanos>) -> anyhow::Result<Vec<Snapshot>> {
     let whom = Whom { target: None, pid: Some(pid) };
     let question = Ask::Report { whom, table: false, full: true, since_ns: since };

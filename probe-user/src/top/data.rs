@@ -1,4 +1,4 @@
-//! Everything that is known: the last interval, the sums, and how it came there.
+//! All known data: the last interval, the sums and the recent trend.
 
 use super::{
     catalogue::Catalogue,
@@ -12,17 +12,18 @@ use ctrace_core::{report::LossReport, units::Nanos};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Data {
     pub(super) catalogue: Catalogue,
-    /// Nothing before the first interval is over.
+    /// `None` before the first interval is over.
     pub(super) interval: Option<Figures>,
     pub(super) sums: Option<Sums>,
     pub(super) trend: Trend,
     /// CPU time of the target when the last interval ended.
     cpu: Option<Nanos>,
-    /// Of each interval.
+    /// The kind of durations in each interval.
     from_histograms: FromHistograms,
-    /// Intervals that are not in the sums: the terminal stood still, or a daemon did not keep them.
+    /// The number of intervals missing from the sums: the terminal was stopped, or a daemon did not
+    /// keep them.
     pub(super) missed: u64,
-    /// Since the start, whatever the sums are of.
+    /// The losses since the start, even if the sums began later.
     pub(super) lost: LossReport,
 }
 
@@ -32,12 +33,12 @@ impl Data {
         Self { cpu, ..Self::default() }
     }
 
-    /// Of looks at a daemon.
+    /// Makes empty data for looks at a daemon.
     pub(super) fn of_looks(cpu: Option<Nanos>) -> Self {
         Self { from_histograms: FromHistograms::Extremes, ..Self::new(cpu) }
     }
 
-    /// The parts of an interval, one after the other. Before them, so many intervals were missed.
+    /// Adds the consecutive parts of an interval. `missed` intervals before them were lost.
     pub(super) fn add(&mut self, parts: Vec<Snapshot>, missed: u64) {
         self.missed += missed;
         let parts: Vec<Figures> = parts.into_iter().map(|part| self.take_in(part)).collect();
@@ -51,7 +52,7 @@ impl Data {
         }
     }
 
-    /// Of all parts together.
+    /// Joins all parts.
     fn joined(&mut self, parts: Vec<Figures>) -> Option<Figures> {
         let (mut own, mut sums) = (Catalogue::default(), None::<Sums>);
         for part in parts {
@@ -81,7 +82,7 @@ impl Data {
         figures
     }
 
-    /// The sums start anew with the next interval.
+    /// Starts the sums anew with the next interval.
     pub(super) fn begin_anew(&mut self) {
         self.sums = None;
     }

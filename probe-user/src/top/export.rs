@@ -1,5 +1,5 @@
-//! What is shown, into a file: as text, JSON or CSV. Every row and every column that there is, with
-//! the filter and in the order of the screen.
+//! Writes the shown data into a file as text, JSON or CSV. It has every row and column, with the
+//! filter and order of the screen.
 
 use super::{
     columns::{Column, shown},
@@ -49,7 +49,7 @@ impl Format {
     }
 }
 
-/// Writes a new file into the folder, and gives its path.
+/// Writes a new file into the folder, and returns its path.
 pub(super) fn write(model: &Model, format: Format, folder: &Path) -> anyhow::Result<PathBuf> {
     const MOST: u32 = 10_000;
     let figures = model.figures().context("there is nothing to write yet")?;
@@ -57,7 +57,7 @@ pub(super) fn write(model: &Model, format: Format, folder: &Path) -> anyhow::Res
     let pid = figures.report.target.pid.map_or(0, |pid| pid.0);
     for number in 1..=MOST {
         let path = folder.join(format!("ctrace-top-{pid}-{number}.{}", format.extension()));
-        // Never over a file, nor through a link, that somebody has put there.
+        // Existing files and links are left alone.
         match Place::find(&path, Owner::Caller)?.create_new(OFlags::WRONLY) {
             Err(FileError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {}
             opened => {
@@ -91,7 +91,7 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
         }
         Format::Text if model.view == View::Functions => table(model, figures),
         Format::Text => {
-            // Which would say that they are closer than they are; a note tells.
+            // The report would claim more accuracy than these durations have. A note states it.
             report.approximate &= figures.from_histograms == FromHistograms::Nothing;
             let options = ViewOptions { views: vec![view.into()], sort, ..ViewOptions::default() };
             ui::render_table(&report, &options, &Style::default())?
@@ -99,7 +99,7 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
     })
 }
 
-/// The table of functions with all its columns.
+/// Returns the table of functions with all its columns.
 fn table(model: &Model, figures: &Figures) -> String {
     let rows = model.rows();
     let report = &figures.report;
@@ -124,7 +124,7 @@ fn table(model: &Model, figures: &Figures) -> String {
     out + &status::losses(model) + "\n"
 }
 
-/// A number of the table: itself, or how it has changed.
+/// Formats a number of the table, or its change while comparing.
 pub(super) fn cell(model: &Model, figures: &Figures, column: Column, place: usize) -> String {
     match model.before() {
         Some(before) => Change::of(column, figures, before, figures.ids[place]).text(column),

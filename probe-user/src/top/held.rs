@@ -1,5 +1,5 @@
-//! What is written to stderr while the screen is up would break it: it is held back, shown on the
-//! screen one line at a time, and written when the screen is gone.
+//! Holds back stderr while the screen is up, since its lines would garble the screen. They appear
+//! on the screen one at a time, and on stderr when the screen is gone.
 
 use super::run::Event;
 use anyhow::Context;
@@ -11,7 +11,7 @@ use std::{
     thread::JoinHandle,
 };
 
-/// Lines that are kept.
+/// The number of lines to keep.
 const KEPT: usize = 100;
 
 type Lines = Arc<Mutex<VecDeque<String>>>;
@@ -34,7 +34,7 @@ impl Held {
         Ok(Self { stderr, lines, reader: Some(reader) })
     }
 
-    /// The real stderr.
+    /// Returns the real stderr.
     pub(super) fn stderr(&self) -> io::Result<OwnedFd> {
         self.stderr.try_clone()
     }
@@ -42,7 +42,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Which ends the pipe, and so the reader.
+        // This closes the pipe, and so ends the reader.
         if rustix::stdio::dup2_stderr(&self.stderr).is_err() {
             return;
         }
@@ -62,7 +62,7 @@ fn read(from: PipeReader, kept: &Lines, events: &SyncSender<Event>) {
         }
         lines.push_back(line.clone());
         drop(lines);
-        // It is not lost when the screen has no time for it.
+        // If the screen is busy, the line is still kept.
         let _ = events.try_send(Event::Said(line));
     }
 }

@@ -1,22 +1,22 @@
-//! What each key does: one table, from which the help screen derives.
+//! The table of keys and their actions. The help screen derives from it.
 
 use super::model::{Mode, View};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Something to do to the model.
+/// An action on the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,
     Help,
-    /// So many rows down, or up where it is negative.
+    /// Moves by rows, up if negative.
     Move(isize),
-    /// So many screenfuls.
+    /// Moves by screenfuls.
     Page(isize),
     First,
     Last,
-    /// The column to the right, or to the left.
+    /// Sorts by the column to the right, or to the left if negative.
     SortBeside(isize),
-    /// The column of numbers at this place on the screen, from 1.
+    /// Sorts by the column of numbers at this place on the screen, from 1.
     SortAt(usize),
     SortByName,
     Reverse,
@@ -28,19 +28,19 @@ pub(super) enum Action {
     Freeze,
     Filter,
     Export,
-    /// Of the daemon's processes.
+    /// Shows the daemon's other processes.
     Others,
-    /// Leaves what is open: help, a question, the filter.
+    /// Leaves help, a question or the filter.
     Cancel,
     Accept,
     Type(char),
     Erase,
 }
 
-/// Keys that do the same.
+/// Keys with the same action.
 pub(super) struct Binding {
     keys: &'static [KeyCode],
-    /// As the help shows them.
+    /// The keys in the form of the help.
     pub(super) shown: &'static str,
     action: Action,
     pub(super) help: &'static str,
@@ -57,7 +57,7 @@ const fn key(
 
 use KeyCode::Char;
 
-/// While one looks.
+/// The keys of the normal mode.
 pub(super) static BINDINGS: &[Binding] = &[
     key(&[Char('q')], "q", Action::Quit, "quit (also Ctrl-C)"),
     key(&[Char('?'), KeyCode::F(1)], "?", Action::Help, "this help"),
@@ -105,7 +105,7 @@ pub(super) static BINDINGS: &[Binding] = &[
     key(&[KeyCode::Esc], "Esc", Action::Cancel, "leave help, question or filter"),
 ];
 
-/// What a key does in a mode.
+/// Returns the action of a key in a mode.
 pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;

@@ -1,9 +1,9 @@
-//! `ctrace top`: a screen that shows what a session finds out while it goes on.
+//! `ctrace top`: a screen that shows a session's results while it runs.
 //!
-//! [`source`] runs the session on a thread of its own and delivers snapshots; [`model`] is what the
-//! user sees of them, a value that changes with each snapshot and each key; [`view`] turns the model
-//! into lines; [`run`] is the one loop. Nothing but the loop, the screen and the source does
-//! anything: the rest are functions from values to values, tested without a terminal.
+//! [`source`] runs the session on its own thread and delivers snapshots. [`model`] is the state of
+//! the screen, a value that changes with each snapshot and key. [`view`] turns the model into
+//! lines. [`run`] is the only loop. Only the loop, the screen and the source have effects. The rest
+//! are pure functions, tested without a terminal.
 
 mod catalogue;
 mod columns;

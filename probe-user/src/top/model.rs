@@ -1,4 +1,4 @@
-//! What the user sees, as a value: it changes with each snapshot and each key.
+//! The state of the screen, a value that changes with each snapshot and key.
 
 use super::{
     catalogue::RowId,
@@ -41,25 +41,25 @@ impl View {
     }
 }
 
-/// What keys are for at the moment.
+/// The mode of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Look,
     Filter,
     Export,
     Help,
-    /// Which process of the daemon to look at.
+    /// Choosing a process of the daemon.
     Choose,
 }
 
-/// The stretch of time that is shown.
+/// The shown stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Basis {
     Interval,
     Start,
 }
 
-/// What the loop has to do about a key.
+/// Work for the loop after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Quit,
@@ -70,32 +70,32 @@ pub(super) enum Effect {
 
 pub(super) struct Model {
     live: Data,
-    /// What is shown instead while it is paused.
+    /// The data shown while paused.
     paused: Option<Box<Data>>,
     pub(super) baseline: Option<Box<Baseline>>,
-    /// What the daemon traces, if it is the source.
+    /// The processes that the daemon traces, if it is the source.
     pub(super) processes: Option<Vec<Traced>>,
-    /// The chosen row of them.
+    /// The index of the chosen row.
     pub(super) process: usize,
-    /// That which is looked at.
+    /// The id of the process on the screen.
     chosen: Option<u32>,
     pub(super) view: View,
     pub(super) mode: Mode,
     pub(super) basis: Basis,
     pub(super) sort: Sort,
     pub(super) filter: String,
-    /// The chosen function; the first row when there is none.
+    /// The chosen function. `None` means the first row.
     selected: Option<RowId>,
-    /// The first line that is shown of a text.
+    /// The first shown line of a text.
     pub(super) scroll: usize,
     pub(super) detail: bool,
-    /// For the user, until the next key.
+    /// A message for the user, until the next key.
     pub(super) message: Option<String>,
-    /// Nothing more will come.
+    /// True if no more data will come.
     pub(super) ended: bool,
     pub(super) interval: Duration,
     pub(super) colour: bool,
-    /// Columns and rows of the window.
+    /// The size of the window in columns and rows.
     pub(super) size: (usize, usize),
 }
 
@@ -124,14 +124,14 @@ impl Model {
         }
     }
 
-    /// Calls count from now on; the target has used so much CPU time.
+    /// Starts counting calls. `cpu` is the target's CPU time so far.
     pub(super) fn begun(&mut self, cpu: Option<Nanos>) {
         self.live = if self.processes.is_some() { Data::of_looks(cpu) } else { Data::new(cpu) };
     }
 
-    /// The parts of an interval.
+    /// Adds the parts of an interval.
     pub(super) fn add(&mut self, parts: Vec<Snapshot>, missed: u64) {
-        // What is of another process was on its way when somebody chose this one.
+        // Parts of another process were under way when the user chose this one.
         let pid = |part: &Snapshot| part.report.target.pid.map(|pid| pid.0);
         let is_late = |part: &Snapshot| self.processes.is_some() && pid(part) != self.chosen;
         if !parts.iter().any(is_late) {
@@ -139,7 +139,7 @@ impl Model {
         }
     }
 
-    /// What the daemon traces; the same process stays chosen.
+    /// Updates the daemon's processes. The same process stays chosen.
     pub(super) fn list(&mut self, processes: Vec<Traced>) {
         let before = self.processes.as_ref();
         if before.is_none() {
@@ -152,7 +152,7 @@ impl Model {
         self.processes = Some(processes);
     }
 
-    /// What is shown.
+    /// Returns the shown data.
     pub(super) fn data(&self) -> &Data {
         self.paused.as_deref().unwrap_or(&self.live)
     }
@@ -161,7 +161,7 @@ impl Model {
         self.paused.is_some()
     }
 
-    /// The numbers of the stretch that is shown.
+    /// Returns the numbers of the shown stretch.
     pub(super) fn figures(&self) -> Option<&Figures> {
         match self.basis {
             Basis::Interval => self.data().interval.as_ref(),
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// The numbers to compare with.
+    /// Returns the numbers to compare with.
     pub(super) fn before(&self) -> Option<&Figures> {
         let baseline = self.baseline.as_ref()?;
         Some(match self.basis {
@@ -178,25 +178,25 @@ impl Model {
         })
     }
 
-    /// Places of the functions that are shown, in order.
+    /// Returns the places of the shown functions, in order.
     pub(super) fn rows(&self) -> Vec<usize> {
         let Some(figures) = self.figures() else { return Vec::new() };
         rows(self.data(), figures, self.before(), &self.filter, self.sort)
     }
 
-    /// Which of the rows is the chosen one.
+    /// Returns the index of the chosen row.
     pub(super) fn selected_row(&self, rows: &[usize]) -> usize {
         let Some((figures, selected)) = self.figures().zip(self.selected) else { return 0 };
         rows.iter().position(|&place| figures.ids[place] == selected).unwrap_or(0)
     }
 
-    /// The place of the chosen function.
+    /// Returns the place of the chosen function.
     pub(super) fn selected_place(&self) -> Option<usize> {
         let rows = self.rows();
         rows.get(self.selected_row(&rows)).copied()
     }
 
-    /// The text that was drawn can be scrolled so far.
+    /// Limits the scroll position to the drawn text.
     pub(super) fn limit_scroll(&mut self, last: usize) {
         self.scroll = self.scroll.min(last);
     }
@@ -271,7 +271,7 @@ impl Model {
         None
     }
 
-    /// Another process of the daemon, of which nothing is known yet, or the list of them.
+    /// Starts with another process of the daemon, without data, or with the list of them.
     fn begin(&mut self, pid: Option<u32>) {
         self.chosen = pid;
         self.live = Data::of_looks(None);
@@ -288,7 +288,7 @@ impl Model {
     }
 
     fn typed(&mut self, c: char) -> Option<Effect> {
-        /// No name is longer than makes sense to type.
+        /// The length limit of the filter, to which no meaningful text comes close.
         const MOST: usize = 200;
         if self.mode == Mode::Filter {
             if self.filter.len() < MOST && !ctrace_core::report::render::clean::is_harmful(c) {
@@ -306,7 +306,7 @@ impl Model {
     }
 
     fn sort_by(&mut self, column: Column) {
-        // The same again turns it round.
+        // The same column again reverses the order.
         let reversed = self.sort.column == column && !self.sort.reversed;
         self.sort = Sort { column, reversed };
     }
@@ -331,13 +331,13 @@ impl Model {
         let at = interval.report.end_ns;
         let (interval, sums) = (interval.clone(), sums.clone());
         self.baseline = Some(Box::new(Baseline { interval, sums, at }));
-        // What comes is compared with what was, and not with a part of itself.
+        // New data is compared with the frozen data, so the sums must not contain it.
         self.live.begin_anew();
         self.paused = None;
         self.message = Some("frozen: columns show the change since now; b ends it".to_owned());
     }
 
-    /// Lines of a screenful.
+    /// Returns the number of lines of a screenful.
     fn page(&self) -> isize {
         self.size.1.saturating_sub(6).max(1) as isize
     }

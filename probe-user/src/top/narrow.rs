@@ -1,11 +1,11 @@
-//! A report with what the filter leaves: functions that match, and the paths that lead to and from
-//! them; threads by their names.
+//! Applies the filter to a report. The matching functions stay, and so do the paths that lead to
+//! and from them. Threads are filtered by name.
 
 use super::rows::matches;
 use crate::ui::names;
 use ctrace_core::report::{PathReport, Report};
 
-/// `by_thread`: the filter is for threads, and functions stay.
+/// `by_thread`: the filter applies to threads, and all functions stay.
 pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
     let mut report = report.clone();
     if by_thread {
@@ -30,13 +30,12 @@ pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
     report
 }
 
-/// Keeps the paths with a function that matches, and those they are on. Returns which functions
-/// these paths are about.
+/// Keeps the paths through matching functions. Returns which functions are on these paths.
 fn keep_paths_of(report: &mut Report, matching: &[bool]) -> Vec<bool> {
     let mut kept = matching.to_vec();
     let mut wanted: Vec<bool> = Vec::with_capacity(report.paths.len());
     for (place, path) in report.paths.iter_mut().enumerate() {
-        // Parents come first; what claims otherwise has none.
+        // Parents come first; other references are invalid and dropped.
         path.parent = path.parent.filter(|&parent| parent < place);
         let below = path.parent.is_some_and(|parent| wanted[parent]);
         wanted.push(below || matching[path.function]);
@@ -46,7 +45,7 @@ fn keep_paths_of(report: &mut Report, matching: &[bool]) -> Vec<bool> {
     kept
 }
 
-/// Keeps the paths that are wanted, and those that they are below. Parents come first.
+/// Keeps the wanted paths and their ancestors. Parents come first.
 pub(super) fn keep_paths(paths: &mut Vec<PathReport>, mut wanted: Vec<bool>) {
     for place in (0..wanted.len()).rev() {
         if let (true, Some(parent)) = (wanted[place], paths[place].parent) {

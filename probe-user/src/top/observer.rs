@@ -1,5 +1,4 @@
-//! The thread that looks at a daemon again and again, and makes of two looks what happened between
-//! them.
+//! The thread that looks at a daemon repeatedly, and computes what happened between two looks.
 
 use super::{
     catalogue::Catalogue,
@@ -16,10 +15,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between looks passes so many times what one took: the daemon makes a report for each.
+/// The pause between looks, as a multiple of a look's time, since the daemon makes a report for
+/// each.
 const REST: u32 = 4;
 
-/// At the process that was chosen last, or at the list of all; until nobody listens any more.
+/// Looks at the chosen process, or at the list of all, until the screen is gone.
 pub(super) fn look_again(
     socket: &Path,
     interval: Duration,
@@ -55,7 +55,7 @@ pub(super) fn look_again(
     }
 }
 
-/// Looks at one process.
+/// The series of looks at one process.
 #[derive(Default)]
 pub(super) struct Series {
     catalogue: Catalogue,
@@ -63,12 +63,12 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Up to when all is known.
+    /// Returns the end of the last look.
     pub(super) fn known_to(&self) -> Option<Nanos> {
         self.last.as_ref().map(|last| last.snapshot.report.end_ns)
     }
 
-    /// What happened since the last look. The first one is where it begins.
+    /// Returns what happened since the last look. The first look is only the start.
     pub(super) fn add(&mut self, looks: Vec<Snapshot>) -> Update {
         let (mut parts, mut missed) = (Vec::new(), 0);
         for snapshot in looks {

@@ -1,4 +1,4 @@
-//! Which functions the table shows, and in which order.
+//! Chooses and sorts the functions in the table.
 
 use super::{catalogue::RowId, columns::Column, compare::Change, data::Data, figures::Figures};
 use crate::ui::names;
@@ -7,17 +7,17 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sort {
     pub(super) column: Column,
-    /// Small numbers first, names from Z to A.
+    /// True for small numbers first, and names from Z to A.
     pub(super) reversed: bool,
 }
 
-/// Whether a name has every word of the filter, in any case.
+/// Returns whether a name contains every word of the filter, ignoring case.
 pub(super) fn matches(filter: &str, name: &str) -> bool {
     let name = name.to_lowercase();
     filter.to_lowercase().split_whitespace().all(|word| name.contains(word))
 }
 
-/// Places in the report, in order. `before`: what to compare with, and to sort by the change.
+/// Returns places in the report, in order. With `before`, changes are compared and sorted by.
 pub(super) fn rows(
     data: &Data,
     figures: &Figures,
@@ -36,7 +36,7 @@ pub(super) fn rows(
         let by_value = match (a, b) {
             (Some(a), Some(b)) if sort.reversed => a.total_cmp(b),
             (Some(a), Some(b)) => b.total_cmp(a),
-            // What is absent comes last, whichever way the others go.
+            // Absent values come last in either order.
             _ => b.is_some().cmp(&a.is_some()),
         };
         let by_name = match sort.column == Column::Name && sort.reversed {

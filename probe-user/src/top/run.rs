@@ -1,4 +1,4 @@
-//! The one loop: snapshots, keys and signals in, screens out.
+//! The only loop: snapshots, keys and signals in, screens out.
 
 use super::{
     data::Data,
@@ -22,30 +22,30 @@ use std::{
     time::Duration,
 };
 
-/// What the loop waits for.
+/// An event for the loop.
 pub(super) enum Event {
     Update(Update),
     Key(KeyEvent),
     Resized,
     /// A line on stderr.
     Said(String),
-    /// There are no keys any more.
+    /// The keyboard is gone.
     Deaf(io::Error),
-    /// To end.
+    /// A signal to end.
     Signal,
 }
 
-/// Events that wait while the terminal stands still; more intervals than that are not kept.
+/// The limit of waiting events while the terminal is stopped. Further intervals are lost.
 const WAITING: usize = 256;
 
-/// Shows a process or a command until somebody quits.
+/// Shows a process or a command until the user quits.
 pub(crate) fn run(spec: TraceSpec, interval: Duration, subject: Subject) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
     let source = Source::start(spec, interval, subject, sender.clone())?;
     follow(&source, interval, sender, &events)
 }
 
-/// Shows what a daemon traces until somebody quits.
+/// Shows a daemon's processes until the user quits.
 pub(crate) fn run_with_daemon(socket: &Path, interval: Duration) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
     let source = Source::ask_daemon(socket, interval, sender.clone())?;
@@ -58,7 +58,7 @@ fn follow(
     sender: SyncSender<Event>,
     events: &Receiver<Event>,
 ) -> anyhow::Result<()> {
-    // What is wrong with the request is told before there is a screen.
+    // Report a bad request before the screen appears.
     let cpu = match events.recv().context("the session is gone")? {
         Event::Update(Update::Begun { cpu }) => cpu,
         Event::Update(Update::Ended(result)) => return result,
@@ -76,7 +76,7 @@ fn follow(
     shown
 }
 
-/// Draws and waits, until somebody quits or the session fails.
+/// Draws and waits, until the user quits or the session fails.
 fn show(
     model: &mut Model,
     screen: &mut Screen,
@@ -88,7 +88,7 @@ fn show(
         let drawn = view::draw(model);
         model.limit_scroll(drawn.last_scroll);
         screen.draw(drawn)?;
-        // All that waits, before it is drawn again.
+        // Handle all waiting events before drawing again.
         let mut next = Some(events.recv().context("the session is gone")?);
         while let Some(event) = next {
             if !take(model, source, event)? {
@@ -99,7 +99,7 @@ fn show(
     }
 }
 
-/// `false` to quit.
+/// Handles an event. Returns `false` to quit.
 fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool> {
     match event {
         Event::Resized => {}
@@ -132,7 +132,7 @@ fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool
     Ok(true)
 }
 
-/// The probes are taken away meanwhile; another signal ends the waiting.
+/// Waits while the probes are removed. Another signal ends the wait.
 fn wait_for_end(events: &Receiver<Event>) -> anyhow::Result<()> {
     while let Ok(event) = events.recv() {
         match event {

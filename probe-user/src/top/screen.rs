@@ -1,4 +1,4 @@
-//! The terminal: taken when the screen comes up and given back however it ends.
+//! The terminal: taken over by the screen, and restored however it ends.
 
 use super::{held::Held, run::Event, view::Drawn};
 use anyhow::{Context, bail};
@@ -22,7 +22,7 @@ use std::{
     },
 };
 
-/// Fails where there is no terminal that can show a screen.
+/// Fails unless there is a terminal that can show a screen.
 pub(crate) fn check() -> anyhow::Result<()> {
     const INSTEAD: &str = "`ctrace attach PID --interval 1` reports without one";
     if !rustix::termios::isatty(io::stdin()) || !rustix::termios::isatty(io::stdout()) {
@@ -35,17 +35,17 @@ pub(crate) fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The screen is up.
+/// True while the screen is up.
 static IS_UP: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    /// Given back last, so that what was held is written below the screen.
+    /// Dropped last, so that the held lines appear below the screen.
     _held: Held,
 }
 
 impl Screen {
-    /// Keys, sizes and what is said go to `events`.
+    /// Opens the screen. Keys, sizes and lines of stderr go to `events`.
     pub(super) fn open(events: SyncSender<Event>) -> anyhow::Result<Self> {
         let held = Held::begin(events.clone())?;
         leave_on_panic(&held)?;
@@ -67,7 +67,7 @@ impl Screen {
 
     pub(super) fn draw(&mut self, drawn: Drawn) -> anyhow::Result<()> {
         if !IS_UP.load(Ordering::SeqCst) {
-            // A thread has panicked, and its end is being told.
+            // Another thread has panicked, and its message is being written.
             return Ok(());
         }
         let text = Text::from(drawn.lines);
@@ -82,7 +82,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back, once. There is nothing to be done where that fails.
+/// Restores the terminal, once. A failure cannot be helped.
 fn leave() {
     if IS_UP.swap(false, Ordering::SeqCst) {
         let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
@@ -90,7 +90,7 @@ fn leave() {
     }
 }
 
-/// What a panic says must be seen.
+/// Leaves the screen before a panic's message, so that it is visible.
 fn leave_on_panic(held: &Held) -> anyhow::Result<()> {
     static HOOK: Once = Once::new();
     let stderr = held.stderr().context("stderr is closed")?;
@@ -107,7 +107,7 @@ fn leave_on_panic(held: &Held) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A thread waits for keys and new sizes.
+/// Starts the thread that waits for keys and new sizes.
 fn listen(events: SyncSender<Event>) -> anyhow::Result<()> {
     let read = move || {
         loop {
@@ -116,7 +116,7 @@ fn listen(events: SyncSender<Event>) -> anyhow::Result<()> {
                 Ok(event::Event::Resize(..)) => Event::Resized,
                 Ok(_) => continue,
                 Err(error) => {
-                    // Nobody is there to tell when the screen is gone.
+                    // If the screen is gone, nobody needs the event.
                     let _ = events.send(Event::Deaf(error));
                     return;
                 }

@@ -1,5 +1,4 @@
-//! Where snapshots come from: a session on a thread of its own, or the daemon, which is asked again
-//! and again.
+//! The source of snapshots: a session on its own thread, or repeated requests to the daemon.
 
 use super::{daemon::Traced, observer, run::Event};
 use crate::{
@@ -30,23 +29,24 @@ use std::{
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// What a source tells.
+/// A message of the source.
 pub(super) enum Update {
-    /// Calls count from now on; the target has used so much CPU time.
+    /// Calls count from now on. `cpu` is the target's CPU time so far.
     Begun { cpu: Option<Nanos> },
-    /// Its parts, one after the other: of a session one. Before it, so many were missed.
+    /// The consecutive parts of an interval; a session has one. `missed` intervals before it were
+    /// lost.
     Interval { parts: Vec<Snapshot>, missed: u64 },
-    /// What the daemon traces.
+    /// The processes that the daemon traces.
     Processes(Vec<Traced>),
     /// Nothing more comes.
     Ended(anyhow::Result<()>),
 }
 
-/// What a session is of.
+/// The subject of a session.
 pub(crate) enum Subject {
     Process(Process, Watched),
     Command {
-        /// As they stand on the command line.
+        /// The words of the command line, unchanged.
         words: Vec<OsString>,
         resolved: Launch,
         user: Identity,
@@ -56,12 +56,12 @@ pub(crate) enum Subject {
 pub(super) enum Source {
     /// Takes commands.
     Session(UnboundedSender<Command>),
-    /// Takes the process to look at, or none for all.
+    /// Takes the process to look at, or `None` for the list of all.
     Daemon(Sender<Option<u32>>),
 }
 
 impl Source {
-    /// Traces; what it finds out goes to `events`.
+    /// Starts tracing. The results go to `events`.
     pub(super) fn start(
         spec: TraceSpec,
         interval: Duration,
@@ -87,7 +87,7 @@ impl Source {
                 }
             }));
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
-            // Nobody listens any more when the screen is gone.
+            // Nobody listens once the screen is gone.
             let _ = events.send(Event::Update(Update::Ended(result)));
         };
         let thread = std::thread::Builder::new().name("session".into());
@@ -95,7 +95,7 @@ impl Source {
         Ok(Self::Session(commands))
     }
 
-    /// Asks a daemon each time an interval is over.
+    /// Starts asking a daemon at each interval.
     pub(super) fn ask_daemon(
         socket: &Path,
         interval: Duration,
@@ -104,7 +104,7 @@ impl Source {
         let (chosen, choices) = channel();
         let socket = socket.to_owned();
         let ask = move || {
-            // Nobody listens any more when the screen is gone.
+            // Nobody listens once the screen is gone.
             let _ = observer::look_again(&socket, interval, &choices, &events);
         };
         let thread = std::thread::Builder::new().name("daemon".into());
@@ -112,15 +112,15 @@ impl Source {
         Ok(Self::Daemon(chosen))
     }
 
-    /// Looks at a process of the daemon, or at all of them.
+    /// Looks at a process of the daemon, or at the list of all.
     pub(super) fn choose(&self, pid: Option<u32>) {
         if let Self::Daemon(chosen) = self {
-            // It may have ended by itself.
+            // The thread may have ended by itself.
             let _ = chosen.send(pid);
         }
     }
 
-    /// Asks a session for its end, and tells whether that will be told.
+    /// Asks a session to end. Returns whether its end will be reported.
     pub(super) fn stop(&self) -> bool {
         match self {
             Self::Session(commands) => commands.send(Command::Stop).is_ok(),
@@ -144,7 +144,7 @@ fn trace(
     drop(plan);
     let ending = Ending::commanded(commands, None);
     let begun = || {
-        // With children the clock counts from here on.
+        // With children, CPU time counts from here on.
         let follow = spec.probes.follow;
         let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(process.pid()) };
         events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
@@ -152,7 +152,7 @@ fn trace(
     event_loop::run(&mut session, watched, ending, begun)
 }
 
-/// The command goes on when nobody looks any more.
+/// Runs and traces a command. It keeps running when the screen closes.
 fn launch(
     spec: &TraceSpec,
     program: &Program<'_>,
@@ -175,7 +175,7 @@ fn launch(
     traced
 }
 
-/// Snapshots go to `events`. While a terminal stands still, nobody takes them: they are counted.
+/// Sends snapshots to `events`. While a stopped terminal takes none, they are counted as missed.
 fn live(interval: Duration, events: SyncSender<Event>) -> Live {
     let mut missed = 0;
     let deliver = move |snapshot| {
@@ -187,7 +187,7 @@ fn live(interval: Duration, events: SyncSender<Event>) -> Live {
         }
         true
     };
-    // How durations change within an interval is not shown.
+    // The screen does not show how durations change within an interval.
     let extras = Extras { histograms: true, slices: 1, ..Extras::default() };
     Live { interval, extras: Box::new(move || extras), center_cut: 1.0, deliver: Box::new(deliver) }
 }

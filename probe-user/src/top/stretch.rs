@@ -1,11 +1,13 @@
-//! What happened between two looks at an interval of the daemon that goes on: what the later one has
-//! and the earlier one has not.
+//! Computes the stretch between two looks at the daemon's current interval, by subtracting the
+//! earlier look from the later one.
 //!
-//! Calls, times, unions, losses and costs are sums over time, and their differences are exact, and so
-//! are means and deviations: all but unions where a call under way at the first look turns out to be too short to be counted, or to
-//! have lost its end. They are too small then by what that call had.
-//! Percentiles and extremes of the calls between come from the difference of the histograms, whose
-//! buckets are an eighth of an octave wide.
+//! Calls, times, unions, losses and costs add up over time, so their differences are exact, and so
+//! are means and deviations. There is one exception. A call that is open at the first look may turn
+//! out to be too short to count, or lose its end. The unions are then too small by that call's
+//! share.
+//!
+//! Percentiles and extremes of the stretch come from the difference of the histograms, with buckets
+//! of an eighth of an octave.
 
 use super::{catalogue::RowId, figures::FromHistograms, narrow::keep_paths};
 use crate::session::keep::live::Snapshot;
@@ -18,13 +20,13 @@ use ctrace_core::{
 };
 use std::collections::HashMap;
 
-/// The interval so far, and what its functions are known by.
+/// The interval so far, and the ids of its functions.
 pub(super) struct Look {
     pub(super) snapshot: Snapshot,
     pub(super) ids: Vec<RowId>,
 }
 
-/// Of two looks at the same interval.
+/// Returns the stretch between two looks at the same interval.
 pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
     let before = Before::new(earlier, later);
     let (old, new) = (&earlier.snapshot.report, &later.snapshot.report);
@@ -59,10 +61,10 @@ pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
     Snapshot { report, spent: spent.collect(), cpu: later.snapshot.cpu }
 }
 
-/// Of an interval that began after the last look.
+/// Returns the stretch for an interval that began after the last look.
 pub(super) fn since_start(look: &Look) -> Snapshot {
     let mut snapshot = look.snapshot.clone();
-    // As of all others, so that they are told alike.
+    // Mark it like all other stretches, so that they look alike.
     snapshot.report.approximate = true;
     snapshot.report.notes.extend(FromHistograms::Extremes.note());
     let paths = &mut snapshot.report.paths;
@@ -70,13 +72,13 @@ pub(super) fn since_start(look: &Look) -> Snapshot {
     snapshot
 }
 
-/// Both looks, and where things of the later one are in the earlier one.
+/// Both looks, with the places of the later look's items in the earlier one.
 struct Before<'a> {
     old: &'a Report,
     new: &'a Report,
-    /// Of functions, by their place in the later one.
+    /// The earlier place of each function of the later look.
     places: Vec<Option<usize>>,
-    /// Of their timed calls between the looks.
+    /// The timed calls of each function between the looks.
     timed: Vec<Distribution>,
 }
 
@@ -125,7 +127,7 @@ impl<'a> Before<'a> {
         histograms.collect()
     }
 
-    /// Those with calls, and those that lead to them.
+    /// Returns the paths with calls, and their ancestors.
     fn paths(&self) -> Vec<PathReport> {
         let old: HashMap<(Option<usize>, usize), usize> = self
             .old
@@ -155,7 +157,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// `timed`: durations of the calls between, of a stretch so long.
+/// Subtracts a function. `timed` has the durations of the calls in a stretch of length `duration`.
 fn less(
     old: &FunctionReport,
     new: &FunctionReport,
@@ -170,14 +172,14 @@ fn less(
     };
     row.render(new.summary().since(&old.summary()), duration);
     if row.calls == 0 {
-        // Otherwise at most those of the interval: which threads they are is not known.
+        // Otherwise the interval's number is the upper limit: the threads themselves are unknown.
         row.threads = 0;
     }
     if old.timed > 0 {
         row.durations = durations(&row, old, new, timed);
         if old.summary.is_none() || new.summary.is_none() {
-            // A daemon of an earlier version tells rounded numbers only, whose difference may be far
-            // off. The mean of calls that are all timed comes from exact totals.
+            // An earlier version of the daemon sends only rounded numbers, whose difference may be
+            // far off. If all calls are timed, their mean comes from exact totals.
             (row.durations.sd_ns, row.durations.cv) = (None, None);
             if new.untimed > 0 {
                 row.durations.mean_ns = None;
@@ -187,7 +189,7 @@ fn less(
     row
 }
 
-/// Extremes and percentiles as the histogram tells them, beside what `row` knows from sums.
+/// Returns extremes and percentiles from the histogram, and the rest from `row`.
 fn durations(
     row: &FunctionReport,
     old: &FunctionReport,
@@ -204,7 +206,7 @@ fn durations(
     if row.timed == 0 || shortest.is_none() {
         return DurationReport::default();
     }
-    // The shortest and the longest one of the interval are known exactly.
+    // A new extreme of the interval is known exactly.
     let min_ns = if so_far.min_ns < before.min_ns { so_far.min_ns } else { shortest };
     let max_ns = if so_far.max_ns > before.max_ns { so_far.max_ns } else { longest };
     let mut durations = DurationReport { min_ns, max_ns, ..row.durations };
@@ -215,13 +217,13 @@ fn durations(
     durations
 }
 
-/// Those that did something.
+/// Returns the threads with calls in the stretch.
 pub(super) fn threads(old: &Report, new: &Report) -> Vec<ThreadReport> {
-    // An id may be given to another thread when the first is gone.
+    // An id may be reused by another thread.
     let key = |thread: &ThreadReport| (thread.pid, thread.tid, thread.first_ns);
     let before: HashMap<_, _> = old.threads.iter().map(|thread| (key(thread), thread)).collect();
-    // As long as nothing has happened in a thread but a call that was open when the interval began,
-    // its first event is that call's.
+    // If a thread has only a call that was open when the interval began, its first event is that of
+    // this call. Its later first event must not make it another thread.
     let in_a_call = old.threads.iter().filter(|thread| thread.first_ns < old.start_ns);
     let in_a_call: HashMap<(Pid, Tid), _> =
         in_a_call.map(|thread| ((thread.pid, thread.tid), thread)).collect();

@@ -1,8 +1,8 @@
-//! The numbers since the start (or since they were frozen): intervals summed up into a report, so
-//! that everything that shows a report shows this one.
+//! The sums since the start, or since freezing. Intervals are added up into a report, so that all
+//! views can show it.
 //!
-//! Sums, unions, extremes, means and spreads come out exactly. Percentiles come from the sum of the
-//! histograms, whose buckets are an eighth of an octave wide: they are marked as approximate.
+//! Sums, unions, extremes, means and spreads are exact. Percentiles come from the added histograms,
+//! with buckets of an eighth of an octave, and are marked as approximate.
 
 use super::{
     catalogue::RowId,
@@ -19,19 +19,19 @@ use ctrace_core::{
 };
 use std::collections::HashMap;
 
-/// Threads that are kept: a target may have millions, one after the other.
+/// The limit of threads: a target may create millions over time.
 const MOST_THREADS: usize = 4_096;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     pub(super) figures: Figures,
-    /// Of the report's paths, by parent and function.
+    /// The places of the report's paths, by parent and function.
     paths: HashMap<(Option<usize>, RowId), usize>,
     threads: HashMap<(Pid, Tid), usize>,
 }
 
 impl Sums {
-    /// Of a first interval.
+    /// Starts with a first interval.
     pub(super) fn new(first: &Figures) -> Self {
         let mut report = first.report.clone();
         report.functions.clear();
@@ -67,7 +67,7 @@ impl Sums {
         report.loss.calls_open = new.loss.calls_open;
         report.target.clone_from(&new.target);
         report.notes.clone_from(&new.notes);
-        // Those of looks at a daemon say so already.
+        // Figures from a daemon have such a note already.
         if interval.from_histograms == FromHistograms::Nothing {
             report.notes.extend(FromHistograms::Percentiles.note());
         }
@@ -86,7 +86,7 @@ impl Sums {
     fn add_functions(&mut self, interval: &Figures) {
         let Figures { report, ids, spent, .. } = &mut self.figures;
         let duration = report.duration_ns;
-        // Ids are places here.
+        // In the sums, ids are places.
         for (place, id) in interval.ids.iter().enumerate() {
             let new = &interval.report.functions[place];
             while report.functions.len() <= id.0 {
@@ -94,7 +94,7 @@ impl Sums {
                 spent.push(Nanos::ZERO);
                 report.functions.push(emptied(new));
             }
-            // It may stand in for one that had not come yet.
+            // The row may be a placeholder for a function that had no calls yet.
             let sum = &mut report.functions[id.0];
             if is_never_called(sum) {
                 *sum = FunctionReport { sampled: sum.sampled, ..emptied(new) };
@@ -153,7 +153,7 @@ impl Sums {
                     total_ns: Nanos::ZERO,
                     self_ns: Nanos::ZERO,
                     histogram: None,
-                    // Percentiles of one interval say nothing about the whole.
+                    // Percentiles of one interval do not hold for the sum.
                     ..new.sums()
                 });
                 report.paths.len() - 1
@@ -181,7 +181,7 @@ impl Sums {
     }
 }
 
-/// The function with no calls.
+/// Returns the function without calls.
 fn emptied(function: &FunctionReport) -> FunctionReport {
     let mut row = FunctionReport {
         threads: 0,

@@ -1,17 +1,17 @@
-//! How each number of a function went in the last intervals, for its sparkline.
+//! Each function's numbers in the last intervals, for its sparkline.
 
 use super::{catalogue::RowId, columns::Column, figures::Figures};
 use std::collections::VecDeque;
 
-/// Intervals that are kept.
+/// The number of intervals to keep.
 pub(super) const KEPT: usize = 32;
-/// Marks show eighths, so small numbers need to be larger than they are.
+/// The factor for small numbers, since marks are drawn from integers.
 const FINE: f32 = 1_000.0;
 
-/// The numbers of a function in the order of [`Column::ALL`]: a mark needs no more than this.
+/// The numbers of a function in the order of [`Column::ALL`]. Marks need no more precision.
 type Numbers = [f32; Column::ALL.len()];
 
-/// Of the last intervals, the newest last; only functions that were called.
+/// The last intervals, the newest last, with only the functions that were called.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trend(VecDeque<Vec<(RowId, Numbers)>>);
 
@@ -32,7 +32,7 @@ impl Trend {
         self.0.push_back(rows);
     }
 
-    /// A column's numbers in the last so many intervals.
+    /// Returns a column's numbers in the last `most` intervals.
     pub(super) fn of(&self, id: RowId, column: Column, most: usize) -> Vec<u64> {
         let at = Column::ALL.iter().position(|c| *c == column).unwrap_or(0);
         let skipped = self.0.len().saturating_sub(most);

@@ -1,15 +1,15 @@
-//! Clock times for people, from days since 1970: the rendering needs no clock and no zone.
+//! Formats clock times from days since 1970. This needs no clock and no time zone.
 
 use ctrace_core::units::Nanos;
 
-/// What the last part of a clock time is.
+/// The smallest unit of a clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
     Millis,
     Seconds,
 }
 
-/// `2025-09-13 11:40:51.123`, from a monotonic time and what has to be added to it.
+/// Formats a monotonic time plus an offset, as in `2025-09-13 11:40:51.123`.
 pub(super) fn date_time(at: Nanos, epoch_offset_ns: i64, precision: Precision) -> String {
     let ns = i128::from(at.0) + i128::from(epoch_offset_ns);
     let millis = ns.div_euclid(1_000_000);
@@ -28,8 +28,8 @@ pub(super) fn date_time(at: Nanos, epoch_offset_ns: i64, precision: Precision) -
     out
 }
 
-/// The date of a day since 1970-01-01, in the Gregorian calendar (Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms": eras of 400 years that start on the first of March).
+/// Returns the Gregorian date of a day since 1970-01-01 (Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms": eras of 400 years that start on the first of March).
 fn civil(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

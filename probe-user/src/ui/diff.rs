@@ -1,5 +1,5 @@
-//! A comparison as people see it: the verdict on each function or path, with the interval that the
-//! change is in, and beside it what became of the other numbers.
+//! Shows a comparison: the verdict on each function or path with the change's confidence interval,
+//! and the changes of the other numbers.
 
 use super::grid::{Cell, Column, Group};
 use super::loss::loss_line;
@@ -18,14 +18,14 @@ use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::Nanos;
 
-/// Rows of paths when `--top` does not say.
+/// Rows of paths without `--top`.
 const TOP_PATHS: usize = 20;
-/// What a path gets at most: its root and its leaf are what matters.
+/// The largest width of a path: its root and its leaf matter.
 const PATH_ROOM: usize = 64;
-/// Functions named where a comparison failed.
+/// The number of functions named in a failed comparison.
 const NAMED: usize = 5;
 
-/// What is compared row by row.
+/// The rows to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffView {
     /// Each function
@@ -34,7 +34,7 @@ pub(crate) enum DiffView {
     Paths,
 }
 
-/// What the reader asked to see.
+/// The options of the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DiffOptions {
     pub views: Vec<DiffView>,
@@ -77,7 +77,7 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
     style.resolve(&out)
 }
 
-/// The files of a side.
+/// Names the files of a side.
 fn side(side: &SideReport, name: &str, style: &Style) -> String {
     let files: Vec<_> = side.files.iter().map(|file| clean(file)).collect();
     let mut parts =
@@ -96,7 +96,7 @@ fn label_path(of: &PathDiff) -> String {
     path::joined(&of.labels, PATH_ROOM)
 }
 
-/// Those that were called on both sides, and those on one.
+/// Returns a table of the rows on both sides, and one of those on one side.
 fn table<T: Row>(
     diff: &Diff,
     list: &[T],
@@ -133,7 +133,7 @@ fn table<T: Row>(
     out
 }
 
-/// The verdict and what it is about, then the other numbers.
+/// Returns the columns: the verdict with its subject, then the other numbers.
 fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
     let of = |row: &&T| *row.compared().changes.of(diff.metric);
     let verdicts = rows.iter().map(|row| {
@@ -211,7 +211,7 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-/// A change of one of the other numbers.
+/// Formats a change of one of the other numbers.
 fn marked(change: &Change) -> Cell {
     let star = if change.verdict.is_significant() { "*" } else { " " };
     let star = if change.verdict == Verdict::Unjudged { "" } else { star };
@@ -238,14 +238,14 @@ fn interval(change: &Change) -> String {
 fn value(metric: Metric, value: Option<f64>, digits: Digits) -> String {
     let Some(value) = value else { return ABSENT.to_owned() };
     match (metric.unit(), metric.is_rate()) {
-        // Nanoseconds each second are a share.
+        // Nanoseconds per second are a share.
         (Unit::Time, true) => percent(value / 1e7),
         (Unit::Time, false) => time(Nanos(value.round() as u64), digits),
         _ => format!("{}/s", count(value.round() as u64)),
     }
 }
 
-/// What the reader should know after the numbers.
+/// Returns remarks to show after the numbers.
 fn remarks(diff: &Diff, style: &Style) -> String {
     let mut out = String::new();
     for (left_out, what) in [(diff.functions_left_out, "functions"), (diff.paths_left_out, "paths")]

@@ -1,11 +1,10 @@
-//! What is said about an export: how much there is of the recording, and what became of calls that
-//! are not whole.
+//! Reports how much of the recording an export contains, and how it treats incomplete calls.
 
 use super::loss::loss_line;
 use super::units::counted;
 use ctrace_core::{formats::Coverage, report::LossReport};
 
-/// Lines for stderr; the last one is the loss line.
+/// Returns lines for stderr; the last one is the loss line.
 pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
     let mut out = Vec::new();
     if told.unreadable_calls > 0 {

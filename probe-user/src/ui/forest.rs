@@ -1,22 +1,23 @@
-//! Rows that have parents, as indented lines.
+//! Draws rows with parents as indented lines.
 //!
-//! Trees are walked with a stack of their own: their depth is the target's, and recursion must not
-//! end ctrace. Beyond a depth the lines are drawn no deeper, and the depth is said instead.
+//! Trees are walked with an explicit stack. The target decides their depth, and recursion could
+//! overflow ctrace's stack. Beyond a depth, lines are indented no further and show the depth
+//! instead.
 
 use super::style::Tone;
 use super::{grid::Cell, names};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Levels that are drawn when there is room.
+/// The limit of drawn levels.
 const DEEPEST: usize = 24;
 
-/// For each row, and last for the roots, the children to show.
+/// The children to show of each row, and last those of the root.
 pub(super) struct Forest {
     children: Vec<Vec<usize>>,
 }
 
-/// A row whose turn depends on its weight, so that the heaviest connected part is kept.
+/// A row to choose by weight, so that the heaviest connected part is kept.
 #[derive(PartialEq, Eq)]
 struct Candidate {
     weight: u64,
@@ -35,17 +36,17 @@ impl PartialOrd for Candidate {
     }
 }
 
-/// One row.
+/// A row as a line.
 pub(super) struct Line {
     pub(super) row: usize,
     depth: usize,
-    /// For the levels that are drawn, whether more siblings follow there.
+    /// For each drawn level, true if more siblings follow there.
     more: Vec<bool>,
 }
 
 impl Forest {
-    /// The `most` heaviest rows that have a weight, with those above them. Parents come first; what
-    /// claims otherwise is a root.
+    /// Chooses the `most` heaviest rows that have a weight, and their ancestors. Parents come
+    /// first; a row with a later parent is a root.
     pub(super) fn choose(
         parents: impl Iterator<Item = Option<usize>>,
         weight: impl Fn(usize) -> Option<u64>,
@@ -81,11 +82,11 @@ impl Forest {
         }
     }
 
-    /// From the first root down.
+    /// Returns the lines from the first root down.
     pub(super) fn lines(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut more: Vec<bool> = Vec::new();
-        // Each entry: a node's children, and how many of them are done.
+        // Each entry is a node, and how many of its children are done.
         let mut stack = vec![(self.children.len() - 1, 0)];
         while let Some((node, next)) = stack.last_mut() {
             let siblings = &self.children[*node];
@@ -105,7 +106,7 @@ impl Forest {
 }
 
 impl Line {
-    /// The name at the end of its branch, and `behind` it, in at most `room` columns.
+    /// Returns the name at the end of its branch, followed by `behind`, in at most `room` columns.
     pub(super) fn cell(&self, name: &str, behind: &str, room: usize) -> Cell {
         let levels = DEEPEST.min(room / 6);
         let mut lead = String::new();

@@ -1,23 +1,23 @@
-//! A table of columns in groups, drawn light: one rule under the headings, a bar between groups.
+//! Draws a table of columns in groups, with one rule under the headings and a bar between groups.
 //!
-//! prettytable-rs pads and aligns; here the cells are made so that groups, gaps and headings come
-//! out as wanted, since its own spans stretch the columns below them.
+//! prettytable-rs pads and aligns. Its own column spans would widen the columns below them, so
+//! groups, gaps and headings are made here.
 
 use super::names::width;
 use super::style::Tone;
 use prettytable::format::{Alignment, TableFormat};
 use prettytable::{Cell as TableCell, Row, Table};
 
-/// Space between columns of a group.
+/// The space between columns of a group.
 const GAP: usize = 2;
-/// Space between groups with titles: a bar with a space on either side.
+/// The space between groups with titles: a bar with a space on either side.
 const BAR: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) tone: Tone,
-    /// What to show for `text`, when it has more than one tone.
+    /// Shown instead of `text` if there is more than one tone.
     pub(crate) marked: Option<String>,
 }
 
@@ -82,7 +82,8 @@ impl Group {
         Self { title: Some(title), columns }
     }
 
-    /// Widths of the columns, each with the gap before it; a long title widens the first.
+    /// Returns the widths of the columns, each with the gap before it. A long title widens the
+    /// first.
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
         for later in widths.iter_mut().skip(1) {
@@ -97,7 +98,7 @@ impl Group {
     }
 }
 
-/// Columns that the groups take side by side.
+/// Returns the width of the groups side by side.
 pub(crate) fn total_width(groups: &[&Group]) -> usize {
     let between: usize = groups.windows(2).map(|pair| joint_width(pair[0], pair[1])).sum();
     between + groups.iter().flat_map(|group| group.widths()).sum::<usize>()
@@ -107,7 +108,7 @@ fn joint_width(left: &Group, right: &Group) -> usize {
     if left.title.is_some() || right.title.is_some() { BAR } else { GAP }
 }
 
-/// The lines of the table, each ended.
+/// Returns the lines of the table, each with its line feed.
 pub(crate) fn draw(groups: &[&Group]) -> String {
     let groups: Vec<(&Group, Vec<usize>)> = groups.iter().map(|&g| (g, g.widths())).collect();
     let columns = groups.iter().flat_map(|(group, _)| &group.columns);
@@ -131,7 +132,7 @@ pub(crate) fn draw(groups: &[&Group]) -> String {
     trim_lines(&table.to_string())
 }
 
-/// What stands between groups.
+/// The separator of groups.
 #[derive(Clone, Copy)]
 enum Joint {
     Bar,
@@ -149,7 +150,7 @@ impl Joint {
     }
 }
 
-/// A row: the cells that `make` gives for each group, and the joints between groups.
+/// Returns a row: the cells from `make` for each group, with the joints between groups.
 fn row(
     groups: &[(&Group, Vec<usize>)],
     joint: Joint,
@@ -166,13 +167,13 @@ fn row(
     Row::new(cells)
 }
 
-/// The cells of one row of a group; `content` chooses the row.
+/// Returns the cells of one row of a group; `content` chooses the row.
 fn cells(group: &Group, widths: &[usize], content: impl Fn(&Column) -> Cell) -> Vec<TableCell> {
     let columns = group.columns.iter().zip(widths).enumerate();
     columns.map(|(at, (column, &room))| cell(column, &content(column), at, room)).collect()
 }
 
-/// The title of a group, in its middle, cut into the pieces that fall into its columns.
+/// Returns the centred title of a group, cut into one piece for each column.
 fn title_cells(group: &Group, widths: &[usize]) -> Vec<TableCell> {
     let title = group.title.as_deref().unwrap_or("");
     let total: usize = widths.iter().sum();
@@ -183,7 +184,7 @@ fn title_cells(group: &Group, widths: &[usize]) -> Vec<TableCell> {
     pieces.map(|piece| TableCell::new(&Tone::Group.mark(piece.trim_end()))).collect()
 }
 
-/// The gap before a column is part of its cells.
+/// Makes a cell, which includes the gap before its column.
 fn cell(column: &Column, content: &Cell, at: usize, room: usize) -> TableCell {
     let text = match &content.marked {
         Some(marked) => marked.clone(),

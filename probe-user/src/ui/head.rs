@@ -1,4 +1,4 @@
-//! What was traced, and when: the lines above the views.
+//! Formats the lines above the views: target and times.
 
 use super::clock::{self, Precision};
 use super::grid::{self, Column, Group};
@@ -9,7 +9,7 @@ use super::views::Context;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{Report, TargetExit};
 
-/// The line that names the target; nothing when nothing is known of it.
+/// Returns the line that names the target; empty if nothing is known of it.
 pub(crate) fn target(report: &Report, style: &Style) -> String {
     let target = &report.target;
     let mut parts = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
     text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
 }
 
-/// How it ended.
+/// Describes how the target ended.
 pub(crate) fn ending(exit: TargetExit) -> String {
     match exit {
         TargetExit::Code(code) => format!("exited with {code}"),
@@ -43,7 +43,7 @@ fn name_of(signal: i32) -> String {
     named.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
 }
 
-/// The signals that end programs, with the same number on every architecture that is traced.
+/// The signals that end programs, with the same number on all traced architectures.
 const SIGNALS: [(i32, &str); 12] = [
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -59,7 +59,7 @@ const SIGNALS: [(i32, &str); 12] = [
     (15, "SIGTERM"),
 ];
 
-/// Start, end, total and tracked time, as one row.
+/// Returns start, end, total and tracked time as one row.
 pub(crate) fn times(context: &Context<'_>) -> String {
     let report = context.report;
     let numbers = Group::untitled(vec![

@@ -1,4 +1,4 @@
-//! The lines of `ctrace list`: plain columns, so that grep and awk can use them.
+//! Writes the lines of `ctrace list` in plain columns, for grep and awk.
 
 use super::Style;
 use ctrace_core::{function::FunctionKind, report::render::clean::clean};
@@ -11,15 +11,15 @@ pub(crate) struct Line {
     pub object: String,
     /// File and line, or empty.
     pub place: String,
-    /// How it would be traced.
+    /// The method of tracing it.
     pub how: Option<String>,
 }
 
-/// Names wider than this do not push the other columns away.
+/// The width beyond which a name no longer widens its column.
 const WIDEST: usize = 48;
 
-/// One line each, aligned, without a heading when not for a terminal. The lines are made twice:
-/// together they would take more memory than what they tell of.
+/// Writes aligned lines, with a heading for a terminal only. The lines are made twice: kept
+/// together they would take more memory than their source.
 pub(crate) fn write<Lines: Iterator<Item = Line>>(
     out: &mut impl Write,
     lines: impl Fn() -> Lines,

@@ -1,11 +1,11 @@
-//! The log on stderr: one line an event, harmless whatever names are in it. A target chooses the
-//! paths of its files, and one with a line feed could write lines of ours.
+//! Writes the log to stderr, one line for each event, with cleaned names. A target chooses the
+//! paths of its files, and a line feed in one could forge our lines.
 
 use crate::writing;
 use ctrace_core::report::render::clean::clean;
 use std::io::{self, Write};
 
-/// Takes one event with each write, as `tracing_subscriber` hands them over.
+/// A writer that takes one event with each write, as `tracing_subscriber` delivers them.
 pub(crate) struct Log<W>(pub W);
 
 impl<W: Write> Write for Log<W> {

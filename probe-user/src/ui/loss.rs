@@ -1,13 +1,13 @@
-//! What is missing from a report, said at its top and on its last line.
+//! Reports losses, at the top of a report and on its last line.
 //!
-//! Loss is data: a report that is not whole says so before the first number, with what to do about
-//! it, and every report ends with the counts, also when they are all zero.
+//! Loss is data. An incomplete report says so before the first number, with a remedy. Every report
+//! ends with the counts, even if they are all zero.
 
 use super::units::{count, counted};
 use ctrace_core::report::{LossReport, Report};
 
-/// What the reader must know before the first number, a sentence or two each; nothing when the
-/// report is whole and exact. Losses come first.
+/// Returns warnings to show before the first number, each of a sentence or two. There are none if
+/// the report is complete and exact. Losses come first.
 pub(crate) fn warnings(report: &Report) -> Vec<String> {
     let loss = &report.loss;
     let mut out = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     out
 }
 
-/// The last line of every report and every export.
+/// Returns the last line of every report and export.
 pub fn loss_line(loss: &LossReport) -> String {
     if *loss == LossReport::default() {
         return "loss: none".to_owned();
@@ -83,7 +83,7 @@ pub fn loss_line(loss: &LossReport) -> String {
     line
 }
 
-/// Whether something that happened is not in the numbers.
+/// Returns whether the numbers miss something that happened.
 pub(crate) fn is_damaged(report: &Report) -> bool {
     let loss = &report.loss;
     loss.events > 0 || loss.late > 0 || loss.decode_errors > 0 || loss.is_damage()

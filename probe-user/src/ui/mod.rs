@@ -1,8 +1,8 @@
-//! What people see on a terminal: pure functions of a report.
+//! Renders reports for terminals, with pure functions.
 //!
-//! [`render_table`] draws the views one asked for. [`views`] is the registry of views; what an
-//! output can show is a [`Style`], found by [`terminal`]. A report that is not whole starts with
-//! warnings, and the last line of every report is the loss line.
+//! [`render_table`] draws the chosen views. [`views`] is the registry of views. [`terminal`] finds
+//! the [`Style`] of an output. An incomplete report starts with warnings, and the last line of
+//! every report is the loss line.
 
 mod clock;
 mod diff;
@@ -41,13 +41,13 @@ use std::io::Write as _;
 use style::Tone;
 use views::Context;
 
-/// A line for the user on stderr, harmless whatever names are in it. That nobody reads it is no
-/// reason to fail.
+/// Writes a line for the user to stderr, with names cleaned. Failures are ignored: it does not
+/// matter if nobody reads it.
 pub(crate) fn say(line: &str) {
     let _ = writing::during(|| writeln!(std::io::stderr(), "ctrace: {}", clean(line)));
 }
 
-/// The views in `options`, one below the other.
+/// Renders the views in `options`, one below the other.
 pub fn render_table(
     report: &Report,
     options: &ViewOptions,
@@ -84,7 +84,7 @@ pub fn render_table(
     Ok(style.resolve(&out))
 }
 
-/// The one view in `options` as CSV. Print [`warnings`] and [`loss_line`] elsewhere.
+/// Renders the one view in `options` as CSV. Print [`warnings`] and [`loss_line`] elsewhere.
 pub fn render_csv(report: &Report, options: &ViewOptions) -> Result<String, ViewError> {
     match options.views.as_slice() {
         [] => Ok(csv::render(report, views::DEFAULT[0].table, &options.selection())?),

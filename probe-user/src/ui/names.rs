@@ -1,7 +1,7 @@
-//! Long names in little room: what a reader needs least goes first, then the middle.
+//! Shortens long names.
 //!
-//! Arguments go before template parameters, and those before the characters in the middle, since
-//! the start of a name tells where it lives and its end what it does.
+//! Arguments go first, then template parameters, then characters in the middle. The start of a name
+//! tells where the function lives, and the end what it does.
 
 use ctrace_core::{
     function::{FunctionKind, qualified},
@@ -9,8 +9,8 @@ use ctrace_core::{
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A function as tables name it: a marker with its group, a USDT probe with its provider; how much
-/// of the time it was armed, where that is not all.
+/// Returns a function's name for tables: a marker with its group, a USDT probe with its provider.
+/// The armed share of the time follows if it is not all.
 pub(crate) fn label(function: &FunctionReport) -> String {
     let name = clean(&function.qualified()).into_owned();
     match function.sampled {
@@ -19,17 +19,17 @@ pub(crate) fn label(function: &FunctionReport) -> String {
     }
 }
 
-/// The same, from its parts.
+/// Returns the name without the armed share, from its parts.
 pub(crate) fn label_of(kind: FunctionKind, group: Option<&str>, name: &str) -> String {
     clean(&qualified(kind, group, name)).into_owned()
 }
 
-/// Columns that `text` takes on a terminal.
+/// Returns the number of columns that `text` takes on a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `name` in at most `room` columns.
+/// Shortens `name` to at most `room` columns.
 pub(crate) fn shorten(name: &str, room: usize) -> String {
     if width(name) <= room {
         return name.to_owned();
@@ -45,7 +45,7 @@ pub(crate) fn shorten(name: &str, room: usize) -> String {
     cut_middle(&plain, room)
 }
 
-/// The end of a file's path in at most `room` columns.
+/// Returns the end of a file's path, in at most `room` columns.
 pub(crate) fn cut_start(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -53,7 +53,7 @@ pub(crate) fn cut_start(text: &str, room: usize) -> String {
     format!("…{}", tail(text, room.saturating_sub(1)))
 }
 
-/// `text` with `…` in its middle, in at most `room` columns.
+/// Replaces the middle of `text` by `…`, to fit into `room` columns.
 pub(crate) fn cut_middle(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -85,8 +85,8 @@ fn tail(text: &str, room: usize) -> &str {
     text
 }
 
-/// `name` with each outermost bracket after its first character replaced, when brackets match.
-/// Names of operators and the like, where they do not, stay as they are.
+/// Replaces each outermost bracket after the first character of `name`. Names with unmatched
+/// brackets, such as operators, stay unchanged.
 fn without(name: &str, open: char, close: char, instead: &str) -> String {
     let protected = ["operator", "(anonymous namespace)", "{closure", "->"];
     if protected.iter().any(|word| name.contains(word)) {

@@ -1,11 +1,11 @@
-//! What the reader should know after the numbers: what was not called, filtered or followed.
+//! Notes for after the numbers: what was not called, filtered or followed.
 
 use super::units::{count, counted};
 use ctrace_core::report::Report;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
 
-/// A sentence for each fact.
+/// Returns a sentence for each fact.
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
     let idle = report.functions.iter().filter(|f| is_never_called(f)).count();
@@ -44,7 +44,7 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     out
 }
 
-/// What to say instead of tables when no call was seen.
+/// Returns the text to show instead of tables if no call was seen.
 pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
     let seconds = super::units::time(report.duration_ns, super::units::Digits::Full);
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! Numbers of a function in tables. A view lists which of the registry it shows and under which
-//! headings; what they are, and how they are written, is the registry's.
+//! Shows numbers of functions in tables. A view lists the numbers and their headings; the registry
+//! defines their meaning and form.
 
 use super::grid::{Cell, Column};
 use super::style::Tone;
@@ -12,10 +12,10 @@ use ctrace_core::units::Nanos;
 /// A heading, and the number below it.
 pub(super) type Heading = (&'static str, &'static Number);
 
-/// A spread beyond the mean itself deserves a look.
+/// The ratio from which a spread is highlighted: the mean itself.
 const REMARKABLE_RATIO: f64 = 1.0;
 
-/// The number of a row as text.
+/// Formats the number of a row.
 pub(crate) fn text(number: &Number, row: &FunctionReport, digits: Digits) -> String {
     match (number.unit, (number.of)(row)) {
         (Unit::Time, Key::Count(ns)) => maybe_time(ns.map(Nanos), digits),
@@ -36,7 +36,7 @@ fn cell(number: &Number, row: &FunctionReport, digits: Digits) -> Cell {
     Cell::toned(text(number, row, digits), tone)
 }
 
-/// A column of this number of each row.
+/// Makes a column of this number of each row.
 pub(super) fn column(
     heading: &str,
     number: &Number,
@@ -46,7 +46,7 @@ pub(super) fn column(
     Column::right(heading, rows.iter().map(|row| cell(number, row, digits)))
 }
 
-/// A column for each heading.
+/// Makes a column for each heading.
 pub(super) fn columns(
     headings: &[Heading],
     rows: &[&FunctionReport],
@@ -55,12 +55,12 @@ pub(super) fn columns(
     headings.iter().map(|(heading, number)| column(heading, number, rows, digits)).collect()
 }
 
-/// Whether the number of any row is there and not zero.
+/// Returns whether the number is present and not zero in any row.
 pub(super) fn is_in_any(number: &Number, rows: &[&FunctionReport]) -> bool {
     rows.iter().any(|row| is_something(number, row))
 }
 
-/// Whether the number of a row is there and not zero.
+/// Returns whether the number of a row is present and not zero.
 pub(super) fn is_something(number: &Number, row: &FunctionReport) -> bool {
     (number.of)(row).real().is_some_and(|value| value != 0.0)
 }

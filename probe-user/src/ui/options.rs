@@ -1,4 +1,4 @@
-//! What the reader asked to see.
+//! The options of the reader.
 
 use super::views::{self, View};
 use ctrace_core::report::Extras;
@@ -7,10 +7,10 @@ use ctrace_core::report::render::rows::Selection;
 use std::fmt;
 use std::str::FromStr;
 
-/// Columns beside those of a time axis, in any view.
+/// The columns beside a time axis, in any view.
 const LABELS: usize = 10;
 
-/// A view that exists.
+/// An existing view.
 #[derive(Clone, Copy)]
 pub struct ViewName(&'static View);
 
@@ -19,7 +19,7 @@ impl ViewName {
         self.0
     }
 
-    /// Every view there is.
+    /// Returns all views.
     pub fn all() -> impl Iterator<Item = Self> {
         views::VIEWS.iter().map(|view| Self(view))
     }
@@ -62,23 +62,23 @@ impl fmt::Debug for ViewName {
     }
 }
 
-/// Which views, and which of their rows.
+/// The chosen views and rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewOptions {
-    /// In this order; none are the default ones.
+    /// The views in this order; if empty, the default ones.
     pub views: Vec<ViewName>,
     pub sort: Option<String>,
     pub top: Option<usize>,
     pub min_percent: Option<f64>,
-    /// What makes a time of the report a wall-clock time in the reader's zone; without it no clock
-    /// times are shown.
+    /// The offset from a time of the report to wall-clock time in the reader's zone. Without it, no
+    /// clock times are shown.
     pub epoch_offset_ns: Option<i64>,
     /// Also list functions that were never called.
     pub show_zero: bool,
 }
 
 impl ViewOptions {
-    /// Finds out before there is a report whether one can be shown so.
+    /// Checks the options before there is a report.
     pub(crate) fn check(&self, as_csv: bool) -> Result<(), ViewError> {
         if as_csv && self.views.len() > 1 {
             return Err(ViewError::OneViewForCsv { given: self.views.len() });
@@ -89,7 +89,7 @@ impl ViewOptions {
         Ok(columns::check(sort, &tables)?)
     }
 
-    /// Finds out before anything is attached whether the intervals of a session can be shown so.
+    /// Checks the options for intervals of a session, before anything is attached.
     pub fn check_intervals(&self) -> Result<(), ViewError> {
         match self.views.iter().find(|name| name.view().needs.every_call()) {
             Some(name) => Err(ViewError::NeedsEveryCall { view: name.view().name }),
@@ -97,7 +97,7 @@ impl ViewOptions {
         }
     }
 
-    /// What a report must hold for the views, on a screen of this width.
+    /// Returns the optional data that the views need on a screen of this width.
     pub fn extras(&self, width: Option<usize>) -> Extras {
         let mut extras = Extras::default();
         if let Some(width) = width {
@@ -127,7 +127,7 @@ impl ViewOptions {
     }
 }
 
-/// Why a report cannot be shown as asked.
+/// The reason why a report cannot be shown as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
     #[error(transparent)]

@@ -1,14 +1,14 @@
-//! A call path on one line, from root to leaf.
+//! Formats a call path on one line, from root to leaf.
 
 use super::names;
 use super::units::count;
 use ctrace_core::report::render::clean::clean;
 
-/// Frames shown at each end of a path that is longer than twice as many.
+/// The number of frames to show at each end of a long path.
 const ENDS: usize = 16;
 
-/// The path in at most `room` columns: recursion counted, then frames in the middle left out,
-/// then names shortened.
+/// Joins the path in at most `room` columns. It first folds recursion into counts, then drops
+/// frames in the middle, then shortens names.
 pub(super) fn joined<N: AsRef<str> + PartialEq>(path: &[N], room: usize) -> String {
     let frames = folded(path);
     let most = frames.len().min(2 * ENDS);
@@ -24,7 +24,8 @@ pub(super) fn joined<N: AsRef<str> + PartialEq>(path: &[N], room: usize) -> Stri
         [first, .., last] => {
             let dots = if frames.len() > 2 { " → … → " } else { " → " };
             let left = room.saturating_sub(names::width(dots));
-            // The leaf is what the row is about: the root gets what it leaves, or a third.
+            // The leaf is the subject of the row. The root gets the remaining room, but at least a
+            // third.
             let root = left.saturating_sub(names::width(last)).max(left / 3);
             let root = names::shorten(first, root);
             let leaf = names::shorten(last, left.saturating_sub(names::width(&root)));
@@ -33,7 +34,7 @@ pub(super) fn joined<N: AsRef<str> + PartialEq>(path: &[N], room: usize) -> Stri
     }
 }
 
-/// The frames, with direct recursion as one frame and its depth.
+/// Returns the frames, with direct recursion as one frame and its depth.
 fn folded<N: AsRef<str> + PartialEq>(path: &[N]) -> Vec<String> {
     let runs = path.chunk_by(|a, b| a == b);
     runs.map(|run| match run.len() {
@@ -43,7 +44,7 @@ fn folded<N: AsRef<str> + PartialEq>(path: &[N]) -> Vec<String> {
     .collect()
 }
 
-/// `kept` frames, half of them from each end.
+/// Keeps `kept` frames, half of them from each end.
 fn with_ends(frames: &[String], kept: usize) -> String {
     if kept >= frames.len() {
         return frames.join(" → ");

@@ -1,4 +1,4 @@
-//! Numbers as marks: bars, shades and sparklines, which need no colour.
+//! Draws numbers as bars, shades and sparklines, which need no colour.
 
 use super::style::Tone;
 
@@ -7,7 +7,7 @@ const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-/// `part` of `whole`, which is as long as the room.
+/// Draws `part` as a bar; `whole` fills the room.
 pub(crate) fn bar(part: u64, whole: u64, room: usize) -> String {
     let eighths = scaled(part, whole, room * 8);
     let mut out = "█".repeat(eighths / 8);
@@ -17,7 +17,7 @@ pub(crate) fn bar(part: u64, whole: u64, room: usize) -> String {
     out
 }
 
-/// What of `most` marks `part` of `whole` is: none for nothing, else one at least.
+/// Scales `part` of `whole` to at most `most` marks: none for 0, else at least one.
 fn scaled(part: u64, whole: u64, most: usize) -> usize {
     if part == 0 || whole == 0 {
         return 0;
@@ -26,7 +26,7 @@ fn scaled(part: u64, whole: u64, most: usize) -> usize {
     (scaled as usize).max(1)
 }
 
-/// One mark a number, the highest for the largest.
+/// Draws one mark for each number. The largest has the highest mark.
 pub(crate) fn sparkline(numbers: &[u64]) -> String {
     let largest = numbers.iter().copied().max().unwrap_or(0);
     let mark = |&number: &u64| match scaled(number, largest, HEIGHTS.len()) {
@@ -36,8 +36,8 @@ pub(crate) fn sparkline(numbers: &[u64]) -> String {
     numbers.iter().map(mark).collect()
 }
 
-/// How dark `count` is where `most` is the darkest, on a logarithmic scale: rare calls are what one
-/// looks for.
+/// Returns the shade of `count` on a logarithmic scale up to `most`: rare calls are the interesting
+/// ones.
 pub(crate) fn shade(count: u64, most: u64) -> (char, Tone) {
     if count == 0 {
         return (' ', Tone::Plain);
@@ -46,7 +46,7 @@ pub(crate) fn shade(count: u64, most: u64) -> (char, Tone) {
         0 | 1 => SHADES.len() - 1,
         _ => {
             let share = (count.min(most) as f64).ln() / (most as f64).ln();
-            // Powers are to be whole levels, whatever the last bit of a logarithm.
+            // Powers must be whole levels despite rounding errors of the logarithm.
             (share * (SHADES.len() - 1) as f64 + 1e-9) as usize
         }
     };
@@ -54,24 +54,24 @@ pub(crate) fn shade(count: u64, most: u64) -> (char, Tone) {
     (SHADES[level], [Tone::Dim, Tone::Plain, Tone::Warm, Tone::Warm, Tone::Hot][level])
 }
 
-/// How dark a share is, from 0 to 1.
+/// Returns the shade of a share from 0 to 1.
 pub(crate) fn shade_of_share(share: f64) -> char {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
-/// Marks one after the other, those of one tone together.
+/// Joins marks, and groups those of one tone.
 pub(crate) fn marked(marks: impl IntoIterator<Item = (char, Tone)>) -> String {
     let marks: Vec<(char, Tone)> = marks.into_iter().collect();
     let runs = marks.chunk_by(|a, b| a.1 == b.1);
     runs.map(|run| run[0].1.mark(&run.iter().map(|mark| mark.0).collect::<String>())).collect()
 }
 
-/// How many slices are one column, so that all of them fit into the room.
+/// Returns the number of slices in a column, so that all slices fit.
 pub(crate) fn slices_per_column(slices: usize, room: usize) -> usize {
     slices.div_ceil(room.max(1)).max(1)
 }
 
-/// A scale of times below `columns` columns: the first at its start, the last at its end.
+/// Labels the ends of a time axis of `columns` columns.
 pub(crate) fn scale(first: &str, last: &str, columns: usize) -> String {
     let taken = super::names::width(first) + super::names::width(last);
     format!("{first}{}{last}", " ".repeat(columns.saturating_sub(taken).max(1)))

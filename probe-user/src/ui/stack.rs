@@ -1,11 +1,11 @@
-//! More columns than a line holds: the same rows in tables one below the other, each with the
-//! name in front, rather than lines that wrap or numbers that are cut.
+//! Splits wide tables: the same rows appear in several tables, one below the other, each with the
+//! names in front. So lines do not wrap and numbers are not cut.
 
 use super::grid::{self, Column, Group};
 use super::names;
 use super::style::{Style, Tone};
 
-/// Room that a name gets before a group of columns moves to a table of its own.
+/// The least width of a name before a group of columns moves to its own table.
 const NAME_ROOM: usize = 24;
 
 /// Groups of columns that belong together, with all digits and with few.
@@ -14,7 +14,7 @@ pub(super) struct Section {
     pub(super) short: Vec<Group>,
 }
 
-/// The sections in as few tables as the width allows, the names in front of each.
+/// Draws the sections in as few tables as the width allows, with the names in front of each.
 pub(super) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> String {
     let tables = pack(names, sections, style.width);
     let room = style.width.map_or(usize::MAX, |width| {
@@ -29,7 +29,7 @@ pub(super) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> S
     drawn.collect::<Vec<_>>().join("\n")
 }
 
-/// The groups of each table.
+/// Returns the groups of each table.
 fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<Group>> {
     let room = least_room(names);
     let fits = |table: &[Group]| width.is_none_or(|width| width_of(table, names, room) <= width);
@@ -40,7 +40,7 @@ fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<V
         } else if fits(&section.short) {
             section.short
         } else {
-            // The parts of this section may share tables among themselves only.
+            // The parts of this section share tables only among themselves.
             let start = tables.len();
             for group in narrow_groups(names, section.short, width.unwrap_or(usize::MAX)) {
                 add(&mut tables, start, vec![group], fits);
@@ -71,13 +71,13 @@ fn add(
     tables.push(groups);
 }
 
-/// The width of a table whose names have `room`.
+/// Returns the width of a table whose names have `room`.
 fn width_of(table: &[Group], names: &[String], room: usize) -> usize {
     let name = Group::untitled(vec![name_column(names, room)]);
     grid::total_width(&std::iter::once(&name).chain(table).collect::<Vec<_>>())
 }
 
-/// Splits groups that alone are too wide, column by column.
+/// Splits groups that are too wide by themselves, column by column.
 fn narrow_groups(names: &[String], groups: Vec<Group>, width: usize) -> Vec<Group> {
     let least = Group::untitled(vec![name_column(names, least_room(names))]);
     let mut out = Vec::new();
@@ -100,7 +100,7 @@ fn least_room(names: &[String]) -> usize {
     names.iter().map(|name| names::width(name)).max().unwrap_or(0).min(NAME_ROOM)
 }
 
-/// The column of names, in at most `room` columns.
+/// Returns the column of names, in at most `room` columns.
 pub(super) fn name_column(names: &[String], room: usize) -> Column {
     let room = room.max("function".len());
     let cells = names.iter().map(|name| grid::Cell::toned(names::shorten(name, room), Tone::Name));

@@ -1,18 +1,18 @@
-//! How a rendering may look: its width and whether it has colour. A value, so that rendering is
-//! pure; [`super::terminal`] finds out what is right for an output.
+//! The style of a rendering: width and colour. It is a value, so that rendering is pure;
+//! [`super::terminal`] chooses it for an output.
 //!
-//! Text is marked with what it is, and the marks become colour, or nothing, when all is laid out:
-//! escape sequences would be counted as width on the way.
+//! Text is marked with its tone. The marks become colour, or nothing, after layout: escape
+//! sequences would be counted as width before.
 
-/// What the output can show.
+/// The abilities of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; nothing is shortened without one.
+    /// The terminal's width in columns. Without one, nothing is shortened.
     pub width: Option<usize>,
     pub colour: bool,
 }
 
-/// What a piece of text is, which decides its colour.
+/// The meaning of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     #[default]
@@ -30,7 +30,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// The tone of a share of time.
+    /// Returns the tone of a share of time.
     pub(crate) fn of_percent(percent: f64) -> Self {
         if percent >= 20.0 {
             Self::Hot
@@ -43,8 +43,8 @@ impl Tone {
         }
     }
 
-    /// `text` marked as being of this tone. Marks take no room, and no text of the target has
-    /// them, since [`ctrace_core::report::render::clean`] replaces such characters.
+    /// Marks `text` with this tone. Marks have no width. The target's text cannot contain them,
+    /// since [`ctrace_core::report::render::clean`] replaces such characters.
     pub(crate) fn mark(self, text: &str) -> String {
         match TONES.iter().position(|&tone| tone == self) {
             Some(index) if !text.is_empty() => {
@@ -69,7 +69,7 @@ impl Tone {
     }
 }
 
-/// The tones that have a colour; their marks are the invisible characters from [`FIRST_MARK`] on.
+/// The coloured tones. Their marks are the invisible characters from [`FIRST_MARK`] on.
 const TONES: [Tone; 8] = [
     Tone::Title,
     Tone::Heading,
@@ -83,7 +83,7 @@ const TONES: [Tone; 8] = [
 const FIRST_MARK: u32 = 0x2060;
 const END_MARK: char = '\u{206f}';
 
-/// A line's pieces, each with its tone, where marks cannot become escape sequences.
+/// Splits a line into pieces by tone, for outputs without escape sequences.
 pub(crate) fn pieces(line: &str) -> Vec<(Tone, String)> {
     let (mut pieces, mut tone, mut text) = (Vec::new(), Tone::Plain, String::new());
     for c in line.chars() {
@@ -103,7 +103,7 @@ pub(crate) fn pieces(line: &str) -> Vec<(Tone, String)> {
 }
 
 impl Style {
-    /// `text` with its marks turned into colour, or taken away.
+    /// Turns the marks in `text` into colour, or removes them.
     pub(crate) fn resolve(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {

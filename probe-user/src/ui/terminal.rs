@@ -1,15 +1,15 @@
-//! What an output can show: its width and colour, found once, outside of rendering.
+//! Finds the width and colour of an output, once, outside of rendering.
 
 use super::style::Style;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 
-/// Width of a terminal that does not tell.
+/// The assumed width of a terminal that does not report it.
 const DEFAULT_WIDTH: usize = 100;
-/// Nothing readable fits in less, so what is narrower is treated as this.
+/// The least width; narrower terminals are treated like this, since less is unreadable.
 const LEAST_WIDTH: usize = 40;
 
-/// The style for reports written to `output`.
+/// Returns the style for reports written to `output`.
 ///
 /// A file or pipe gets everything in full and no colour. A terminal gets its width and, unless
 /// `NO_COLOR` is set or `TERM` is `dumb`, colour.
@@ -26,7 +26,7 @@ pub(crate) fn detect(output: impl AsFd) -> Style {
     )
 }
 
-/// The style for a terminal, from what it and the environment tell.
+/// Returns the style for a terminal, from its size and the environment.
 fn style(
     told: usize,
     columns: Option<&OsStr>,

@@ -1,9 +1,9 @@
-//! Running text: wrapped at words, with the lines after the first set in.
+//! Wraps running text at words, with the lines after the first indented.
 
 use super::names::width;
 use super::style::{Style, Tone};
 
-/// `text` in lines that fit, each ended.
+/// Wraps `text` into lines, each with its line feed.
 pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
     let room = style.width.unwrap_or(usize::MAX);
     let mut out = String::new();
@@ -25,12 +25,12 @@ pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
     out
 }
 
-/// The title of a view.
+/// Formats the title of a view.
 pub(crate) fn title(text: &str) -> String {
     format!("{}\n", Tone::Title.mark(text))
 }
 
-/// What stands below a table that does not show all its rows.
+/// Returns the line below a table that omits rows.
 pub(crate) fn left_out(count: usize, one: &str, many: &str, style: &Style) -> String {
     if count == 0 {
         return String::new();

@@ -1,15 +1,14 @@
-//! Numbers as people read them: `100.11 ms`, `1,234,567`, `99.90%`.
+//! Formats numbers for people: `100.11 ms`, `1,234,567`, `99.90%`.
 //!
-//! One number has one spelling, wherever it stands: what sorts and compares by eye in one table
-//! does so across tables and runs. All arithmetic is on integers, so no value can panic or show
-//! as `1000.00 µs`.
+//! Each number has one spelling everywhere, so that it can be compared by eye across tables and
+//! runs. All arithmetic is on integers, so no value can panic or show as `1000.00 µs`.
 
 use ctrace_core::units::Nanos;
 
-/// What stands for a value that is not there.
+/// The text for an absent value.
 pub(crate) const ABSENT: &str = "–";
 
-/// How many digits a time gets.
+/// The number of digits of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Digits {
     /// Two decimals: `100.11 ms`.
@@ -18,11 +17,11 @@ pub(crate) enum Digits {
     Short,
 }
 
-/// Units below a minute: name, and nanoseconds in one.
+/// The units below a minute: name, and length in nanoseconds.
 const UNITS: [(&str, u64); 3] = [("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
 const SECOND: u64 = 1_000_000_000;
-/// From here on minutes read better than seconds.
+/// The limit from which minutes read better than seconds.
 const SECONDS_END: u64 = 600 * SECOND;
 
 pub(crate) fn time(ns: Nanos, digits: Digits) -> String {
@@ -53,7 +52,7 @@ pub(crate) fn time(ns: Nanos, digits: Digits) -> String {
     long(ns.0 / SECOND)
 }
 
-/// The numbers of decimals to try, most first.
+/// Returns the numbers of decimals to try, most first.
 fn decimals(digits: Digits) -> &'static [u32] {
     match digits {
         Digits::Full => &[2],
@@ -65,7 +64,7 @@ fn divide_rounded(value: u64, by: u64) -> u64 {
     (value + by / 2) / by
 }
 
-/// Ten minutes and more.
+/// Formats ten minutes and more.
 fn long(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     if hours == 0 {
@@ -81,7 +80,7 @@ pub(crate) fn maybe_time(ns: Option<Nanos>, digits: Digits) -> String {
     ns.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, digits))
 }
 
-/// With a comma between thousands.
+/// Formats a number with a comma between thousands.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
@@ -94,7 +93,7 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// A size in bytes, in powers of 1024.
+/// Formats a size in bytes, in powers of 1024.
 pub(crate) fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (n as f64, 0);
@@ -108,12 +107,12 @@ pub(crate) fn bytes(n: u64) -> String {
     }
 }
 
-/// `1 call`, `1,234 calls`.
+/// Formats a count with its noun: `1 call`, `1,234 calls`.
 pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// Two decimals; what is there but too small for them shows as `<0.01%`.
+/// Formats two decimals. A positive value too small for them shows as `<0.01%`.
 pub(crate) fn percent(value: f64) -> String {
     if !value.is_finite() {
         ABSENT.to_owned()
@@ -130,7 +129,7 @@ pub(crate) fn maybe_percent(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), percent)
 }
 
-/// A ratio such as cv.
+/// Formats a ratio such as cv.
 pub(crate) fn ratio(value: Option<f64>) -> String {
     match value {
         Some(value) if value.is_finite() && value.abs() < 1e6 => format!("{value:.2}"),
@@ -139,7 +138,7 @@ pub(crate) fn ratio(value: Option<f64>) -> String {
     }
 }
 
-/// So many a second, in at most six columns.
+/// Formats a rate per second in at most six columns.
 pub(crate) fn rate(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".to_owned(),

@@ -125,7 +125,7 @@ pub(super) fn exec_with_full_rings(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Returns how often the command says that it called a function.
+/// Returns the number of calls that the command reports for a function.
 fn made(output: &str, name: &str) -> Result<u64> {
     let calls = Truth::parse(output).calls;
     let found = calls.iter().find(|(known, _)| known == name).map(|(_, calls)| *calls);

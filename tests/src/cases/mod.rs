@@ -1,6 +1,7 @@
 //! The checks that hold for every kernel and every kind of link, as a table.
 //!
-//! On the host each is a `#[test]` per link; in the virtual machines the `cases` binary runs them.
+//! On the host, each is a `#[test]` per link. In the virtual machines, the `cases` binary runs
+//! them.
 
 mod attach;
 mod calls;
@@ -144,12 +145,12 @@ pub const CASES: &[Case] = &[
 /// Checks that change what all processes of a machine share.
 const MACHINE_CASES: &[Case] = &[case("clock_steps", On::Kernel, clock::clock_steps)];
 
-/// Returns the checks for a machine of one's own.
+/// Returns the checks for a machine without other users.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter().chain(MACHINE_CASES)
 }
 
-/// Returns the check of this name.
+/// Returns the check with this name.
 pub fn find(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
@@ -199,8 +200,8 @@ fn untraced(env: &Env, build: &Build, arguments: &[&str]) -> Result<crate::proce
     crate::process::run(Command::new(path).args(arguments), Duration::from_secs(60))
 }
 
-/// Traces `globs` of a program; its exit code and its output must be those of the untraced run,
-/// and the calls those it counted itself.
+/// Traces `globs` of a program. Its exit code and output must equal those of the untraced run, and
+/// the calls must equal its own counts.
 fn traced_as_untraced(
     env: &Env,
     build: &Build,

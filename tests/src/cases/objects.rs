@@ -71,7 +71,7 @@ pub(super) fn usdt_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Probes with values count as others do, and what of them is not read is told.
+/// Probes with values count like others, and unread values are reported.
 pub(super) fn usdt_values(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
         .args(["-u", "values:*"])
@@ -84,7 +84,7 @@ pub(super) fn usdt_values(env: &Env) -> Result<()> {
     report.expect_note(&["values:places", "arg1 is not read at 1 of 2 places"])
 }
 
-/// Every USDT probe was hit as often as the target says.
+/// Checks that every USDT probe was hit as often as the target says.
 fn check_hits(traced: &Traced, probes: usize) -> Result<()> {
     let report = traced.report()?;
     let truth = Truth::parse(&traced.finished.stdout);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// By `PROVIDER:NAME:ARG`: how often it was read, and the sum of what was read, modulo 2^64.
+/// For each `PROVIDER:NAME:ARG`, the number of reads and the sum of the values, modulo 2^64.
 type Sums = BTreeMap<String, (u64, u64)>;
 
 /// Each argument of each hit is in the recording, with the program's value or marked as unread.
@@ -36,7 +36,7 @@ pub(super) fn arguments_of_usdt_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// What the program says.
+/// Returns the sums that the program prints.
 fn told(stdout: &str) -> Sums {
     let lines = stdout.lines().filter_map(|line| line.strip_prefix("value "));
     let sums = lines.filter_map(|line| {
@@ -48,7 +48,7 @@ fn told(stdout: &str) -> Sums {
     sums.filter(|(_, (read, _))| *read > 0).collect()
 }
 
-/// What the lines of an export say.
+/// Returns the sums in the lines of an export.
 fn seen(exported: &str) -> Result<Sums> {
     let mut sums = Sums::new();
     for line in exported.lines() {

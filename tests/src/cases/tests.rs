@@ -11,7 +11,7 @@ fn names_are_unique() {
     }
 }
 
-/// The targets tell the truth: what they print is what their sources say.
+/// Checks that the targets print the counts in their sources.
 #[test]
 fn targets_print_the_known_counts() {
     let env = Env {

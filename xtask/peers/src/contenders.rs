@@ -81,7 +81,7 @@ pub(super) const ALL: [Contender; 5] = [
     },
 ];
 
-/// Not inlined: the benchmarks look at its code.
+/// Not inlined, so that the benchmarks can find its code.
 #[inline(never)]
 fn marked(x: u64) -> u64 {
     let _scope = ctrace_marker::scope!("scoped");
@@ -101,7 +101,7 @@ thread_local! {
     static RECORDED: RefCell<Vec<(&'static str, Instant, bool)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The least a layer can do to know when spans were entered and left.
+/// The least work by which a layer knows when spans were entered and left.
 struct Record;
 
 impl Record {

@@ -1,19 +1,18 @@
-//! What a scope costs its thread: ctrace's, and those of the crates it is compared to.
+//! Measures the cost of a scope for its thread, for ctrace and for comparable crates.
 //!
-//! `peers CONTENDER` times calls of two functions in turns, which differ in the scope only, and prints
-//! `bare_ns` and `scope_ns`: processor time of a call, the median over stretches. Each contender records
-//! and hands over what it records in the way its documentation shows; what its own threads do
-//! with it is not counted. Of several calls every contender makes a frame, a trace or the like,
-//! as those want it.
+//! `peers CONTENDER` times calls of two functions in turns. The functions differ only in the scope.
+//! It prints `bare_ns` and `scope_ns`: the CPU time of a call, as the median over stretches. Each
+//! contender records and delivers in its documented way, and its own threads do not count. Each one
+//! groups several calls into a frame, trace or similar, as it expects.
 
 mod contenders;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::{hint::black_box, process::ExitCode};
 
-/// Calls in an outer scope, as a request or a frame would have: 10,000 are fastrace's limit.
+/// The number of calls in an outer scope, like a request or a frame. fastrace's limit is 10,000.
 const CALLS: u64 = 1_000;
-/// Outer scopes between two looks at the clock.
+/// The number of outer scopes between two readings of the clock.
 const STRETCH: u64 = 10;
 const ROUNDS: usize = 101;
 
@@ -21,7 +20,7 @@ const ROUNDS: usize = 101;
 struct Contender {
     name: &'static str,
     start: fn(),
-    /// Runs the calls in an outer scope, and hands over what came of them.
+    /// Runs the calls in an outer scope, and delivers the results.
     within: fn(&mut dyn FnMut()),
     scoped: fn(u64) -> u64,
 }
@@ -36,7 +35,7 @@ fn on_processor() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Nanoseconds of a call.
+/// Returns the time of a call in nanoseconds.
 fn stretch(contender: &Contender, function: fn(u64) -> u64) -> f64 {
     let start = on_processor();
     for _ in 0..STRETCH {

@@ -1,4 +1,4 @@
-//! Runs the tests that need no tracing: in libraries, beside them, and in their documentation.
+//! Runs the tests that trace nothing: unit tests, integration tests and documentation tests.
 
 use super::programs::{self, judge};
 use super::{Options, live};
@@ -6,7 +6,7 @@ use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
 use anyhow::Result;
 
-/// One works while another waits.
+/// While one program waits, the other works.
 const AT_ONCE: usize = 2;
 
 pub(super) fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {

@@ -7,18 +7,19 @@ use crate::{paths, progress};
 use anyhow::Result;
 use std::process::Command;
 
-/// Prefix of the files of live tests that do what an attacker would.
+/// The prefix of test files that act as attackers.
 const ATTACK: &str = "attack_";
-/// Prefix of those that disturb every other test.
+/// The prefix of test files that disturb all others.
 const ALONE: &str = "alone_";
-/// Files that take longest, so that none of them is the last to begin.
+/// The test files that take longest. They start first, so that none of them runs last.
 const LONGEST: &[&str] = &["attack_guard", "kernel", "budget", "bad_input", "attach"];
 
-/// Files that take a minute together, and between them go through every part.
+/// Test files that together take a minute and cover every part.
 const QUICK: &[&str] =
     &["clocks", "daemon_follow", "follow", "markers", "recordings", "surroundings", "top", "views"];
 
-/// Without root or BPF they skip themselves. Most wait for the programs that they trace.
+/// Runs the live tests, which skip themselves without root or BPF. Most of them wait for their
+/// targets.
 pub(super) fn tests(options: &Options) -> Result<(Outcome, Counts)> {
     let is_chosen = |name: &str| match options.extent() {
         Extent::Quick => QUICK.contains(&name),
@@ -35,7 +36,7 @@ pub(super) fn alone(_: &Options) -> Result<(Outcome, Counts)> {
     run("tests that disturb others", 1, |name| name.starts_with(ALONE))
 }
 
-/// Returns whether a program traces others.
+/// Returns whether a program holds live tests.
 pub(super) fn is_live(program: &Program) -> bool {
     program.package == "ctrace-tests" && program.is_file
 }

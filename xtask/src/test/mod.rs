@@ -70,7 +70,7 @@ const fn stage(name: &'static str, from: Extent, run: Run, finds: &'static str) 
     Stage { name, finds, from, run }
 }
 
-/// Groups of stages that run side by side: tests and emulated processors wait often.
+/// Groups of stages that run side by side: tests and emulated CPUs wait often.
 const GROUPS: &[&[Stage]] = &[
     &[stage("setup", Extent::Gate, setup, "a machine that lacks tools")],
     &[

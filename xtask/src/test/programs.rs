@@ -1,4 +1,4 @@
-//! The programs that tests are compiled to, run side by side: many tests wait more than they work.
+//! Runs the test programs side by side: many tests wait more than they work.
 
 use crate::progress::{self, Done};
 use crate::summary::{Counts, Outcome};
@@ -11,20 +11,20 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
 
-/// One program of tests.
+/// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub package: String,
-    /// The name of the file of tests, or of the library or program with tests inside.
+    /// The name of the test file, or of the library or program with tests inside.
     pub name: String,
-    /// True for a file of tests of its own, false for a library or program with tests inside.
+    /// True for a test file, false for a library or program with tests inside.
     pub is_file: bool,
     path: PathBuf,
-    /// The package's folder, where cargo runs it.
+    /// The package's folder, in which cargo would run it.
     folder: PathBuf,
 }
 
-/// Builds all tests, and returns their programs. A part that is run alone tests the last change.
+/// Builds all tests, and returns their programs. Even a single stage must test the current code.
 pub(super) fn build() -> Result<Vec<Program>> {
     build::for_tests()?;
     let listed = build::tests().args(["--message-format", "json"]).output()?;
@@ -38,7 +38,7 @@ pub(super) fn build() -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Finds the programs of tests among cargo's messages.
+/// Finds the test programs among cargo's messages.
 fn parse(messages: &str) -> Vec<Program> {
     let parse_line = |line: &str| -> Option<Program> {
         let message: Value = serde_json::from_str(line).ok()?;
@@ -46,7 +46,7 @@ fn parse(messages: &str) -> Vec<Program> {
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
         let target = &message["target"];
         let id = message["package_id"].as_str()?;
-        // path+file:///folder#name@version, or with the folder's name for one.
+        // The id is path+file:///folder#name@version, or folder#version if the name is the folder's.
         let (path, name) = id.rsplit_once('#')?;
         let package = match name.split_once('@') {
             Some((name, _)) => name,
@@ -64,7 +64,7 @@ fn parse(messages: &str) -> Vec<Program> {
     messages.lines().filter_map(parse_line).collect()
 }
 
-/// Runs the programs, `at_once` side by side, in the order given.
+/// Runs the programs in the given order, `at_once` side by side.
 pub(super) fn run(stage: &str, programs: &[Program], at_once: usize) -> Result<(Outcome, Counts)> {
     let libraries = library_path();
     let queue = Mutex::new(programs.iter());
@@ -122,7 +122,7 @@ fn run_one(stage: &str, program: &Program, libraries: &str) -> Result<Done> {
         .with_context(|| format!("{name} of {}", program.package))
 }
 
-/// Returns the folders of the libraries that tests of macros are linked with.
+/// Returns the library folders that tests of macros are linked with.
 fn library_path() -> String {
     let sysroot = machine::output_of("rustc", &["--print", "sysroot"]).unwrap_or_default();
     let own = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();

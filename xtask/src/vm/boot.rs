@@ -19,13 +19,13 @@ pub(super) struct Ended {
 pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration) -> Result<Ended> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", &limit.as_secs().to_string(), "qemu-system-x86_64"]);
-    // KVM may exist and hang; emulation is the same everywhere. Both processors share one thread.
-    // In two, one may run code that the other has just replaced, such as a kernel breakpoint that
-    // nobody owns any more, and the kernel dies of it.
+    // KVM may exist and hang, but emulation works everywhere. Both CPUs share one thread. With two
+    // threads, one CPU may run code that the other has just replaced, such as a kernel breakpoint
+    // that nobody owns any more, and the kernel dies of it.
     command.args(["-accel", "tcg,thread=single", "-cpu", "max", "-m", "1G", "-smp", "2"]);
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none"]);
     command.arg("-no-reboot").arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
-    // A processor that takes interrupts but is stuck for twice this many seconds ends the machine, which tells all stacks then.
+    // A CPU that takes interrupts but is stuck for 120 s ends the machine, with all stacks printed.
     let lockup = "watchdog_thresh=60 softlockup_panic=1 panic_print=0x60";
     command.args(["-append", &format!("console=ttyS0 quiet panic=-1 loglevel=3 {lockup}")]);
     let done = progress::run(stage, &mut command)?;
@@ -38,7 +38,7 @@ pub(super) fn boot(stage: &str, kernel: &Path, initramfs: &Path, limit: Duration
 }
 
 impl Ended {
-    /// Returns whether the kernel saw a processor stuck.
+    /// Returns whether the kernel found a stuck CPU.
     pub(super) fn locked_up(&self) -> bool {
         self.code.is_none() && self.output.contains("Kernel panic - not syncing: softlockup")
     }

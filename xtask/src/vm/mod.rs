@@ -42,10 +42,10 @@ pub(crate) struct Options {
 struct Machine {
     kernel: &'static str,
     link: &'static str,
-    /// The least dependence of checks to run. Others have the same answer on this machine's kernel,
-    /// or on an older one.
+    /// The least dependence on the kernel of the checks to run. All others have the same result on
+    /// this machine's kernel, or on an older one.
     on: &'static str,
-    /// The number of virtual machines that share the checks. One uses one processor.
+    /// The number of virtual machines that share the checks. Each uses one CPU.
     parts: usize,
 }
 
@@ -54,7 +54,7 @@ const MACHINES: &[Machine] = &[
     Machine { kernel: "6.12", link: "multi", on: "links", parts: 1 },
 ];
 
-/// The approximate factor by which the emulated processor is slower at the checks' work.
+/// The approximate slowdown of the checks on the emulated CPU.
 const SLOWER: &str = "50";
 /// Time limit of a virtual machine, from power on to power off.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -115,7 +115,7 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
     Ok((outcome, counts))
 }
 
-/// Runs one part of the checks in a machine of its own.
+/// Runs one part of the checks in its own machine.
 fn run_part(
     machine: &Machine,
     part: usize,
@@ -132,7 +132,7 @@ fn run_part(
     );
     let mut ended = boot(kernel, &which, &script, Some(paths::tested()))?;
     if ended.locked_up() {
-        // A rare fault of the machine, not of the checks. A second one would fail.
+        // This is a rare fault of the machine, not of the checks. A second one would fail.
         eprintln!("{}", progress::tail(&ended.output));
         let last = last_case(&ended.output).map(str::to_owned);
         if let Some(last) = &last {
@@ -196,7 +196,7 @@ fn boot(kernel: &str, which: &str, script: &str, ctrace: Option<PathBuf>) -> Res
     boot::boot(&format!("virtual machine with {kernel}{which}"), &image, &initramfs, LIMIT)
 }
 
-/// Returns the outcome if a required tool is missing. `besides` is one that only some machines
+/// Returns the outcome if a required tool is missing. `besides` is a tool that only some machines
 /// need.
 fn lacking(besides: &str) -> Option<(Outcome, Counts)> {
     let all = ["qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb", "gcc", besides];

@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# What a service manager and an operator do with the daemon, on the console of a virtual machine.
+# Acts as service manager and operator of the daemon, on the console of a virtual machine.
 export PATH=/usr/local/bin:/bin
 echo "vm: begin $(uname -r)"
 bad=0
@@ -15,7 +15,7 @@ verdict() {
     fi
 }
 
-# until_true COMMAND: at most three minutes, on a slow processor.
+# until_true COMMAND: waits up to three minutes, since the CPU is slow.
 until_true() {
     for _ in $(seq 180); do
         if eval "$1" >/dev/null 2>&1; then return 0; fi

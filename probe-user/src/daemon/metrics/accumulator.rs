@@ -1,4 +1,4 @@
-//! Snapshots in, families of metrics out: what all targets did since the daemon started.
+//! Turns snapshots into metric families: the sums of all targets since the daemon started.
 //!
 //! Pure: no clock, no kernel, no sockets.
 
@@ -6,10 +6,10 @@ use super::{family::Families, latency::Edges, target::Target};
 use crate::{daemon::SessionId, session::keep::live::Snapshot};
 use std::collections::{BTreeMap, HashMap};
 
-/// How much is kept of each target.
+/// The limits for each target.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// Functions of a target that have series of their own.
+    /// The number of functions of a target with their own series.
     pub functions: usize,
     pub edges: Edges,
 }
@@ -22,7 +22,7 @@ impl Default for Bounds {
 
 pub(crate) struct Accumulator {
     bounds: Bounds,
-    /// By name, so that they are told in the same order each time.
+    /// Sorted by name, so that the output order is stable.
     targets: BTreeMap<String, Target>,
     sessions: HashMap<SessionId, String>,
 }
@@ -32,7 +32,7 @@ impl Accumulator {
         Self { bounds, targets: BTreeMap::new(), sessions: HashMap::new() }
     }
 
-    /// Makes a target known, so that it is told before anything happens to it. `budget`: in percent.
+    /// Adds a target, so that it has metrics before anything happens to it. `budget` is in percent.
     pub(crate) fn add_target(&mut self, name: &str, budget: Option<f64>) {
         self.target(name).budget = budget;
     }
@@ -45,25 +45,25 @@ impl Accumulator {
         self.targets.get_mut(name).expect("it was made")
     }
 
-    /// Forgets targets that are no longer in the configuration once nothing of them is traced.
+    /// Forgets targets that have left the configuration and have no sessions.
     pub(crate) fn keep(&mut self, is_configured: impl Fn(&str) -> bool) {
         self.targets.retain(|name, target| is_configured(name) || target.sessions() > 0);
     }
 
-    /// A session is about to begin.
+    /// Adds a session that is about to begin.
     pub(crate) fn begin(&mut self, id: SessionId, target: &str) {
         self.target(target).begin(id);
         self.sessions.insert(id, target.to_owned());
     }
 
-    /// Its probes are in place.
+    /// Records that a session's probes are in place.
     pub(crate) fn armed(&mut self, id: SessionId) {
         if let Some(target) = self.target_of(id) {
             target.armed(id);
         }
     }
 
-    /// An interval of a session is complete.
+    /// Adds a finished interval of a session.
     pub(crate) fn observe(&mut self, id: SessionId, snapshot: &Snapshot) {
         let edges = self.bounds.edges.clone();
         if let Some(target) = self.target_of(id) {
@@ -71,7 +71,7 @@ impl Accumulator {
         }
     }
 
-    /// Somebody looked at the present interval of a session.
+    /// Takes a look at the current interval of a session.
     pub(crate) fn look(&mut self, id: SessionId, snapshot: &Snapshot) {
         let edges = self.bounds.edges.clone();
         if let Some(target) = self.target_of(id) {
@@ -79,7 +79,7 @@ impl Accumulator {
         }
     }
 
-    /// A session is over. One that was never armed has failed.
+    /// Ends a session. One that was never armed has failed.
     pub(crate) fn end(&mut self, id: SessionId) {
         if let Some(target) = self.target_of(id) {
             target.end(id);

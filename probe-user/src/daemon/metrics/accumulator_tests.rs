@@ -23,7 +23,7 @@ fn told(accumulator: &mut Accumulator) -> Vec<Family> {
     families.finish()
 }
 
-/// Of the series with all these values among its labels.
+/// Returns the value of the series with all these label values.
 fn find<'a>(families: &'a [Family], metric: &str, values: &[&str]) -> Option<&'a Value> {
     let family = families.iter().find(|family| family.metric.name == metric)?;
     let mut points = family.points.iter();
@@ -59,7 +59,7 @@ fn looks_count_nothing_twice() {
     all.observe(id, &snapshot(0, 100, &[Did { open: 2, ..Did::called("f", &[10, 20, 30]) }]));
     assert_eq!(number(&mut all, CALLS, &["f"]), Some(3.0));
     assert_eq!(number(&mut all, OPEN, &["f"]), Some(2.0));
-    // A look that comes too late, and an interval that is told again.
+    // A late look, and an interval that is reported twice.
     all.look(id, &snapshot(0, 90, &two));
     all.observe(id, &snapshot(0, 100, &two));
     assert_eq!(number(&mut all, CALLS, &["f"]), Some(3.0));
@@ -84,11 +84,11 @@ fn what_a_budget_sheds_is_told() {
     all.observe(two, &snapshot(0, 10 * second, &[armed(9 * second), others.clone()]));
     assert_eq!(number(&mut all, DISARMED, &["f"]), Some(7.0));
     assert_eq!(number(&mut all, DISARMED, &["g"]), Some(0.0));
-    // As of the last interval, until something of the next one is known.
+    // The last interval counts until there is data of the next one.
     assert_eq!(number(&mut all, SAMPLED, &["web"]), Some(2.0));
     all.look(one, &snapshot(10 * second, 11 * second, std::slice::from_ref(&others)));
     assert_eq!(number(&mut all, SAMPLED, &["web"]), Some(1.0));
-    // Nothing was seen of it because it was not armed.
+    // A function that was not armed has no data.
     let unseen = Did { durations: Vec::new(), ..armed(0) };
     all.observe(one, &snapshot(10 * second, 20 * second, &[unseen, others]));
     assert_eq!(number(&mut all, DISARMED, &["f"]), Some(17.0));
@@ -101,7 +101,7 @@ fn counters_go_on_when_the_target_is_started_again() {
     for round in 1..4 {
         let id = start(&mut all, 1, "web");
         all.observe(id, &snapshot(0, 10, &[Did::called("f", &[1, 2])]));
-        // Of its last interval only a look is known: it was killed.
+        // The process was killed: of its last interval there is only a look.
         all.look(id, &snapshot(10, 20, &[Did { open: 3, ..Did::called("f", &[1]) }]));
         all.end(id);
         assert_eq!(number(&mut all, CALLS, &["f"]), Some(3.0 * f64::from(round)));
@@ -192,7 +192,7 @@ fn series_have_the_labels_that_the_catalogue_says() {
     assert!(told.eq(expected));
 }
 
-/// Something that happens to one of two targets of a daemon.
+/// An event of one of two targets of a daemon.
 #[derive(Clone, Debug)]
 enum Step {
     Start,
@@ -202,7 +202,7 @@ enum Step {
         durations: Vec<u64>,
         untimed: u64,
     },
-    /// It looks as if functions ran for so much longer than turns out.
+    /// The look overestimates the running calls by `too_long`.
     Look {
         session: usize,
         too_long: u64,
@@ -238,11 +238,11 @@ struct Process {
 }
 
 fn nothing() -> Vec<Did> {
-    // More functions than there may be series.
+    // There are more functions than allowed series.
     ["f", "g", "h"].map(|name| Did::called(name, &[])).into()
 }
 
-/// Every number that must not go down, by its series.
+/// Returns each number that must not decrease, by its series.
 fn counters(families: &[Family]) -> BTreeMap<String, f64> {
     let counters = families.iter().filter(|family| family.metric.kind != Kind::Gauge);
     let mut all = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Sums that are kept together, by their place in a table of the catalogue.
 
-/// Saturating, so that absurd times cannot wrap into plausible ones.
+/// Saturates, so that absurd times cannot wrap into plausible ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Amounts<const N: usize>(pub(super) [u64; N]);
 
@@ -15,14 +15,14 @@ impl<const N: usize> Amounts<N> {
         self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine = mine.saturating_add(other));
     }
 
-    /// To what the other one has, where that is more.
+    /// Raises each sum to the other's, if that is larger.
     pub(super) fn raise(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine = other.max(*mine));
     }
 }
 
-/// Sums that are shown and must not go down, although a look into the present may have shown more
-/// than turned out: a call was taken to run until the look, and had died before.
+/// Published sums, which must not decrease. A look may overestimate: it takes a call to run until
+/// the look, but the call may have died before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rising<const N: usize> {
     pub(super) ended: Amounts<N>,
@@ -30,7 +30,7 @@ pub(super) struct Rising<const N: usize> {
 }
 
 impl<const N: usize> Rising<N> {
-    /// What to show now, with what the present adds.
+    /// Returns the sums to publish, including those of the current intervals.
     pub(super) fn show<'a>(&mut self, present: impl Iterator<Item = &'a Amounts<N>>) -> Amounts<N> {
         let mut now = self.ended;
         present.for_each(|present| now.add(present));

@@ -1,4 +1,4 @@
-//! Every metric, once: its name, what it means, and how its value is found in a snapshot.
+//! The catalogue of all metrics: name, meaning, and how to get the value from a snapshot.
 //!
 //! `docs/metrics.md` is checked against this list.
 
@@ -12,25 +12,25 @@ use ctrace_core::{
     units::Nanos,
 };
 
-/// A counter, and what a snapshot adds to it.
+/// A counter, and the source of its increments in a snapshot.
 pub(crate) struct Sum<Of> {
     pub metric: Metric,
     pub of: Of,
 }
 
-/// A function in a report, what its probes cost meanwhile, and how long that was.
+/// A function in a report, with the cost of its probes and the observed time.
 pub(crate) struct FunctionRow<'a> {
     pub report: &'a FunctionReport,
     pub spent: Nanos,
     pub observed: Nanos,
 }
 
-/// What a snapshot adds to a counter of functions.
+/// The increment of a function counter.
 #[derive(Clone, Copy)]
 pub(crate) enum OfFunction {
-    /// These numbers of the report, each of which adds up over time.
+    /// Numbers of the report, each of which adds up over time.
     Numbers(&'static [&'static Number]),
-    /// What the report alone does not tell.
+    /// A value that needs more than the report.
     Else(fn(&FunctionRow<'_>) -> u64),
 }
 
@@ -193,7 +193,7 @@ pub(crate) static LOSSES: Metric = Metric::counter(
 
 pub(crate) const LOSS_KINDS: usize = 5;
 
-/// Values of the label `kind` of [`LOSSES`].
+/// The values of the label `kind` of [`LOSSES`].
 pub(crate) static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
     ("event", |loss| loss.events),
     ("late_event", |loss| loss.late),
@@ -202,7 +202,7 @@ pub(crate) static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
     ("headless_exit", |loss| loss.calls_headless),
 ];
 
-/// What happens to a target.
+/// An event of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Started,
@@ -213,7 +213,7 @@ pub(crate) enum Event {
 
 pub(crate) const EVENTS: usize = 4;
 
-/// By [`Event`].
+/// The metrics of events, by [`Event`].
 pub(crate) static OF_EVENT: [Metric; EVENTS] = [
     Metric::counter(
         "ctrace_target_starts_total",
@@ -272,7 +272,7 @@ pub(crate) static BUILD: Metric =
 
 pub(crate) const OWN: usize = 10;
 
-/// What ctrace counts of its own work, by [`Own`].
+/// The metrics of ctrace's own work, by [`Own`].
 pub(crate) static OF_OWN: [Metric; OWN] = [
     Metric::counter(
         "ctrace_report_write_failures_total",
@@ -334,7 +334,7 @@ pub(crate) static SCRAPE_DURATION: Metric = Metric::gauge(
     "How long it took to answer the last scrape, the looks into sessions included.",
 );
 
-/// Of ctrace's process, under the names that every exporter has.
+/// The metrics of ctrace's process, under the names that all exporters use.
 pub(crate) static PROCESS: [Metric; 7] = [
     Metric::counter("process_cpu_seconds_total", &[], "Processor time of ctrace."),
     Metric::gauge("process_resident_memory_bytes", &[], "Memory of ctrace that is resident."),
@@ -345,7 +345,7 @@ pub(crate) static PROCESS: [Metric; 7] = [
     Metric::gauge("process_start_time_seconds", &[], "When ctrace started, in seconds since 1970."),
 ];
 
-/// All of them, in the order in which they are told.
+/// Returns all metrics in their output order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Metric> {
     let functions = OF_FUNCTION.iter().map(|sum| &sum.metric).chain([&OPEN_CALLS, &DURATION]);
     let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES]);
@@ -372,7 +372,7 @@ mod tests {
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 
-    /// Times are told in seconds, which the name of a metric says.
+    /// Times are exported in seconds, and the metric names say so.
     #[test]
     fn numbers_add_up_and_have_the_unit_of_their_metric() {
         for Sum { metric, of } in &OF_FUNCTION {

@@ -1,4 +1,4 @@
-//! What is written about the metrics is true: `docs/metrics.md` and the dashboard.
+//! Checks the documentation of metrics: `docs/metrics.md` and the dashboard.
 
 use super::catalog;
 use crate::daemon::metrics::metric::{Kind, Metric};
@@ -26,7 +26,7 @@ fn every_metric_is_documented_as_it_is() {
     assert!(told == rows, "docs/metrics.md must have these rows:\n{}", rows.join("\n"));
 }
 
-/// What a query may name, with what it may be grouped by.
+/// Returns the series that a query may name, with the labels to group by.
 fn series() -> Vec<(String, &'static Metric)> {
     let ends = |metric: &Metric| match metric.kind {
         Kind::Histogram => vec!["", "_bucket", "_sum", "_count"],

@@ -1,4 +1,4 @@
-//! What there is to tell at one moment, whatever the format.
+//! The metrics at one moment, in any format.
 
 use super::{catalog, latency::Latency, metric::Metric};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) enum Value {
     Histogram(Latency),
 }
 
-/// In the order of the catalogue.
+/// All families, in the order of the catalogue.
 #[derive(Debug)]
 pub(crate) struct Families(Vec<Family>);
 
@@ -54,7 +54,7 @@ impl Families {
         family.expect("every metric is in the catalogue").points.push(point);
     }
 
-    /// Those that there is something to tell of.
+    /// Returns the families that have points.
     pub(crate) fn finish(mut self) -> Vec<Family> {
         self.0.retain(|family| !family.points.is_empty());
         self.0

@@ -1,4 +1,4 @@
-//! Snapshots for tests, as a session would make them.
+//! Makes snapshots for tests, as a session would.
 
 use crate::session::keep::live::Snapshot;
 use ctrace_core::{
@@ -9,7 +9,7 @@ use ctrace_core::{
     units::Nanos,
 };
 
-/// What one function did in an interval.
+/// The calls of one function in an interval.
 #[derive(Clone, Debug, Default)]
 pub(in crate::daemon) struct Did {
     pub(super) name: String,
@@ -18,7 +18,7 @@ pub(in crate::daemon) struct Did {
     pub(super) open: u64,
     pub(super) active: u64,
     pub(super) spent: u64,
-    /// For so long, where a budget took its probes away.
+    /// The armed time, if a budget removed its probes.
     pub(super) armed: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Did {
     }
 }
 
-/// Of functions that did this between two times.
+/// Makes a snapshot of these functions between two times.
 pub(in crate::daemon) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snapshot {
     let mut engine = Engine::new(EngineConfig::default());
     functions.iter().for_each(|did| {

@@ -1,4 +1,4 @@
-//! What ctrace itself takes of the machine, from /proc.
+//! Reads from /proc what ctrace itself uses of the machine.
 
 use super::{
     catalog,
@@ -10,7 +10,7 @@ use rustix::{
 };
 use std::fs;
 
-/// Adds what can be known now.
+/// Adds the metrics that can be read now.
 pub(super) fn tell(families: &mut Families) {
     let values = Process::read();
     for (metric, value) in catalog::PROCESS.iter().zip(values.in_order()) {
@@ -37,7 +37,7 @@ impl Process {
     fn read() -> Self {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let mut process = Self::parse(&stat);
-        // One is that of the folder itself.
+        // One descriptor is that of the folder itself.
         let open = fs::read_dir("/proc/self/fd").map(|fds| fds.count().saturating_sub(1));
         process.open_fds = open.ok().map(|open| open as f64);
         process.max_fds = getrlimit(Resource::Nofile).current.map(|most| most as f64);
@@ -47,12 +47,12 @@ impl Process {
         process
     }
 
-    /// Of /proc/self/stat; `start` is since the machine's.
+    /// Parses /proc/self/stat. `start` counts from the boot.
     fn parse(stat: &str) -> Self {
-        // The name before it may hold anything.
+        // The name before it may contain anything.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
         let fields: Vec<&str> = fields.split_whitespace().collect();
-        // As proc(5) counts them, from 1; the third comes first here.
+        // proc(5) numbers the fields from 1; ours begin with the third.
         let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
         let ticks = clock_ticks_per_second() as f64;
         Self {
@@ -65,7 +65,7 @@ impl Process {
         }
     }
 
-    /// As the catalogue has them.
+    /// Returns the values in the order of the catalogue.
     fn in_order(&self) -> [Option<f64>; catalog::PROCESS.len()] {
         [
             self.cpu,

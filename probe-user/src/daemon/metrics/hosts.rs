@@ -1,8 +1,9 @@
-//! By which names the metrics may be asked for.
+//! Checks the host name of each request.
 //!
-//! A page from anywhere can have its reader's browser ask this machine, by a name that its owner has
-//! made point here (DNS rebinding), and read the answer as its own. The request then has that name
-//! in `Host`. No name but ours is answered; an address in numbers is no name that somebody made.
+//! In DNS rebinding, a web page points its own name at this machine. A reader's browser then
+//! fetches the metrics and lets the page read them. Such a request has the page's name in `Host`,
+//! so only our own names are answered. Numeric addresses are safe: nobody can make one point
+//! elsewhere.
 
 use hyper::{
     Request, Version,
@@ -11,19 +12,19 @@ use hyper::{
 };
 use std::net::IpAddr;
 
-/// Names by which the metrics may be asked for, besides `localhost` and addresses.
+/// The host names that are answered, besides `localhost` and addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hosts(Vec<String>);
 
 impl Hosts {
-    /// The name of this machine, and what the configuration allows.
+    /// Combines the name of this machine with the configured names.
     pub(super) fn new(configured: &[String]) -> Self {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let all = configured.iter().cloned().chain([own, "localhost".to_owned()]);
         Self(all.map(|name| plain(&name)).filter(|name| !name.is_empty()).collect())
     }
 
-    /// Whether the request means us.
+    /// Returns whether the request is for us.
     pub(super) fn allow<T>(&self, request: &Request<T>) -> bool {
         let mut named = false;
         let mut is_ours = |host: &str| {
@@ -36,7 +37,7 @@ impl Hosts {
             authority.is_some_and(|authority| is_ours(authority.host()))
         };
         let of_headers = request.headers().get_all(HOST).iter().all(of_header);
-        // Only version 1.0 may name nobody; a browser always names somebody.
+        // HTTP/1.0 need not name a host; a browser always does.
         of_uri && of_headers && (named || request.version() < Version::HTTP_11)
     }
 
@@ -47,7 +48,7 @@ impl Hosts {
     }
 }
 
-/// Names do not differ by case, nor by the dot at their end.
+/// Ignores case and a trailing dot.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }

@@ -1,9 +1,8 @@
-//! `GET /metrics` and `GET /healthz`, and nothing else.
+//! Serves `GET /metrics` and `GET /healthz`, and nothing else.
 //!
-//! On hyper rather than axum: two paths need no router, and axum's server knows no limits on the
-//! size of a request's head, on the time it may take, or on connections. A connection is closed
-//! after one answer, so that one limit on its time holds for all of it. Who connects and does not ask
-//! keeps nobody out: see [`Places`].
+//! It uses hyper, not axum: two paths need no router, and axum's server cannot limit the size and
+//! the time of a request's head, or the connections. Each connection is closed after one answer, so
+//! that one time limit covers all of it. Silent connections keep nobody out: see [`Places`].
 
 use super::{catalog::Own, hosts::Hosts, hub::MetricsHub, listen::Bound, protobuf, text};
 use crate::daemon::places::{Place, Places};
@@ -24,21 +23,21 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// At a time.
+/// The limit of connections at a time.
 const CONNECTIONS: usize = 32;
-/// For the head of a request.
+/// Time limit for the head of a request.
 const HEAD: Duration = Duration::from_secs(5);
-/// For all of a connection.
+/// Time limit for a whole connection.
 const ALL: Duration = Duration::from_secs(30);
-/// Bytes and lines of a request's head.
+/// Limits of a request's head in bytes and lines.
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_LINES: usize = 64;
-/// To who asks for somebody else.
+/// The answer to requests for another host.
 const STRANGE: &str = "not asked for by a name of this machine: use its address, or add the name \
                        to `hosts` in [metrics]\n";
 
-/// Answers until it is dropped. `hosts`: by which names it may be asked for at an address; no
-/// browser finds its way to a socket.
+/// Answers until it is dropped. `hosts` lists the allowed names for an address. A socket needs no
+/// check: browsers cannot reach it.
 pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: MetricsHub) -> io::Result<()> {
     let server = |hosts| {
         Arc::new(Server { places: Places::new(CONNECTIONS, Duration::ZERO), hosts, metrics })
@@ -65,7 +64,7 @@ pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: MetricsHub) -> io
     }
 }
 
-/// Out of descriptors, most likely; that may pass.
+/// Waits after a failed accept, probably for lack of descriptors.
 async fn pause(error: &io::Error) {
     tracing::warn!("metrics: cannot take a connection: {error}");
     sleep(Duration::from_secs(1)).await;
@@ -97,7 +96,7 @@ impl Server {
                 _ = closed => server.metrics.count_own(Own::Refused),
             }
         });
-        // What it has sent is read before the next one can have its place.
+        // Read what it has sent before the next one can take its place.
         tokio::task::yield_now().await;
     }
 
@@ -151,7 +150,7 @@ async fn answer(request: &Request<Incoming>, metrics: &MetricsHub) -> Response<F
     with_type(text::CONTENT_TYPE, text::encode(&families, metrics.edges()))
 }
 
-/// Whether the binary format comes before text in what a scraper accepts.
+/// Returns whether a scraper prefers the binary format to text.
 fn wants_protobuf(accept: &str) -> bool {
     let (mut binary, mut text) = (0.0, 0.0);
     for offer in accept.split(',') {

@@ -1,9 +1,8 @@
 //! The metrics that all threads of the daemon share.
 //!
-//! A session hands in its intervals as they end, on its own thread. A scrape first asks every
-//! session for its present interval, and waits for the answers only so long: what does not answer
-//! is told as it was last seen. Answers are taken in on the session's thread, too, in order with
-//! its intervals.
+//! A session hands in its finished intervals on its own thread. A scrape first asks every session
+//! for its current interval, with a time limit; without an answer, the last known data is used.
+//! Answers are also taken in on the session's thread, in order with its intervals.
 
 use super::{
     accumulator::{Accumulator, Bounds},
@@ -26,10 +25,10 @@ use std::{
 };
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
-/// For the answers of all sessions together.
+/// Time limit for the answers of all sessions together.
 const ANSWERS: Duration = Duration::from_secs(2);
-/// A session is not asked again for so many times what its answer took, as it has to make a
-/// report for each.
+/// The pause before a session is asked again, as a multiple of its last answer's time, since each
+/// answer needs a report.
 const REST: u32 = 20;
 
 #[derive(Clone)]
@@ -43,7 +42,7 @@ struct Shared {
     edges: Edges,
 }
 
-/// How a session can be asked, and when it may be again.
+/// The way to ask a session, and the earliest next time.
 struct Respondent {
     commands: UnboundedSender<Command>,
     not_before: Option<Instant>,
@@ -61,7 +60,7 @@ impl MetricsHub {
         }))
     }
 
-    /// Exactly these targets are configured, with these budgets in percent.
+    /// Sets the configured targets, with their budgets in percent.
     pub(crate) fn configure<'a>(
         &self,
         targets: impl Iterator<Item = (&'a str, Option<f64>)> + Clone,
@@ -71,24 +70,24 @@ impl MetricsHub {
         targets.for_each(|(target, budget)| accumulator.add_target(target, budget));
     }
 
-    /// A session of a target is about to begin.
+    /// Adds a session that is about to begin.
     pub(crate) fn begin(&self, id: SessionId, target: &str) {
         lock(&self.0.accumulator).begin(id, target);
     }
 
-    /// Its probes are in place, and it can be asked.
+    /// Records that a session's probes are in place, and that it can be asked.
     pub(crate) fn armed(&self, id: SessionId, commands: UnboundedSender<Command>) {
         lock(&self.0.accumulator).armed(id);
         let asked = Respondent { commands, not_before: None, waits: false };
         lock(&self.0.sessions).insert(id, asked);
     }
 
-    /// An interval of a session is complete; on the session's thread.
+    /// Takes a finished interval of a session, on the session's thread.
     pub(crate) fn observe(&self, id: SessionId, snapshot: &Snapshot) {
         lock(&self.0.accumulator).observe(id, snapshot);
     }
 
-    /// A session is over, or could not begin.
+    /// Removes a session that is over or could not begin.
     pub(crate) fn end(&self, id: SessionId) {
         lock(&self.0.sessions).remove(&id);
         lock(&self.0.accumulator).end(id);
@@ -102,7 +101,7 @@ impl MetricsHub {
         self.0.own[own as usize].fetch_add(count, Relaxed);
     }
 
-    /// For those who count themselves.
+    /// Returns a counter, for code that counts itself.
     pub(crate) fn counter(&self, own: Own) -> Arc<AtomicU64> {
         Arc::clone(&self.0.own[own as usize])
     }
@@ -111,7 +110,7 @@ impl MetricsHub {
         &self.0.edges
     }
 
-    /// Everything there is to tell now.
+    /// Returns all metrics as of now.
     pub(crate) async fn scrape(&self) -> Vec<Family> {
         let begun = Instant::now();
         self.ask_sessions().await;
@@ -130,7 +129,7 @@ impl MetricsHub {
     async fn ask_sessions(&self) {
         let until = tokio::time::Instant::now() + ANSWERS;
         for answer in self.0.ask() {
-            // A session that ended meanwhile has told everything.
+            // A session that ended meanwhile has delivered everything.
             if tokio::time::timeout_at(until, answer).await.is_err() {
                 self.count_own(Own::Unanswered);
             }
@@ -170,7 +169,7 @@ impl Shared {
     }
 }
 
-/// A thread that panicked has left sums behind that are still sums.
+/// Ignores poisoning: the sums of a thread that panicked are still sums.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,22 +1,22 @@
-//! How long calls took, as scrapers want it: in buckets of fixed edges, and in exponential ones.
+//! Counts durations of calls for scrapers, in fixed and in exponential buckets.
 //!
-//! Both are counted from durations known within 0.1 %, so a call that close to an edge may be in
-//! the bucket beside it.
+//! The durations are accurate to 0.1 %, so a call that close to an edge may be in the neighbouring
+//! bucket.
 
 use anyhow::ensure;
 use ctrace_core::{stats::Summary, units::Nanos};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// An octave has two to the power of this many exponential buckets, which are 4.4 % wide then.
-/// Prometheus calls it the schema, OTLP the scale.
+/// The logarithm to base 2 of the exponential buckets per octave; each is 4.4 % wide. Prometheus
+/// calls it the schema, OTLP the scale.
 pub(crate) const SCHEMA: i32 = 4;
 
-/// Upper edges of the fixed buckets; a call exactly as long as an edge is below it.
+/// The upper edges of the fixed buckets. They are inclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edges(Arc<[Nanos]>);
 
 impl Edges {
-    /// More would make a series of each function for each of them.
+    /// The limit, because each edge makes a series of each function.
     const MOST: usize = 100;
 
     pub(crate) fn new(edges: Vec<Nanos>) -> anyhow::Result<Self> {
@@ -32,7 +32,7 @@ impl Edges {
     }
 }
 
-/// 1, 2 and 5 of each decade from 1 µs to 100 s.
+/// Returns 1, 2 and 5 of each decade from 1 µs to 100 s.
 impl Default for Edges {
     fn default() -> Self {
         let decades = (3..11).flat_map(|decade| [1, 2, 5].map(|step| step * 10u64.pow(decade)));
@@ -44,16 +44,17 @@ impl Default for Edges {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Latency {
     pub sum: Nanos,
-    /// By bucket, one more than there are edges; empty while there are no calls.
+    /// Counts by fixed bucket, one more than there are edges. Empty without calls.
     fixed: Vec<u64>,
-    /// Calls of no length at all.
+    /// The number of calls of length 0.
     zero: u64,
-    /// By exponential bucket; number `i` ends at 2 to the power of `i` / 2^[`SCHEMA`] seconds.
+    /// Counts by exponential bucket. Number `i` ends at 2 to the power of `i` / 2^[`SCHEMA`]
+    /// seconds.
     exponential: BTreeMap<i32, u64>,
 }
 
 impl Latency {
-    /// Nothing where no durations were counted.
+    /// Returns an empty value if no durations were counted.
     pub(crate) fn new(calls: &Summary, edges: &Edges) -> Self {
         let counted = calls.histogram.as_ref().filter(|_| calls.tally.timed > 0);
         let Some(histogram) = counted else { return Self::default() };
@@ -87,7 +88,7 @@ impl Latency {
         self.zero
     }
 
-    /// Calls up to each edge, as Prometheus counts them.
+    /// Returns the calls up to each edge, as Prometheus counts them.
     pub(crate) fn cumulative<'a>(
         &'a self,
         edges: &'a Edges,
@@ -98,8 +99,8 @@ impl Latency {
         })
     }
 
-    /// All exponential buckets from the first to the last with a call: the first one's number, and
-    /// their counts.
+    /// Returns all exponential buckets from the first to the last with a call: the first one's
+    /// number, and the counts.
     pub(crate) fn dense(&self) -> Option<(i32, impl Iterator<Item = u64> + '_)> {
         let (&first, _) = self.exponential.first_key_value()?;
         let (&last, _) = self.exponential.last_key_value()?;
@@ -107,9 +108,9 @@ impl Latency {
         Some((first, (first..=last).map(count)))
     }
 
-    /// Exponential buckets that lie side by side: the first one's number, and their counts.
+    /// Returns runs of adjacent exponential buckets: the first one's number, and the counts.
     pub(crate) fn spans(&self) -> Vec<(i32, Vec<u64>)> {
-        /// An empty bucket costs less than a new span.
+        /// The longest gap to fill: an empty bucket costs less than a new span.
         const GAP: i32 = 3;
         let mut spans: Vec<(i32, Vec<u64>)> = Vec::new();
         for (&bucket, &count) in &self.exponential {
@@ -128,7 +129,7 @@ impl Latency {
     }
 }
 
-/// Of a duration that is not zero.
+/// Returns the bucket of a duration, which must not be 0.
 fn bucket_of(duration: Nanos) -> i32 {
     let buckets = f64::from(1 << SCHEMA);
     ((duration.0 as f64 / 1e9).log2() * buckets).ceil() as i32

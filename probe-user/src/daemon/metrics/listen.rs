@@ -1,4 +1,4 @@
-//! Where the metrics are to be had: an address, or a Unix socket.
+//! The endpoint of the metrics: an address, or a Unix socket.
 
 use crate::files::SocketFile;
 use anyhow::{Context, bail};
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Before the path of a socket.
+/// The prefix of a socket's path.
 const UNIX: &str = "unix:";
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ impl Listen {
         }
     }
 
-    /// Begins to listen. `group` may use the socket besides root.
+    /// Starts listening. `group` may use the socket besides root.
     pub(super) fn bind(&self, group: Option<u32>) -> anyhow::Result<Bound> {
         match self {
             Self::Address(address) => {
@@ -52,14 +52,14 @@ impl Listen {
     }
 }
 
-/// What listens.
+/// The listening end.
 pub(super) enum Bound {
     Address(TcpListener),
     Socket(UnixListener, SocketFile),
 }
 
 impl Bound {
-    /// With the port that the kernel chose for port 0.
+    /// Returns the address, with the port that the kernel chose for port 0.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::Address(listener) => listener.local_addr().ok(),

@@ -1,12 +1,12 @@
-//! What a metric is called, and what that says of it.
+//! The description of a metric.
 //!
-//! The name is that of Prometheus, whose conventions put the unit and `_total` into it; OTLP has
-//! both apart, so its name is made from this one.
+//! Names follow Prometheus, whose conventions put the unit and `_total` into them. OTLP keeps both
+//! apart, so its names are derived.
 
-/// What can happen to a metric's values.
+/// The way in which a metric's values change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Only ever goes up.
+    /// Never decreases.
     Counter,
     Gauge,
     Histogram,
@@ -30,7 +30,7 @@ pub(crate) struct Metric {
     pub labels: &'static [&'static str],
 }
 
-/// By what ends a name, and how OTLP writes it.
+/// Name suffixes, and OTLP's form of each unit.
 const UNITS: [(&str, &str); 2] = [("_seconds", "s"), ("_bytes", "By")];
 
 impl Metric {
@@ -54,13 +54,13 @@ impl Metric {
         self.name.strip_suffix("_total").unwrap_or(self.name)
     }
 
-    /// As OTLP writes it; 1 is a number of things.
+    /// Returns the unit in OTLP's form. `1` means a count.
     pub(crate) fn unit(&self) -> &'static str {
         let unit = UNITS.iter().find(|(end, _)| self.stem().ends_with(end));
         unit.map_or("1", |(_, unit)| unit)
     }
 
-    /// Without unit and `_total`, and what it belongs to set apart: `ctrace.function.self`.
+    /// Returns the name without unit and `_total`, with dots, as in `ctrace.function.self`.
     pub(crate) fn otlp_name(&self) -> String {
         let units = UNITS.iter().find_map(|(end, _)| self.stem().strip_suffix(end));
         let stem = units.unwrap_or(self.stem());
@@ -70,7 +70,7 @@ impl Metric {
         stem.splitn(parts, '_').collect::<Vec<_>>().join(".")
     }
 
-    /// Times are summed up in nanoseconds and told in seconds.
+    /// Converts a sum: times are kept in nanoseconds and exported in seconds.
     pub(crate) fn value(&self, sum: u64) -> f64 {
         if self.unit() == "s" { sum as f64 / 1e9 } else { sum as f64 }
     }

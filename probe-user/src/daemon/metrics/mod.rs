@@ -1,12 +1,12 @@
-//! Metrics of the daemon: what targets did since it started, for Prometheus and OTLP.
+//! The daemon's metrics since its start, for Prometheus and OTLP.
 //!
 //! ```text
 //! session thread ── Snapshot ──▶ accumulator ──▶ families ──┬▶ text, protobuf ─▶ GET /metrics
 //!                ◀── look ─────────────────────── scrape ◀──┴▶ otlp ──────────▶ POST /v1/metrics
 //! ```
 //!
-//! Sessions hand in their snapshots on their own threads; whoever wants to know what there is asks
-//! each for its present interval first. `docs/metrics.md` tells of each metric.
+//! Sessions hand in their snapshots on their own threads. A reader first asks each session for its
+//! current interval. `docs/metrics.md` describes each metric.
 
 pub(crate) mod accumulator;
 #[cfg(test)]

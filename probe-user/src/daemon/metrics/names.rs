@@ -1,7 +1,8 @@
-//! Which series a function has: its labels, made from what the target may choose freely.
+//! Makes the labels of a function from names that the target may choose freely.
 //!
-//! A name can be of any length and hold anything. Labels are harmless for a terminal, as the names
-//! in tables are, and bounded; a long one ends in a checksum of all of it, so that two stay two.
+//! A name can be of any length and contain anything. Labels are bounded, and safe for a terminal
+//! like the names in tables. A long one ends in a checksum of the full name, so that two remain
+//! distinct.
 
 use super::family::Labels;
 use ctrace_core::{
@@ -10,10 +11,10 @@ use ctrace_core::{
 };
 use std::sync::Arc;
 
-/// Bytes of a label's value.
+/// The limit of a label's value, in bytes.
 const LONGEST: usize = 400;
 
-/// What tells functions apart.
+/// The identity of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FunctionKey {
     name: Arc<str>,
@@ -45,7 +46,7 @@ impl FunctionKey {
     }
 }
 
-/// Of all functions that have no series of their own.
+/// Returns the labels of all functions without their own series.
 pub(super) fn other(target: &Arc<str>) -> Labels {
     function_labels(target, ["other", "", "other", ""])
 }
@@ -56,7 +57,7 @@ fn function_labels(target: &Arc<str>, values: [&str; 4]) -> Labels {
     [("target", Arc::clone(target))].into_iter().chain(labels).collect()
 }
 
-/// Harmless and not too long.
+/// Returns a text that is safe and not too long.
 pub(crate) fn label(text: &str) -> Arc<str> {
     let clean = clean(text);
     if clean.len() <= LONGEST {

@@ -1,5 +1,5 @@
-//! The binary format of Prometheus, which has exponential histograms besides those of fixed edges:
-//! `io.prometheus.client.MetricFamily`, each with its length before it.
+//! The binary format of Prometheus, which also has exponential histograms: a sequence of
+//! `io.prometheus.client.MetricFamily`, each preceded by its length.
 
 use super::{
     family::{Family, Point, Value},
@@ -55,7 +55,7 @@ fn histogram(latency: &Latency, edges: &Edges) -> Message {
     for (edge, count) in latency.cumulative(edges) {
         out.message(3, Message::default().number(1, count).double(2, edge.0 as f64 / 1e9));
     }
-    // Less than the shortest time there is.
+    // The zero threshold is below the shortest possible time.
     out.signed(5, SCHEMA.into()).double(6, 1e-10).number(7, latency.zero());
     let spans = latency.spans();
     let mut end = 0;

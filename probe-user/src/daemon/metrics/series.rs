@@ -1,7 +1,7 @@
-//! The functions of one target: each has series of its own, up to a bound, and keeps them.
+//! The functions of one target. Each gets its own series, up to a limit, and keeps it.
 //!
-//! A function gets its series with its first call, so that a selection of thousands, few of which
-//! are ever called, does not fill the bound.
+//! A function gets its series with its first call. So selecting thousands of functions, of which
+//! few are ever called, does not exhaust the limit.
 
 use super::{
     amounts::{Amounts, Rising},
@@ -18,27 +18,27 @@ use std::{
     sync::Arc,
 };
 
-/// Which of a target's series.
+/// An index into a target's series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(usize);
 
-/// All functions that have no series of their own.
+/// The place of all functions without their own series.
 const OTHER: Place = Place(0);
-/// Of those so many are told apart, to count them.
+/// The limit up to which such functions are counted.
 const MOST_LEFT_OUT: usize = 1 << 16;
 
-/// What a function did in a stretch of time.
+/// The data of a function in a stretch of time.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) place: Place,
     pub(super) open: u64,
-    /// Its probes were away for a part of the time.
+    /// True if its probes were absent for a part of the time.
     pub(super) is_sampled: bool,
     pub(super) sums: Amounts<FUNCTION_SUMS>,
     pub(super) latency: Latency,
 }
 
-/// A function, in all intervals that have ended.
+/// The sums of a function over all finished intervals.
 pub(super) struct Series {
     pub(super) labels: Labels,
     pub(super) sums: Rising<FUNCTION_SUMS>,
@@ -73,7 +73,7 @@ impl Functions {
         }
     }
 
-    /// Of the functions in a snapshot that did anything, or could not be seen to.
+    /// Returns rows for the functions in a snapshot that had calls or were sampled.
     pub(super) fn rows(&mut self, snapshot: &Snapshot, edges: &Edges) -> Vec<Row> {
         let functions = snapshot.report.functions.iter().enumerate();
         let seen = functions.filter(|(_, f)| f.calls + f.headless > 0 || f.sampled.is_some());
@@ -105,7 +105,7 @@ impl Functions {
             return OTHER;
         }
         let labels = key.labels(&self.target);
-        // Two names may look the same once they are harmless, and a series must be told once.
+        // Cleaned names may become equal, and a series must be unique.
         let same = self.series.iter().position(|series| series.labels == labels);
         let place = Place(same.unwrap_or(self.series.len()));
         if same.is_none() {
@@ -115,14 +115,14 @@ impl Functions {
         place
     }
 
-    /// What a row tells is past.
+    /// Adds a row to the finished sums.
     pub(super) fn add(&mut self, row: &Row) {
         let series = &mut self.series[row.place.0];
         series.sums.ended.add(&row.sums);
         series.latency.add(&row.latency);
     }
 
-    /// Those that there is something to tell of, each with its rows of the present.
+    /// Returns the series to publish, each with its rows of the current intervals.
     pub(super) fn with<'a>(
         &mut self,
         present: impl Iterator<Item = &'a Row>,
@@ -133,7 +133,7 @@ impl Functions {
         self.series.iter_mut().zip(rows).skip(skip)
     }
 
-    /// That have series of their own.
+    /// Returns the number of functions with their own series.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }

@@ -1,4 +1,4 @@
-//! The thread that answers scrapes and exports: one for both, apart from all that traces.
+//! The thread that answers scrapes and exports, apart from all that traces.
 
 use super::{
     hosts::Hosts,
@@ -16,19 +16,19 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Only this machine can reach it, unless somebody asks for more.
+/// The default address, which only this machine can reach.
 pub(crate) const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9779);
-/// For the last export, after which the daemon ends.
+/// Time limit of the last export, after which the daemon ends.
 const LAST_EXPORT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Nowhere, if nobody scrapes.
+    /// `None` if nobody scrapes.
     pub listen: Option<Listen>,
-    /// Who may use the socket besides root.
+    /// The group that may use the socket besides root.
     pub group: Option<u32>,
-    /// Names by which the address may be asked.
+    /// Names under which the address may be asked.
     pub hosts: Vec<String>,
     pub otlp: Option<otlp::Options>,
 }
@@ -39,7 +39,7 @@ impl Default for Options {
     }
 }
 
-/// Runs until it is dropped, which exports a last time.
+/// The running service. On drop, it exports a last time and ends.
 pub(crate) struct Service {
     #[cfg(test)]
     address: Option<SocketAddr>,
@@ -72,7 +72,7 @@ impl Service {
         })
     }
 
-    /// Where it listens, with the port that the kernel chose for port 0.
+    /// Returns its address, with the port that the kernel chose for port 0.
     #[cfg(test)]
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
@@ -105,7 +105,7 @@ async fn main(
     if let Some(options) = &otlp {
         tokio::spawn(otlp::run(metrics.clone(), options.clone(), start));
     }
-    // Its other end is dropped, never used.
+    // The other end is dropped, never used.
     let _ = stopped.await;
     if let Some(options) = &otlp {
         let until = tokio::time::Instant::now();

@@ -27,11 +27,11 @@ fn service(metrics: &MetricsHub) -> (Service, SocketAddr) {
     (service, address)
 }
 
-/// All that is answered, until the connection is closed.
+/// Sends a request, and returns all that arrives until the connection is closed.
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
-    // It may be closed before all of it is written.
+    // The server may close it before all is written.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -77,7 +77,7 @@ fn requests_are_bounded() {
     assert!(get(address, "/healthz").contains("200 OK"));
 }
 
-/// A connection that has been taken, as it can ask for what is there.
+/// Opens a connection that sends nothing.
 fn idle(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).expect("it listens")
 }
@@ -153,7 +153,7 @@ fn a_scrape_shows_the_present_interval() {
                 _ => break,
             }
         }
-        // What a session that ends tells last.
+        // A session reports this at its end.
         session.observe(id, &snapshot(10, 30, &[Did::called("f", &[7, 8])]));
         session.end(id);
     });

@@ -1,8 +1,8 @@
-//! One entry of the configuration, and the sessions of its processes.
+//! The metrics of one configured target and its sessions.
 //!
-//! A session is in one interval at a time. What earlier ones held is summed up here; of the
-//! present one the last look is kept, and replaced by the next look or by the whole interval. So
-//! nothing is counted twice, however often somebody looks.
+//! A session is in one interval at a time. Finished intervals are summed up. Of the current one,
+//! only the last look is kept; the next look or the finished interval replaces it. So nothing is
+//! counted twice, however often somebody looks.
 
 use super::{
     amounts::{Amounts, Rising},
@@ -18,7 +18,7 @@ use crate::{daemon::SessionId, session::keep::live::Snapshot};
 use ctrace_core::units::Nanos;
 use std::{collections::HashMap, sync::Arc};
 
-/// What a session did in a stretch of time.
+/// The data of a session in a stretch of time.
 #[derive(Default)]
 struct Stretch {
     sums: Amounts<TARGET_SUMS>,
@@ -29,7 +29,7 @@ struct Stretch {
 #[derive(Default)]
 struct Session {
     is_armed: bool,
-    /// Intervals up to then are summed up.
+    /// Intervals up to this time are in the sums.
     ended_to: Nanos,
     cpu: Option<Nanos>,
     present: Stretch,
@@ -42,7 +42,7 @@ pub(super) struct Target {
     losses: Rising<LOSS_KINDS>,
     cpu: Nanos,
     events: [u64; EVENTS],
-    /// In percent.
+    /// The budget in percent.
     pub(super) budget: Option<f64>,
     sessions: HashMap<SessionId, Session>,
 }
@@ -77,7 +77,7 @@ impl Target {
         }
     }
 
-    /// Takes in an interval that is complete.
+    /// Takes in a finished interval.
     pub(super) fn observe(&mut self, id: SessionId, snapshot: &Snapshot, edges: &Edges) {
         let stretch = self.stretch(snapshot, edges);
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -91,7 +91,7 @@ impl Target {
         self.add(&stretch);
     }
 
-    /// Takes in the present interval so far.
+    /// Takes in the current interval so far.
     pub(super) fn look(&mut self, id: SessionId, snapshot: &Snapshot, edges: &Edges) {
         let stretch = self.stretch(snapshot, edges);
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -102,7 +102,7 @@ impl Target {
         session.present = stretch;
     }
 
-    /// What was last seen of an interval that never became complete is all there will be of it.
+    /// Ends a session. If its last interval was not finished, the last look counts.
     pub(super) fn end(&mut self, id: SessionId) {
         if let Some(session) = self.sessions.remove(&id) {
             self.count(if session.is_armed { Event::Ended } else { Event::AttachFailed });
@@ -175,7 +175,7 @@ impl Target {
 }
 
 impl Session {
-    /// Processor time since the last look; none before the first, as the target may be old.
+    /// Returns the CPU time since the last look. The first look returns 0: the process may be old.
     fn used(&mut self, cpu: Option<Nanos>) -> Nanos {
         let before = self.cpu;
         self.cpu = cpu.max(before);
@@ -184,8 +184,8 @@ impl Session {
 }
 
 impl Stretch {
-    /// What stays true when the stretch is past, until more is known: calls that are open, and which
-    /// functions are sampled.
+    /// Returns the rows that outlast the stretch until there is new data: open calls, and sampled
+    /// functions.
     fn still(&self) -> Vec<Row> {
         let rows = self.rows.iter().filter(|row| row.open > 0 || row.is_sampled);
         let rows = rows.map(|row| Row {

@@ -1,7 +1,7 @@
 //! The text format of Prometheus.
 //!
-//! Written here rather than with `prometheus-client`: that one counts observations itself, where
-//! ctrace has counted them, and writes OpenMetrics, which has no exponential histograms.
+//! It is not written by `prometheus-client`: that crate counts observations itself, while ctrace
+//! has counted them already. It also writes OpenMetrics, which has no exponential histograms.
 
 use super::{
     family::{Family, Point, Value},

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 type Sample = (String, BTreeMap<String, String>, f64);
 
-/// A sample line, as the format's description has it.
+/// Parses a sample line by the format's description.
 fn parse(line: &str) -> Option<Sample> {
     let name_ends = line.find(['{', ' '])?;
     let (name, mut rest) = line.split_at(name_ends);

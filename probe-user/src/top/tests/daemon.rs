@@ -1,4 +1,4 @@
-//! A daemon at the other end of a socket.
+//! Tests with a daemon at the other end of a socket.
 
 use super::{SECOND, fixture, nth, press, screen, snapshot};
 use crate::top::{
@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// Answers so many questions, each with a line.
+/// Sends these answers, one line for each question.
 fn fake_daemon(socket: &Path, answers: Vec<String>) -> JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(socket).expect("a socket");
     std::thread::spawn(move || {
@@ -34,7 +34,7 @@ fn fake_daemon(socket: &Path, answers: Vec<String>) -> JoinHandle<Vec<String>> {
     })
 }
 
-/// A look at an interval in which the same happened so many times.
+/// Makes a look at an interval in which the same happened `times` times.
 fn look(times: u64) -> crate::session::keep::live::Snapshot {
     let mut data = Data::new(Some(Nanos::ZERO));
     let add = |n| data.add(vec![snapshot(nth(&fixture::typical(), n), (n + 1) * SECOND)], 0);
@@ -44,7 +44,7 @@ fn look(times: u64) -> crate::session::keep::live::Snapshot {
     crate::session::keep::live::Snapshot { report, spent, cpu: Some(Nanos(times * SECOND)) }
 }
 
-/// As the daemon tells of it.
+/// Returns the look in the daemon's form.
 fn answer(times: u64) -> String {
     let look = look(times);
     let mut of_daemon = serde_json::to_value(&look.report).expect("JSON");
@@ -86,7 +86,7 @@ fn a_daemon_is_asked_for_processes_and_looks() {
         assert_eq!((looks.len(), looks[0].cpu), (1, wanted.cpu));
         assert_eq!(looks[0].spent, wanted.spent);
         let all = |report| serde_json::to_value(report).expect("JSON");
-        // What is not shown is not read.
+        // Data that is never shown is not read.
         let mut wanted = all(wanted.report);
         let object = wanted.as_object_mut().expect("an object");
         object.retain(|key, _| key != "slowest_calls" && key != "timeline");
@@ -112,7 +112,7 @@ fn take(model: &mut Model, update: Update) {
     }
 }
 
-/// What there is of a session of its own is there of a daemon's: shares, trend, sums, comparison.
+/// A daemon's process has all that an own session has: shares, trend, sums, comparison.
 #[test]
 fn a_process_of_a_daemon_is_shown_as_any_other() {
     let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
@@ -140,7 +140,7 @@ fn a_process_of_a_daemon_is_shown_as_any_other() {
     take(&mut model, series.add(vec![look(4)]));
     let compared = screen(&mut model, 80, 12);
     assert!(compared.contains("COMPARED") && compared.contains(" = "), "{compared}");
-    // One that was on its way when another process was chosen.
+    // This look was under way when another process was chosen.
     let mut late = look(1);
     late.report.target.pid = Some(Pid(1));
     let before = screen(&mut model, 80, 12);

@@ -1,4 +1,4 @@
-//! What is written into files.
+//! Tests of exported files.
 
 use super::{model, press, typed};
 use crate::top::{
@@ -23,7 +23,7 @@ fn what_is_shown_is_written_and_nothing_overwritten() {
     assert!(path.ends_with("ctrace-top-4711-1.json"), "{path}");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let names: Vec<_> = json["functions"].as_array().expect("functions").iter().collect();
-    // The one that matches, and those on its paths.
+    // The matching function, and those on its paths.
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(written(Format::Json).0.ends_with("ctrace-top-4711-2.json"));
     let (_, csv) = written(Format::Csv);

@@ -1,4 +1,4 @@
-//! What keys do: sort, choose, filter, pause, compare.
+//! Tests of keys: sort, choose, filter, pause, compare.
 
 use super::{SECOND, fixture, functions, model, nth, press, screen, snapshot, typed};
 use crate::top::{columns::Column, model::Mode};
@@ -25,7 +25,7 @@ fn rows_are_sorted_by_any_column_either_way() {
     }
     press(&mut model, KeyCode::Char('n'));
     assert!(functions(&model).is_sorted());
-    // From the name, which comes first, one column to the right.
+    // The name comes first; go one column to the right.
     press(&mut model, KeyCode::Right);
     assert_eq!(model.sort.column, Column::Rate);
     press(&mut model, KeyCode::Char('3'));
@@ -58,7 +58,7 @@ fn a_filter_is_words_in_any_case() {
     press(&mut model, KeyCode::Backspace);
     press(&mut model, KeyCode::Enter);
     assert_eq!((model.mode, functions(&model).len()), (Mode::Look, 1));
-    // With what is on its paths.
+    // The functions on its paths stay, too.
     press(&mut model, KeyCode::Char('t'));
     let tree = screen(&mut model, 80, 24);
     assert!(tree.contains("parse_header") && !tree.contains("variable_timing"), "{tree}");
@@ -93,7 +93,7 @@ fn frozen_numbers_are_compared() {
     model.message = None;
     model.sort.column = Column::P50;
     model.detail = true;
-    // What grew most comes first.
+    // The largest growth comes first.
     assert_eq!(functions(&model)[0], "on_reload");
     insta::assert_snapshot!("compared", screen(&mut model, 80, 24));
     press(&mut model, KeyCode::Char('b'));

@@ -1,4 +1,4 @@
-//! What the screen shows, as golden files, and what keys do to it.
+//! Tests of screens against golden files, and of keys.
 
 mod daemon;
 mod files;
@@ -30,7 +30,7 @@ use ratatui::{
 };
 use std::time::Duration;
 
-/// The report as that of the nth interval, of a target that runs.
+/// Turns the report into that of the nth interval of a running target.
 fn nth(report: &Report, n: u64) -> Report {
     let mut report = report.clone();
     let after = Nanos(n * report.duration_ns.0.min(10 * SECOND));
@@ -45,7 +45,7 @@ fn snapshot(report: Report, cpu: u64) -> Snapshot {
     Snapshot { report, spent, cpu: Some(Nanos(cpu)) }
 }
 
-/// After two intervals with the same numbers.
+/// Makes a model after two intervals with the same numbers.
 fn model_of(report: &Report) -> Model {
     let mut model = Model::new(Data::new(Some(Nanos::ZERO)), Duration::from_secs(1), false);
     model.add(vec![snapshot(nth(report, 0), SECOND)], 0);
@@ -68,7 +68,7 @@ fn typed(model: &mut Model, text: &str) {
     });
 }
 
-/// The screen's text, after checking what holds for every screen.
+/// Returns the screen's text, after checks that hold for every screen.
 fn screen(model: &mut Model, width: u16, height: u16) -> String {
     model.size = (width.into(), height.into());
     let drawn = view::draw(model);

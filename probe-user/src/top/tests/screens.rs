@@ -1,4 +1,4 @@
-//! Golden files of screens, and what holds for all of them.
+//! Golden files of screens, and checks for all of them.
 
 use super::{SECOND, fixture, model, model_of, nth, press, screen, snapshot, typed};
 use crate::top::{

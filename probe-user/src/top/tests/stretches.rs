@@ -1,5 +1,5 @@
-//! What happened between two looks at a daemon, held against an engine whose interval began with the
-//! first of them.
+//! Compares stretches between two looks at a daemon with an engine whose interval began at the
+//! first look.
 
 use super::{SECOND, fixture};
 use crate::{
@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 const FUNCTIONS: [&str; 4] = ["serve", "parse", "hash", "write"];
 const THREADS: u32 = 3;
 
-/// What one thread does next, and how long after what it did before.
+/// The next event of a thread, and its delay after the previous one.
 #[derive(Clone, Debug)]
 struct Step {
     thread: u32,
-    /// Calls this function; or else returns from the innermost one.
+    /// The function to call. `None` returns from the innermost one.
     calls: Option<u32>,
     after: u64,
 }
@@ -38,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..300)
 }
 
-/// Events in order of time, and when the last one is.
+/// Returns events sorted by time, and the time of the last.
 fn events(steps: &[Step]) -> (Vec<(u64, [u8; 32])>, u64) {
     let (mut now, mut stacks) = (SECOND, vec![Vec::new(); THREADS as usize]);
     let mut events = Vec::new();
@@ -62,7 +62,7 @@ fn events(steps: &[Step]) -> (Vec<(u64, [u8; 32])>, u64) {
     (events, now)
 }
 
-/// As docs/wire-format.md has it.
+/// Makes an event as in docs/wire-format.md.
 fn event(kind: Kind, function: u32, tid: u32, sp: u64, now: u64) -> [u8; 32] {
     let mut event = [0; 32];
     event[..8].copy_from_slice(&now.to_le_bytes());
@@ -74,14 +74,14 @@ fn event(kind: Kind, function: u32, tid: u32, sp: u64, now: u64) -> [u8; 32] {
     event
 }
 
-/// One call of the first function, and when it ends.
+/// Makes one call of the first function. Also returns its end.
 pub(super) fn call(start: u64, duration: u64) -> ([(u64, [u8; 32]); 2], u64) {
     let at = |kind, now| (now, event(kind, 0, 7, 1_000_000, now));
     let end = start + duration;
     ([at(Kind::Enter, start), at(Kind::Return, end)], end)
 }
 
-/// A session: events up to a time, and reports.
+/// A session that takes events up to a time, and reports.
 pub(super) struct Session {
     engine: Engine,
     events: Vec<(u64, [u8; 32])>,
@@ -121,7 +121,7 @@ fn meta() -> ReportMeta {
     ReportMeta { extras, ..ReportMeta::default() }
 }
 
-/// Costs in this test are what was called; the target is always busy.
+/// In this test, costs equal calls, and the target is always busy.
 fn of(report: Report, time: u64) -> Snapshot {
     let spent = report.functions.iter().map(|f| Nanos(f.calls - f.open)).collect();
     Snapshot { report, spent, cpu: Some(Nanos(time)) }
@@ -135,7 +135,7 @@ fn parts(update: Update) -> (Vec<Snapshot>, u64) {
     }
 }
 
-/// By names: calls, total and self.
+/// Returns calls, total and self by names.
 fn paths(report: &Report) -> BTreeMap<Vec<String>, [u64; 3]> {
     let called = report.paths.iter().filter(|path| path.calls > 0);
     let row = |path: &ctrace_core::report::PathReport| {
@@ -153,7 +153,7 @@ fn sums(function: &FunctionReport) -> [u64; 9] {
     [*calls, *timed, *untimed, *open, *headless, total, own, active, exclusive]
 }
 
-/// Half a bucket, and what is cut off where a bucket is narrow.
+/// Allows half a bucket, plus rounding in narrow buckets.
 fn is_near(told: Option<Nanos>, truth: Option<Nanos>) -> bool {
     match (told, truth) {
         (Some(told), Some(truth)) => {
@@ -163,7 +163,7 @@ fn is_near(told: Option<Nanos>, truth: Option<Nanos>) -> bool {
     }
 }
 
-/// All numbers of a stretch as an engine tells them that saw nothing before.
+/// Compares all numbers of a stretch with those of an engine that saw nothing before.
 fn check(told: &Report, truth: &Report) {
     assert_eq!((told.start_ns, told.end_ns), (truth.start_ns, truth.end_ns));
     assert_eq!((told.duration_ns, told.tracked_ns), (truth.duration_ns, truth.tracked_ns));
@@ -189,13 +189,13 @@ fn check(told: &Report, truth: &Report) {
     }
 }
 
-/// A moment so many thousandths on the way.
+/// Returns the moment `permille` thousandths along the way.
 fn at(last: u64, permille: u64) -> u64 {
     SECOND + (last - SECOND) * permille / 1_000
 }
 
 proptest! {
-    /// Whatever happens, and whether single calls are still known or not.
+    /// For any events, and with or without single calls.
     #[test]
     fn a_stretch_is_what_an_interval_would_be(
         steps in steps(),
@@ -220,7 +220,7 @@ proptest! {
     }
 }
 
-/// A daemon of an earlier version tells no exact sums.
+/// An earlier version of the daemon reports no exact sums.
 #[test]
 fn rounded_numbers_tell_no_spread() {
     let (events, last) = busy(4_000);
@@ -251,7 +251,7 @@ fn calls(parts: &[Snapshot], function: usize) -> u64 {
     parts.iter().map(|part| part.report.functions[function].timed).sum()
 }
 
-/// Where the daemon's interval ends between two looks, there are two parts and nothing is missing.
+/// If the daemon's interval ends between two looks, there are two parts, and nothing is missing.
 #[test]
 fn an_interval_that_turns_over() {
     let (events, last) = busy(4_000);
@@ -278,7 +278,7 @@ fn an_interval_that_turns_over() {
     assert_eq!((shown.duration_ns.0, shown.functions[0].timed), (long, both));
 }
 
-/// What ended and was not kept is missed, and that is told; so is another session of the process.
+/// Intervals that were not kept are counted as missed, and so is another session of the process.
 #[test]
 fn a_gap_is_told() {
     let (events, last) = busy(400);
@@ -292,7 +292,7 @@ fn a_gap_is_told() {
     assert!(stretches[0].report.functions[0].calls > 0);
     let (stretches, missed) = parts(series.add(vec![session.look(at(last, 700))]));
     assert_eq!((stretches.len(), missed), (1, 0));
-    // An answer that is no newer says nothing.
+    // An answer that is no newer adds nothing.
     let (stretches, missed) = parts(series.add(vec![session.look(at(last, 700))]));
     assert_eq!((stretches.len(), missed), (0, 0));
 }
@@ -317,7 +317,7 @@ fn functions_that_appear_later() {
     assert_eq!(stretches[0].spent, [Nanos(3), Nanos(5)]);
 }
 
-/// Estimates grow by what is estimated for the stretch; where nothing was armed, nothing is known.
+/// Estimates grow by the stretch's estimate. If nothing was armed, nothing is known.
 #[test]
 fn estimates_of_a_stretch() {
     let look = |seconds: u64, seen: u64, windows: u64, estimate: u64, error: u64| {
@@ -345,19 +345,19 @@ fn estimates_of_a_stretch() {
     };
     let two_more = next(look(10, 102, 10, 10_200, 510));
     assert_eq!((two_more.windows, two_more.calls), (2, Some(2_200)));
-    // 5 % of the whole, and there are ten windows in that, and two in this.
+    // The error is 5 % of the whole, which has ten windows; this stretch has two.
     assert_eq!(two_more.calls_error, Some(245));
     assert_eq!((two_more.total_ns, two_more.active_ns), (Some(Nanos(220_000)), None));
     assert!((two_more.armed_percent - 1.0).abs() < 1e-9);
     let none = next(look(11, 102, 10, 11_100, 510));
     assert_eq!((none.calls, none.calls_error, none.total_ns), (None, None, None));
-    // The estimate for the whole got smaller; what was seen was there.
+    // The total estimate got smaller, but the seen calls count.
     let seen = next(look(12, 112, 11, 10_900, 510));
     assert_eq!(seen.calls, Some(10));
 }
 
-/// Calls by thread id and start in seconds: of the interval at the first look, at the second, and
-/// between them.
+/// Takes calls by thread id and start in seconds, of the interval at the first and at the second
+/// look. Expects the calls between them.
 #[track_caller]
 fn check_threads(old: &[(u32, u64, u64)], new: &[(u32, u64, u64)], between: &[(u32, u64)]) {
     let report = |rows: &[(u32, u64, u64)]| {
@@ -384,6 +384,6 @@ fn threads_of_the_same_id_are_told_apart_by_their_start() {
     check_threads(&[(7, 11, 5)], &[(7, 11, 9)], &[(7, 4)]);
     check_threads(&[(7, 11, 5), (7, 20, 3)], &[(7, 11, 5), (7, 20, 4)], &[(7, 1)]);
     check_threads(&[(7, 11, 5)], &[(7, 11, 5), (7, 30, 2)], &[(7, 2)]);
-    // In a call since before the interval; its first event in it came after the first look.
+    // The thread is in a call since before the interval. Its first event came after the first look.
     check_threads(&[(7, 9, 2)], &[(7, 12, 5)], &[(7, 3)]);
 }

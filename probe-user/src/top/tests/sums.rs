@@ -1,4 +1,4 @@
-//! Numbers since the start.
+//! Tests of the sums since the start.
 
 use super::{
     SECOND, fixture, model, model_of, nth, press, screen, snapshot,
@@ -37,12 +37,12 @@ fn sums_are_those_of_all_intervals() {
     assert_eq!(counts(sum), counts(&one).map(|count| 2 * count));
 }
 
-/// 600 intervals that all differ tell the same as one interval over all of the time.
+/// The sums of 600 different intervals equal those of one interval over the whole time.
 #[test]
 fn many_intervals_are_as_exact_as_one() {
     let (mut events, mut now, mut ends) = (Vec::new(), SECOND, Vec::new());
     for interval in 0..600_u64 {
-        // About 950 to 1,050 ns, and a few far longer ones.
+        // About 950 to 1,050 ns, with a few far longer ones.
         let typical = 950 + interval * 37 % 101;
         for more in [0, 3, 4_000 * u64::from(interval % 97 == 5)] {
             let (both, end) = call(now + 20, typical + more);
@@ -65,7 +65,7 @@ fn many_intervals_are_as_exact_as_one() {
     assert_eq!((sum.min_ns, sum.max_ns, sum.cv), (whole.min_ns, whole.max_ns, whole.cv));
 }
 
-/// Of what was armed for a part of the time only, the estimates are shown and add up.
+/// For sampled functions, the estimates are shown and added up.
 #[test]
 fn estimates_are_marked_and_add_up() {
     let mut report = fixture::typical();
@@ -90,7 +90,7 @@ fn estimates_are_marked_and_add_up() {
     assert!((sampled.armed_percent - 10.0).abs() < 1e-6, "{sampled:?}");
 }
 
-/// It is armed for a part of the time from the beginning on, and not called before the third interval.
+/// The function is sampled from the beginning, and first called in the third interval.
 #[test]
 fn what_is_not_called_is_not_armed_for_long_therefore() {
     let interval = |n: u64| {

@@ -1,4 +1,4 @@
-//! All that is known of the chosen function, in a few lines.
+//! Details of the chosen function, in a few lines.
 
 use super::{TIED, paragraph};
 use crate::{
@@ -51,7 +51,7 @@ fn heading(function: &FunctionReport, width: usize) -> String {
 fn calls(figures: &Figures, function: &FunctionReport, place: usize) -> String {
     let rate = Column::Rate
         .text(Column::Rate.value(figures, place), Column::Rate.is_about(figures, place));
-    // Which ones they are is not told by a daemon.
+    // The daemon does not report the threads themselves, so their number is a limit.
     let of_looks = figures.from_histograms == FromHistograms::Extremes;
     let exact = |name, number| part(name, "", number, function);
     joined([
@@ -68,7 +68,7 @@ fn about(is_about: bool) -> &'static str {
     if is_about { "~" } else { "" }
 }
 
-/// A number with its name, and what is before it.
+/// Formats a number with its name, and `before` ahead of it.
 fn part(name: &str, before: &str, number: &Number, function: &FunctionReport) -> String {
     format!("{name} {before}{}", number::text(number, function, Digits::Short))
 }
@@ -107,12 +107,12 @@ fn times(figures: &Figures, function: &FunctionReport, place: usize) -> String {
     ])
 }
 
-/// In a row that is broken between the parts only.
+/// Joins the parts into a row that can only be broken between them.
 fn joined<const N: usize>(parts: [String; N]) -> String {
     parts.map(|part| part.replace(' ', TIED)).join(" · ")
 }
 
-/// Who calls it, and what it calls, by calls and by time.
+/// Returns the callers and callees, by calls and by time.
 fn neighbours(figures: &Figures, place: usize) -> Vec<String> {
     let paths = &figures.report.paths;
     let name_of = |path: &PathReport| names::label(&figures.report.functions[path.function]);
@@ -145,7 +145,7 @@ fn neighbours(figures: &Figures, place: usize) -> Vec<String> {
     lines
 }
 
-/// The first few.
+/// Returns the largest entries.
 fn largest<T: Ord + Copy>(of: BTreeMap<String, T>) -> impl Iterator<Item = (String, T)> {
     const MOST: usize = 5;
     const NAME: usize = 40;
@@ -154,7 +154,7 @@ fn largest<T: Ord + Copy>(of: BTreeMap<String, T>) -> impl Iterator<Item = (Stri
     all.into_iter().take(MOST).map(|(name, value)| (names::shorten(&name, NAME), value))
 }
 
-/// Each number as it was and as it is, while numbers are compared.
+/// Returns each number before and now, while comparing.
 fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
     let before = model.before()?;
     let id = figures.ids[place];

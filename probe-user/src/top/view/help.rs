@@ -1,4 +1,4 @@
-//! The help screen: the keys from their table, and what the columns are.
+//! The help screen: the keys from their table, and the columns.
 
 use super::paragraph;
 use crate::{

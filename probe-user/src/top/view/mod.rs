@@ -1,4 +1,4 @@
-//! The model as lines: pure, for a window of any size.
+//! Draws the model as lines, for a window of any size. This is pure.
 
 mod detail;
 mod help;
@@ -17,15 +17,15 @@ use ratatui::{
     text::{Line, Span},
 };
 
-/// What a window shows.
+/// The contents of a window.
 pub(super) struct Drawn {
-    /// As many as the window has rows, at most.
+    /// The lines, at most as many as the window has rows.
     pub(super) lines: Vec<Line<'static>>,
-    /// A text can be scrolled so far.
+    /// The largest scroll position of a text.
     pub(super) last_scroll: usize,
 }
 
-/// Rows of a window from which on there is a line of views, and one of keys.
+/// The least heights of windows with a line of views, and with one of keys.
 const ROOM_FOR_VIEWS: usize = 8;
 const ROOM_FOR_KEYS: usize = 4;
 
@@ -52,7 +52,7 @@ pub(super) fn draw(model: &Model) -> Drawn {
     Drawn { lines, last_scroll }
 }
 
-/// The lines, and how far they can be scrolled.
+/// Returns the lines, and how far they can be scrolled.
 fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usize) {
     if model.mode == Mode::Help {
         return scrolled(help::lines(width), model.scroll, height);
@@ -78,9 +78,9 @@ fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usiz
     }
 }
 
-/// The table, and below it what is known of the chosen function.
+/// Returns the table, with the details of the chosen function below it.
 fn with_detail(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
-    /// Rows of the table, at least.
+    /// The least number of the table's rows.
     const LEAST: usize = 5;
     if !model.detail {
         return table::lines(model, width, height);
@@ -102,7 +102,7 @@ fn scrolled(
     (lines.into_iter().skip(scroll.min(last)).collect(), last)
 }
 
-/// Marked text as lines.
+/// Turns marked text into lines.
 fn marked(text: &str, colour: bool) -> Vec<Line<'static>> {
     let span = |(tone, text)| Span::styled(text, look(tone, colour));
     text.lines().map(|line| Line::from_iter(pieces(line).into_iter().map(span))).collect()
@@ -111,14 +111,14 @@ fn marked(text: &str, colour: bool) -> Vec<Line<'static>> {
 /// A space at which no line is broken.
 const TIED: &str = "\u{a0}";
 
-/// Plain text, wrapped.
+/// Wraps plain text.
 fn paragraph(text: &str, width: usize) -> Vec<Line<'static>> {
     let style = TextStyle { width: Some(width.max(1)), colour: false };
     let text = crate::ui::text::paragraph(text, Tone::Plain, &style).replace(TIED, " ");
     marked(&text, false)
 }
 
-/// How a tone looks. What matters is told by words; this only helps the eye.
+/// Returns the style of a tone. Words carry the meaning; this only helps the eye.
 fn look(tone: Tone, colour: bool) -> Style {
     let plain = Style::default();
     let with = |color| if colour { plain.fg(color) } else { plain };

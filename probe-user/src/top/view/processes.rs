@@ -1,4 +1,4 @@
-//! What the daemon traces, to choose from.
+//! The list of the daemon's processes, to choose from.
 
 use super::{look, paragraph};
 use crate::ui::style::Tone;
@@ -24,7 +24,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
             width,
         );
     }
-    // The headings and the rule below them.
+    // Leave room for the headings and the rule.
     let room = height.saturating_sub(2).max(1);
     let first = (model.process / room * room).min(list.len().saturating_sub(room));
     let visible = &list[first..list.len().min(first + room)];

@@ -16,7 +16,7 @@ use ctrace_core::{report::render::clean::clean, units::Nanos};
 use ratatui::text::{Line, Span};
 use std::time::Duration;
 
-/// What is looked at.
+/// Returns the name of the target.
 pub(in crate::top) fn title(model: &Model) -> String {
     let of_daemon = model.processes.is_some();
     let Some(figures) = &model.data().interval else {
@@ -34,7 +34,7 @@ pub(in crate::top) fn title(model: &Model) -> String {
     title
 }
 
-/// The stretch of time that the numbers are from.
+/// Names the shown stretch of time.
 pub(in crate::top) fn stretch(model: &Model) -> String {
     let duration = model.figures().map(|figures| figures.report.duration_ns);
     let duration = duration.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, Digits::Short));
@@ -49,7 +49,7 @@ pub(super) fn seconds(duration: Duration) -> String {
     time(crate::session::run::session::nanos(duration), Digits::Short)
 }
 
-/// The target, and at the right what state this is in.
+/// Returns the target, and the state at the right.
 pub(super) fn title_line(model: &Model, width: usize) -> Line<'static> {
     let mut states = Vec::new();
     if model.is_paused() {
@@ -75,7 +75,7 @@ pub(super) fn title_line(model: &Model, width: usize) -> Line<'static> {
     ])
 }
 
-/// Everything that is not in the numbers, since the start.
+/// Describes all losses since the start.
 pub(in crate::top) fn losses(model: &Model) -> String {
     let data = model.data();
     let loss = &data.lost;
@@ -94,7 +94,7 @@ pub(in crate::top) fn losses(model: &Model) -> String {
     if parts.is_empty() { "loss: none".to_owned() } else { format!("loss: {}", parts.join(", ")) }
 }
 
-/// The cost of the probes, losses, and what is not exact: always visible.
+/// Returns the cost of the probes, losses, and what is inexact. It is always visible.
 pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
     let (mut cost, mut rest) = (String::new(), String::new());
     if let Some(figures) = model.figures() {
@@ -129,7 +129,7 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
     ])
 }
 
-/// The views, and what of them is shown.
+/// Returns the views, and what the current one shows.
 pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
     let mut text = String::new();
     for view in View::ALL {
@@ -152,7 +152,7 @@ pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
     Line::styled(cut_end(&text, width), look(Tone::Group, model.colour))
 }
 
-/// What can be done; what was done; what is being asked.
+/// Returns the main keys, a message, or the input for a question.
 pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
     let text = match (model.mode, &model.message) {
         (Mode::Filter, _) => {
@@ -170,7 +170,7 @@ pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
     Line::styled(cut_end(&text, width), look(Tone::Dim, model.colour))
 }
 
-/// The keys one needs first, and what they are for.
+/// The most important keys, and their use.
 const HINTS: [(&str, &str); 10] = [
     ("q", "quit"),
     ("?", "help"),
@@ -184,7 +184,7 @@ const HINTS: [(&str, &str); 10] = [
     ("e", "export"),
 ];
 
-/// As many of them as there is room for.
+/// Returns as many hints as fit.
 fn hints(width: usize) -> String {
     let mut text = String::new();
     for (key, what) in HINTS {
@@ -197,7 +197,7 @@ fn hints(width: usize) -> String {
     text
 }
 
-/// Without what does not fit.
+/// Cuts off the end that does not fit.
 fn cut_end(text: &str, room: usize) -> String {
     if names::width(text) <= room {
         return text.to_owned();

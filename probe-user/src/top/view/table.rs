@@ -1,4 +1,4 @@
-//! The table of functions: names, as many numbers as fit, and how they went of late.
+//! The table of functions: names, as many numbers as fit, and their recent trend.
 
 use super::look;
 use crate::{
@@ -15,7 +15,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-/// What a number takes at least, so that columns stand still.
+/// The least width of a number, so that columns stay in place.
 const LEAST: usize = 7;
 /// The mark of the chosen row.
 const MARK: char = '›';
@@ -25,7 +25,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     let rows = model.rows();
     let selected = model.selected_row(&rows);
     let room = height.saturating_sub(1).max(1);
-    // Whole screenfuls, so that rows stand still while one moves among them.
+    // Show whole screenfuls, so that rows stay in place while the choice moves.
     let first = (selected / room * room).min(rows.len().saturating_sub(room));
     let visible = &rows[first..rows.len().min(first + room)];
     let layout = Layout::new(model, figures, visible, width);
@@ -37,7 +37,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     lines
 }
 
-/// The texts of the visible cells, and what each column takes.
+/// The texts of the visible cells, and the widths of the columns.
 struct Layout {
     columns: Vec<Column>,
     /// By column, then by row.
@@ -61,7 +61,7 @@ impl Layout {
         let widths: Vec<usize> = columns.iter().zip(&cells).map(width_of).collect();
         let trend = trend_room(width);
         let numbers: usize = widths.iter().map(|width| width + 1).sum();
-        // Beside the mark.
+        // Leave room for the mark.
         let name = width.saturating_sub(numbers + trend + 1).max(4);
         Self { columns, cells, widths, name, trend }
     }
@@ -115,7 +115,7 @@ impl Layout {
     }
 }
 
-/// What sparklines are of: the column sorted by.
+/// Returns the column of the sparklines: the sorting one.
 fn trend_column(model: &Model) -> Column {
     if model.sort.column == Column::Name { Column::Rate } else { model.sort.column }
 }

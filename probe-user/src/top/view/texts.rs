@@ -1,4 +1,4 @@
-//! The views that are the same as those of a report: histogram, tree, paths, threads.
+//! The views shared with reports: histogram, tree, paths, threads.
 
 use super::{marked, paragraph};
 use crate::{
@@ -18,10 +18,10 @@ use crate::{
 use ctrace_core::report::render::rows::Selection;
 use ratatui::text::Line;
 
-/// Rows that are drawn: one scrolls no further.
+/// The limit of drawn rows. Scrolling ends there.
 const MOST: usize = 1_000;
 
-/// Why there are no rows.
+/// Explains why there are no rows.
 pub(super) fn nothing(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
     if !model.filter.is_empty() {
         let text = format!("No function that was called matches '{}'.", model.filter);
@@ -33,7 +33,7 @@ pub(super) fn nothing(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
     lines.flat_map(|line| paragraph(&line, width)).collect()
 }
 
-/// What is missing from the numbers, and what else one should know.
+/// Returns notes on losses and on the numbers.
 pub(super) fn notes(figures: &Figures, width: usize) -> Vec<Line<'static>> {
     let mut texts = facts(figures);
     texts.push(loss_line(&figures.report.loss));
@@ -42,14 +42,14 @@ pub(super) fn notes(figures: &Figures, width: usize) -> Vec<Line<'static>> {
 
 pub(super) fn facts(figures: &Figures) -> Vec<String> {
     let mut facts = warnings(&figures.report);
-    // Otherwise a note tells how close they are.
+    // Otherwise a note states their accuracy.
     let is_fine = figures.from_histograms == FromHistograms::Nothing;
     facts.retain(|text| is_fine || !text.starts_with("approximate"));
     facts.extend(notes::notes(&figures.report, true));
     facts
 }
 
-/// The durations of the chosen function.
+/// Draws the durations of the chosen function.
 pub(super) fn histogram(
     model: &Model,
     figures: &Figures,
@@ -63,7 +63,7 @@ pub(super) fn histogram(
     let name = names::shorten(&names::label(function), room.max(8));
     let mut text = format!("{}{about}\n", Tone::Title.mark(&name));
     match figures.report.histogram_of(place) {
-        // Below two headings; a gap between calls takes rows as well.
+        // Leave room for two headings. A gap between calls also takes rows.
         Some(histogram) => {
             let rows = height.saturating_sub(2).max(4);
             text += &hist::bars(&style(width), &histogram.durations, function, rows);
@@ -73,7 +73,7 @@ pub(super) fn histogram(
     marked(&text, model.colour)
 }
 
-/// The tree, the paths or the threads.
+/// Draws the tree, the paths or the threads.
 pub(super) fn listing(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
     let view = match model.view {
         View::Paths => &views::PATHS,
@@ -95,7 +95,7 @@ pub(super) fn listing(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
     let context =
         Context { report, options: &options, selection: &selection, style: &style(width) };
     let text = (view.draw)(&context);
-    // The first line names the view, which the screen does already; the last tells of options.
+    // Skip the first line, which repeats the view's name, and the last, which is about options.
     let lines = text.lines().skip(1).take_while(|line| !line.contains("--top"));
     let mut lines = marked(&lines.collect::<Vec<_>>().join("\n"), model.colour);
     if rows > MOST {
@@ -105,7 +105,7 @@ pub(super) fn listing(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
     lines
 }
 
-/// Views need this much to be readable; what is beyond the window is cut off.
+/// Returns a style with the least readable width. What exceeds the window is cut off.
 fn style(width: usize) -> Style {
     Style { width: Some(width.max(40)), colour: false }
 }

@@ -1,4 +1,4 @@
-//! The slowest calls, each with what was inside it: the outlier and its reason.
+//! The slowest calls, each with the calls inside it: the outlier and its reason.
 
 use super::super::forest::{Forest, Line};
 use super::super::grid::{self, Column, Group};
@@ -11,9 +11,9 @@ use ctrace_core::report::render::rows;
 use ctrace_core::report::{CallReport, InsideReport};
 use ctrace_core::units::{Nanos, Tid};
 
-/// Calls shown when `--top` does not say.
+/// Calls shown without `--top`.
 pub(super) const TOP: usize = 10;
-/// Rows of what is inside a call.
+/// The limit of rows inside a call.
 const INSIDE: usize = 16;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
@@ -39,7 +39,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     out
 }
 
-/// The number of the innermost call that this one was in, among those shown.
+/// Returns the number of the innermost shown call that encloses this one.
 fn outside(shown: &[&CallReport], call: &CallReport) -> Option<usize> {
     let end = |call: &CallReport| call.start_ns.saturating_add(call.duration_ns);
     let encloses = |outer: &CallReport| {
@@ -90,7 +90,7 @@ fn of_call(
     out
 }
 
-/// A thread's name and id.
+/// Formats a thread's name and id.
 pub(super) fn thread(tid: Option<Tid>, name: Option<&str>) -> Option<String> {
     let tid = tid?.0;
     Some(match name {
@@ -99,7 +99,7 @@ pub(super) fn thread(tid: Option<Tid>, name: Option<&str>) -> Option<String> {
     })
 }
 
-/// The longest rows, in order of time.
+/// Returns the longest rows, in order of time.
 fn inside(context: &Context<'_>, call: &CallReport) -> String {
     let rows = &call.inside;
     let weight = |row: usize| Some(rows[row].total_ns.0);

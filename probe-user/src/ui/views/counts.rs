@@ -1,4 +1,4 @@
-//! How often each path was called, without durations: what runs how often for what.
+//! The number of calls of each path, without durations.
 
 use super::super::grid::{self, Cell, Column, Group};
 use super::super::path::joined;
@@ -9,9 +9,9 @@ use super::Context;
 use ctrace_core::report::PathReport;
 use ctrace_core::report::render::rows::{self, Selection};
 
-/// Paths shown when `--top` does not say.
+/// Paths shown without `--top`.
 const TOP: usize = 20;
-/// What a path gets at least.
+/// The least width of a path.
 const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {

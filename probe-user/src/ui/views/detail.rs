@@ -1,5 +1,5 @@
-//! How long calls take: sums, spread and percentiles, and CTRACK's three groups: the fastest
-//! calls, the center, and the slowest.
+//! Durations of calls: sums, spread and percentiles, and CTRACK's three groups: the fastest calls,
+//! the center, and the slowest.
 
 use super::super::grid::{Cell, Column, Group};
 use super::super::names::label;
@@ -62,7 +62,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &text::left_out(rows.left_out, "function", "functions", context.style)
 }
 
-/// The columns: sums, what has no duration, percentiles, and the three parts of the calls.
+/// Returns the columns: sums, counts without durations, percentiles, and the three groups of calls.
 fn sections(context: &Context<'_>, list: &[&FunctionReport], digits: Digits) -> Vec<Vec<Group>> {
     let (low, high) = center_range(context.report);
     let columns = |headings: &[Heading]| columns(headings, list, digits);

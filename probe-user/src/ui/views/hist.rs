@@ -1,5 +1,5 @@
-//! How the durations of each function are distributed, and how that changes: a histogram on a
-//! logarithmic scale with the percentiles beside it, and a map of octaves over time.
+//! The distribution of each function's durations: a histogram on a logarithmic scale beside the
+//! percentiles, and a map of octaves over time.
 
 use super::super::names::{self, label};
 use super::super::number::Heading;
@@ -12,16 +12,16 @@ use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::report::{Distribution, FunctionHistogram, FunctionReport, HeatRow};
 use ctrace_core::units::Nanos;
 
-/// Functions shown when `--top` does not say.
+/// Functions shown without `--top`.
 const TOP: usize = 5;
 /// Rows of a histogram, unless there are more octaves.
 const ROWS: usize = 16;
 /// Buckets of an octave, as powers of two, from many to few.
 const SUB_BITS: [u32; 4] = [3, 2, 1, 0];
-/// Columns of a bar.
+/// The width of a bar.
 const BAR: usize = 40;
 const LEAST_BAR: usize = 8;
-/// Columns of an edge, as of `1.02 ms`, with the line behind it.
+/// The width of an edge such as `1.02 ms`. The line follows it.
 const EDGE: usize = 8;
 const LINE: &str = " │";
 
@@ -71,7 +71,7 @@ static PERCENTILES: [Heading; 4] = [
     ("p99.9", number("p999_ns")),
 ];
 
-/// In at most so many rows, unless there are more octaves, below a row of headings.
+/// Draws at most `most` rows, unless there are more octaves, below a row of headings.
 pub(crate) fn bars(
     style: &Style,
     durations: &Distribution,
@@ -97,7 +97,7 @@ pub(crate) fn bars(
     let mut empty = 0;
     for (from, calls, marks) in rows {
         empty = if calls == 0 { empty + 1 } else { 0 };
-        // A gap is told by its first two rows.
+        // The first two empty rows of a gap stand for all.
         match empty {
             0 => {}
             2 => {
@@ -122,7 +122,7 @@ pub(crate) fn bars(
     out
 }
 
-/// The percentiles that lie between two edges.
+/// Returns the percentiles that lie between two edges.
 fn marks(from: Nanos, to: Nanos, of: &FunctionReport) -> String {
     let within = |value: Nanos| from <= value && (value < to || to == Nanos::MAX);
     let at = |number: &Number| (number.of)(of).whole().map(Nanos);
@@ -140,7 +140,7 @@ fn marks(from: Nanos, to: Nanos, of: &FunctionReport) -> String {
     format!("◂ {} {times}", names.join(" "))
 }
 
-/// Columns are slices of time, rows octaves of durations.
+/// Draws a map: columns are slices of time, rows are octaves of durations.
 fn heat(context: &Context<'_>, rows: &[HeatRow]) -> String {
     let report = context.report;
     let Some(edges) = report.histograms.as_ref().and_then(|all| all.slice_edges_ns.as_deref())
@@ -177,7 +177,7 @@ fn heat(context: &Context<'_>, rows: &[HeatRow]) -> String {
     out + &text::paragraph(&legend, Tone::Dim, context.style)
 }
 
-/// The sums of so many slices each.
+/// Adds up `each` slices into a column.
 fn columns(counts: &[u64], each: usize) -> Vec<u64> {
     let sum = |part: &[u64]| part.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
     counts.chunks(each).map(sum).collect()

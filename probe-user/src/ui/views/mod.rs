@@ -1,5 +1,5 @@
-//! The registry of views: a new view is a file here and a line in [`VIEWS`], from which help,
-//! completions and tests derive.
+//! The registry of views. A new view is a file here and a line in [`VIEWS`]; help, completions and
+//! tests derive from it.
 
 mod calls;
 mod counts;
@@ -21,7 +21,7 @@ use ctrace_core::report::Report;
 use ctrace_core::report::render::Table;
 use ctrace_core::report::render::rows::Selection;
 
-/// What a view draws from.
+/// The input of a view.
 pub(crate) struct Context<'a> {
     pub report: &'a Report,
     pub options: &'a ViewOptions,
@@ -31,13 +31,13 @@ pub(crate) struct Context<'a> {
 
 /// A way to look at a report.
 pub(crate) struct View {
-    /// As `--view` takes it.
+    /// The name for `--view`.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
     /// The rows it shows, which are also those of its CSV.
     pub table: Table,
-    /// What the report must hold besides its sums.
+    /// The data that the report must hold besides its sums.
     pub needs: Needs,
     pub draw: fn(&Context<'_>) -> String,
 }
@@ -114,14 +114,14 @@ pub(crate) static THREADS: View = View {
     draw: threads::draw,
 };
 
-/// Every view.
+/// All views.
 pub(crate) static VIEWS: &[&View] =
     &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS];
 
-/// The views shown when none is asked for.
+/// The default views.
 pub(crate) static DEFAULT: &[&View] = &[&SUMMARY, &DETAIL];
 
-/// The percents of the center, as in `[1-99]`.
+/// Returns the percents of the center, as in `[1-99]`.
 fn center_range(report: &Report) -> (String, String) {
     let cut = report.center_cut_percent;
     let short = |value: f64| {

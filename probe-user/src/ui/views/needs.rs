@@ -1,4 +1,4 @@
-//! What views need of a report besides its sums, which is found out only for them.
+//! The optional data of a report that a view needs. It is collected only on demand.
 
 use super::{calls, timeline};
 use ctrace_core::report::Extras;
@@ -13,12 +13,12 @@ pub(crate) enum Needs {
 }
 
 impl Needs {
-    /// Whether the sums of an interval do not do.
+    /// Returns whether it needs single calls, not only the sums of an interval.
     pub(crate) fn every_call(self) -> bool {
         matches!(self, Self::SlowestCalls | Self::Timeline)
     }
 
-    /// `top`: how many rows are asked for.
+    /// Adds the needs to `extras`. `top` is the requested number of rows.
     pub(crate) fn add_to(self, extras: &mut Extras, top: Option<usize>) {
         match self {
             Self::Nothing => {}

@@ -13,12 +13,12 @@ use ctrace_core::units::Nanos;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Paths shown when `--top` does not say.
+/// Paths shown without `--top`.
 const TOP: usize = 20;
-/// Columns of a sparkline, and where room is short.
+/// The width of a sparkline, and the reduced width.
 const SPARKS: usize = 24;
 const FEW_SPARKS: usize = 12;
-/// Room for a path below which decimals give way, then columns, and what it gets at least.
+/// Widths of a path below which first decimals go, then columns, and the least width.
 const GENEROUS_ROOM: usize = 64;
 const PATH_ROOM: usize = 32;
 const LEAST_ROOM: usize = 12;
@@ -38,8 +38,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &text::left_out(rows.left_out, "path", "paths", context.style)
 }
 
-/// The numbers that leave room enough for the paths, and that room. What a path needs least goes
-/// first: decimals, then columns.
+/// Returns the numbers that leave enough room for the paths, and that room. First decimals go, then
+/// columns.
 fn fit(list: &[&PathReport], names: &[Vec<Cow<'_, str>>], width: Option<usize>) -> (Group, usize) {
     let Some(width) = width else { return (numbers(list, Digits::Full, &[]), usize::MAX) };
     let longest = names.iter().map(|path| width_of(&joined(path, usize::MAX))).max();
@@ -78,7 +78,7 @@ fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> Group {
     Group::untitled(columns)
 }
 
-/// The durations of each path on a scale that all share, from short to long.
+/// Draws each path's durations on a common scale, from short to long.
 fn sparklines(list: &[&PathReport], room: usize) -> Option<Column> {
     let of_path = |path: &PathReport| -> BTreeMap<u32, u64> {
         let histogram = path.histogram.iter();

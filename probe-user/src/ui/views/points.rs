@@ -1,4 +1,4 @@
-//! Calls with values beside them, in order of time: part of the view of single calls.
+//! Calls with values, in order of time: part of the view of single calls.
 
 use super::super::grid::{self, Column, Group};
 use super::super::style::Tone;
@@ -10,10 +10,10 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{PointReport, PointsReport};
 use ctrace_core::units::Nanos;
 
-/// Columns that names and values have at least.
+/// The least width of names and values.
 const LEAST: usize = 20;
 
-/// Draws the points with their times since `start`; `with_threads`, where they are of several.
+/// Draws the points with their times since `start`, and with threads if there are several.
 pub(super) fn draw(
     context: &Context<'_>,
     points: &PointsReport,
@@ -28,7 +28,7 @@ pub(super) fn draw(
         columns.push(Column::left("thread", of));
     }
     let facts = Group::untitled(columns);
-    // Names and values share what is left of the width, with two columns between groups.
+    // Names and values share the rest of the width, with two columns between groups.
     let left = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&facts]) + 4).max(2 * LEAST)
     });

@@ -1,4 +1,4 @@
-//! Where the time goes, in CTRACK's shape: a head table and one row per function.
+//! Shows where the time goes, in CTRACK's form: a head table and one row for each function.
 
 use super::super::grid::{self, Cell, Column, Group};
 use super::super::number::column;
@@ -11,7 +11,7 @@ use ctrace_core::report::numbers::{Number, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 
-/// Room for a name below which less important columns give way.
+/// Widths of names and files below which less important columns go.
 const NAME_ROOM: usize = 28;
 const FILE_ROOM: usize = 18;
 
@@ -25,14 +25,14 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &text::left_out(rows.left_out, "function", "functions", context.style)
 }
 
-/// What a table of some width shows.
+/// The contents of a table of some width.
 struct Layout {
     digits: Digits,
     percentiles: bool,
     place: bool,
 }
 
-/// From the widest to the narrowest.
+/// The layouts from the widest to the narrowest.
 const LAYOUTS: [Layout; 5] = [
     Layout { digits: Digits::Full, percentiles: true, place: true },
     Layout { digits: Digits::Short, percentiles: true, place: true },
@@ -50,7 +50,7 @@ fn table(context: &Context<'_>, list: &[&FunctionReport]) -> String {
     for layout in &LAYOUTS {
         groups = columns(context, list, layout);
         let Some(width) = context.style.width else { break };
-        // Two spaces before the numbers, and two after the file where there is one.
+        // Leave two spaces before the numbers, and two after the file if there is one.
         let refs: Vec<&Group> = groups.iter().collect();
         room = width.saturating_sub(grid::total_width(&refs) + 2);
         if room >= longest.min(NAME_ROOM) {
@@ -63,7 +63,7 @@ fn table(context: &Context<'_>, list: &[&FunctionReport]) -> String {
     grid::draw(&groups.iter().collect::<Vec<_>>())
 }
 
-/// The file, if it is to be shown, and the numbers.
+/// Returns the numbers, with the file if it is to be shown.
 fn columns(context: &Context<'_>, list: &[&FunctionReport], layout: &Layout) -> Vec<Group> {
     let narrow = context.style.width.is_some();
     let mut groups = Vec::new();
@@ -93,7 +93,7 @@ fn columns(context: &Context<'_>, list: &[&FunctionReport], layout: &Layout) -> 
     groups
 }
 
-/// The file, or the object where the file is not known.
+/// Returns the file, or the object if no file is known.
 fn file_column(list: &[&FunctionReport], narrow: bool) -> Column {
     let heading = if list.iter().any(|f| f.file.is_some()) { "file" } else { "object" };
     let cells = list.iter().map(|f| {

@@ -1,4 +1,4 @@
-//! The threads that made calls, and when they did, from the start of tracing.
+//! The threads that made calls, with times from the start of tracing.
 
 use super::super::grid::{self, Cell, Column, Group};
 use super::super::style::Tone;
@@ -10,7 +10,7 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::units::Nanos;
 
-/// Thread names of Linux have 15 bytes, but a report may come from elsewhere.
+/// Thread names have 15 bytes on Linux, but a report may come from elsewhere.
 const NAME_ROOM: usize = 32;
 
 pub(super) fn draw(context: &Context<'_>) -> String {

@@ -1,4 +1,4 @@
-//! What ran when: a lane for each thread, what was innermost first, then each depth. A column shows
+//! A lane for each thread over time: the innermost function first, then each depth. A column shows
 //! the function that ran longest in it.
 
 use super::super::names;
@@ -10,15 +10,15 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{LaneReport, TimelineCell, TimelineReport};
 use ctrace_core::units::Nanos;
 
-/// Lanes shown when `--top` does not say.
+/// Lanes shown without `--top`.
 pub(super) const TOP: usize = 8;
 /// Depths drawn, outermost first.
 const DEPTHS: usize = 8;
-/// Columns before those of time: `innermost `.
+/// The width of the labels before the time axis: `innermost `.
 const LABEL: usize = 10;
-/// Columns of a thread's name.
+/// The width of a thread's name.
 const NAME: usize = 32;
-/// A run of columns that a name is written into.
+/// The least run of columns that gets a name.
 const LEAST_RUN: usize = 5;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
@@ -103,7 +103,7 @@ fn of_lane(
     out
 }
 
-/// A column: the function that ran longest, and how much of it was busy.
+/// A column: the function that ran longest, and the busy part of its time.
 #[derive(Clone, Copy)]
 struct Busy {
     function: usize,
@@ -111,7 +111,7 @@ struct Busy {
     busy: u64,
 }
 
-/// Columns of one function side by side, as its name or as shades.
+/// Draws adjacent columns of one function, as its name or as shades.
 fn runs(
     context: &Context<'_>,
     timeline: &TimelineReport,

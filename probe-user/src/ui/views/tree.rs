@@ -1,4 +1,4 @@
-//! Who calls whom: the call paths as an indented tree, children by the column sorted by.
+//! The call paths as an indented tree, with children ordered by the sorting column.
 
 use super::super::forest::Forest;
 use super::super::grid::{self, Cell, Column, Group};
@@ -47,7 +47,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &text::left_out(paths.len() - lines.len(), "path", "paths", context.style)
 }
 
-/// The heaviest connected part, siblings in order.
+/// Returns the heaviest connected part, with siblings in order.
 fn forest(context: &Context<'_>) -> Forest {
     let Context { report, selection, .. } = context;
     let paths = &report.paths;

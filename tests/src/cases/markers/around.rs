@@ -101,8 +101,8 @@ pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
         "{delivered} events were delivered, {perhaps} perhaps, and {lost} lost, of {written}; {}",
         report.losses()
     );
-    // A thread may be paused for longer than events are held, on an emulated processor that shares
-    // its own.
+    // On an emulated CPU that shares its host CPU, a thread may be paused for longer than events
+    // are held.
     ensure!(report.loss("late") <= written / 1000, "{}", report.losses());
     ensure!(report.loss("decode_errors") == 0, "{}", report.losses());
     Ok(())

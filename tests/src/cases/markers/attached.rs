@@ -17,7 +17,7 @@ fn attached(
     let started = Trace::attach(env, server.pid())?.args(options.iter().copied()).start()?;
     server.wait_for_semaphores(semaphores).with_context(|| options.join(" "))?;
     let pid = started.running.pid();
-    // The last thread that it starts.
+    // This is the last thread that it starts.
     wait_until("ctrace waits for the target's end", || has_thread(pid, "target"))?;
     Ok(started)
 }
@@ -68,7 +68,7 @@ pub(crate) fn markers_attached_again(env: &Env) -> Result<()> {
 /// Attaches to a process in full run.
 pub(crate) fn markers_attached_often(env: &Env) -> Result<()> {
     const THREADS: u64 = 3;
-    // A perf link takes a tenth of a second and more to close, a round on an emulated processor
+    // A perf link takes a tenth of a second or more to close, and a round on an emulated CPU takes
     // seconds.
     let rounds = if env.link == Link::Perf || env.slower > 1 { 8 } else { 50 };
     let mut server = Server::start(env)?;
@@ -86,7 +86,7 @@ pub(crate) fn markers_attached_often(env: &Env) -> Result<()> {
             let (calls, timed, untimed, open) = scope.ends();
             let headless = scope.integer("headless")?;
             seen += timed;
-            // Begun before the start, or not ended at the end: one per thread.
+            // A call that began before the start or did not end at the end: one for each thread.
             ensure!(
                 untimed == 0 && open <= THREADS && headless <= THREADS,
                 "{name} in round {round}: {calls} calls, {untimed} untimed, {open} open, \
@@ -149,7 +149,7 @@ pub(crate) fn markers_chosen(env: &Env) -> Result<()> {
     server.end().map(drop)
 }
 
-/// Two sessions on one process, each with scopes of its own and a common one.
+/// Two sessions trace one process, each with its own scopes and a common one.
 pub(crate) fn markers_chosen_by_two(env: &Env) -> Result<()> {
     let mut server = Server::start(env)?;
     for _ in 0..3 {

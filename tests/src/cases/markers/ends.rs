@@ -5,8 +5,8 @@ use crate::env::Env;
 use crate::targets::program;
 use anyhow::{Context, Result, ensure};
 
-/// Rings with room for all that a program writes at full speed, even if ctrace reads nothing
-/// meanwhile.
+/// Rings with room for all that a program writes at full speed, even if ctrace reads nothing at
+/// that time.
 const ROOM: [&str; 2] = ["--ring-size", "256MiB"];
 
 /// The process ends within a scope, with other threads within theirs, all in mid-batch.

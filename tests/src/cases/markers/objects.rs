@@ -19,7 +19,7 @@ pub(super) fn linked_rust_program() -> Build {
     rust_program().with("libmarked.c")
 }
 
-/// Programs that try the ways through scopes.
+/// Returns programs that leave scopes in all ways.
 pub(super) fn unusual_programs() -> Vec<Build> {
     let flags = |flags: &[&str]| program("marks_flow.c").flags(flags.iter().copied());
     vec![

@@ -1,5 +1,5 @@
-//! Measures what a scope adds to a call, dormant and while its events go to ctrace. The CPU time of
-//! the calling threads counts, so there may be more threads than processors. The compared variants
+//! Measures the cost of a scope in a call, dormant and while ctrace takes its events. It counts the
+//! CPU time of the calling threads, so there may be more threads than CPUs. The compared variants
 //! take turns within one process.
 
 use super::{Row, Times, Traced, peers, scopes, site};

@@ -1,8 +1,8 @@
-//! Families as OTLP has them: `ExportMetricsServiceRequest`.
+//! Encodes families for OTLP as `ExportMetricsServiceRequest`.
 //!
-//! Written by hand rather than with `opentelemetry-otlp`: that one sends what its own SDK has
-//! observed call by call, and its types cannot be made from sums and histograms that are there
-//! already. A test decodes this with the project's own types.
+//! This does not use `opentelemetry-otlp`: that crate sends what its own SDK observed call by call,
+//! and cannot make its types from finished sums and histograms. A test decodes the result with the
+//! project's own types.
 
 use super::Resource;
 use crate::daemon::metrics::{
@@ -13,21 +13,21 @@ use crate::daemon::metrics::{
 use ctrace_core::formats::protobuf::Message;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The beginning of what is summed up, and now.
+/// The start of the sums, and the current time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub start: SystemTime,
     pub now: SystemTime,
 }
 
-/// Sums are since `start`, not since the last export.
+/// The temporality of sums that count from `start`, not from the last export.
 const CUMULATIVE: u64 = 2;
 
 pub(crate) fn encode(families: &[Family], resource: &Resource, times: Times) -> Vec<u8> {
     request(resource, families.iter().map(|family| metric(family, times)))
 }
 
-/// What one resource tells, metrics or spans, as `ctrace`: the requests of both look alike.
+/// Makes a request with the metrics or spans of one resource; both have the same form.
 pub(crate) fn request(resource: &Resource, told: impl Iterator<Item = Message>) -> Vec<u8> {
     let mut scope = Message::default();
     scope.message(1, Message::default().text(1, "ctrace").text(2, env!("CARGO_PKG_VERSION")));
@@ -90,7 +90,7 @@ fn put_latency(out: &mut Message, latency: &Latency) {
     out.signed(6, SCHEMA.into()).fixed(7, latency.zero());
     if let Some((first, counts)) = latency.dense() {
         let mut buckets = Message::default();
-        // They begin with the bucket's lower bound, where Prometheus counts upper ones.
+        // OTLP names a bucket by its lower bound, Prometheus by its upper one.
         buckets.signed(1, (first - 1).into()).numbers(2, counts);
         out.message(8, &buckets);
     }
@@ -102,7 +102,7 @@ pub(crate) fn attribute(key: &str, value: &str) -> Message {
     out
 }
 
-/// One whose value is a number.
+/// Makes an attribute with a number.
 pub(crate) fn number(key: &str, value: u64) -> Message {
     let mut out = Message::default();
     out.text(1, key).message(2, Message::default().number(3, value));

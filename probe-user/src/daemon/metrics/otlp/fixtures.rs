@@ -1,4 +1,4 @@
-//! A receiver for tests, and what it reads with the types that OpenTelemetry makes for that.
+//! A receiver for tests. It decodes requests with OpenTelemetry's types.
 
 use super::{Endpoint, Receiver, Resource};
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
@@ -7,7 +7,7 @@ use std::{
     net::TcpListener,
 };
 
-/// For what is exported to it.
+/// Makes the options to export to it.
 pub(crate) fn receiver(listener: &TcpListener) -> Receiver {
     let port = listener.local_addr().expect("it listens").port();
     let endpoint = Endpoint::parse(&format!("http://127.0.0.1:{port}"), "/v1/metrics");
@@ -18,7 +18,7 @@ pub(crate) fn receiver(listener: &TcpListener) -> Receiver {
     }
 }
 
-/// Head and body of a request, which is answered with this.
+/// Receives a request and sends an answer. Returns the request's head and body.
 pub(crate) fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>) {
     let (stream, _) = listener.accept().expect("somebody exports");
     let mut reader = BufReader::new(&stream);
@@ -34,7 +34,7 @@ pub(crate) fn receive(listener: &TcpListener, answer: &str) -> (String, Vec<u8>)
     (head, body)
 }
 
-/// Of the attribute of this name.
+/// Returns the text of the attribute with this name.
 pub(crate) fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
     let attribute = attributes.iter().find(|attribute| attribute.key == key)?;
     match attribute.value.as_ref()?.value.as_ref()? {

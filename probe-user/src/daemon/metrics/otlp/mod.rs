@@ -1,7 +1,7 @@
-//! Export by OTLP over HTTP, to a collector on this machine as a rule.
+//! Exports by OTLP over HTTP, usually to a collector on this machine.
 //!
-//! Every metric is cumulative, so an export that fails takes nothing with it: the next one has its
-//! numbers in it, too. Nothing here runs on a thread that traces.
+//! Every metric is cumulative, so a failed export loses nothing: the next one includes its numbers.
+//! Nothing here runs on a thread that traces.
 
 pub(crate) mod encode;
 #[cfg(test)]
@@ -22,14 +22,14 @@ use send::{Refusal, post};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
-/// To whom metrics go, and how often.
+/// The receiver of metrics, and the interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub receiver: Receiver,
     pub interval: Duration,
 }
 
-/// Where to, and as whom.
+/// The address of a receiver, and the resource to export as.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub endpoint: Endpoint,
@@ -37,7 +37,7 @@ pub(crate) struct Receiver {
     pub resource: Resource,
 }
 
-/// An address as `http://localhost:4318`, with a path if it is not the usual one.
+/// An address like `http://localhost:4318`, with a path if it differs from the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) host: String,
@@ -46,7 +46,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// `usual` is its path unless the address has one.
+    /// Parses an address. `usual` is the default path.
     pub(crate) fn parse(url: &str, usual: &str) -> anyhow::Result<Self> {
         let uri: Uri = url.parse().with_context(|| format!("`{url}` is no address"))?;
         match uri.scheme_str() {
@@ -64,13 +64,13 @@ impl Endpoint {
         Ok(Self { host: host.into(), port: uri.port_u16().unwrap_or(4318), path: path.into() })
     }
 
-    /// As a socket wants it: an IPv6 address without its brackets.
+    /// Returns the host and port for a socket: an IPv6 address loses its brackets.
     fn address(&self) -> (&str, u16) {
         (self.host.trim_matches(['[', ']']), self.port)
     }
 }
 
-/// Who exports; more attributes may be given.
+/// The exporting resource, with optional attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Resource {
     pub more: Vec<(String, String)>,
@@ -93,9 +93,9 @@ impl Resource {
     }
 }
 
-/// For one attempt.
+/// Time limit of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
-/// Before the second attempt; twice that before the third, and so on.
+/// The pause before the second attempt. It doubles with each further one.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 /// Exports at each interval until it is dropped.
@@ -113,7 +113,7 @@ pub(crate) async fn run(metrics: MetricsHub, options: Options, start: SystemTime
     }
 }
 
-/// What there is now, tried again until then.
+/// Sends the current metrics, with attempts until the given time.
 pub(crate) async fn send_metrics(
     metrics: &MetricsHub,
     options: &Options,
@@ -128,7 +128,7 @@ pub(crate) async fn send_metrics(
 }
 
 impl Receiver {
-    /// Tried again until then.
+    /// Sends a request, with attempts until the given time.
     pub(crate) async fn send(
         &self,
         body: Vec<u8>,

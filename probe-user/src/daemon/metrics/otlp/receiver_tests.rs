@@ -1,4 +1,4 @@
-//! What is exported, as a receiver reads it with the types that OpenTelemetry makes for that.
+//! Reads exported metrics as a receiver does, with OpenTelemetry's types.
 
 use super::{
     Options, Receiver, Resource,
@@ -47,7 +47,7 @@ fn a_receiver_reads_what_is_exported() {
     metrics.observe(SessionId(1), &snapshot(0, second, &did));
     metrics.end(SessionId(1));
     let service = start(&metrics, options(&listener, Duration::from_millis(20)));
-    // It tries again what was refused.
+    // A refused export is tried again.
     receive(
         &listener,
         "503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 4\r\n\r\nbusy",

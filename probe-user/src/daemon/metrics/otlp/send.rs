@@ -1,4 +1,4 @@
-//! One POST, on a connection of its own.
+//! Sends one POST on its own connection.
 
 use super::Receiver;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -12,15 +12,15 @@ use hyper_util::rt::TokioIo;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Of an answer that says why not.
+/// The limit of a receiver's explanation, in bytes.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// Why an export was not taken, and whether it may be another time.
+/// The reason of a failed export, and whether to try again.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) why: String,
     pub(super) again: bool,
-    /// As the receiver wishes.
+    /// The pause that the receiver asked for.
     pub(super) after: Option<Duration>,
 }
 
