@@ -4,10 +4,10 @@
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
 
-use ctrace_core::recording::Value;
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
+use ctrace_core::values::Value;
 use ctrace_user::testing::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };

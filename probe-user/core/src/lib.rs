@@ -27,3 +27,4 @@ pub mod recording;
 pub mod report;
 pub mod stats;
 pub mod units;
+pub mod values;

@@ -114,11 +114,14 @@ impl Column {
         let estimated = functions.get(place).is_some_and(|function| function.sampled.is_some());
         match self {
             Self::Cost => true,
-            Self::P50 | Self::P75 | Self::P90 | Self::P99 => figures.report.approximate,
             Self::Max => figures.from_histograms == FromHistograms::Extremes,
             Self::Rate | Self::Calls | Self::Total => estimated,
-            _ => false,
+            other => figures.report.approximate && other.is_percentile(),
         }
+    }
+
+    fn is_percentile(self) -> bool {
+        self.number().is_some_and(|number| number.permille().is_some())
     }
 
     fn unit(self) -> Option<Unit> {

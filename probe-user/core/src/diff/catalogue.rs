@@ -6,6 +6,7 @@
 
 use crate::calls::paths::{Node, Paths, ROOT, functions_on};
 use crate::function::FunctionKind;
+use crate::report::FunctionReport;
 use crate::units::FuncId;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,6 +30,13 @@ pub(crate) struct Description<'a> {
     pub(crate) object: &'a Arc<str>,
     pub(crate) kind: FunctionKind,
     pub(crate) group: Option<&'a Arc<str>>,
+}
+
+impl<'a> From<&'a FunctionReport> for Description<'a> {
+    fn from(row: &'a FunctionReport) -> Self {
+        let FunctionReport { name, object, kind, group, .. } = row;
+        Self { name, object, kind: *kind, group: group.as_ref() }
+    }
 }
 
 /// The functions and paths of all files.

@@ -1,13 +1,11 @@
 //! A JSON report as an input of a comparison: data of functions, without single calls.
 
-use super::catalogue::Description;
 use super::metric::{ABSENT, Metric, Values};
 use crate::calls::paths::{Node, ROOT};
-use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
-use crate::report::{self, LossReport};
+use crate::function::{ExitSeen, FunctionInfo};
+use crate::report::{self, FunctionReport, LossReport};
 use crate::units::{FuncId, Nanos};
 use serde::Deserialize;
-use std::sync::Arc;
 
 /// The reason why a file is no comparable report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,31 +26,13 @@ pub struct ReportFacts {
     pub(crate) duration_ns: Nanos,
     #[serde(default)]
     pub(crate) loss: LossReport,
-    pub(crate) functions: Vec<Function>,
+    pub(crate) functions: Vec<FunctionReport>,
     pub(crate) paths: Vec<Path>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Target {
     pub(crate) exe: Option<String>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Function {
-    name: Arc<str>,
-    #[serde(default)]
-    aliases: Vec<Arc<str>>,
-    object: Arc<str>,
-    kind: FunctionKind,
-    group: Option<Arc<str>>,
-    pub(crate) calls: u64,
-    pub(crate) total_ns: Nanos,
-    self_ns: Nanos,
-    active_exclusive_ns: Nanos,
-    p50_ns: Option<Nanos>,
-    p90_ns: Option<Nanos>,
-    p99_ns: Option<Nanos>,
-    mean_ns: Option<Nanos>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -100,7 +80,7 @@ impl ReportFacts {
 
     /// Returns its functions in a recording's form, for selection.
     pub fn functions(&self) -> Vec<FunctionInfo> {
-        let info = |function: &Function| FunctionInfo {
+        let info = |function: &FunctionReport| FunctionInfo {
             aliases: function.aliases.clone(),
             kind: function.kind,
             group: function.group.clone(),
@@ -128,11 +108,19 @@ impl ReportFacts {
         nodes
     }
 
-    fn rate(&self, amount: u64) -> f64 {
+    fn rate(&self, amount: f64) -> f64 {
         match self.duration_ns.0 {
             0 => f64::NAN,
-            duration => amount as f64 * 1e9 / duration as f64,
+            duration => amount * 1e9 / duration as f64,
         }
+    }
+
+    /// Returns the numbers of a function.
+    pub(crate) fn values_of(&self, row: &FunctionReport) -> Values {
+        Metric::ALL.map(|metric| match metric.is_rate() {
+            true => self.rate(metric.of(row)),
+            false => metric.of(row),
+        })
     }
 }
 
@@ -140,36 +128,16 @@ fn real(ns: Option<Nanos>) -> f64 {
     ns.map_or(f64::NAN, |ns| ns.0 as f64)
 }
 
-impl Function {
-    pub(crate) fn told(&self) -> Description<'_> {
-        let Self { name, object, kind, group, .. } = self;
-        Description { name, object, kind: *kind, group: group.as_ref() }
-    }
-
-    pub(crate) fn values(&self, report: &ReportFacts) -> Values {
-        Metric::ALL.map(|metric| match metric {
-            Metric::Calls => report.rate(self.calls),
-            Metric::P50 => real(self.p50_ns),
-            Metric::P90 => real(self.p90_ns),
-            Metric::P99 => real(self.p99_ns),
-            Metric::Mean => real(self.mean_ns),
-            Metric::Total => report.rate(self.total_ns.0),
-            Metric::Own => report.rate(self.self_ns.0),
-            Metric::Exclusive => report.rate(self.active_exclusive_ns.0),
-        })
-    }
-}
-
 impl Path {
     pub(crate) fn values(&self, report: &ReportFacts) -> Values {
         let mut values = ABSENT;
         let known = [
-            (Metric::Calls, report.rate(self.calls)),
+            (Metric::Calls, report.rate(self.calls as f64)),
             (Metric::P50, real(self.p50_ns)),
             (Metric::P90, real(self.p90_ns)),
             (Metric::P99, real(self.p99_ns)),
-            (Metric::Total, report.rate(self.total_ns.0)),
-            (Metric::Own, report.rate(self.self_ns.0)),
+            (Metric::Total, report.rate(self.total_ns.0 as f64)),
+            (Metric::Own, report.rate(self.self_ns.0 as f64)),
         ];
         for (metric, value) in known {
             values[metric.index()] = value;

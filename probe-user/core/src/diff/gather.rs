@@ -39,8 +39,8 @@ impl Sums {
 
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { calls, timed, timed_ns, total_ns, self_ns, exclusive_ns } = other;
-        self.calls += calls;
-        self.timed += timed;
+        self.calls = self.calls.saturating_add(*calls);
+        self.timed = self.timed.saturating_add(*timed);
         self.timed_ns = self.timed_ns.saturating_add(*timed_ns);
         self.total_ns = self.total_ns.saturating_add(*total_ns);
         self.self_ns = self.self_ns.saturating_add(*self_ns);
@@ -93,7 +93,7 @@ impl Cells {
                     if let Some(slot) =
                         chosen.slot_of_function[survey.index.functions[place].index()]
                     {
-                        values[slot as usize].get_or_insert(function.values(facts));
+                        values[slot as usize].get_or_insert(facts.values_of(function));
                     }
                 }
                 for (place, path) in facts.paths.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The numbers that are compared: one list, from which options, columns and JSON keys derive.
 
+use crate::report::FunctionReport;
 use crate::report::numbers::{Number, Unit, number};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -88,12 +89,12 @@ impl Metric {
 
     /// The part of the calls that are as short or shorter.
     pub(crate) fn quantile(self) -> Option<f64> {
-        match self {
-            Self::P50 => Some(0.5),
-            Self::P90 => Some(0.9),
-            Self::P99 => Some(0.99),
-            _ => None,
-        }
+        self.number().permille().map(|permille| permille as f64 / 1_000.0)
+    }
+
+    /// Returns the number as the row of a report has it; NaN where it has none.
+    pub(crate) fn of(self, row: &FunctionReport) -> f64 {
+        (self.number().of)(row).real().unwrap_or(f64::NAN)
     }
 }
 

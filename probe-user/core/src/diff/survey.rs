@@ -134,7 +134,8 @@ impl Index {
     /// Surveys the chosen functions of a report; paths of a choice are unknown.
     fn of_report(facts: &ReportFacts, chosen: Option<&[bool]>, catalogue: &mut Catalogue) -> Self {
         let program = facts.target.exe.as_deref();
-        let functions = facts.functions.iter().map(|f| catalogue.function(&f.told(), program));
+        let functions =
+            facts.functions.iter().map(|row| catalogue.function(&Description::from(row), program));
         let functions: Vec<FuncId> = functions.collect();
         let paths = catalogue.paths(&facts.nodes(), &functions);
         let mut index = Self { functions, paths, ..Self::default() };

@@ -25,12 +25,12 @@ use crate::function::{FunctionInfo, FunctionKind};
 use crate::ingest::decode::{Decoded, ProcessEvent, decode};
 use crate::ingest::event::Event;
 use crate::ingest::order::Order;
-use crate::ingest::payload::Payload;
 use crate::marker::{ClockSample, Markers};
 use crate::recording::{Block, ObjectRecord, Slow};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
+use crate::values::RingPayload;
 pub use process::ProcessChange;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -158,7 +158,7 @@ impl Engine {
     }
 
     /// Values beside an event of the same thread, time and probe.
-    pub fn push_payload(&mut self, payload: Payload) {
+    pub fn push_payload(&mut self, payload: RingPayload) {
         self.order.push_payload(payload);
     }
 

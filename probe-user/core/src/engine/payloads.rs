@@ -4,9 +4,9 @@
 //! which its call began. It waits while that call is open, and goes into the chunk made after.
 
 use crate::engine::threads::Thread;
-use crate::ingest::payload::Payload;
 use crate::recording::payloads::{MOST_PAYLOADS, OfThread};
 use crate::units::ThreadId;
+use crate::values::RingPayload;
 use std::collections::HashSet;
 
 /// See the module.
@@ -25,7 +25,7 @@ impl Payloads {
         self.lost_in_rings = payloads;
     }
 
-    pub(crate) fn hold(&mut self, thread: ThreadId, payload: Payload) {
+    pub(crate) fn hold(&mut self, thread: ThreadId, payload: RingPayload) {
         match self.held.len() < MOST_PAYLOADS {
             true => self.held.push(OfThread { thread, payload }),
             false => self.dropped += 1,

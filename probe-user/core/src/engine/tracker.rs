@@ -13,10 +13,10 @@ use crate::function::FunctionInfo;
 use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
-use crate::ingest::payload::Payload;
 use crate::stats::histogram::HistogramCounter;
 use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
 use crate::units::FuncId;
+use crate::values::RingPayload;
 use ctrace_common::Kind;
 
 #[derive(Debug)]
@@ -198,7 +198,7 @@ impl Sink for Tracker {
     }
 
     /// Only a recording has room for them.
-    fn payload(&mut self, payload: &Payload) {
+    fn payload(&mut self, payload: &RingPayload) {
         if self.recorder.is_none() || payload.time.0 < self.armed {
             return;
         }

@@ -5,9 +5,9 @@
 //! judged later.
 
 use crate::ingest::event::Event;
-use crate::ingest::payload::Payload;
 use crate::marker::{BUFFER_LEN, BufferId, Reading};
 use crate::units::{Nanos, Pid, Tid};
+use crate::values::RingPayload;
 use ctrace_common::{CONTROL_LEN, Change, Kind, RECORD_LEN, Record};
 
 /// One record of a ring.
@@ -16,7 +16,7 @@ pub enum Decoded {
     /// An event of a call.
     Event(Event),
     /// Values beside an event.
-    Payload(Payload),
+    Payload(RingPayload),
     /// A change in a process.
     Change(ProcessEvent),
     /// The contents of a marker buffer.
@@ -73,7 +73,7 @@ fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
         }
         (Some(Kind::Payload), CONTROL_LEN..=BUFFER_LEN) => {
             let wrong = DecodeError::Length(bytes.len());
-            Decoded::Payload(Payload::from_wire(&record, rest).ok_or(wrong)?)
+            Decoded::Payload(RingPayload::from_wire(&record, rest).ok_or(wrong)?)
         }
         (Some(Kind::Batch), CONTROL_LEN..=BUFFER_LEN) => {
             let buffer = BufferId { pid: Pid(record.pid), address: record.sp };

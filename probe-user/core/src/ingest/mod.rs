@@ -1,9 +1,8 @@
 //! From the bytes of a ring to events in the order of time.
 //!
 //! [`decode`] turns the bytes of a record into a type, [`event`] is a call's record as it is held,
-//! [`payload`] has the values beside one, and `order` merges the rings of all processors.
+//! and `order` merges the rings of all processors.
 
 pub mod decode;
 pub mod event;
 pub(crate) mod order;
-pub mod payload;

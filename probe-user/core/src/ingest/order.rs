@@ -17,7 +17,7 @@ mod ties;
 
 use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
-use crate::ingest::payload::Payload;
+use crate::values::RingPayload;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How far back an event may be inserted before the ring is left to be sorted.
@@ -35,7 +35,7 @@ pub(crate) trait Sink {
     fn events(&mut self, events: &[Event], late_before: u64);
     fn change(&mut self, event: &ProcessEvent, late_before: u64);
     /// Comes after the event that it is beside.
-    fn payload(&mut self, payload: &Payload);
+    fn payload(&mut self, payload: &RingPayload);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
 }
@@ -139,7 +139,7 @@ pub(crate) struct Order {
     changes: BTreeMap<(u64, u64), ProcessEvent>,
     next_change: u64,
     /// Held payloads; sorted by time when they are released.
-    payloads: VecDeque<Payload>,
+    payloads: VecDeque<RingPayload>,
     released: u64,
     owners: Owners,
     /// With their rings.
@@ -207,7 +207,7 @@ impl Order {
         self.next_change += 1;
     }
 
-    pub(crate) fn push_payload(&mut self, payload: Payload) {
+    pub(crate) fn push_payload(&mut self, payload: RingPayload) {
         self.payloads.push_back(payload);
     }
 
@@ -290,7 +290,7 @@ mod tests {
             let Change::ProcessExit { status, .. } = event.change else { panic!("{event:?}") };
             self.0.push((event.tid.0, status, event.time.0 < late_before));
         }
-        fn payload(&mut self, _: &Payload) {}
+        fn payload(&mut self, _: &RingPayload) {}
         fn caught_up(&mut self) {}
     }
 

@@ -70,7 +70,7 @@ pub use index::ChunkEntry;
 pub use join::{JoinError, Joined};
 pub(crate) use names::Names;
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
-pub use payloads::{Payload, Payloads, Value};
+pub use payloads::{Payload, Payloads};
 pub use reader::{PathNode, ReadAt, Recording};
 pub(crate) use reused::Calls;
 pub use slow::Slow;

@@ -6,8 +6,8 @@
 use super::RecordError;
 use super::varint::{put, take, take_count, take_u32};
 use crate::function::{FunctionInfo, ValueKind};
-use crate::ingest::payload;
 use crate::units::{FuncId, Nanos, ThreadId};
+use crate::values::{RingPayload, Value};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
 
@@ -23,42 +23,7 @@ const IN_A_BYTE: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfThread {
     pub(crate) thread: ThreadId,
-    pub(crate) payload: payload::Payload,
-}
-
-/// A value of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A signed integer.
-    Signed(i64),
-    /// An unsigned integer.
-    Unsigned(u64),
-}
-
-impl Value {
-    /// Encodes a value as a number that is small if the value is close to 0.
-    fn packed(kind: ValueKind, word: u64) -> u64 {
-        match kind {
-            ValueKind::Signed => word << 1 ^ (word as i64 >> 63) as u64,
-            ValueKind::Unsigned => word,
-        }
-    }
-
-    fn unpacked(kind: ValueKind, number: u64) -> Self {
-        match kind {
-            ValueKind::Signed => Self::Signed((number >> 1) as i64 ^ -((number & 1) as i64)),
-            ValueKind::Unsigned => Self::Unsigned(number),
-        }
-    }
-}
-
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Signed(value) => value.fmt(f),
-            Self::Unsigned(value) => value.fmt(f),
-        }
-    }
+    pub(crate) payload: RingPayload,
 }
 
 /// The values of one call, in the order of the function's [`values`](FunctionInfo::values).
@@ -113,11 +78,26 @@ pub(crate) fn encode(
             let missing = (0..kinds.len()).filter(|&at| values.get(at).is_none_or(Option::is_none));
             put(&mut out, missing.fold(0, |bits, at| bits | 1 << at));
             for (info, word) in kinds.iter().zip(values) {
-                word.into_iter().for_each(|word| put(&mut out, Value::packed(info.kind, word)));
+                word.into_iter().for_each(|word| put(&mut out, packed(info.kind, word)));
             }
         }
     }
     Some(out)
+}
+
+/// Encodes a value as a number that is small if the value is close to 0.
+fn packed(kind: ValueKind, word: u64) -> u64 {
+    match kind {
+        ValueKind::Signed => word << 1 ^ (word as i64 >> 63) as u64,
+        ValueKind::Unsigned => word,
+    }
+}
+
+fn unpacked(kind: ValueKind, number: u64) -> Value {
+    match kind {
+        ValueKind::Signed => Value::Signed((number >> 1) as i64 ^ -((number & 1) as i64)),
+        ValueKind::Unsigned => Value::Unsigned(number),
+    }
 }
 
 impl Payloads {
@@ -145,7 +125,7 @@ impl Payloads {
                 let missing = take(bytes)?;
                 let values = info.values.iter().take(MAX_VALUES).enumerate().map(|(at, info)| {
                     let is_there = missing >> at & 1 == 0;
-                    is_there.then(|| Ok(Value::unpacked(info.kind, take(bytes)?))).transpose()
+                    is_there.then(|| Ok(unpacked(info.kind, take(bytes)?))).transpose()
                 });
                 let values = values.collect::<Result<_, RecordError>>()?;
                 each.push(Payload { thread, time: Nanos(time), function, values });

@@ -5,6 +5,7 @@
 //! entry, at the end, so that columns stay where readers of CSV know them.
 
 use super::FunctionReport;
+use super::percentiles::permille_of;
 use super::render::columns::Key;
 use crate::units::Nanos;
 
@@ -67,6 +68,11 @@ impl Number {
 
     const fn within(self, parent: &'static str) -> Self {
         Self { parent: Some(parent), ..self }
+    }
+
+    /// Returns the part of 1,000 of the calls, if it is a percentile.
+    pub fn permille(&self) -> Option<u64> {
+        permille_of(self.key)
     }
 
     /// In JSON, in its object.

@@ -1,8 +1,8 @@
 //! Values beside calls, as a report has them: names and numbers.
 
 use super::render::clean::clean;
-use crate::recording::Value;
 use crate::units::{Nanos, Pid, Tid};
+use crate::values::Value;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;

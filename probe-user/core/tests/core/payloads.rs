@@ -7,9 +7,10 @@ use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::formats::{Export, Format, Options};
 use ctrace_core::function::{FunctionInfo, ValueInfo, ValueKind};
 use ctrace_core::recording::replay::{Query, report_with};
-use ctrace_core::recording::{End, Payload, Recording, Start, Value, Writer};
+use ctrace_core::recording::{End, Payload, Recording, Start, Writer};
 use ctrace_core::report::{Extras, Report};
 use ctrace_core::units::{Nanos, Pid};
+use ctrace_core::values::Value;
 use proptest::prelude::*;
 
 const OUTER: u32 = 0;

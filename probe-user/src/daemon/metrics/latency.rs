@@ -73,10 +73,14 @@ impl Latency {
     pub(crate) fn add(&mut self, other: &Self) {
         self.sum = self.sum.saturating_add(other.sum);
         self.fixed.resize(self.fixed.len().max(other.fixed.len()), 0);
-        self.fixed.iter_mut().zip(&other.fixed).for_each(|(mine, other)| *mine += other);
-        self.zero += other.zero;
+        self.fixed
+            .iter_mut()
+            .zip(&other.fixed)
+            .for_each(|(mine, other)| *mine = mine.saturating_add(*other));
+        self.zero = self.zero.saturating_add(other.zero);
         for (bucket, count) in &other.exponential {
-            *self.exponential.entry(*bucket).or_default() += count;
+            let mine = self.exponential.entry(*bucket).or_default();
+            *mine = mine.saturating_add(*count);
         }
     }
 

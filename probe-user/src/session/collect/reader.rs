@@ -18,10 +18,10 @@ use ctrace_core::{
     ingest::{
         decode::{Decoded, ProcessEvent, decode},
         event::Event,
-        payload::Payload,
     },
     marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
     units::{Nanos, Pid, Tid},
+    values::RingPayload,
 };
 use std::sync::{
     Arc,
@@ -54,7 +54,7 @@ pub(crate) struct Batch {
     runs: Vec<(usize, usize)>,
     pub changes: Vec<ProcessEvent>,
     /// Values beside the events.
-    pub payloads: Vec<Payload>,
+    pub payloads: Vec<RingPayload>,
     /// The number of records that made no sense.
     pub malformed: u64,
     /// Contents of marker buffers, shipped through a ring or read from outside. A buffer is copied

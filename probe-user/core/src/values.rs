@@ -1,14 +1,32 @@
-//! Values beside an event, as they come through a ring.
+//! Values beside events: as a ring brings them, and as recordings, reports and exports have them.
 //!
-//! What they mean stands in the [`FunctionInfo`](crate::function::FunctionInfo) of their probe. They
+//! The [`FunctionInfo`](crate::function::FunctionInfo) of their probe says what they mean. They
 //! travel apart from events, so that an event stays four words.
 
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use ctrace_common::{MAX_VALUES, PAYLOAD_SLOTS, Record, SLOT_LEN, payload_slots};
 
+/// A value of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A signed integer.
+    Signed(i64),
+    /// An unsigned integer.
+    Unsigned(u64),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Signed(value) => value.fmt(f),
+            Self::Unsigned(value) => value.fmt(f),
+        }
+    }
+}
+
 /// The values that a program read at one event of a thread. The event has the same time and probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Payload {
+pub struct RingPayload {
     pub time: Nanos,
     pub pid: Pid,
     pub tid: Tid,
@@ -20,9 +38,9 @@ pub struct Payload {
     slots: u8,
 }
 
-impl Payload {
+impl RingPayload {
     /// The payload of a record and the slots behind it; nothing where its length is wrong.
-    pub(super) fn from_wire(record: &Record, rest: &[u8]) -> Option<Self> {
+    pub(crate) fn from_wire(record: &Record, rest: &[u8]) -> Option<Self> {
         let slots = 1 + rest.len() / SLOT_LEN;
         let fits = rest.len().is_multiple_of(SLOT_LEN)
             && (2..=PAYLOAD_SLOTS).contains(&slots)
