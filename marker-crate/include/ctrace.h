@@ -109,10 +109,10 @@ enum {
     CTRACE_LAST_ = 4096 - 16,  /* and of the last */
     CTRACE_SIZE_ = 4096,
     CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
-    CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer that the buffer tells */
-    CTRACE_ENDS_ = 0,          /* a buffer is emptied since nobody writes any more, */
-    CTRACE_SURVEYED_ = 1,      /* since it is full and written, its whole calls counted, */
-    CTRACE_LATE_ = 2,          /* or since nobody waits for its writers any longer */
+    CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer in the buffer */
+    CTRACE_ENDS_ = 0,          /* why a buffer is emptied: nobody writes any more; */
+    CTRACE_SURVEYED_ = 1,      /* it is full and written, with its whole calls counted; */
+    CTRACE_LATE_ = 2,          /* or the wait for its writers is over */
     CTRACE_TSC_ = 1,           /* clocks */
     CTRACE_MONOTONIC_ = 2
 };
@@ -259,8 +259,8 @@ CTRACE_INLINE_ uint8_t ctrace_choose_clock_(void) {
     return (d >> 8 & 1) && mode != 2 /* PR_TSC_SIGSEGV */ ? CTRACE_TSC_ : CTRACE_MONOTONIC_;
 }
 
-/* Counts the slots that hold a whole call. Returns whether every taken slot has been written: not so
- * while a signal handler runs that interrupted a writer. */
+/* Counts the slots that hold a whole call. Returns whether every taken slot has been written: false in
+ * a signal handler that interrupted a writer. */
 CTRACE_INLINE_ int ctrace_survey_(const struct ctrace_c1_buffer *buffer, uint16_t *calls) {
     uint32_t position = buffer->position;
     uint64_t whole = 0, empty = 0;
@@ -433,9 +433,9 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
             written = 1;
         }
         if (position >= CTRACE_LAST_) {
-            /* The buffer is full. It stays so while it is being emptied, and while a writer that this
-             * handler interrupted has not finished; but not for ever, as the handler may never return,
-             * and not without another buffer for the meantime. */
+            /* The buffer is full. It stays so while it is being emptied, and while this handler interrupts
+             * an unfinished writer. That wait is limited, as the handler may never return, and it
+             * needs another buffer for new events. */
             uint16_t whole;
             int surveyed = !buffer->flushing && ctrace_survey_(buffer, &whole);
             if (surveyed) buffer->whole = whole;
@@ -484,7 +484,7 @@ CTRACE_INLINE_ int ctrace_complete_(struct ctrace_c1_buffer *buffer, uint64_t ti
     if (CTRACE_UNLIKELY_(__atomic_load_n(&slot[0], __ATOMIC_RELAXED) != first) &&
         ctrace_exchange_(&slot[1], whole, tag))
         return 0;
-    buffer->whole++; /* for those who look from outside */
+    buffer->whole++; /* for readers from outside */
     return 1;
 }
 
@@ -575,14 +575,14 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_END(var) ((void)(ctrace_end_(&var), var = 0))
 #endif
 
-/* The data below are no code, and must not stop a function from being inlined. */
+/* The data below are not code, so they must not prevent inlining of a function. */
 #if __GNUC__ >= 9 || defined(__clang__)
 #define CTRACE_ASM_INLINE_ __inline__
 #else
 #define CTRACE_ASM_INLINE_
 #endif
 
-/* With "o" the linker drops a scope's entry with its function (and only then). */
+/* "o" makes the linker drop a scope's entry exactly if it drops its function. */
 #ifdef CTRACE_NO_LINK_ORDER
 #define CTRACE_SITES_SECTION_ "ctrace_sites, \"a?\", @progbits"
 #else

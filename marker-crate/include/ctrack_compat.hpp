@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// ctrack_compat.hpp: a program written for CTRACK (github.com/Compaile/ctrack, 1.1) compiles unchanged
-// and is profiled by ctrace, from outside and while it runs. Compile it with
+// ctrack_compat.hpp: lets ctrace profile a program written for CTRACK (github.com/Compaile/ctrack, 1.1)
+// from outside while it runs. The source stays unchanged. Compile it with
 //
-//     -I <here>/ctrack        in place of the folder of CTRACK's own ctrack.hpp
+//     -I <here>/ctrack        instead of the folder of CTRACK's own ctrack.hpp
 //
-// (that folder's ctrack.hpp includes this file), or include this file where it included ctrack.hpp.
-// There is no need of TBB or of anything to link.
+// (its ctrack.hpp includes this file), or include this file instead of ctrack.hpp.
+// It needs neither TBB nor a library to link.
 //
 // The macros are CTRACK's, and so are the switches that compile them out: CTRACK_DISABLE,
 // CTRACK_DISABLE_DEV, CTRACK_DISABLE_PROD. The scopes are in the groups `prod` and `dev`, which ctrace
 // chooses from outside: `sudo ctrace attach <pid> -m 'prod/*'`. Cost, guarantees and limits: ctrace.h.
 //
-// The functions that return or print results are there, with CTRACK's types. The program no longer
-// has its numbers: tables are empty, and printed results are one line that says where the numbers are.
+// The functions that return or print results exist, with CTRACK's types. But the program no longer
+// has the numbers: tables are empty, and printed results are one line that says where the numbers are.
 //
 // Differences
-//   - CTRACK_NAME(x) with an x that is no constant is named by its source text; clang refuses it at -O0.
-//   - A ctrack::EventHandler that is made without the macros measures nothing.
-//   - What CTRACK keeps inside (ctrack::store, its table printer) is not there.
+//   - CTRACK_NAME(x) with a non-constant x is named by its source text; clang refuses it at -O0.
+//   - A ctrack::EventHandler made without the macros measures nothing.
+//   - CTRACK's internals (ctrack::store, its table printer) are missing.
 #ifndef CTRACK_H
 #define CTRACK_H
 
 #include "ctrace.h"
 
-// CTRACK's includes, on which programs may lean.
+// CTRACK's includes, which programs may rely on.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -118,7 +118,7 @@ struct ctrack_result_tables {
     ctrack_result_settings settings;
 };
 
-// Where the numbers are.
+// Says where the numbers are.
 inline std::string where_the_numbers_are() {
 #if CTRACE_ENABLED && defined(__unix__)
     return "ctrack: the numbers are outside the program now: sudo ctrace attach " + std::to_string(getpid());
@@ -156,12 +156,12 @@ class EventHandler {
   public:
     explicit EventHandler(int = 0, const char * = nullptr, const char * = nullptr,
                           std::chrono::high_resolution_clock::time_point = {}) {}
-    ~EventHandler() {} // not trivial, so that nobody is told of an unused variable
+    ~EventHandler() {} // not trivial, so that compilers do not warn of an unused variable
     EventHandler(const EventHandler &) = delete;
     EventHandler &operator=(const EventHandler &) = delete;
 };
 
-// When the program started, or asked for results the last time: the one thing that is kept.
+// The time of the program's start, or of the last request for results. Nothing else is kept.
 inline std::atomic<std::chrono::high_resolution_clock::time_point> track_start_time{
     std::chrono::high_resolution_clock::now()};
 
@@ -196,7 +196,7 @@ inline detail_table result_get_detail_table(ctrack_result_settings settings = {}
 
 } // namespace ctrack
 
-// A name that is no constant cannot be kept in the file: its source text is.
+// A name that is no constant cannot be kept in the file. Its source text is kept instead.
 #define CTRACK_LABEL_(name) (__builtin_constant_p(name) ? (name) : #name)
 
 #if !defined(CTRACK_DISABLE) && !defined(CTRACK_DISABLE_PROD)

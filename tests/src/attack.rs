@@ -118,13 +118,13 @@ impl Victim {
         self.wait_for_probes(1, goes_on)
     }
 
-    /// Waits for so many probes.
+    /// Waits for this number of probes.
     pub fn wait_until_armed(&self, places: usize) -> Result<()> {
         self.wait_for_probes(places, || true)
     }
 
-    /// Waits for so many probes, while whoever makes them goes on. Two tests that arm and disarm
-    /// ten thousand places each get in each other's way for a while.
+    /// Waits for this number of probes while `goes_on` holds. Two tests that arm and disarm ten
+    /// thousand places each delay each other for a while.
     pub fn wait_for_probes(&self, places: usize, mut goes_on: impl FnMut() -> bool) -> Result<()> {
         let begun = Instant::now();
         let limit = Duration::from_secs(100);

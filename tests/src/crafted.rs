@@ -155,7 +155,7 @@ pub fn overlapping_names(count: u32, distance: u32) -> Vec<u8> {
     elf(4096, symbols(strings, (0..count).map(at)))
 }
 
-/// Makes so many names for one function.
+/// Makes this many names for one function.
 pub fn symbols_at_one_address(count: u32) -> Vec<u8> {
     let mut strings = vec![0];
     let offsets: Vec<u32> = (0..count)

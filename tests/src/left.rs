@@ -106,8 +106,8 @@ impl Field {
     }
 }
 
-/// Kills a tracer until that leaves breakpoints, each time so many microseconds after it began to
-/// detach. The right moment depends on the machine and on what else runs.
+/// Kills a tracer until that leaves breakpoints. Each time, it dies so many microseconds after it
+/// began to detach. The right moment depends on the machine and its load.
 pub fn again_and_again<T>(
     microseconds: &[u64],
     mut once: impl FnMut(u64) -> Result<Option<T>>,

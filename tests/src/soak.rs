@@ -50,7 +50,7 @@ fn ids(fdinfo: &str) -> Vec<String> {
     fdinfo.lines().filter_map(id).filter(|id| !id.starts_with("btf")).collect()
 }
 
-/// Returns those that the kernel still has. `checker` is the built `bpf_left.c`.
+/// Returns the objects that the kernel still has. `checker` is the built `bpf_left.c`.
 pub fn still_there(checker: &Path, objects: &[String]) -> Result<Vec<String>> {
     let finished = run(Command::new(checker).args(objects), Duration::from_secs(30))?;
     ensure!(finished.shell_code() == 0, "{finished:?}");
@@ -118,7 +118,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Follows what will be written from now on.
+    /// Follows only what will be written from now on.
     pub fn of(path: &Path) -> Ledger {
         let read = fs::metadata(path).map_or(0, |data| data.len());
         Ledger { path: path.into(), read, reports: Vec::new(), sums: HashMap::new() }

@@ -12,9 +12,9 @@ pub struct Truth {
     pub active: Vec<(String, u64)>,
     pub least_time: Vec<(String, u64)>,
     pub least_active: Vec<(String, u64)>,
-    /// Calls that do not end, or whose end nobody sees.
+    /// Calls that do not end, or whose end is not seen.
     pub untimed: Vec<(String, u64)>,
-    /// Ends of calls whose beginning nobody saw.
+    /// Ends of calls whose beginning was not seen.
     pub headless: Vec<(String, u64)>,
 }
 

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Somebody maps the program so often that each probe takes a tenth of a second. Tracing is given
-/// up soon, and leaves nothing.
+/// Another process maps the program so often that each probe takes a tenth of a second. Tracing is
+/// given up soon, and leaves nothing.
 #[test]
 fn a_program_that_is_mapped_very_often_is_given_up() {
     let env = or_skip!(gate::live(Link::Session));

@@ -371,8 +371,8 @@ fn no_other_signal_ends_the_guard() {
     round().unwrap();
 }
 
-/// The guard alone is killed, also while it makes or closes links. The kernel removes its probes,
-/// ctrace removes what that leaves, and says why it ends.
+/// The guard alone is killed, also while it makes or closes links. The kernel removes its probes.
+/// ctrace removes leftover breakpoints, and says why it ends.
 #[test]
 fn the_guard_alone_is_killed() {
     let kinds = [("attach", ALL), ("attach", FEW), ("attach", MULTI), ("attach", FOLLOW)];

@@ -31,7 +31,7 @@ fn list(binary: &Path, path: &Path, arguments: &[&str]) -> Finished {
     run(command.arg("list").arg(path).args(arguments), LIMIT).expect("ctrace ends")
 }
 
-/// Fails unless so many functions are listed, and all other output contains `word`.
+/// Fails unless this many functions are listed, and all other output contains `word`.
 #[track_caller]
 fn lists(binary: &Path, path: &Path, functions: usize, word: Option<&str>) -> Vec<Value> {
     let finished = list(binary, path, &["--json"]);

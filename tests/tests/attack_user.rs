@@ -33,7 +33,7 @@ fn ctrace(env: &Env, variables: &[(&str, &str)], arguments: &[&str]) -> Finished
     run(command.args(arguments).envs(variables.iter().copied()), LIMIT).expect("ctrace")
 }
 
-/// Runs `ctrace run` with a shell that prints what it has.
+/// Runs `ctrace run` with a shell that prints its ids, rights, files and environment.
 fn told(
     env: &Env,
     variables: &[(&str, &str)],

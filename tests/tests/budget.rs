@@ -129,7 +129,7 @@ fn metric(scrape: &str, name: &str, function: Option<&str>) -> f64 {
     value.unwrap_or_else(|| panic!("no {name} of {function:?} in {scrape}"))
 }
 
-/// The daemon's reports name sampled functions, and its metrics count what was seen and the unseen
+/// The daemon's reports name sampled functions, and its metrics count the seen calls and the unseen
 /// time.
 #[test]
 fn the_daemon_tells_what_it_shed() {

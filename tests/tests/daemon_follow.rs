@@ -1,4 +1,4 @@
-//! `follow` in the daemon traces each process of a family once, whoever its parent is by now.
+//! `follow` in the daemon traces each process of a family once, even if its parent has changed.
 
 use ctrace_tests::daemon::{Daemon, folder};
 use ctrace_tests::env::{Env, Link};

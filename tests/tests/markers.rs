@@ -25,7 +25,7 @@ fn attach(env: &Env, server: &mut Server, pid: i32) -> Started {
     started
 }
 
-/// Checks that the report has so many calls of `alpha`, all timed, and nothing else.
+/// Checks that the report has this many calls of `alpha`, all timed, and nothing else.
 fn end(started: Started, calls: u64) {
     started.running.signal(Signal::INT).expect("ctrace runs");
     let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");

@@ -40,7 +40,7 @@ fn value<'a>(span: &'a Span, key: &str) -> &'a Value {
     value.unwrap_or_else(|| panic!("no {key}: {span:?}"))
 }
 
-/// Waits for so many slow calls.
+/// Waits for [`MOST`] slow calls.
 fn receive(collector: &Collector) -> Vec<Span> {
     let mut all = Vec::new();
     while all.iter().filter(|span| is_root(span)).count() < MOST {

@@ -20,7 +20,7 @@ fn masks(printed: &str) -> Vec<u64> {
     masks.map(|hex| u64::from_str_radix(hex, 16).expect("a mask") & !GLIBC).collect()
 }
 
-/// The command's signal mask and ignored signals are those it would have had without ctrace.
+/// The command's signal mask and ignored signals are the same as without ctrace.
 #[test]
 fn signal_state_is_handed_on() {
     let env = or_skip!(gate::live(Link::Session));

@@ -1,3 +1,3 @@
-// What `#include "ctrack.hpp"` finds when this folder takes the place of CTRACK's.
+// The target of `#include "ctrack.hpp"` if this folder replaces CTRACK's.
 #pragma once
 #include "../ctrack_compat.hpp"

@@ -135,8 +135,8 @@ impl Buffer {
     /// Makes all slots empty.
     pub(super) fn wipe(&self) {
         self.whole.store(0, Relaxed);
-        // SAFETY: writes the slots and nothing else; who else writes them is this thread's
-        // handlers, before or after, and at worst between two stores, which the format allows for.
+        // SAFETY: writes the slots and nothing else. Only this thread's handlers also write them,
+        // before or after, and at worst between two stores, which the format allows for.
         unsafe {
             core::arch::asm!(
                 "rep stosq",

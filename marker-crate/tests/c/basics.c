@@ -59,7 +59,7 @@ static __attribute__((noinline)) void lasting(uint64_t ticks) {
     while (__builtin_ia32_rdtsc() - start < ticks) continue;
 }
 
-/* How many slots are taken, how many of them become whole calls. */
+/* Checks the number of taken slots, and of those that become whole calls. */
 static void check_slots(int slots, int whole) {
     CHECK((int)(ctrace_c1_mine->position - 64) / 16 == slots && ctrace_c1_mine->whole == whole);
     event_count = 0;
@@ -93,7 +93,7 @@ static __attribute__((destructor)) void last_word(void) {
     (void)!write(1, "end\n", 4);
 }
 
-/* In the child: its own events and nobody else's. */
+/* Checks that the child has its own events only. */
 static void child(void) {
     CHECK(ctrace_c1_list->magic == 0);
     event_count = batch_count = register_count = 0;
@@ -107,7 +107,7 @@ static void child(void) {
     CHECK(event_count == 6);
     for (int i = 0; i < event_count; i++) CHECK(strcmp(site_name(events[i].site), "leaf") == 0);
     CHECK(ctrace_c1_mine->tid == (uint32_t)getpid());
-    /* And a grandchild. */
+    /* Likewise in a grandchild. */
     pid_t pid = fork();
     if (pid == 0) {
         event_count = register_count = 0;
@@ -168,7 +168,7 @@ int main(void) {
     CHECK(event_count + events_in(ctrace_c1_mine) == 50400 && last_position == 4096);
     ctrace_c1_empty(ctrace_c1_mine, 0);
 
-    /* A whole call only if it was short, near the stack pointer that the buffer tells, and the last. */
+    /* A whole call must be short, near the buffer's stack pointer, and the last event. */
     stretched();
 
     /* A thread's end flushes; the next thread takes the buffer. */
@@ -179,7 +179,7 @@ int main(void) {
     for (struct ctrace_c1_buffer *b = ctrace_c1_list; b; b = b->next)
         CHECK(b == ctrace_c1_mine ? b->tid == (uint32_t)getpid() : b->tid == 0 && b->batch == 100 && b->events == 600);
 
-    /* Eight threads at once, unlike scopes. */
+    /* Eight threads at once with different scopes. */
     pthread_t ids[8];
     int count = 20000;
     event_count = 0;

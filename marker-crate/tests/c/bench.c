@@ -1,4 +1,4 @@
-/* What a scope costs, against bare functions and two bare rdtsc in the same run. */
+/* Measures the cost of a scope, against bare functions and two bare rdtsc in the same run. */
 #include "support.h"
 #include <time.h>
 
@@ -49,7 +49,7 @@ static double median(double *values) {
     return values[ROUNDS / 2];
 }
 
-/* The medians of `f`, of `base`, and of f - base and f / base of each round. */
+/* Prints the medians of `f`, of `base`, and of f - base and f / base of each round. */
 static void versus(const char *what, int (*f)(int), const char *to, int (*base)(int)) {
     static double a[ROUNDS], b[ROUNDS], difference[ROUNDS], ratio[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {

@@ -1,4 +1,4 @@
-/* Scopes in a library that is opened and closed while threads live that used them. */
+/* A library with scopes is opened and closed while threads live that used it. */
 #include "support.h"
 #include <dlfcn.h>
 #include <pthread.h>

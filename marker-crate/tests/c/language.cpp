@@ -1,5 +1,5 @@
-// What C++ adds: exceptions, templates, lambdas, inline functions in two translation units. With
-// language2.cpp.
+// Scopes with features of C++: exceptions, templates, lambdas, inline functions in two translation
+// units. With language2.cpp.
 #include "support.h"
 #include "language.h"
 #include <stdexcept>

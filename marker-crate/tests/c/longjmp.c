@@ -1,4 +1,4 @@
-/* longjmp over scopes: the ends are missing, the stack pointers show it. */
+/* longjmp over scopes: their ends are missing, but the stack pointers show them. */
 #include "support.h"
 #include <setjmp.h>
 

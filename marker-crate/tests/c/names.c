@@ -1,4 +1,4 @@
-/* What the driver looks for in the file: names of all kinds, groups, flags. Never run. C11 and C++17. */
+/* Names of all kinds, groups and flags, for the driver to find in the file. Never run. C11 and C++17. */
 #include "ctrace.h"
 
 #define LITERAL "by macro"

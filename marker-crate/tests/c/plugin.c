@@ -1,7 +1,7 @@
-/* The library of dl.c: a runtime of its own. */
+/* The library of dl.c, with its own runtime. */
 #include "support.h"
 
-/* Scopes of this library on or off. */
+/* Switches the scopes of this library on or off. */
 int plugin_switch(int on);
 int plugin_switch(int on) { return switch_to(NULL, on); }
 struct ctrace_c1_buffer *plugin_list(void);

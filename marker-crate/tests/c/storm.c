@@ -1,5 +1,5 @@
-/* Scopes in a signal handler that interrupts scopes, at every instruction sooner or later: no event is
- * lost, none comes twice. */
+/* Scopes in a signal handler that interrupts scopes, eventually at every instruction. No event is lost
+ * or delivered twice. */
 #include "support.h"
 #include <errno.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 
 static volatile long in_handler; /* scopes entered there */
 
-/* Handlers interrupt handlers, but only so far: a machine that takes longer for a handler than there is
- * from signal to signal would never come to an end, but to the end of its stack. */
+/* The depth limit of handlers in handlers. If a handler takes longer than the time between two signals,
+ * handlers would nest until the stack overflows. */
 enum { DEEPEST = 6 };
 static int depth;          /* of handlers within handlers */
 static long calls, turns;  /* of work, and around it */

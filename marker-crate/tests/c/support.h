@@ -1,4 +1,4 @@
-/* What the test programs share: switching scopes on, and seeing what comes out. */
+/* Shared parts of the test programs: switches scopes on and reads their events. */
 #ifndef SUPPORT_H
 #define SUPPORT_H
 #ifndef _GNU_SOURCE
@@ -46,7 +46,7 @@ static inline volatile uint16_t *semaphore_of(const struct site *site) {
     return (volatile uint16_t *)follow(&site->semaphore);
 }
 
-/* Switches all scopes of this name (NULL: all) on or off; how many there were. The kernel's work. */
+/* Switches all scopes of this name (NULL: all) on or off, like the kernel. Returns their number. */
 static inline int switch_to(const char *name, int on) {
     int found = 0;
     for (const struct site *site = __start_ctrace_sites; site < __stop_ctrace_sites; site++)
@@ -78,7 +78,7 @@ static inline void note(struct event event) {
     events[n] = event;
 }
 
-/* The event in a slot, or both of a whole call, of which the stack pointer is the nearest to `stack`. */
+/* Decodes the event or the whole call in a slot. A whole call's stack pointer is near `stack`. */
 static inline void decode(const uint64_t *slot, uint32_t tid, uint64_t stack) {
     struct event event;
     int whole = slot[1] >> 1 & 1;
@@ -104,7 +104,7 @@ static inline void collect(struct ctrace_c1_buffer *buffer) {
         if (buffer->slots[i][1]) decode(buffer->slots[i], buffer->tid, buffer->stack);
 }
 
-/* Events of this batch, as the header counts them. */
+/* Returns the number of events of this batch, as the header counts them. */
 static inline int events_in(const struct ctrace_c1_buffer *buffer) {
     return (int)(buffer->position - 64) / 16 + buffer->whole;
 }
@@ -138,7 +138,7 @@ static inline void patch(void (*site)(struct ctrace_c1_buffer *), void (*handler
     memcpy(at, code, sizeof code);
 }
 
-/* From now on, flushed events come to `events`: the sites are patched as a probe would. */
+/* Patches the sites as a probe would: from now on, flushed events go to `events`. */
 static inline void capture(void) {
     events = (struct event *)mmap(NULL, MOST * sizeof(struct event), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -147,7 +147,7 @@ static inline void capture(void) {
     patch(ctrace_c1_register, on_register);
 }
 
-/* What the buffers of the list hold is added to `events`. */
+/* Adds the contents of all buffers in the list to `events`. */
 static inline void collect_all(void) {
     for (struct ctrace_c1_buffer *buffer = ctrace_c1_list; buffer; buffer = buffer->next) collect(buffer);
 }
@@ -158,7 +158,7 @@ static inline int buffers(void) {
     return n;
 }
 
-/* The events of `tid` (0: all) are properly nested entries and exits; returns the number of calls. */
+/* Checks that the entries and exits of `tid` (0: all) nest properly. Returns the number of calls. */
 static inline int by_time(const void *a, const void *b) {
     uint64_t x = ((const struct event *)a)->time, y = ((const struct event *)b)->time;
     return x < y ? -1 : x > y;

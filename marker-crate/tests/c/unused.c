@@ -1,4 +1,4 @@
-/* Functions that --gc-sections drops, scopes and all. */
+/* Functions that --gc-sections drops, with their scopes. */
 #include "ctrace.h"
 
 int used(int x);

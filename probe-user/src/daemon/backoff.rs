@@ -33,19 +33,19 @@ pub(super) struct Retry {
     pub(super) why: String,
     failures: usize,
     pub(super) at: Instant,
-    /// True if it was not tried, because others have the room.
+    /// True if it was not tried for lack of room.
     pub(super) waits_for_room: bool,
 }
 
 impl Retry {
-    /// Makes the state after the first failure, or one more, of the same process.
+    /// Makes the state after the first or a further failure of a process.
     pub(super) fn after(before: Option<&Self>, failure: Failure<'_>, now: Instant) -> Self {
         let before = before.filter(|before| before.start_time == failure.start_time);
         let failures = before.map_or(0, |before| before.failures);
         Self::new(failure, failures + 1, now + PAUSES[failures.min(PAUSES.len() - 1)])
     }
 
-    /// Makes a long pause for a process that was let go for its own good.
+    /// Makes a long pause for a process that was released for its own good.
     pub(super) fn long(failure: Failure<'_>, now: Instant) -> Self {
         let failures = PAUSES.len() - 1;
         Self::new(failure, failures, now + PAUSES[failures - 1])

@@ -1,5 +1,5 @@
-//! Chooses the processes that get sessions: those of a target, while there is room, unless a
-//! session traces them already.
+//! Chooses the processes that get sessions. A target's process gets one if there is room, and if no
+//! session traces it already.
 
 use super::{
     SessionId,
@@ -105,7 +105,7 @@ impl Supervisor {
         (!is_let_go).then_some(target)
     }
 
-    /// Returns whether somebody asked by hand for this very process.
+    /// Returns whether somebody attached this very process by hand.
     fn is_asked_for(&self, facts: &Facts) -> bool {
         let asked = self.by_hand.get(&facts.pid);
         asked.is_some_and(|asked| asked.start_time == facts.start_time)

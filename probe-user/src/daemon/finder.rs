@@ -1,5 +1,5 @@
-//! Finds processes. The kernel reports starts. A look through /proc finds earlier processes, and
-//! those whose report was lost. The program rules most of them out.
+//! Finds processes. The kernel reports starts. A look through /proc finds processes that started
+//! earlier or whose report was lost. The running program rules most of them out.
 
 use super::{Event, config::Target};
 use crate::{

@@ -30,7 +30,7 @@ pub(crate) fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow
     Ok(threshold.map(|threshold| TooSlow { threshold, functions }))
 }
 
-/// Returns what a session of the target is to keep.
+/// Returns the flight recorder's options for a session of the target.
 pub(super) fn asked(
     target: &Arc<Target>,
     pid: Pid,

@@ -39,7 +39,7 @@ const BETWEEN_SCANS: Duration = Duration::from_secs(1);
 /// Time limit for sessions to remove their probes and report at the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Traces by the file until it is told to end.
+/// Runs the daemon with this configuration file, until it is told to end.
 pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
     bpf::use_one_arena();

@@ -55,8 +55,8 @@ pub(crate) struct Place {
     /// The owner of new files.
     owner: Ids,
     is_strict: bool,
-    /// True if only regular files are written where others could have put the file: nobody named it
-    /// and waits for it.
+    /// True if only regular files are written in places where others could have put the file. It is
+    /// false if a user named the file and waits for it.
     takes_files_only: bool,
 }
 
@@ -70,8 +70,8 @@ impl Place {
         Ok(Self { folder, name, path, owner, is_strict, takes_files_only })
     }
 
-    /// Tells what root's daemon would do with `path`, without doing it. Returns the links that it
-    /// would follow and their targets, or why it would not write there.
+    /// Returns the links that root's daemon would follow for `path`, with their targets, or why it
+    /// would not write there. Does nothing else.
     pub(crate) fn judge(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
         let Reached { folder, name, links } = walk(path, Follow::Ours, None)?;
         let path = path.to_owned();
@@ -206,8 +206,8 @@ impl Place {
         }
     }
 
-    /// Removes the file if it still has its name and nobody writes it, which the lock tells. Where
-    /// locks are not supported, the file stays.
+    /// Removes the file if it still has its name and nobody holds its lock to write it. Without
+    /// support for locks, the file stays.
     pub(crate) fn remove_unless_written(&self, file: &File) -> io::Result<()> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if self.is_still(file) => self.remove(),

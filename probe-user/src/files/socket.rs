@@ -1,5 +1,5 @@
-//! A socket that others connect to. Whoever can replace it could answer for the daemon, so its
-//! folder is checked. Only a socket of the daemon's own is replaced or removed.
+//! A socket for clients. Others who can replace it could answer for the daemon, so its folder is
+//! checked. Only the daemon's own socket is replaced or removed.
 
 use super::{
     FileError, Owner, Place, trust,
@@ -170,7 +170,7 @@ fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)
 }
 
-/// Tells what root would do with the path, like [`Place::judge`](super::Place::judge).
+/// Judges a path of root's without changes, like [`Place::judge`](super::Place::judge).
 pub(crate) fn judge_socket(path: &Path) -> Result<Vec<(PathBuf, PathBuf)>, FileError> {
     let Reached { folder, links, .. } = walk(path, Follow::Ours, None)?;
     let holder = fstat(&folder)

@@ -1,4 +1,4 @@
-//! Tests how root treats what others put where it writes. Without root, the kernel's own rights
+//! Tests that root writes safely in folders of others. Without root, the kernel's own rights
 //! decide, and nothing is checked here.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Tells who could have put an entry into a folder.
+//! Decides who could have put an entry into a folder.
 
 use rustix::fs::Stat;
 use rustix::process::geteuid;

@@ -117,9 +117,9 @@ fn touch(
     Ok((places[..tried].iter().map(|place| place.offset).collect(), refused))
 }
 
-/// Returns the order for touching places one by one: those with semaphores first, as they keep a
-/// probe of the program switched on, then the others from `start` on, which differs from try to try.
-/// Time may not suffice for all, and the first ones may be in use for good.
+/// Returns the order for touching places one by one. Those with semaphores come first, as they keep
+/// a probe of the program switched on. The others follow from `start` on, which varies from try to
+/// try: time may not suffice for all, and the first ones may be in use permanently.
 fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec<Place> {
     let places = offsets.iter().map(|offset| Place {
         offset: *offset,

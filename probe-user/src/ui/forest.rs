@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 /// The limit of drawn levels.
 const DEEPEST: usize = 24;
 
-/// The children to show of each row, and last those of the root.
+/// The children to show of each row. The last entry has the roots.
 pub(super) struct Forest {
     children: Vec<Vec<usize>>,
 }

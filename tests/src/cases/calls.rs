@@ -46,7 +46,7 @@ pub(super) fn recursion_under_return_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Durations between what the target slept and what it measured around its own calls.
+/// Durations must lie between the target's sleeps and its own measurements around its calls.
 pub(super) fn known_durations(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
         .functions(["outer", "nap_*", "overlap"])

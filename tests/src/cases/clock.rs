@@ -1,5 +1,5 @@
-//! Checks the daemon's reaction to a clock change. The clock is the whole machine's, so this runs
-//! only where nobody else is.
+//! Checks the daemon's reaction to a clock change. The clock is that of the whole machine, so this
+//! runs only on a machine without other users.
 
 use crate::daemon::{Daemon, calls, check_reports, folder, reports};
 use crate::env::Env;

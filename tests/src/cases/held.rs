@@ -98,8 +98,8 @@ pub(super) fn a_held_command_outlives_ctrace(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// The record of the exec is lost in a full ring. The held command is found all the same, and its
-/// new program armed.
+/// The record of the exec is lost in a full ring. The held command is still found, and its new
+/// program armed.
 pub(super) fn exec_with_full_rings(env: &Env) -> Result<()> {
     let other = env.targets.get(&program("counts.c"))?;
     let calls = env.scaled(200_000);

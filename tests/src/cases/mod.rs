@@ -36,9 +36,9 @@ pub struct Case {
 /// The part of a machine on which a check depends. The check is repeated where that part differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum On {
-    /// None: the check is about what ctrace does with events.
+    /// None: the check is about ctrace's handling of events.
     Nothing,
-    /// The kernel's release: what it tells of processes, and what it refuses.
+    /// The kernel's release: its reports about processes, and its refusals.
     Kernel,
     /// The kind of link as well: how probes are placed, switched and removed.
     Links,
@@ -68,7 +68,7 @@ const fn case(name: &'static str, depends: On, check: fn(&Env) -> Result<()>) ->
     Case { name, check, unsuited: any_link, depends }
 }
 
-/// Every check that disturbs nobody, by name.
+/// All checks that disturb nobody, by name.
 pub const CASES: &[Case] = &[
     case("counts", On::Links, calls::counts),
     case("counts_by_ret_sites", On::Links, calls::counts_by_ret_sites),
@@ -142,7 +142,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Checks that change what all processes of a machine share.
+/// Checks that change state shared by all processes of a machine.
 const MACHINE_CASES: &[Case] = &[case("clock_steps", On::Kernel, clock::clock_steps)];
 
 /// Returns the checks for a machine without other users.

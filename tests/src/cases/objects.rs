@@ -102,7 +102,7 @@ fn check_hits(traced: &Traced, probes: usize) -> Result<()> {
 }
 
 /// A probe on an instruction with a `lock` prefix attaches and never fires. So the function must be
-/// counted all the same or be refused with a reason; silence would be a wrong number.
+/// counted by other means or refused with a reason; silence would be a wrong number.
 pub(super) fn an_instruction_the_kernel_refuses(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
         .function("locked_entry")

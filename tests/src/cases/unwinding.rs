@@ -36,7 +36,7 @@ pub(super) fn other_stacks(env: &Env) -> Result<()> {
         let (calls, timed, _, _) = report.expect(name)?.ends();
         ensure!(calls == timed, "{name}: {timed} of {calls} calls are timed");
     }
-    // Without a library, only its code tells.
+    // Without a library, only the code shows the switches.
     traced_as_untraced(env, &program("ownstack.c"), &[], &["dive", "yield_", "resume"], &[])?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Runs other tools as people do, to see what they find and count in a program.
+//! Runs other tools as people do, for the probes that they find and count in a program.
 
 pub mod bpftrace;
 pub mod perf;

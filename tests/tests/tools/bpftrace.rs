@@ -18,7 +18,7 @@ fn usdt(path: &str) -> String {
     )
 }
 
-/// Returns those and functions beside their own.
+/// Returns the script of [`usdt`] plus probes on named probes and functions.
 fn usdt_and_functions(path: &str) -> String {
     let functions = format!(
         "usdt:{path}:ctrace:enter {{ @enter[str(arg0)] = count(); }} \
@@ -35,7 +35,7 @@ fn usdt_of_100() -> Value {
     json!({"@first": 4950, "@others": {"-3,7,1,text,-1": 100}, "@plain": 100})
 }
 
-/// Returns those of the second script.
+/// Returns the second script's final maps after 100 calls.
 fn all_of_100() -> Value {
     json!({
         "@first": 4950,

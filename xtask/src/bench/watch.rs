@@ -39,7 +39,8 @@ impl Text {
     pub(super) fn changed(&self) -> Result<usize> {
         let mut now = vec![0; self.pristine.len()];
         self.memory.read_exact_at(&mut now, self.start)?;
-        // The comparison as a whole is fast, and this runs beside what it watches.
+        // The comparison as a whole is fast. This matters, since it runs beside the watched
+        // process.
         if now == self.pristine {
             return Ok(0);
         }

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: runs all checks, the cheapest failures first. It sets the machine up, runs
-//! what can run here, and reports what it skipped and why.
+//! all possible checks, and reports the skipped ones with reasons.
 //!
 //! Each stage names the faults that it finds. The usual run is the gate: it asks each question
 //! once. `--all` repeats questions that rarely have another answer. `--quick` leaves out slow

@@ -114,7 +114,7 @@ impl Latency {
 
     /// Returns runs of adjacent exponential buckets: the first one's number, and the counts.
     pub(crate) fn spans(&self) -> Vec<(i32, Vec<u64>)> {
-        /// The longest gap to fill: an empty bucket costs less than a new span.
+        /// Shorter gaps are filled: an empty bucket costs less than a new span.
         const GAP: i32 = 3;
         let mut spans: Vec<(i32, Vec<u64>)> = Vec::new();
         for (&bucket, &count) in &self.exponential {

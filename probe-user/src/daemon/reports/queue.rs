@@ -1,6 +1,5 @@
 //! Passes reports to one output through a queue and a thread, so that a blocked output delays no
-//! session and no other output. Lost reports are counted. A message tells when that begins and when
-//! it ends.
+//! session and no other output. Lost reports are counted. The log says when losses begin and end.
 
 use super::file::File;
 use crate::{

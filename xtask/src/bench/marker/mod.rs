@@ -35,7 +35,7 @@ impl Times {
         Ok(Times { bare: value(printed, "bare_ns")?, scope: value(printed, "scope_ns")? })
     }
 
-    /// Returns what the scope adds.
+    /// Returns the cost of the scope.
     fn added(self) -> f64 {
         self.scope - self.bare
     }
