@@ -14,7 +14,7 @@ use super::{
     loader::{Settings, load_maps, map_fds, take_map},
     object,
     programs::Programs,
-    table::Table,
+    side_table::SideTable,
 };
 use aya::maps::Map;
 use ctrace_common::{JumpTarget, PAGE_LEN, TRACED, TRACED_LAUNCHED, ValueSources};
@@ -50,8 +50,8 @@ pub struct Kernel {
     keeper: Keeper,
     heartbeat: Heartbeat,
     control: Control,
-    jumps: Mutex<Table<JumpTarget>>,
-    values: Mutex<Table<ValueSources>>,
+    jumps: Mutex<SideTable<JumpTarget>>,
+    values: Mutex<SideTable<ValueSources>>,
     buffers: Buffers,
     rings: Mutex<Option<Arc<OwnedFd>>>,
     layout: Layout,
@@ -82,8 +82,8 @@ impl Kernel {
         let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
-        let jumps = Table::new(take_map(&mut ebpf, "JUMPS")?);
-        let values = Table::new(take_map(&mut ebpf, "VALUES")?);
+        let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);
+        let values = SideTable::new(take_map(&mut ebpf, "VALUES")?);
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);

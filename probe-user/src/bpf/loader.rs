@@ -5,7 +5,7 @@
 
 use super::{
     BpfError, Config, btf::Offsets, control::PROCESSES_LIMIT, kernel::map_fd, layout::Layout,
-    object, table::VALUES_LIMIT,
+    object, side_table::VALUES_LIMIT,
 };
 use aya::EbpfLoader;
 use std::{

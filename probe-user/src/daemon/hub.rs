@@ -46,17 +46,17 @@ pub(crate) struct TargetSums {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SessionSums {
     pub last: Interval,
-    pub since_start: Told,
+    pub since_start: SeenTotals,
     cpu: Option<Nanos>,
 }
 
 /// The sums of a session's finished intervals. Only some are serialized.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told(pub Totals);
+pub(crate) struct SeenTotals(pub Totals);
 
-impl Serialize for Told {
+impl Serialize for SeenTotals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut told = serializer.serialize_struct("Told", 2)?;
+        let mut told = serializer.serialize_struct("SeenTotals", 2)?;
         told.serialize_field("calls", &self.0.calls)?;
         told.serialize_field("lost", &self.0.lost)?;
         told.end()
@@ -67,7 +67,7 @@ impl Serialize for Told {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Interval {
     #[serde(flatten)]
-    pub sums: Told,
+    pub sums: SeenTotals,
     /// The probes' cost in percent of the process's CPU time. A budget limits this.
     pub cost_percent: Option<f64>,
 }
@@ -186,6 +186,10 @@ impl SessionSums {
         let cost_percent = cpu.filter(|cpu| *cpu > 0).map(|cpu| 100.0 * spent as f64 / cpu as f64);
         let mut since_start = self.since_start;
         since_start.0.add(&sums);
-        Self { last: Interval { sums: Told(sums), cost_percent }, since_start, cpu: snapshot.cpu }
+        Self {
+            last: Interval { sums: SeenTotals(sums), cost_percent },
+            since_start,
+            cpu: snapshot.cpu,
+        }
     }
 }

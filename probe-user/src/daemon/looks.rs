@@ -15,10 +15,10 @@ const MOST: usize = 16;
 
 /// The looks at one session.
 #[derive(Default)]
-pub(crate) struct Looks(Mutex<Kept>);
+pub(crate) struct Looks(Mutex<EndedIntervals>);
 
 #[derive(Default)]
-struct Kept {
+struct EndedIntervals {
     last_look: Option<Nanos>,
     /// The kept intervals, from old to new.
     ended: VecDeque<Arc<Snapshot>>,
@@ -39,11 +39,11 @@ impl Looks {
     pub(crate) fn keep(&self, snapshot: Snapshot, now: Nanos) {
         let mut kept = self.lock();
         if !kept.is_wanted(now) {
-            *kept = Kept::default();
+            *kept = EndedIntervals::default();
             return;
         }
         kept.ended.push_back(Arc::new(snapshot));
-        let is_old = |kept: &Kept| {
+        let is_old = |kept: &EndedIntervals| {
             let first = kept.ended.front();
             first.is_some_and(|first| now.since(first.report.end_ns) > PATIENCE)
         };
@@ -62,12 +62,12 @@ impl Looks {
         kept.ended.iter().filter(is_between).cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, EndedIntervals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl EndedIntervals {
     fn is_wanted(&self, now: Nanos) -> bool {
         self.last_look.is_some_and(|last| now.since(last) <= PATIENCE)
     }

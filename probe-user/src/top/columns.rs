@@ -87,7 +87,7 @@ impl Column {
     pub(super) fn help(self) -> String {
         let sentence = match self {
             Self::Name => "The function; a marker with its group, a USDT probe with its provider.",
-            Self::Cost => "What its probes cost, of the target's processor time; an estimate.",
+            Self::Cost => "What its probes cost, of the target's CPU time; an estimate.",
             other => other.number().map_or("", |number| number.help),
         };
         let sentence = sentence.trim_end_matches('.');

@@ -7,11 +7,9 @@ pub(crate) use install::install;
 
 use ctrace_common::{CONTROL_LEN, Change, Comm, Cookie, Kind, RECORD_LEN, Record};
 use ctrace_core::{
-    ingest::{
-        decode::{Decoded, decode},
-        payload::Payload,
-    },
+    ingest::decode::{Decoded, decode},
     units::Pid,
+    values::RingPayload,
 };
 use ctrace_user::testing::bpf::{
     Attachment, BpfError, Config, Kernel, LinkChoice, Lost, LostCounter, Rings, Role, Site,
@@ -207,7 +205,7 @@ pub(crate) struct Session {
     rings: Rings,
     lost: LostCounter,
     pub(crate) events: Vec<Event>,
-    pub(crate) payloads: Vec<Payload>,
+    pub(crate) payloads: Vec<RingPayload>,
 }
 
 impl Session {

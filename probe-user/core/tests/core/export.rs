@@ -3,7 +3,7 @@
 use crate::fixture;
 
 use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
-use ctrace_core::report::render::Table;
+use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::report::render::{csv, json};
@@ -249,15 +249,15 @@ fn csv_rows_have_all_columns() {
     let everything = Selection { show_zero: true, ..Selection::default() };
     for report in reports() {
         let calls = report.slowest_calls.as_ref().map_or(0, Vec::len);
-        for table in Table::ALL {
+        for table in RowKind::ALL {
             let text = csv::render(&report, table, &everything).expect("no sort is asked for");
             let rows = read_csv(&text);
             let len = match table {
-                Table::Functions => report.functions.len(),
-                Table::Paths | Table::Counts => report.paths.len(),
-                Table::Threads => report.threads.len(),
-                Table::Calls => calls,
-                Table::Histograms | Table::Timeline => rows.len() - 1,
+                RowKind::Functions => report.functions.len(),
+                RowKind::Paths | RowKind::Counts => report.paths.len(),
+                RowKind::Threads => report.threads.len(),
+                RowKind::Calls => calls,
+                RowKind::Histograms | RowKind::Timeline => rows.len() - 1,
             };
             assert_eq!(rows.len(), len + 1);
             assert!(rows.iter().all(|row| row.len() == rows[0].len()));
@@ -267,7 +267,7 @@ fn csv_rows_have_all_columns() {
 
 #[test]
 fn csv_has_raw_numbers_and_quotes() {
-    let text = csv::render(&fixture::hostile(), Table::Functions, &Selection::default());
+    let text = csv::render(&fixture::hostile(), RowKind::Functions, &Selection::default());
     let rows = read_csv(&text.expect("no sort is asked for"));
     let column = |name| rows[0].iter().position(|n| n == name).expect("a column of that name");
     let slow = &rows[1];
@@ -283,7 +283,7 @@ fn scopes_of_one_name_are_told_apart_in_csv() {
     let all = Selection::default();
     let render =
         |table| csv::render(&fixture::scopes(), table, &all).expect("no sort is asked for");
-    for table in [Table::Paths, Table::Counts, Table::Calls] {
+    for table in [RowKind::Paths, RowKind::Counts, RowKind::Calls] {
         let rows = read_csv(&render(table));
         let paths: Vec<&str> = rows.iter().map(|row| &*row[0]).collect();
         assert_eq!(paths[0], "path");
@@ -291,7 +291,7 @@ fn scopes_of_one_name_are_told_apart_in_csv() {
         let frames = paths.iter().flat_map(|path| path.split(';'));
         assert!(!frames.into_iter().any(|frame| frame == "parse"), "{paths:?}");
     }
-    for table in [Table::Functions, Table::Histograms, Table::Timeline] {
+    for table in [RowKind::Functions, RowKind::Histograms, RowKind::Timeline] {
         let rows = read_csv(&render(table));
         let column = |name| rows[0].iter().position(|n| n == name).expect("a column of that name");
         let scopes = rows.iter().filter(|row| row[column("name")] == "parse");
@@ -303,13 +303,13 @@ fn scopes_of_one_name_are_told_apart_in_csv() {
 #[test]
 fn csv_golden() {
     for (name, table) in [
-        ("functions", Table::Functions),
-        ("paths", Table::Paths),
-        ("counts", Table::Counts),
-        ("threads", Table::Threads),
-        ("histograms", Table::Histograms),
-        ("calls", Table::Calls),
-        ("timeline", Table::Timeline),
+        ("functions", RowKind::Functions),
+        ("paths", RowKind::Paths),
+        ("counts", RowKind::Counts),
+        ("threads", RowKind::Threads),
+        ("histograms", RowKind::Histograms),
+        ("calls", RowKind::Calls),
+        ("timeline", RowKind::Timeline),
     ] {
         let text = csv::render(&fixture::lossy(), table, &Selection::default());
         insta::assert_snapshot!(format!("csv_{name}"), text.expect("no sort is asked for"));
@@ -339,7 +339,7 @@ fn rows_are_sorted_and_cut() {
 #[test]
 fn every_column_sorts_without_panic() {
     for report in reports().iter().chain([&fixture::extreme()]) {
-        for name in columns::names(&Table::ALL) {
+        for name in columns::names(&RowKind::ALL) {
             let selection = Selection { sort: Some(name.to_owned()), ..Selection::default() };
             rows::functions(report, &selection);
             rows::paths(report, &selection);
@@ -353,7 +353,7 @@ fn every_column_sorts_without_panic() {
 #[test]
 fn an_unknown_column_is_told_with_those_there_are() {
     let selection = Selection { sort: Some("p98".to_owned()), ..Selection::default() };
-    let error = csv::render(&fixture::typical(), Table::Paths, &selection).expect_err("no p98");
+    let error = csv::render(&fixture::typical(), RowKind::Paths, &selection).expect_err("no p98");
     assert_eq!(
         error.to_string(),
         "cannot sort by 'p98': choose one of total, self, calls, p50, p90, p99, max, depth, name"

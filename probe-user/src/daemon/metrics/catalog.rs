@@ -181,7 +181,7 @@ pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
 pub(crate) static CPU: Metric = Metric::counter(
     "ctrace_target_cpu_seconds_total",
     TARGET,
-    "Processor time that the target used from the first look at each process on.",
+    "CPU time that the target used from the first look at each process on.",
 );
 
 pub(crate) static LOSSES: Metric = Metric::counter(
@@ -264,7 +264,7 @@ pub(crate) static SAMPLED: Metric = Metric::gauge(
 pub(crate) static BUDGET: Metric = Metric::gauge(
     "ctrace_target_budget_ratio",
     TARGET,
-    "What the probes may cost of the processor time that the target uses for itself, as configured.",
+    "What the probes may cost of the CPU time that the target uses for itself, as configured.",
 );
 
 pub(crate) static BUILD: Metric =
@@ -336,7 +336,7 @@ pub(crate) static SCRAPE_DURATION: Metric = Metric::gauge(
 
 /// The metrics of ctrace's process, under the names that all exporters use.
 pub(crate) static PROCESS: [Metric; 7] = [
-    Metric::counter("process_cpu_seconds_total", &[], "Processor time of ctrace."),
+    Metric::counter("process_cpu_seconds_total", &[], "CPU time of ctrace."),
     Metric::gauge("process_resident_memory_bytes", &[], "Memory of ctrace that is resident."),
     Metric::gauge("process_virtual_memory_bytes", &[], "Address space of ctrace."),
     Metric::gauge("process_open_fds", &[], "Open file descriptors of ctrace."),

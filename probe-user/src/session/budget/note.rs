@@ -35,7 +35,7 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
         told.push(format!("{} more", sampled.len() - NAMED));
     }
     Some(format!(
-        "to keep within the budget of {percent} % of the target's processor time, these were armed \
+        "to keep within the budget of {percent} % of the target's CPU time, these were armed \
          in windows only, and the tables hold what was seen in those; for the rest of the time theirs is \
          their callers' own: {}",
         told.join("; ")

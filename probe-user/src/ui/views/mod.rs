@@ -18,7 +18,7 @@ pub(crate) use needs::Needs;
 use super::options::ViewOptions;
 use super::style::Style;
 use ctrace_core::report::Report;
-use ctrace_core::report::render::Table;
+use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::rows::Selection;
 
 /// The input of a view.
@@ -36,7 +36,7 @@ pub(crate) struct View {
     /// One line of help.
     pub help: &'static str,
     /// The rows it shows, which are also those of its CSV.
-    pub table: Table,
+    pub table: RowKind,
     /// The data that the report must hold besides its sums.
     pub needs: Needs,
     pub draw: fn(&Context<'_>) -> String,
@@ -45,7 +45,7 @@ pub(crate) struct View {
 pub(crate) static SUMMARY: View = View {
     name: "summary",
     help: "where the time goes: calls, active-exclusive and active time of each function",
-    table: Table::Functions,
+    table: RowKind::Functions,
     needs: Needs::Nothing,
     draw: summary::draw,
 };
@@ -53,7 +53,7 @@ pub(crate) static SUMMARY: View = View {
 pub(crate) static DETAIL: View = View {
     name: "detail",
     help: "how long calls take: spread, percentiles, the fastest, the center and the slowest",
-    table: Table::Functions,
+    table: RowKind::Functions,
     needs: Needs::Nothing,
     draw: detail::draw,
 };
@@ -61,7 +61,7 @@ pub(crate) static DETAIL: View = View {
 pub(crate) static TREE: View = View {
     name: "tree",
     help: "who calls whom, as an indented tree with total and self times",
-    table: Table::Paths,
+    table: RowKind::Paths,
     needs: Needs::Nothing,
     draw: tree::draw,
 };
@@ -69,7 +69,7 @@ pub(crate) static TREE: View = View {
 pub(crate) static PATHS: View = View {
     name: "paths",
     help: "call paths from root to leaf that take the most time, with percentiles",
-    table: Table::Paths,
+    table: RowKind::Paths,
     needs: Needs::PathHistograms,
     draw: paths::draw,
 };
@@ -77,7 +77,7 @@ pub(crate) static PATHS: View = View {
 pub(crate) static COUNTS: View = View {
     name: "counts",
     help: "how often each call path was taken, and how often for each call of its caller",
-    table: Table::Counts,
+    table: RowKind::Counts,
     needs: Needs::Nothing,
     draw: counts::draw,
 };
@@ -85,7 +85,7 @@ pub(crate) static COUNTS: View = View {
 pub(crate) static HIST: View = View {
     name: "hist",
     help: "how durations are distributed, on a logarithmic scale, and how that changes over time",
-    table: Table::Histograms,
+    table: RowKind::Histograms,
     needs: Needs::Histograms,
     draw: hist::draw,
 };
@@ -93,7 +93,7 @@ pub(crate) static HIST: View = View {
 pub(crate) static CALLS: View = View {
     name: "calls",
     help: "the slowest calls, each with what was inside it",
-    table: Table::Calls,
+    table: RowKind::Calls,
     needs: Needs::SlowestCalls,
     draw: calls::draw,
 };
@@ -101,7 +101,7 @@ pub(crate) static CALLS: View = View {
 pub(crate) static TIMELINE: View = View {
     name: "timeline",
     help: "what ran when in each thread, innermost and by depth",
-    table: Table::Timeline,
+    table: RowKind::Timeline,
     needs: Needs::Timeline,
     draw: timeline::draw,
 };
@@ -109,7 +109,7 @@ pub(crate) static TIMELINE: View = View {
 pub(crate) static THREADS: View = View {
     name: "threads",
     help: "the threads: calls, and when the first and the last event was",
-    table: Table::Threads,
+    table: RowKind::Threads,
     needs: Needs::Nothing,
     draw: threads::draw,
 };

@@ -148,10 +148,10 @@ mod tests {
     use crate::units::FuncId;
 
     /// Parent, function, calls, when the first began, total and self time.
-    type Told = (Option<usize>, u32, u64, u64, u64, u64);
+    type Expected = (Option<usize>, u32, u64, u64, u64, u64);
 
     #[track_caller]
-    fn check(rows: Vec<Row>, nodes: &[Node], expected: &[Told]) {
+    fn check(rows: Vec<Row>, nodes: &[Node], expected: &[Expected]) {
         let (_, rows) = with_own(1_000, rows);
         let rows = rows.iter().map(|(row, own)| {
             let Sum { calls, start, total, .. } = row.sum;

@@ -1,7 +1,7 @@
 //! The columns that rows can be sorted by: one list per table, from which `--sort`, its errors and
 //! its help derive.
 
-use super::Table;
+use super::RowKind;
 use crate::report::numbers::NUMBERS;
 use crate::report::{CallReport, FunctionReport, PathReport, ThreadReport};
 use crate::units::Nanos;
@@ -167,7 +167,7 @@ pub enum UnknownColumn {
     None { given: String },
 }
 
-impl Table {
+impl RowKind {
     fn columns(self) -> Vec<&'static str> {
         fn names<T>(columns: &'static [Column<T>]) -> Vec<&'static str> {
             columns.iter().map(|column| column.name).collect()
@@ -193,7 +193,7 @@ impl Table {
 }
 
 /// The names of the columns that any of `tables` can be sorted by, each once.
-pub fn names(tables: &[Table]) -> Vec<&'static str> {
+pub fn names(tables: &[RowKind]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for name in tables.iter().flat_map(|table| table.columns()) {
         if !names.contains(&name) {
@@ -204,7 +204,7 @@ pub fn names(tables: &[Table]) -> Vec<&'static str> {
 }
 
 /// Checks that at least one of `tables` has the column `name`.
-pub fn check(name: &str, tables: &[Table]) -> Result<(), UnknownColumn> {
+pub fn check(name: &str, tables: &[RowKind]) -> Result<(), UnknownColumn> {
     let names = names(tables);
     if tables.iter().any(|table| table.has_column(name)) {
         return Ok(());

@@ -4,7 +4,7 @@
 //! Absent values are empty. Lines end in a line feed, as Unix tools expect. A name that a spreadsheet
 //! would take for a formula begins with an apostrophe.
 
-use super::Table;
+use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
 use super::flat::{self, Bucket, OnPath, Slice};
@@ -22,26 +22,26 @@ type PathField<T> = (&'static str, fn(&OnPath<'_, T>) -> String);
 /// The rows that `selection` chooses from `table`, with a heading row.
 pub fn render(
     report: &Report,
-    table: Table,
+    table: RowKind,
     selection: &Selection,
 ) -> Result<String, UnknownColumn> {
     if let Some(sort) = &selection.sort {
         columns::check(sort, &[table])?;
     }
     Ok(match table {
-        Table::Functions => {
+        RowKind::Functions => {
             write(&report.functions, &rows::functions(report, selection), &functions())
         }
-        Table::Paths => {
+        RowKind::Paths => {
             write_all(&flat::paths(report, &rows::paths(report, selection).indices), PATHS)
         }
-        Table::Counts => {
+        RowKind::Counts => {
             write_all(&flat::paths(report, &rows::counts(report, selection).indices), COUNTS)
         }
-        Table::Threads => write(&report.threads, &rows::threads(report, selection), THREADS),
-        Table::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
-        Table::Calls => write_all(&flat::calls(report, selection), CALLS),
-        Table::Timeline => write_all(&flat::timeline(report), TIMELINE),
+        RowKind::Threads => write(&report.threads, &rows::threads(report, selection), THREADS),
+        RowKind::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
+        RowKind::Calls => write_all(&flat::calls(report, selection), CALLS),
+        RowKind::Timeline => write_all(&flat::timeline(report), TIMELINE),
     })
 }
 

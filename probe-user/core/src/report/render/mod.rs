@@ -12,7 +12,7 @@ pub mod rows;
 
 /// The lists of a report that have rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Table {
+pub enum RowKind {
     Functions,
     Paths,
     /// Paths without their times.
@@ -24,7 +24,7 @@ pub enum Table {
     Timeline,
 }
 
-impl Table {
+impl RowKind {
     /// Every table there is.
     pub const ALL: [Self; 7] = [
         Self::Functions,

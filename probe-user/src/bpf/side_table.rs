@@ -57,13 +57,13 @@ impl Element for ValueSources {
 
 /// A table and the number of its used elements. Nothing is ever given back: links name its
 /// elements.
-pub(super) struct Table<E> {
+pub(super) struct SideTable<E> {
     map: Arc<OwnedFd>,
     used: usize,
     elements: PhantomData<E>,
 }
 
-impl<E: Element> Table<E> {
+impl<E: Element> SideTable<E> {
     pub(super) fn new(map: Arc<OwnedFd>) -> Self {
         const { assert!(E::LIMIT <= NO_INDEX as usize, "each has an index") };
         Self { map, used: 0, elements: PhantomData }
@@ -91,8 +91,8 @@ mod tests {
     use ctrace_common::Operand;
     use std::fs::File;
 
-    fn jumps() -> Table<JumpTarget> {
-        Table::new(Arc::new(File::open("/dev/null").unwrap().into()))
+    fn jumps() -> SideTable<JumpTarget> {
+        SideTable::new(Arc::new(File::open("/dev/null").unwrap().into()))
     }
 
     const OPERAND: Operand = Operand {
