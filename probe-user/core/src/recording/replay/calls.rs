@@ -67,7 +67,7 @@ struct Row {
     sum: Sum,
 }
 
-/// Computes the self times of the call and of each row.
+/// Computes the own times of the call and of each row.
 fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
     let (mut own, mut owns) = (duration, rows.iter().map(|r| r.sum.total).collect::<Vec<_>>());
     for row in &rows {
@@ -147,7 +147,7 @@ mod tests {
     use crate::calls::spool::Call;
     use crate::units::FuncId;
 
-    /// Parent, function, calls, start of the first call, total time, self time.
+    /// Parent, function, calls, start of the first call, total time, own time.
     type Told = (Option<usize>, u32, u64, u64, u64, u64);
 
     #[track_caller]

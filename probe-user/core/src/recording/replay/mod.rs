@@ -25,7 +25,7 @@
 //! # How it works
 //!
 //! The calls are never all in memory. Several passes read the chunks, in parallel:
-//! 1. `walk` reconstructs callers and self times; `count` sums these up and counts durations in
+//! 1. `walk` reconstructs callers and own times; `count` sums these up and counts durations in
 //!    buckets.
 //! 2. The counts tell which buckets contain the wanted ranks; `ranks` collects the exact durations
 //!    in these buckets.

@@ -28,8 +28,8 @@ pub(crate) fn each_part<E: Sync, T: Send>(
 /// A chunk reduced to the calls that count.
 pub(crate) struct Only {
     pub(crate) chunk: Chunk,
-    /// For each thread, first the time of ended calls inside each open call, then the self time of
-    /// each finished call, which is 0 unless the reader [has self times](CallReader::with_own).
+    /// For each thread, first the time of ended calls inside each open call, then the own time of
+    /// each finished call, which is 0 unless the reader [has own times](CallReader::with_own).
     pub(crate) times: Vec<u64>,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct CallReader<'a, R> {
     recording: &'a Recording<R>,
     lens: &'a Lens<'a>,
     counted: &'a FirstPass,
-    /// Needed to select by callees and for self times.
+    /// Needed to select by callees and for own times.
     walk: Option<Walk<'a>>,
-    /// The self time of each call that the walk has seen, by place; `None` if it does not count.
+    /// The own time of each call that the walk has seen, by place; `None` if it does not count.
     walked: Vec<Option<u64>>,
 }
 
@@ -54,7 +54,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         Self { recording, lens, counted, walk, walked: Vec::new() }
     }
 
-    /// Like [`Self::new`], but with self times for [`Self::calls_with_own`].
+    /// Like [`Self::new`], but with own times for [`Self::calls_with_own`].
     pub(crate) fn with_own(
         recording: &'a Recording<R>,
         lens: &'a Lens<'a>,
@@ -86,7 +86,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         self.calls_with_own(chunk, thread, |call, node, _| show(call, node));
     }
 
-    /// Like [`Self::calls`], but also shows self times. Those are 0 unless this reader was made
+    /// Like [`Self::calls`], but also shows own times. Those are 0 unless this reader was made
     /// [`with_own`](Self::with_own).
     #[inline]
     pub(crate) fn calls_with_own(
@@ -235,7 +235,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep)
     }
 
-    /// Returns the self time of a call that crossed the edge of a chunk, if it counts.
+    /// Returns the own time of a call that crossed the edge of a chunk, if it counts.
     fn own_after_all(&self, key: CallKey) -> Option<u64> {
         let own = || self.counted.crossing.get(&key).map_or(0, |call| call.own);
         self.counts_after_all(key).then(own)

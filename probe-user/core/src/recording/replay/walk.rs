@@ -1,7 +1,7 @@
-//! Reconstructs callers and self times from a thread's calls, latest first. A call precedes the
+//! Reconstructs callers and own times from a thread's calls, latest first. A call precedes the
 //! calls inside it. It stays on a stack until a call outside it shows that it is complete.
 //!
-//! Its self time is known then. Calls that cross the edge of a chunk are returned as [`Span`]s, to
+//! Its own time is known then. Calls that cross the edge of a chunk are returned as [`Span`]s, to
 //! be joined over chunks.
 
 use super::lens::Lens;
