@@ -10,7 +10,7 @@ use crate::report::{CallReport, InsideReport};
 use crate::units::{FuncId, Nanos};
 use std::collections::{BTreeMap, HashMap};
 
-/// If one call makes at most this many calls of a function, each gets a row of its own.
+/// If a single call makes at most this many calls of a function, each gets a row of its own.
 const FEW: usize = 3;
 
 pub(crate) fn reports<R: ReadAt>(

@@ -90,7 +90,7 @@ impl<'a> Lens<'a> {
         !timed || duration >= self.min_duration
     }
 
-    /// True if `end` is after the window's start. Later calls than the window's are clipped before.
+    /// True if `end` is after the window's start. Calls that end after the window are clipped before.
     #[inline]
     pub(crate) fn is_in_window(&self, end: u64) -> bool {
         end > self.window.start || self.window.start == 0
@@ -101,7 +101,7 @@ impl<'a> Lens<'a> {
         self.query.callees.is_some()
     }
 
-    /// True if the function at this node of the query's is one of those.
+    /// True if the function at this node of the query's is one that the query asks for.
     pub(crate) fn is_callee(&self, node: Option<u32>) -> bool {
         node.is_some_and(|node| {
             is_in(self.query.callees.as_ref(), self.paths.nodes()[node as usize].func)

@@ -29,7 +29,7 @@ pub(crate) fn each_part<E: Sync, T: Send>(
 pub(crate) struct Only {
     pub(crate) chunk: Chunk,
     /// For each thread, first the time of ended calls inside each open call, then the own time of
-    /// each finished call, which is 0 unless the reader [has own times](CallReader::with_own).
+    /// each finished call, valid only if the reader [has own times](CallReader::with_own).
     pub(crate) times: Vec<u64>,
 }
 
@@ -86,7 +86,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         self.calls_with_own(chunk, thread, |call, node, _| show(call, node));
     }
 
-    /// Like [`Self::calls`], but also shows own times. Those are 0 unless this reader was made
+    /// Like [`Self::calls`], but also shows own times. Those are valid only if this reader was made
     /// [`with_own`](Self::with_own).
     #[inline]
     pub(crate) fn calls_with_own(
