@@ -90,7 +90,7 @@ impl<'a> Lens<'a> {
         !timed || duration >= self.min_duration
     }
 
-    /// True if `end` is after the window's start. Calls that end after the window are clipped before.
+    /// True if `end` is after the window's start. Calls that end later are clipped before.
     #[inline]
     pub(crate) fn is_in_window(&self, end: u64) -> bool {
         end > self.window.start || self.window.start == 0
