@@ -3,11 +3,9 @@
 //! Each folder of `recorded/` has a recording and what the version that made it said of it: 0.1.0
 //! before values beside calls. Keys of JSON may have come since; none may have changed or gone.
 
-mod support;
-
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::ctrace;
+use std::process::Command;
 
 /// Paths in JSON, below a recording, where the new value differs from the old one.
 fn differences(path: &str, old: &Value, new: &Value, found: &mut Vec<String>) {
@@ -34,7 +32,8 @@ fn folders() -> Vec<PathBuf> {
 
 /// What ctrace says now, and what it said.
 fn now_and_then(folder: &Path, arguments: &[&str], file: &str) -> (String, String) {
-    let output = ctrace(folder, arguments);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ctrace"));
+    let output = command.args(arguments).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{folder:?} {arguments:?}: {output:?}");
     let then = std::fs::read_to_string(folder.join(file)).unwrap();
     (String::from_utf8(output.stdout).unwrap(), then)
@@ -42,8 +41,20 @@ fn now_and_then(folder: &Path, arguments: &[&str], file: &str) -> (String, Strin
 
 /// Several views, so that the report has all that a recording can tell.
 const REPORT: &[&str] = &[
-    "report", "old.ctrace", "--format", "json", "--view", "summary", "--view", "tree", "--view",
-    "threads", "--view", "calls", "--view", "edges",
+    "report",
+    "old.ctrace",
+    "--format",
+    "json",
+    "--view",
+    "summary",
+    "--view",
+    "tree",
+    "--view",
+    "threads",
+    "--view",
+    "calls",
+    "--view",
+    "edges",
 ];
 
 #[test]

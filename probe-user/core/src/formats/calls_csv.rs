@@ -8,7 +8,7 @@ use crate::recording::ReadAt;
 use crate::report::render::csv::{quoted, text};
 
 const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path";
-/// Only where calls of the recording may have values.
+/// An additional column if calls of the recording may have values.
 const VALUES: &str = ",values";
 
 const LAYOUT: Layout = Layout {

@@ -1,8 +1,8 @@
 //! Chrome's trace events as JSON, for chrome://tracing, ui.perfetto.dev and others: one complete
 //! event (`X`) for each call.
 //!
-//! Times are microseconds since tracing began. A call's `args` mark it as `untimed` or `open`.
-//! `otherData` tells what is missing from the recording.
+//! Times are microseconds since tracing began. A call's `args` have its values and mark it as
+//! `untimed` or `open`. `otherData` lists what is missing from the recording.
 
 use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
@@ -56,7 +56,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// What viewers show of a call beside its times: how it ended, if not as usual, and its values.
+/// Writes the details that viewers show of a call: how it ended, if not as usual, and its values.
 #[inline]
 fn arguments(remark: Option<&str>, values: Option<&NamedValues>, out: &mut Out<'_>) {
     match (remark, values) {
@@ -74,7 +74,7 @@ fn arguments(remark: Option<&str>, values: Option<&NamedValues>, out: &mut Out<'
     }
 }
 
-/// The threads and processes that have a name already.
+/// The threads and processes that were named already.
 #[derive(Default)]
 struct Known {
     processes: HashSet<u32>,
@@ -82,7 +82,7 @@ struct Known {
 }
 
 impl Known {
-    /// Names a thread and its process when they come up first.
+    /// Names a thread and its process at their first occurrence.
     fn introduce<R: ReadAt>(
         &mut self,
         recording: &Recording<R>,

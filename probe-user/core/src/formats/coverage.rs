@@ -20,7 +20,7 @@ pub struct Coverage {
     pub unreadable_bytes: u64,
     /// True if ctrace was killed while it recorded, or is still recording.
     pub has_no_end: bool,
-    /// The sum over the chunks.
+    /// The sum of losses over the chunks.
     #[serde(skip)]
     pub losses: ChunkLoss,
 }
@@ -56,7 +56,7 @@ impl Coverage {
         self.calls += open;
     }
 
-    /// Returns all of it as keys and values, for formats with flat text.
+    /// Returns all fields as keys and values, for formats with flat text.
     pub(super) fn pairs(&self) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
         if let Ok(serde_json::Value::Object(object)) = serde_json::to_value(self) {
@@ -74,7 +74,7 @@ impl Coverage {
         pairs
     }
 
-    /// Returns calls and losses in short, for a title.
+    /// Returns a summary of calls and losses, for a title.
     pub(super) fn in_short(&self) -> String {
         let lost = &self.lost;
         let missing = [

@@ -1,12 +1,13 @@
 //! Converts calls to beginnings and ends in order of time, for formats without whole calls.
 //!
-//! A chunk has the calls of a thread latest first, callers before callees. In that order, a call
-//! ends when it comes up, and begins when a call outside of it comes up: this gives the edges
-//! backwards. Calls that are open at a chunk's end begin in it and end in a later one.
+//! A chunk has the calls of a thread latest first, callers before callees. Going through them in
+//! this order gives the edges backwards: a call ends when it is reached, and begins when a call
+//! outside of it is reached. Calls that are open at a chunk's end begin in it and end in a later
+//! one.
 //!
 //! The output is always balanced and never goes back in time, as readers require. Calls of a thread
-//! may overlap without nesting (it switches stacks, or the file is damaged). Then the one that
-//! began first is cut where the other begins, and is untimed.
+//! may overlap without nesting if the thread switches stacks or the file is damaged. Then the call
+//! that began first is cut where the other begins, and counts as untimed.
 
 use super::excerpt::Ended;
 use crate::calls::paths::Node;
@@ -38,11 +39,11 @@ struct Thread {
     seen: u64,
 }
 
-/// The nesting of calls that their paths allow.
+/// The tree of call paths, which decides whether a call may be inside another.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
     nodes: &'a [Node],
-    /// True if a call's node may be that of a call around it.
+    /// True if a call may be at the same node as a call around it.
     folded: bool,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    /// `folded`: a call's node may be that of a call around it.
+    /// `folded`: a call may be at the same node as a call around it.
     pub(super) fn new(nodes: &'a [Node], folded: bool) -> Self {
         let tree = Tree { nodes, folded };
         Self { tree, threads: BTreeMap::new(), chunks: 0, to: 0, edges: Vec::new() }
@@ -84,7 +85,7 @@ impl<'a> Edges<'a> {
             thread.walk(self.tree, from, chunk, of, &mut self.edges);
             each(of.thread, &self.edges)?;
         }
-        // Open calls of other threads are over, unseen.
+        // Open calls of threads that are not in the chunk ended unseen.
         let chunks = self.chunks;
         for (id, thread) in &mut self.threads {
             if thread.seen < chunks && !thread.begun.is_empty() {
@@ -113,7 +114,7 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// A call on the way back.
+/// A call that contains the current position on the way back.
 struct Inside {
     start: u64,
     path: u32,
@@ -121,19 +122,19 @@ struct Inside {
     begun: bool,
 }
 
-/// The way back through a thread's part of a chunk.
+/// The state of going back through a thread's part of a chunk.
 struct Walk<'a> {
     tree: Tree<'a>,
-    /// The end of the chunks before.
+    /// The end of the preceding chunk.
     from: u64,
     begun: &'a [OpenCall],
-    /// The number of these that came up.
+    /// The number of these that were reached.
     met: usize,
-    /// Calls that go on in the next chunk, outermost first.
+    /// Calls that continue in the next chunk, outermost first.
     stays: Vec<OpenCall>,
     inside: Vec<Inside>,
     cursor: u64,
-    /// Latest first.
+    /// The edges, latest first.
     edges: &'a mut Vec<Edge>,
 }
 
@@ -181,7 +182,7 @@ impl Walk<'_> {
         self.edges.push(Edge { at: self.cursor, what });
     }
 
-    /// Leaves the calls that do not contain one that began at `start`.
+    /// Leaves the calls that do not contain a call of `path` that began at `start`.
     #[inline]
     fn leave(&mut self, start: u64, path: u32) {
         while let Some(top) = self.inside.pop() {
@@ -204,7 +205,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the index of the call among the begun ones. The call directly around it is one, too.
+    /// Returns the call's index among the begun ones. It is one only if the call directly around it
+    /// is one, too.
     #[inline]
     fn meet(&self, start: Nanos, path: u32) -> Option<usize> {
         if start.0 > self.from || self.inside.last().is_some_and(|top| !top.begun) {
@@ -235,7 +237,7 @@ impl Walk<'_> {
         self.leave(start.0, path);
         let met = self.meet(start, path);
         if let Some(place) = met {
-            // Calls around it that did not come up ended unseen, no earlier than it.
+            // Calls around it that were not reached ended unseen, no earlier than it.
             (self.met..place).for_each(|_| self.push(end, What::End(Ended::Untimed)));
             self.met = place + 1;
         }
@@ -249,7 +251,7 @@ impl Walk<'_> {
         while let Some(top) = self.inside.pop() {
             self.begin(&top);
         }
-        // The recording's filter left them out, or damage did.
+        // The rest is missing: the recording's filter left these calls out, or the file is damaged.
         (self.met..self.begun.len()).for_each(|_| self.push(self.from, What::End(Ended::Untimed)));
         self.stays
     }

@@ -1,4 +1,4 @@
-//! Tests edges of random and difficult traces: always balanced, never back in time.
+//! Tests that the edges of random and difficult traces are balanced and never go back in time.
 
 use super::edges::{Edge, Edges, What};
 use super::excerpt::Ended;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const THREAD: ThreadId = ThreadId(1);
 
-/// Makes nodes of a chain: node n is n deep.
+/// Makes a chain of nodes: node n is n deep.
 fn nodes(depth: u32) -> Vec<Node> {
     let mut nodes = vec![Node::root()];
     for n in 1..=depth {
@@ -75,7 +75,7 @@ fn trace(steps: &[(u64, bool)], size: usize) -> (Vec<Chunk>, Vec<(u64, u64, u32)
         }
         if done.len() >= size {
             cut(&mut done, &stack, now);
-            // Events of one time belong to one chunk.
+            // Events of the same time belong to the same chunk.
             now += 1;
         }
     }

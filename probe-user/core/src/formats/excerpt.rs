@@ -1,5 +1,5 @@
-//! Reads the exported part of a recording chunk by chunk, as the query sees it, and counts what is
-//! missing.
+//! Reads the exported part of a recording chunk by chunk, as the query sees it, and counts missing
+//! data.
 
 use super::{Coverage, Export, ExportError, Options};
 use crate::calls::paths::Node;
@@ -23,7 +23,7 @@ pub(super) struct Excerpt<'a, R> {
     lens: Lens<'a>,
 }
 
-/// How a call ended.
+/// The manner in which a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Timed,
@@ -48,7 +48,7 @@ pub(super) struct Row {
 pub(super) struct Rows<'a> {
     open: Iter<'a, OpenCall>,
     calls: Iter<'a, Call>,
-    /// As in [`Only`].
+    /// The times of these calls, as in [`Only::times`].
     times: Iter<'a, u64>,
     end: u64,
 }
@@ -84,11 +84,11 @@ pub(super) struct Step<'a> {
     pub(super) end: Option<u64>,
 }
 
-/// The values beside the calls of a chunk, by thread, time and function.
+/// The values of a chunk's calls, by thread, start and function.
 type StepValues = HashMap<(ThreadId, u64, FuncId), NamedValues>;
 
 impl<'a> Step<'a> {
-    /// The values beside the call of a function that began then.
+    /// Returns the values of the call of `function` that began at `start`.
     #[inline]
     pub(super) fn values(
         &self,
@@ -128,17 +128,17 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         Some(Export { recording, query, options: Options::default(), progress: self.progress })
     }
 
-    /// The tree of call paths.
+    /// Returns the tree of call paths.
     pub(super) fn nodes(&self) -> &[Node] {
         self.lens.paths.nodes()
     }
 
-    /// Returns its begin and end.
+    /// Returns the start and end of the exported period.
     pub(super) fn period(&self) -> (Nanos, Nanos) {
         period(self.recording, &self.lens)
     }
 
-    /// Returns whether calls may be at the node of a call around them.
+    /// Returns whether calls may be at the same node as a call around them.
     pub(super) fn folds_recursion(&self) -> bool {
         self.query.fold_recursion
     }
@@ -148,13 +148,13 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
     ) -> Result<Coverage, ExportError> {
-        // True if a call counts is usually known at once, but can depend on later calls.
+        // Whether a call counts is usually known at once, but can depend on later calls.
         let chunks = if self.lens.looks_ahead() { self.entries() } else { &[] };
         let counted = count(self.recording, &self.lens, chunks);
         self.read(CallReader::new(self.recording, &self.lens, &counted), each)
     }
 
-    /// Like [`Self::chunks`], with the own time of each call.
+    /// Like [`Self::chunks`], but with the own time of each call.
     pub(super) fn chunks_with_own(
         &self,
         each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
@@ -163,7 +163,7 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         self.read(CallReader::with_own(self.recording, &self.lens, &counted), each)
     }
 
-    /// The values beside a chunk's calls; what is lost of them is told.
+    /// Returns the values of a chunk's calls, and adds lost ones to `told`.
     fn values(&self, entry: &ChunkEntry, told: &mut Coverage) -> StepValues {
         let payloads = self.recording.payloads(entry);
         let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);

@@ -1,10 +1,10 @@
-//! The Firefox Profiler's format: samples of each thread's position, taken from the recording at
+//! The Firefox Profiler's format: samples of each thread's call path, taken from the recording at
 //! even distances.
 //!
 //! That profiler keeps all samples in memory, so their number is bounded: a long recording is
-//! sampled less often, and calls shorter than the distance are seen by chance. The file contains
-//! the distance. Other formats have exact times. [`ROOM`] bounds the memory of a profile, whatever
-//! the recording says.
+//! sampled less often, and calls shorter than the distance are seen only by chance. The file
+//! contains the distance. Other formats have exact times. [`ROOM`] bounds the memory of a profile
+//! even for a hostile recording.
 
 use super::excerpt::{Excerpt, Step};
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
@@ -20,7 +20,7 @@ use fxprof_processed_profile::{
 };
 use std::collections::HashMap;
 
-/// Limit of sampling times.
+/// Limit of looks, the times at which all threads are sampled.
 const MAX_LOOKS: u64 = 100_000;
 /// The shortest distance, in nanoseconds.
 const LEAST: u64 = 1_000;
@@ -130,7 +130,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         Ok(())
     }
 
-    /// Marks the looks from `first` on within a call.
+    /// Marks the looks within a call, counted from `first`.
     fn mark(&mut self, first: u64, start: u64, end: u64, path: u32) {
         let look = |time: u64| time.saturating_sub(self.start).div_ceil(self.distance);
         self.samples.mark(look(start).saturating_sub(first), look(end).saturating_sub(first), path);

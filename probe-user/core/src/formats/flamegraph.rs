@@ -1,9 +1,9 @@
-//! A flame graph as SVG, drawn by inferno. The width is a path's own time plus that of its callees
-//! above it.
+//! A flame graph as SVG, drawn by inferno. A frame's width is its path's own time plus that of the
+//! callees above it.
 //!
-//! Reversed, stacks are merged from their innermost frames and drawn downwards, and show for whom
-//! the time was spent. With an older recording, the colour shows what became slower (red) and
-//! faster (blue).
+//! A reversed graph merges stacks from their innermost frames and is drawn downwards: it shows the
+//! callers for which time was spent. With an older recording, colour shows which paths became
+//! slower (red) and faster (blue).
 
 use super::excerpt::Excerpt;
 use super::folded;

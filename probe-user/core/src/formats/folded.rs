@@ -1,7 +1,7 @@
 //! Folded stacks: a line for each call path with the nanoseconds that were its own.
 //!
-//! Semicolons separate the frames, so one in a name becomes a colon. A name that ends in a blank
-//! and a number would be read as one with two counts, so the blank becomes an underscore.
+//! Semicolons separate the frames, so a semicolon in a name becomes a colon. A stack that ends in a
+//! blank and a number would be read as one with two counts, so the blank becomes an underscore.
 
 use super::excerpt::Excerpt;
 use super::labels::Labels;

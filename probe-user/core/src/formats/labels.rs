@@ -7,13 +7,13 @@ use crate::report::TargetReport;
 use crate::report::render::clean::clean;
 use crate::units::{FuncId, ThreadId};
 
-/// Limit of a name, in bytes; a recording need not be ours.
+/// Limit of a name, in bytes. A hostile recording may have longer ones.
 const MAX_NAME: usize = 16 << 10;
-/// Limit of all names of a path, in bytes. In a longer one, each name gets its share.
+/// Limit of all names of a path, in bytes. In a longer path, each name gets an equal share.
 const MAX_PATH: usize = 256 << 10;
-/// Limit of shown innermost frames: more than ctrace records.
+/// Limit of frames in a path, the innermost ones: more than ctrace records.
 const MAX_FRAMES: usize = 2_048;
-/// Replaces frames that are unknown or too many.
+/// The name that replaces frames that are unknown or too many.
 pub(super) const UNKNOWN_FRAMES: &str = "[path not recorded]";
 
 /// The names of all functions.

@@ -1,6 +1,6 @@
-//! Every call as a line of text; those of a thread latest first.
+//! Every call as a line of text, latest first within a thread.
 //!
-//! Lines have no place for what is missing from the recording; who writes them prints that elsewhere.
+//! Lines have no place for what is missing from the recording; the caller prints that elsewhere.
 
 use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels, ThreadLabel};
@@ -10,7 +10,7 @@ use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::NamedValues;
 
-/// What is around the numbers of a call, in the order of the line.
+/// The text around the numbers of a call, in the order of the line.
 pub(super) struct Layout {
     pub(super) thread: fn(&ThreadLabel) -> String,
     /// Between start and duration.
@@ -18,7 +18,7 @@ pub(super) struct Layout {
     pub(super) ended: fn(Ended) -> &'static [u8],
     /// The function and its path, outermost first.
     pub(super) path: fn(&[&str]) -> String,
-    /// The values beside a call; only asked for where calls of the recording may have any.
+    /// The values of a call; used only if calls of the recording may have values.
     pub(super) values: fn(Option<&NamedValues>) -> String,
     pub(super) end: &'static [u8],
 }

@@ -5,8 +5,8 @@
 //! chunk, as a query sees it. Formats with single calls write each call as it comes. The others
 //! keep sums by call path, so the memory does not grow with the number of calls.
 //!
-//! Data missing from a recording are missing from its export. [`Coverage`] says how much, and goes into
-//! the file if the format has a place for it.
+//! Data missing from a recording are missing from its export. [`Coverage`] counts them, and goes
+//! into the file if the format has a place for it.
 
 mod calls_csv;
 mod calls_jsonl;
@@ -54,7 +54,7 @@ pub enum ExportError {
     TooMuch,
 }
 
-/// What to export, and how.
+/// The part of a recording to export, and options.
 pub struct Export<'a, R> {
     pub recording: &'a Recording<R>,
     /// The part to export.
@@ -111,7 +111,7 @@ pub struct Format<R: 'static> {
 }
 
 impl<R: ReadAt> Format<R> {
-    /// The registry.
+    /// All formats.
     pub const ALL: &'static [Self] = &[
         Self::text(
             "folded",
@@ -185,7 +185,7 @@ impl<R: ReadAt> Format<R> {
         Self::ALL.iter().find(|format| format.name == name)
     }
 
-    /// Writes the recording to `out`. Returns what is missing from it.
+    /// Writes the recording to `out`. Returns the counts of calls and missing data.
     pub fn write(
         &self,
         export: &Export<'_, R>,

@@ -1,4 +1,4 @@
-//! Makes the output of a call path once, as long as there is room to keep it.
+//! Caches the output for each call path, as long as there is room.
 
 /// Limit of kept bytes.
 const ROOM: usize = 64 << 20;
@@ -12,7 +12,7 @@ pub(super) struct PerPath<F> {
 }
 
 impl<F: FnMut(u32) -> Vec<u8>> PerPath<F> {
-    /// Makes one for this number of paths.
+    /// Makes a cache for this number of paths.
     pub(super) fn new(paths: usize, make: F) -> Self {
         Self { make, kept: vec![None; paths], room: ROOM, passing: Vec::new() }
     }

@@ -1,11 +1,11 @@
-//! Perfetto's own format, for ui.perfetto.dev and its trace processor: protocol buffers, with all
-//! calls in few bytes.
+//! Perfetto's own format, for ui.perfetto.dev and its trace processor: compact protocol buffers
+//! with every call.
 //!
-//! Each thread is a sequence of packets with defaults of its own: the track, and a clock whose times
-//! are distances from the packet before. Names are interned. Packets are compressed some thousands
-//! at a time. Times are CLOCK_MONOTONIC, with the wall clock beside it. The end of a call has its
-//! values, and says when it is `untimed` or `open`; what is missing from the recording is told by an instant on a track
-//! called ctrace.
+//! Each thread is a sequence of packets with its own defaults: the track, and a clock that counts
+//! from the preceding packet. Names are interned. Some thousand packets are compressed at a time.
+//! Times are CLOCK_MONOTONIC; the file relates them to the wall clock. The end of a call has its
+//! values and is marked if the call is `untimed` or `open`. An instant on a track called ctrace
+//! lists what is missing from the recording.
 
 use super::edges::{Edge, Edges, What};
 use super::excerpt::{Ended, Excerpt, Step};
@@ -26,7 +26,7 @@ use std::io::Write;
 
 /// Bytes of packets that are compressed together.
 const BATCH: usize = 1 << 20;
-/// Numbers of fields, as in Perfetto's trace_packet.proto and what that includes.
+/// Field numbers of Perfetto's trace_packet.proto and the files that it imports.
 mod field {
     pub(super) const PACKET: u32 = 1;
 
@@ -54,12 +54,12 @@ const INSTANT: u64 = 3;
 
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
-/// The first of the numbers that a sequence may give to clocks of its own.
+/// The first number that a sequence may give to a clock of its own.
 const INCREMENTAL: u64 = 64;
 
-/// What is of no thread is in this sequence.
+/// The sequence of packets that belong to no thread.
 const GLOBAL: u64 = 1;
-/// Above ids of processes and threads, so that each track has a number of its own.
+/// The high bits of track numbers. They are above process and thread ids, so tracks stay distinct.
 const PROCESS_TRACK: u64 = 1 << 32;
 const THREAD_TRACK: u64 = 2 << 32;
 const OWN_TRACK: u64 = 3 << 32;
@@ -83,7 +83,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// A name and a value that viewers show with a call.
+/// Makes a name and a value that viewers show with a call.
 fn annotation(name: &str, value: Option<Value>) -> Message {
     let mut annotation = Message::default();
     annotation.text(10, &clean(name));
@@ -109,9 +109,9 @@ struct Trace<'a, 'o, R> {
     labels: Labels,
     sequences: HashMap<ThreadId, Sequence>,
     processes: HashSet<u32>,
-    /// Functions that have their name in a thread's sequence.
+    /// Pairs of thread and function: the thread's sequence has the function's name.
     interned: IntMap<()>,
-    /// Where calls may have values: the open calls of each thread, outermost first.
+    /// The open calls of each thread, outermost first; `None` if no call can have values.
     begun: Option<HashMap<ThreadId, Vec<(u64, FuncId)>>>,
     packets: Vec<u8>,
     packet: Message,
@@ -137,7 +137,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         }
     }
 
-    /// Says which clock the trace is on, and what the wall clock was.
+    /// Writes the trace's clock and its relation to the wall clock.
     fn begin(&mut self) {
         let start = self.recording.start();
         let wall = start.start_ns.0.saturating_add_signed(start.epoch_offset_ns);
@@ -172,7 +172,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         Ok(())
     }
 
-    /// The values of the call that ends at this edge.
+    /// Returns the values of the call that ends at this edge.
     #[inline]
     fn values<'s>(
         &mut self,
@@ -271,7 +271,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         self.end_packet();
     }
 
-    /// Says what is missing.
+    /// Writes the instant that lists what is missing.
     fn tell(&mut self, told: &Coverage, at: u64) {
         self.track(Message::default().number(1, OWN_TRACK).text(2, "ctrace"));
         let mut event = Message::default();
@@ -297,7 +297,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         self.packet.0.clear();
     }
 
-    /// Passes on the packets there are, as one that holds them all.
+    /// Writes the packets so far as one compressed packet.
     fn compress(&mut self) -> Result<(), ExportError> {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(4));
         encoder.write_all(&self.packets)?;

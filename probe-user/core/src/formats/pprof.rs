@@ -1,7 +1,7 @@
-//! pprof's format: gzipped protocol buffers. Each thread and call path has a sample with its calls,
-//! those of them without a known end, and the path's own time.
+//! pprof's format: gzipped protocol buffers. Each call path of a thread has a sample with its
+//! calls, its calls without a known end, and its own time.
 //!
-//! The profile's comments tell what is missing (`pprof -comments`).
+//! The profile's comments list what is missing (`pprof -comments`).
 
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
@@ -29,7 +29,7 @@ mod field {
     pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// The values of [`Profile::sample`] and their units.
+/// The values of a sample and their units.
 const TYPES: [(&str, &str); 3] =
     [("calls", "count"), ("untimed", "count"), ("time", "nanoseconds")];
 
@@ -67,7 +67,7 @@ impl<W: Write> Profile<W> {
             strings: HashMap::new(),
             in_order: Vec::new(),
         };
-        // Strings are numbered, and the first is empty.
+        // Strings are numbered, and the format requires that the first is empty.
         profile.string("");
         profile
     }
@@ -88,8 +88,8 @@ impl<W: Write> Profile<W> {
         Ok(())
     }
 
-    /// Writes everything but samples. Functions and their locations have their ids plus 1. One more
-    /// is for unknown frames.
+    /// Writes everything but samples. The numbers of functions and their locations are the
+    /// functions' ids plus 1. One more is for unknown frames.
     fn head<R: ReadAt>(&mut self, excerpt: &Excerpt<'_, R>) -> Result<(), ExportError> {
         let recording = excerpt.recording;
         for (name, unit) in TYPES {
@@ -107,7 +107,7 @@ impl<W: Write> Profile<W> {
                 self.string(&labels::text(object.build_id.as_deref().unwrap_or_default()));
             let mut mapping = Message::default();
             mapping.number(1, id).number(5, path).number(6, build_id);
-            // The mapping has functions, files and lines.
+            // These fields say that the mapping has functions, files and lines.
             mapping.number(7, 1).number(8, 1).number(9, 1);
             self.message.message(field::MAPPING, &mapping);
             mappings.insert(object.name.clone(), id);

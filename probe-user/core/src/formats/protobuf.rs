@@ -1,5 +1,5 @@
-//! Writes protocol buffers by hand: two formats need a handful of messages, and one of them
-//! millions of them. The daemon's metrics need a handful more.
+//! Writes protocol buffers without a library: two formats and the daemon's metrics need few kinds
+//! of messages, and Perfetto's format writes millions.
 
 use crate::recording::put_varint;
 
@@ -36,7 +36,7 @@ impl Message {
         self.number(field, zigzag(value))
     }
 
-    /// Writes eight bytes unchanged (`fixed64`).
+    /// Writes a number as eight bytes (`fixed64`).
     pub fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
         put_varint(&mut self.0, u64::from(field) << 3 | 1);
         self.0.extend_from_slice(&value.to_le_bytes());
@@ -53,7 +53,7 @@ impl Message {
         out.extend_from_slice(&self.0);
     }
 
-    /// Writes several numbers as one field.
+    /// Writes several numbers as one packed field.
     pub fn numbers(&mut self, field: u32, values: impl IntoIterator<Item = u64>) -> &mut Self {
         let mut packed = Vec::new();
         values.into_iter().for_each(|value| put_varint(&mut packed, value));
@@ -61,7 +61,7 @@ impl Message {
     }
 }
 
-/// Encodes a number of a `sint` field that has several.
+/// Encodes a number for a packed `sint` field.
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

@@ -1,23 +1,23 @@
-//! Finds the innermost call around each look at a thread.
+//! Finds the innermost call at each look (sampling time) of a thread.
 //!
-//! Each look is marked once, however many calls there are: calls are visited from the innermost on,
-//! and mark only unmarked looks.
+//! Each look is marked once, however many calls there are: calls are visited from the innermost
+//! outwards, and mark only unmarked looks.
 
 use crate::recording::ROOT_PATH;
 
-/// The first look, the end of the looks, and their path.
+/// A range of looks, by first and end, and their path.
 type Span = (usize, usize, u32);
 
 #[derive(Default)]
 pub(super) struct Samples {
     spans: Vec<Span>,
     paths: Vec<u32>,
-    /// For each look, a later or equal one that is not after the next unmarked one.
+    /// For each look, the same or a later one, but none beyond the next unmarked look.
     next: Vec<usize>,
 }
 
 impl Samples {
-    /// Forgets everything, and starts with so many looks.
+    /// Restarts with `count` unmarked looks.
     pub(super) fn begin(&mut self, count: usize) {
         self.spans.clear();
         self.paths.clear();
@@ -26,7 +26,7 @@ impl Samples {
         self.next.extend(0..=count);
     }
 
-    /// Adds a call around the looks `from..to`. Later calls are inside it.
+    /// Adds a call around the looks `from..to`. Calls added later take precedence.
     pub(super) fn mark(&mut self, from: u64, to: u64, path: u32) {
         let all = self.paths.len() as u64;
         let (from, to) = (from.min(all) as usize, to.min(all) as usize);
@@ -51,7 +51,7 @@ impl Samples {
     /// Returns the first unmarked look from `at` on.
     fn unmarked(&mut self, mut at: usize) -> usize {
         while self.next[at] != at {
-            // This halves the way of the next search.
+            // This halves the path of the next search.
             self.next[at] = self.next[self.next[at]];
             at = self.next[at];
         }

@@ -1,7 +1,8 @@
-//! speedscope's file format: a profile for each thread, with a sample for each call path. Its
-//! weight is the path's own time.
+//! speedscope's file format: a profile for each thread, with a sample for each call path. A
+//! sample's weight is its path's own time.
 //!
-//! The samples are sums without order of time. For that, speedscope reads Chrome's format.
+//! The samples are sums and have no order in time. To see calls over time, load the Chrome format
+//! into speedscope.
 
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};

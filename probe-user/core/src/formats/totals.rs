@@ -56,7 +56,7 @@ impl Totals {
         Ok((totals, told))
     }
 
-    /// Returns the threads in the order of their begin, with their sums by path.
+    /// Returns the threads in the order in which they began, with their sums by path.
     pub(super) fn threads(&self) -> impl Iterator<Item = (ThreadId, Vec<(u32, Sum)>)> {
         self.threads.iter().map(|(thread, sums)| (*thread, sorted(sums)))
     }

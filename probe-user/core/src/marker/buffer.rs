@@ -1,7 +1,7 @@
-//! Finds the new events of a buffer since the last look, and the missing ones.
+//! Finds the events of a buffer that are new since the last reading, and those that are missing.
 //!
-//! Events may be seen twice: in a look at the part-filled buffer, and when it is flushed. Slots do
-//! not move within a batch, so the taken ones are remembered until the next.
+//! Events may be seen twice: when the part-filled buffer is read, and when it is flushed. Slots do
+//! not move within a batch, so the taken ones are remembered until the next batch.
 
 use super::layout::{BUFFER_LEN, Header, Slot};
 use crate::units::Nanos;
@@ -17,30 +17,30 @@ pub(super) struct Progress {
     batch: u64,
     /// The slots of this batch that were taken.
     seen: Slots,
-    /// Those slots that held a whole call.
+    /// The slots of this batch that held a whole call.
     whole: Slots,
     /// The number of events since the buffer was made that are delivered, lost or not ours.
     accounted: u64,
-    /// The time of the last look.
+    /// The time of the last reading.
     time: Nanos,
 }
 
-/// The fastest writer needs longer for a batch of 252 slots.
+/// A lower bound on the time in which a writer fills a batch.
 pub(super) const LEAST_NANOS_PER_BATCH: u64 = 500;
 /// The number of batches that may arrive at once.
 pub(super) const BATCHES_AT_ONCE: u64 = 64;
-/// The maximum: all slots of a batch hold whole calls.
+/// The maximum number of events in a batch: every slot holds a whole call.
 pub(super) const MOST_EVENTS_PER_BATCH: u64 = 2 * BUFFER_SLOTS as u64;
 
-/// The value of a reading.
+/// The verdict on a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// New: `missing` events were lost before its first new one. A negative number arrived after
-    /// they were counted as lost.
+    /// The reading is new; `missing` events were lost before its first new one. A negative number
+    /// is of events that arrived after they were counted as lost.
     New { missing: i64 },
-    /// Of an older batch than the last, so all of it is known.
+    /// The reading is of an older batch than the last, so all of it is known.
     Old,
-    /// No buffer, or impossible numbers.
+    /// The bytes are no buffer, or have impossible numbers.
     Malformed,
 }
 
@@ -178,10 +178,10 @@ mod tests {
     use super::super::layout::tests::{buffer, complete, put};
     use super::*;
 
-    /// Long enough for every batch here.
+    /// A time that is long enough for every batch in these tests.
     const TIME: Nanos = Nanos(1_000_000);
 
-    /// A buffer of batch `batch` whose slots `filled` hold their own numbers as times.
+    /// Returns a buffer of batch `batch` whose slots `filled` hold their own numbers as times.
     fn filled(batch: u64, events: u64, filled: impl IntoIterator<Item = usize>) -> Buffer {
         let mut bytes = buffer(64, batch, events);
         for index in filled {
@@ -230,11 +230,11 @@ mod tests {
         check(&mut progress, &bytes, None, FINE, 0..3);
         let before = bytes.clone();
         complete(&mut bytes, 2, 50);
-        // Slot 2 comes as its exit, 50 after its entry. A slot in both readings is completely
-        // written, even if it was completed between them.
+        // Slot 2 is delivered as its exit, 50 after its entry. A slot in both readings is
+        // completely written, even if it was completed between them.
         check(&mut progress, &bytes, Some(&before), FINE, [52]);
         check(&mut progress, &bytes, None, FINE, []);
-        // Three entries and two exits.
+        // Five events: three entries and two exits.
         check(&mut progress, &filled(1, 5, 0..1), None, FINE, 0..1);
     }
 

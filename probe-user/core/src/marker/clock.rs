@@ -1,7 +1,7 @@
 //! Converts the TSC to CLOCK_MONOTONIC.
 //!
-//! Time keeping changes the clocks' rates all the time, so their relation is measured: the session
-//! takes a sample after each reading of the buffers. Every event lies between two samples, where
+//! The rates of the clocks change all the time, so their relation is measured: the session takes a
+//! sample of both after each reading of the buffers. Every event lies between two samples, where
 //! the relation is a straight line.
 
 use super::layout::Clock;
@@ -20,13 +20,13 @@ pub struct ClockSample {
     pub time: Nanos,
 }
 
-/// Limit of kept samples: at ten a second, events older than minutes use the first line.
+/// Limit of kept samples. At ten a second, events older than some minutes use the oldest line.
 const SAMPLES: usize = 4096;
 /// Fractional bits of a line's slope.
 const SHIFT: u32 = 52;
 
-/// The distance of samples from the line through the two before: the change of the clocks' rates,
-/// and the uncertainty of reading both at once.
+/// The distances of samples from the line through the two before them. They come from changes of
+/// the clocks' rates and from the uncertainty of reading both at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockResidual {
     pub samples: u64,
@@ -128,7 +128,7 @@ impl ClockMap {
     }
 }
 
-/// A generous limit of the difference between two processors' clocks.
+/// A generous limit of the difference between two CPUs' clocks.
 const AHEAD: u64 = 1 << 20;
 
 /// Converts times of events from the low bits of the writer's clock.
@@ -137,7 +137,7 @@ pub(super) struct Times<'a> {
     map: &'a ClockMap,
     /// The latest possible time of an event, by the writer's clock.
     latest: u64,
-    // The last line that was used, from where on and how far.
+    // The line that was used last: its start and length by the writer's clock, time and slope.
     from: u64,
     span: u64,
     time: u64,

@@ -72,7 +72,7 @@ impl Header {
     }
 }
 
-/// Restores the mark of a buffer, whose place the programs use otherwise.
+/// Restores the magic number of a buffer: the programs use its place for other data.
 pub(super) fn mark(bytes: &mut [u8; BUFFER_LEN]) {
     bytes[..8].copy_from_slice(&BUFFER_MAGIC.to_le_bytes());
 }
@@ -92,7 +92,7 @@ pub(super) struct Slot {
     pub(super) time: u64,
     /// The low bits of the stack pointer at the scope's entry.
     pub(super) sp: u64,
-    /// The number of those bits.
+    /// The number of these bits.
     pub(super) sp_bits: u32,
     /// Address of the scope's site.
     pub(super) site: u64,
@@ -104,9 +104,9 @@ pub(super) struct Slot {
 pub(super) enum Moment {
     Enter,
     Exit,
-    /// Entry and exit, with the duration.
+    /// Entry and exit of a call of this duration.
     Whole(u64),
-    /// Undefined in this version of the format.
+    /// A kind that this version of the format does not define.
     Unknown,
 }
 
@@ -152,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// Returns all bits of the stack pointer: the nearest to another one of the thread.
+    /// Returns all bits of the stack pointer, given one of the same thread nearby.
     #[inline]
     pub(super) fn stack_pointer(&self, near: u64) -> u64 {
         let rest = u64::BITS - self.sp_bits;

@@ -1,5 +1,5 @@
-//! The bounded state of each process in each of its lives: a target can name any number of buffers,
-//! so their number and that of its sections are limited.
+//! The state of each process in each of its lives. A target can name any number of buffers and
+//! sections, so their numbers are limited.
 
 use super::buffer::Progress;
 use super::losses::Losses;
@@ -12,7 +12,7 @@ pub(super) type Life = (Pid, u32);
 
 /// Limit of buffers in a process: more than it has threads.
 const MOST_BUFFERS: usize = 1 << 16;
-/// Limit of lanes, because each change of a process visits all. Beyond it buffers share lanes.
+/// Limit of lanes, because each change of a process visits all. Beyond it, buffers share lanes.
 const MOST_LANES: usize = 1 << 10;
 
 /// The state of one buffer.
@@ -72,7 +72,7 @@ impl Lanes {
 
 impl Buffer {
     /// Records plausible losses before a batch. A negative number is of events that were counted as
-    /// lost and have come.
+    /// lost but arrived later.
     pub(super) fn lose(&mut self, missing: i64, losses: &mut Losses, since_begin: Nanos) {
         let Ok(more) = u64::try_from(missing) else {
             let found = missing.unsigned_abs().min(self.lost);

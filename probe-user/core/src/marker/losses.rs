@@ -16,7 +16,7 @@ pub(super) struct Losses {
     pending: u64,
     /// Losses of forgotten buffers.
     settled: u64,
-    /// The number of impossible counts, and those of them that were not recorded.
+    /// The number of impossible counts, and of those since the last [`Self::take_doubts`].
     implausible: u64,
     doubts: u64,
 }
@@ -45,7 +45,8 @@ impl Losses {
         std::mem::take(&mut self.doubts)
     }
 
-    /// Returns whether so many more events can have been lost since tracing began.
+    /// Returns whether `more` further events can have been lost since tracing began. If not,
+    /// records an impossible count.
     pub(super) fn can_be(&mut self, more: u64, since_begin: Nanos) -> bool {
         let batches = since_begin.0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
         let most =
@@ -74,7 +75,7 @@ impl Losses {
         self.told = self.told.saturating_add(lost);
     }
 
-    /// Subtracts events that came after all.
+    /// Subtracts events that arrived after all.
     pub(super) fn take_back(&mut self, found: u64) {
         self.told = self.told.saturating_sub(found);
     }

@@ -3,7 +3,7 @@
 //!
 //! `layout` reads bytes, `buffer` finds new and missing events, `clock` converts the writer's time,
 //! `objects` and `sites` turn addresses into functions, and `Markers` combines them. The target's
-//! data are not trusted: nonsense is a counted diagnostic.
+//! data are not trusted: malformed data are counted and reported.
 
 mod buffer;
 mod clock;

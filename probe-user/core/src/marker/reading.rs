@@ -16,7 +16,7 @@ pub struct BufferId {
 pub struct Reading {
     pub buffer: BufferId,
     pub tid: Tid,
-    /// The time of the reading; with two readings, between them.
+    /// The time of the reading; if there are two, a time between them.
     pub time: Nanos,
     pub bytes: Box<[u8; BUFFER_LEN]>,
     /// The data of the flush, if it was one.
@@ -26,7 +26,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Returns whether it is complete: every slot taken by then is written and in it.
+    /// Returns whether it is complete: every slot that was taken by then is written in it.
     pub fn is_whole(&self) -> bool {
         is_whole(self.before.as_ref().unwrap_or(&self.bytes))
     }

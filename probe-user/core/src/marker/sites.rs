@@ -24,7 +24,7 @@ const MOST_SECTIONS: usize = 4_096;
 /// The sections of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sites {
-    /// Disjoint, by their begin.
+    /// Disjoint sections by start address.
     sections: BTreeMap<u64, Section>,
     /// The section of the last address.
     last: Option<(u64, Section)>,
@@ -43,7 +43,7 @@ fn end_of(start: u64, functions: &[Option<MarkerPlace>]) -> u64 {
 }
 
 impl Sites {
-    /// Returns whether exactly this is mapped there.
+    /// Returns whether exactly this section is mapped at `start`.
     pub(super) fn has(&self, start: u64, functions: &Arc<[Option<MarkerPlace>]>) -> bool {
         let known = self.sections.get(&start);
         known.is_some_and(|section| Arc::ptr_eq(&section.functions, functions))

@@ -16,7 +16,7 @@ use std::{collections::HashMap, sync::Arc};
 
 mod dropped;
 
-/// An occurrence, ordered by time whatever way it came.
+/// An occurrence that is processed in order of time, not of arrival.
 #[derive(Debug)]
 enum Waiting {
     Read(Box<Reading>),
@@ -55,7 +55,7 @@ pub struct Markers {
 }
 
 impl Markers {
-    /// Makes one for so many simultaneous writers.
+    /// Makes a converter for so many simultaneous writers.
     pub(crate) fn new(writers: usize) -> Self {
         Self { losses: Losses::of_writers(writers as u64), ..Self::default() }
     }
@@ -96,8 +96,9 @@ impl Markers {
         self.waiting.push((reading.time, Waiting::Read(Box::new(reading))));
     }
 
-    /// Takes a sample of both clocks after all earlier input; all input up to `through` is here.
-    /// Emits events that cannot wait for [`Self::release`], in order of time within a lane.
+    /// Takes a sample of both clocks, made after all earlier input. All input up to `through` must
+    /// have arrived. Emits events that cannot wait for [`Self::release`], in order of time within a
+    /// lane.
     pub fn sample(
         &mut self,
         sample: ClockSample,
@@ -134,7 +135,7 @@ impl Markers {
     }
 
     /// Emits the events up to `watermark`, and some after it, in order of time within a lane. The
-    /// others stay undecoded, which is a fourth of the size.
+    /// others stay undecoded, which takes a fourth of the memory.
     pub fn release(&mut self, watermark: Nanos, mut each: impl FnMut(usize, &[Event])) {
         self.set_dues();
         let mut events = Vec::new();
@@ -212,7 +213,7 @@ impl Markers {
                 }
             }
             Change::Exec { .. } => self.begin_life(pid),
-            // Its other threads may still ship what they have.
+            // The process's other threads may still ship their last batches.
             Change::ProcessExit { .. } => self.over.push((event.time, self.life(pid))),
             Change::Buffer { runtime, site, .. } => {
                 self.pass(pid, Passed { runtime, address: site }, |runtime| runtime.register);
@@ -273,12 +274,12 @@ impl Markers {
         self.losses.implausible()
     }
 
-    /// Returns how well the clocks' relation is known.
+    /// Returns the uncertainty of the clocks' relation.
     pub fn clock_residual(&self) -> ClockResidual {
         self.clock.residual()
     }
 
-    /// Returns the number of events that were written but will not come.
+    /// Returns the number of events that were written but will not arrive.
     pub fn lost(&self) -> u64 {
         self.losses.known().saturating_add(self.cut_off())
     }

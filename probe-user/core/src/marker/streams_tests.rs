@@ -137,7 +137,7 @@ fn addresses_that_are_no_scope_are_counted() {
 #[test]
 fn slots_of_an_unknown_kind_are_counted_and_left_out() {
     let event = (2, STACK, SECTION, false);
-    // Reserved bits, and an exit that is a whole call. One is of no chosen scope.
+    // Reserved bits, and an exit that is also a whole call. One site is of no chosen scope.
     for (bits, site) in [(4, SECTION), (8, SECTION + 32), (16, SECTION), (3, SECTION)] {
         let mut markers = markers();
         markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
@@ -199,7 +199,7 @@ fn a_buffer_that_was_there_before_begins_with_what_is_new() {
 }
 
 proptest! {
-    /// Any buffer contents: no panic, and no more records than slots.
+    /// No buffer contents cause a panic, or more records than slots.
     #[test]
     fn scribbled_buffers_are_survived(
         header in proptest::collection::vec(any::<u8>(), 64),
@@ -228,7 +228,7 @@ fn an_exec_begins_another_life() {
     let mut markers = markers();
     let event = (1, STACK, SECTION, false);
     let at = |time, reading| Reading { time: Nanos(time), ..reading };
-    // Whatever the order of arrival, they are put in order of time.
+    // They are processed in order of time, not of arrival.
     markers.read(at(7, reading(0, 0, &[event])));
     exec(&mut markers, 5);
     let object = object(&mut markers, &[Some(FuncId(5))]);
@@ -309,7 +309,7 @@ fn a_batch_that_nothing_follows_is_lost_as_far_as_it_was_not_seen() {
     assert_eq!(events(&mut markers, 100).len(), 200);
     markers.set_cut_off([(ID, 252)], Nanos::ZERO);
     assert_eq!(markers.lost(), 52);
-    // If another batch follows after all, it agrees.
+    // A batch that follows after all does not change the count.
     markers.read(reading(1, 252, &[event]));
     assert_eq!(events(&mut markers, 200).len(), 1);
     assert_eq!(markers.lost(), 52);
@@ -352,7 +352,7 @@ fn what_waits_is_of_the_process_as_it_was_then() {
 #[test]
 fn what_waits_is_not_lost_and_what_is_missing_before_it_is() {
     let second = Nanos(1_000_000_000);
-    // The events of the dropped batch, and whether the waiting reading came before or after it.
+    // The number of events up to the dropped batch, and before the waiting reading.
     for (dropped_at, waits) in [(253, 0), (252, 252)] {
         let mut markers = markers();
         let waiting = reading(waits / 252, waits, &[(2 * 500_000_000, STACK, SECTION, false)]);
@@ -389,14 +389,14 @@ fn a_buffer_stays_in_order_when_its_times_do_not() {
     assert_eq!(markers.lost(), 0);
 }
 
-/// In milliseconds, for the events of a batch.
+/// Generates batches: a buffer, the times of its events and a watermark, both in milliseconds.
 fn batches() -> impl Strategy<Value = Vec<(u64, Vec<u64>, u64)>> {
     let times = proptest::collection::vec(1u64..1_000, 1..5);
     proptest::collection::vec((0u64..2, times, 0u64..1_000), 1..30)
 }
 
 proptest! {
-    /// In any order of times, waiting changes no event, and nothing waits longer than it may.
+    /// For any order of times, waiting changes no event, and nothing waits too long.
     #[test]
     fn waiting_changes_nothing(batches in batches()) {
         let (mut prompt, mut patient) = (markers(), markers());

@@ -78,7 +78,7 @@ pub(crate) use slow::SlowWatch;
 pub(crate) use varint::put as put_varint;
 pub use writer::{Framed, Writer};
 
-/// Calls in a chunk, give or take a few: few enough to stay in a CPU's cache.
+/// Calls in a chunk, or a few more: they must fit a CPU's cache.
 pub const CHUNK_CALLS: usize = 65_536;
 
 /// The root of the tree of call paths.

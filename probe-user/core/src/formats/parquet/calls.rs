@@ -26,7 +26,7 @@ pub(super) const SCHEMA: &str = "message calls {
     required binary path (STRING);
 }";
 
-/// Rows per group; at most one chunk more.
+/// Rows of a group. It is exceeded by less than one chunk.
 const GROUP: usize = 200_000;
 
 pub(super) fn write<R: ReadAt>(

@@ -60,7 +60,7 @@ impl Columns<'_, '_> {
     }
 }
 
-/// Converts with saturation: no time of this century is so large.
+/// Converts with saturation: no time of this century saturates.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,7 @@
 //! Parquet, for DuckDB, Polars, Spark and others. A file has one table, the calls or the functions.
 //!
-//! Each row has the host's name and the wall clock, so that recordings of many machines form one
-//! table. The file's key-value metadata tell what is missing.
+//! Each row has the host's name, and each call the wall-clock time, so that recordings of many
+//! machines can form one table. The file's key-value metadata list what is missing.
 
 mod calls;
 mod columns;

@@ -43,8 +43,8 @@ impl Markers {
         }
     }
 
-    /// Returns the events that no later batch has reported: for an unknown buffer, all. Held events
-    /// are not missing.
+    /// Returns the number of missing events that no later batch has reported. All events of an
+    /// unknown buffer are missing; held events are not.
     pub(super) fn cut_off(&self) -> u64 {
         if self.cut_offs == 0 {
             return 0;

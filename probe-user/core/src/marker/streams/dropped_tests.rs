@@ -12,7 +12,7 @@ fn counts_that_cannot_be_are_no_losses() {
     markers.set_cut_off([(ID, 252)].into_iter().chain(dropped), Nanos::ZERO);
     assert_eq!((markers.lost(), markers.implausible_counts()), (252, 2_000));
     assert_eq!(markers.take_malformed(), 2_000);
-    // Each of these is possible, but not all together.
+    // Each of these counts is possible, but not all together.
     let dropped = (1..=2_000).map(|number| (forged(number), 500));
     markers.set_cut_off(dropped, Nanos::ZERO);
     let most = BATCHES_AT_ONCE * MOST_EVENTS_PER_BATCH;
@@ -37,7 +37,7 @@ fn what_was_told_lost_of_others_is_not_taken_back() {
     markers.read(reading(1, 500, &[event]));
     events(&mut markers, 100);
     assert_eq!(markers.lost(), 500);
-    // More was delivered of this one than it claims to have written.
+    // This buffer delivered more events than it claims to have written.
     let other =
         |batch, written: &[Written]| Reading { buffer: forged(9), ..reading(batch, 0, written) };
     markers.read(other(0, &[event; 200]));

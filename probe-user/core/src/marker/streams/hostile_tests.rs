@@ -1,10 +1,10 @@
-//! Targets register and write like no runtime: the work for them is bounded.
+//! Hostile targets, which register and write unlike any runtime: the work for them is bounded.
 
 use super::tests::{SECTION, STACK, events, forged, markers, object, reading, sample};
 use crate::marker::reading::Reading;
 use crate::units::{FuncId, Nanos, Pid};
 
-/// Each of these once visited all dropped batches, or all held readings.
+/// In an earlier version, each registration visited all dropped batches or all held readings.
 #[test]
 fn forged_registrations_cost_little_each() {
     const MANY: u64 = 300_000;
@@ -16,7 +16,7 @@ fn forged_registrations_cost_little_each() {
     }
     assert!(events(&mut markers, 100).is_empty());
     assert_eq!(markers.lost(), 8_000);
-    // As many were recorded as there is room for.
+    // All were recorded for which there is room.
     assert!(markers.take_malformed() > MANY - 5_000);
 }
 

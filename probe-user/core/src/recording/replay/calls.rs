@@ -1,4 +1,4 @@
-//! The slowest calls and what was inside them, as a report has them.
+//! Reports of the slowest calls and the calls inside them.
 
 use super::inside::{Inside, PlacedCall, Sum};
 use super::lens::Lens;
@@ -10,7 +10,7 @@ use crate::report::{CallReport, InsideReport};
 use crate::units::{FuncId, Nanos};
 use std::collections::{BTreeMap, HashMap};
 
-/// Calls of one function in one call, up to which each is told.
+/// If a single call makes at most this many calls of a function, each gets a row of its own.
 const FEW: usize = 3;
 
 pub(crate) fn reports<R: ReadAt>(
@@ -67,7 +67,7 @@ struct Row {
     sum: Sum,
 }
 
-/// What the call and each row took themselves.
+/// Computes the own times of the call and of each row.
 fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
     let (mut own, mut owns) = (duration, rows.iter().map(|r| r.sum.total).collect::<Vec<_>>());
     for row in &rows {
@@ -77,7 +77,7 @@ fn with_own(duration: u64, rows: Vec<Row>) -> (u64, Vec<(Row, u64)>) {
     (own, rows.into_iter().zip(owns).collect())
 }
 
-/// Rows from single calls: in order of time, many of one function as one.
+/// Makes rows from single calls, in order of time. Many calls of one function are one row.
 fn tree(each: &[PlacedCall], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
     let mut callees: Vec<Vec<usize>> = vec![Vec::new(); each.len() + 1];
     let callers = callers(each.iter().map(|kept| &kept.call), recorded);
@@ -85,7 +85,7 @@ fn tree(each: &[PlacedCall], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
         callees[caller.unwrap_or(each.len())].push(index);
     }
     let mut rows = Vec::new();
-    // Calls that are one row, and their caller's row; the next one is last.
+    // Groups of calls that make one row each, with the caller's row; the next group is last.
     let mut to_do = groups(&[each.len()], &callees, each, nodes, None);
     while let Some((parent, calls)) = to_do.pop() {
         let mut sum = Sum::default();
@@ -98,7 +98,7 @@ fn tree(each: &[PlacedCall], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
 
 type Group = (Option<usize>, Vec<usize>);
 
-/// What these calls called, a row each, the latest first.
+/// Groups the calls that these calls made, one group for each row, latest first.
 fn groups(
     calls: &[usize],
     callees: &[Vec<usize>],
@@ -124,7 +124,7 @@ fn groups(
     groups
 }
 
-/// Rows from sums by path.
+/// Makes rows from sums by path.
 fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
     let mut places = HashMap::new();
     let mut rows = Vec::new();
@@ -147,7 +147,7 @@ mod tests {
     use crate::calls::spool::Call;
     use crate::units::FuncId;
 
-    /// Parent, function, calls, when the first began, total and self time.
+    /// Parent, function, calls, start of the first call, total time, own time.
     type Expected = (Option<usize>, u32, u64, u64, u64, u64);
 
     #[track_caller]
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(rows.collect::<Vec<_>>(), expected);
     }
 
-    /// In function 0: three times 1, which calls 2 (the last one four times), and five times 2.
+    /// Function 0 calls 1 three times and 2 five times; 1 calls 2 once, the last time four times.
     fn calls() -> (Paths, [u32; 4], Vec<(u32, u64, u64)>) {
         let mut paths = Paths::new(9, 9);
         let a = paths.child(ROOT, FuncId(0));
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn few_calls_are_told_one_by_one_and_many_as_one() {
         let (paths, _, mut calls) = calls();
-        // Latest first, a call before those inside it.
+        // Latest first, each call before those inside it.
         calls.sort_by_key(|(_, start, duration)| std::cmp::Reverse((start + duration, *duration)));
         let each: Vec<PlacedCall> = calls
             .iter()

@@ -1,4 +1,8 @@
-//! The third pass: unions over all threads, of all calls and of those in each function's center.
+//! The third pass: unions over all threads, of all calls and of the calls in each center.
+//!
+//! Several calls may be exactly as long as the longest or the shortest in their function's center.
+//! These are *ties*, and only some of them are in the center: of the ties with the longest, the
+//! last to end are cut; of the ties with the shortest, the last to end are kept.
 
 use super::count::{CrossingCall, FirstPass};
 use super::lens::Lens;
@@ -13,29 +17,28 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Chunks that are unpacked at a time, or as many as there are cores, if that is more.
+/// Chunks that are unpacked at a time, unless there are more cores than this.
 const AT_ONCE: usize = 4;
 
 /// A chunk, unpacked.
 struct Unpacked {
     chunk: Chunk,
-    /// Those that count, at the query's nodes: thread by thread, latest first.
+    /// The calls that count, at the query's nodes: thread by thread, latest first.
     calls: Calls,
     threads: Vec<Range<usize>>,
     edges: AtEdges,
 }
 
-/// What a chunk has of calls that are as long as the longest or the shortest of their function's
-/// center, of which only some are in it: the latest to end are cut, and kept.
+/// The ties of a chunk.
 #[derive(Default)]
 struct AtEdges {
-    /// By function, where there are any: as long as the longest, and as the shortest.
+    /// Functions with ties, and their numbers of ties with the longest and with the shortest.
     counts: Vec<(usize, (u64, u64))>,
-    /// Such calls that began in an earlier chunk: function, and how many come before it.
+    /// Ties that began in an earlier chunk, with function and numbers of preceding ties.
     crossing: Vec<(CallKey, usize, (u64, u64))>,
 }
 
-/// In which order `unions` comes by calls: by their ends, the latest first, then by thread and place.
+/// The order in which `unions` sees calls: by end, latest first, then by thread and place.
 type Order = (Reverse<u64>, usize, usize);
 
 pub(crate) fn unions_of<R: ReadAt>(
@@ -46,7 +49,7 @@ pub(crate) fn unions_of<R: ReadAt>(
     keep: &[Keep],
 ) -> Unions {
     let mut kept = kept_crossing(recording, counted, keep);
-    // To cut and to keep of what comes before.
+    // Numbers of ties still to cut and to keep in earlier chunks.
     let mut left = keep.to_vec();
     let mut all = Unions::default();
     let selected = || CallReader::new(recording, lens, counted);
@@ -72,8 +75,8 @@ pub(crate) fn unions_of<R: ReadAt>(
     all
 }
 
-/// The calls that cross the edge of a chunk and are in their function's center whatever becomes of
-/// others that are as long.
+/// Returns the calls that cross the edge of a chunk and are surely in their function's center,
+/// because they are no ties.
 fn kept_crossing<R: ReadAt>(
     recording: &Recording<R>,
     counted: &FirstPass,
@@ -94,7 +97,7 @@ fn unpack<R: ReadAt>(
     keep: &[Keep],
 ) -> Option<Unpacked> {
     let nodes = lens.paths.nodes();
-    // The function of a call that is as long as the longest (1) or the shortest (1) of its center.
+    // The function of a tie, and 1 each if it ties with the longest and with the shortest.
     let at_edge = |call: &Call| {
         let function = nodes[call.node as usize].func.index();
         let (longest, shortest) = keep[function].edges(call.duration);
@@ -122,7 +125,7 @@ fn unpack<R: ReadAt>(
     }
     crossing.sort_unstable();
     let mut at_edges = Vec::new();
-    // Few, if any, are as long as an edge and cross one.
+    // Few ties, if any, cross the edge of a chunk.
     if !crossing.is_empty() {
         for (number, places) in threads.iter().enumerate() {
             at_edges.extend(places.clone().filter_map(|place| {
@@ -170,8 +173,8 @@ impl Unpacked {
 }
 
 impl AtEdges {
-    /// Which calls that cross an edge of the chunk are kept, and what is left to cut and to keep for
-    /// the chunks before it.
+    /// Decides which ties that cross the edge of the chunk are kept, and counts down the ties left
+    /// to cut and to keep in earlier chunks.
     fn decide(&self, counted: &FirstPass, left: &mut [Keep], kept: &mut HashSet<CallKey>) {
         for (key, function, (longest, shortest)) in &self.crossing {
             let mut keep = left[*function];

@@ -1,5 +1,5 @@
-//! A chunk as it was when a window of time ended: calls that ended later are open, those that began
-//! later are not there.
+//! Cuts a chunk off at the end of a time window: calls that ended later become open ones, and calls
+//! that began later are dropped.
 
 use crate::recording::{Chunk, OpenCall};
 use crate::units::Nanos;
@@ -15,7 +15,7 @@ pub(crate) fn clip(chunk: Chunk, window: &Range<u64>) -> Chunk {
     for thread in chunk.threads() {
         let calls = chunk.calls(thread).iter().map(|call| call.0);
         let began = |start: u64| start <= at;
-        // Outermost first: those still open at the end enclose the others, which come latest first.
+        // Outermost first: calls open at the chunk's end enclose those that ended, latest first.
         let mut open: Vec<_> = thread.open.iter().copied().filter(|o| began(o.start.0)).collect();
         let later =
             calls.clone().filter(|c| c.start.wrapping_add(c.duration) > at && began(c.start));

@@ -1,4 +1,4 @@
-//! The first pass: sums of each path node, durations in buckets, and what threads did.
+//! The first pass: sums for each path node, durations in buckets, and counts of threads.
 
 use super::clip::clip;
 use super::lens::Lens;
@@ -12,22 +12,23 @@ use crate::units::{FuncId, ThreadId};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Chunks that one thread takes at a time; what is known of calls that cross their edges is small.
+/// Chunks that a worker takes at a time. What it collects of calls that cross their edges is small.
 const AT_ONCE: usize = 32;
 
-/// What a thread did.
+/// Counts of one thread's calls.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCount {
     pub(crate) calls: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
-    /// A bit for each of the first functions.
+    /// A bit for each of the first [`NEAR`] functions that it called.
     called: Vec<u64>,
-    /// The others, which only very large programs have: any thread may have called any.
+    /// The other functions that it called; only very large programs have such. Bits would take too
+    /// much memory, as any thread may call any function.
     far: BTreeSet<u32>,
 }
 
-/// Functions that have a bit for each thread.
+/// Functions that have a bit in each thread.
 const NEAR: usize = 1 << 12;
 
 impl Default for ThreadCount {
@@ -71,7 +72,7 @@ impl ThreadCount {
         self.called[word] |= 1 << (function.index() % 64);
     }
 
-    /// Events of it were between these times.
+    /// Extends the thread's first and last times.
     pub(crate) fn saw(&mut self, first: u64, last: u64) {
         (self.first, self.last) = (self.first.min(first), self.last.max(last));
     }
@@ -88,19 +89,19 @@ impl ThreadCount {
 /// Sums over some chunks.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// By node of the query.
+    /// Sums by node of the query.
     pub(crate) tallies: Vec<Tally>,
     pub(crate) histograms: Vec<Histogram>,
     pub(crate) threads: BTreeMap<ThreadId, ThreadCount>,
     pub(crate) filtered: u64,
     pub(crate) loss: ChunkLoss,
-    /// By function.
+    /// Exits without entries, by function.
     pub(crate) headless: Vec<u64>,
-    /// Calls in chunks that cannot be read.
+    /// Number of calls in chunks that cannot be read.
     pub(crate) unreadable: u64,
 }
 
-/// A call that crossed the edge of a chunk.
+/// A finished call that crossed the edge of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CrossingCall {
     pub(crate) duration: u64,
@@ -108,33 +109,33 @@ pub(crate) struct CrossingCall {
     pub(crate) own: u64,
 }
 
-/// The first pass over a whole recording.
+/// The results of the first pass over a whole recording.
 pub(crate) struct FirstPass {
     pub(crate) counts: Counts,
-    /// Those that count.
+    /// Finished calls that crossed the edge of a chunk and count.
     pub(crate) crossing: HashMap<CallKey, CrossingCall>,
-    /// With the query's nodes.
+    /// Calls that count and are open at the end, with the query's nodes.
     pub(crate) open: Vec<(CallKey, u32)>,
-    /// The time of counted calls that ended inside each of these and in no other of them.
+    /// The time of counted calls that ended inside each of these, counted at the innermost only.
     pub(crate) inside_open: HashMap<CallKey, u64>,
     pub(crate) left_out: HashSet<CallKey>,
 }
 
-/// Calls that cross the edges of chunks, as many as a worker keeps before they are put together.
+/// Calls crossing the edges of chunks that a worker collects before they are joined.
 const MOST_SPANS: usize = 1 << 20;
 
-/// One worker's part: chunks that follow each other.
+/// A worker's results for consecutive chunks.
 struct Part<'a> {
     counts: Counts,
     spans: Vec<(usize, ThreadId, Vec<Span>)>,
     spanned: usize,
-    /// Chunks that are left, as there were too many spans.
+    /// The chunks that are left because there were too many spans.
     left: &'a [ChunkEntry],
-    /// The number of the first of them.
+    /// The number of the first chunk that is left.
     next: usize,
 }
 
-/// Reads these chunks, numbered, and sums them up.
+/// Reads these chunks and sums them up.
 pub(crate) fn count<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -323,7 +324,7 @@ impl Counts {
         self.unreadable = self.unreadable.saturating_add(other.unreadable);
     }
 
-    /// By function: exits without entry, and threads that ended calls.
+    /// Returns, by function, the numbers of exits without entry and of threads with finished calls.
     pub(crate) fn by_function(&self) -> Vec<FunctionCounts> {
         let count = |&headless: &u64| FunctionCounts { headless, threads: 0 };
         let mut counts: Vec<_> = self.headless.iter().map(count).collect();

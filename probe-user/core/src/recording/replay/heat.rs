@@ -1,4 +1,4 @@
-//! How durations change over time: a pass of its own, since few ask for it.
+//! The distribution of durations over time. A separate pass, because it is rarely wanted.
 
 use super::count::FirstPass;
 use super::lens::Lens;

@@ -1,5 +1,5 @@
-//! What was inside some calls: gathered from the chunks that they span, one by one as long as there
-//! is room, and summed up by path beyond that.
+//! Collects the calls inside some calls from the chunks that these span: one by one while there is
+//! room, and beyond that as sums by path.
 
 use super::count::FirstPass;
 use super::lens::Lens;
@@ -11,26 +11,26 @@ use crate::recording::{Chunk, ChunkEntry, ReadAt, Recording};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Calls kept one by one, for all that are asked about together.
+/// Inner calls that are kept one by one, in total.
 const KEPT: usize = 1 << 18;
 
-/// A call inside another, and where it is among those of its thread, latest first.
+/// A call inside another, with its place among its thread's calls, latest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacedCall {
     pub(crate) call: Call,
-    /// The query's.
+    /// The query's node.
     pub(crate) node: u32,
     place: (Reverse<usize>, usize),
 }
 
 impl PlacedCall {
-    /// The call at this place among those of its thread in the chunk of this number.
+    /// `chunk` is a chunk's number, and `place` the call's place among its thread's calls there.
     pub(super) fn new(call: Call, node: u32, chunk: usize, place: usize) -> Self {
         Self { call, node, place: (Reverse(chunk), place) }
     }
 }
 
-/// Calls of one path inside a call.
+/// The sum of calls of one path inside a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) calls: u64,
@@ -41,9 +41,9 @@ pub(crate) struct Sum {
 
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
-    /// Latest first, a call before those inside it; none where there are sums.
+    /// The calls, latest first, each before those inside it. Empty if there are sums.
     pub(crate) each: Vec<PlacedCall>,
-    /// By node of the query's, once there is no room for each.
+    /// Sums by the query's node, once there is no room for single calls.
     pub(crate) sums: Option<BTreeMap<u32, Sum>>,
 }
 
@@ -85,7 +85,7 @@ impl Inside {
     }
 }
 
-/// What was inside each of these calls.
+/// Returns the calls inside each of these calls.
 pub(crate) fn inside<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -132,7 +132,7 @@ fn of_chunk<R: ReadAt>(
 ) {
     let nodes = recording.nodes();
     for thread in chunk.threads() {
-        // Each with the place from which on calls are inside it.
+        // Each with the place of the first call that may be inside it.
         let mut of_thread: Vec<(Frame, usize, &mut Inside)> = Vec::new();
         for (found, inside) in asked.iter_mut().filter(|(f, _)| f.thread == thread.thread) {
             let Call { start, node, .. } = found.call;

@@ -1,4 +1,4 @@
-//! How a query sees the tree of call paths: which node of its own each recorded node is.
+//! Maps the recorded tree of call paths to a query's own tree.
 
 use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
@@ -6,11 +6,11 @@ use crate::recording::{ChunkEntry, ThreadRecord};
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;
 
-/// What depends on the path of a call alone, and what else makes it count.
+/// Decides which calls count, and at which nodes of the query's tree.
 #[derive(Debug)]
 pub(crate) struct Lens<'a> {
     query: &'a Query,
-    /// By recorded node: the node that its calls count at.
+    /// The node at which calls count, by recorded node.
     map: Vec<Option<u32>>,
     pub(crate) paths: Paths,
     min_duration: u64,
@@ -25,7 +25,7 @@ impl<'a> Lens<'a> {
     pub(crate) fn new(query: &'a Query, nodes: &[Node]) -> Self {
         let mut paths = Paths::new(usize::MAX, usize::MAX);
         let mut map = vec![None; nodes.len()];
-        // By recorded node: where children go, and whether a root and a caller are on the path.
+        // By recorded node: the children's parent, and whether a root and a caller are on the path.
         let mut places = vec![(ROOT, query.roots.is_none(), query.callers.is_none()); nodes.len()];
         for (id, node) in nodes.iter().enumerate().skip(1) {
             let (above, rooted, called) = places[node.parent as usize];
@@ -62,7 +62,7 @@ impl<'a> Lens<'a> {
         paths.child(above, function)
     }
 
-    /// The chunks that begin before the window ends.
+    /// Returns the chunks that begin before the window ends.
     pub(crate) fn chunks<'c>(&self, chunks: &'c [ChunkEntry]) -> &'c [ChunkEntry] {
         &chunks[..chunks.partition_point(|chunk| chunk.from.0 < self.window.end)]
     }
@@ -78,42 +78,42 @@ impl<'a> Lens<'a> {
         }
     }
 
-    /// The node that calls of a recorded node count at.
+    /// Returns the node at which calls of a recorded node count.
     #[inline]
     pub(crate) fn node(&self, recorded: u32) -> Option<u32> {
         self.map[recorded as usize]
     }
 
-    /// Whether a call that ended is long enough.
+    /// True if a call that ended is long enough.
     #[inline]
     pub(crate) fn is_long_enough(&self, duration: u64, timed: bool) -> bool {
         !timed || duration >= self.min_duration
     }
 
-    /// Whether a call that ended then is of the window; later ones are not seen at all.
+    /// True if `end` is after the window's start. Calls that end later are clipped before.
     #[inline]
     pub(crate) fn is_in_window(&self, end: u64) -> bool {
         end > self.window.start || self.window.start == 0
     }
 
-    /// Only calls of some functions count, and those around them.
+    /// True if only calls of some functions and the calls around them count.
     pub(crate) fn asks_for_callees(&self) -> bool {
         self.query.callees.is_some()
     }
 
-    /// Whether calls of the function, at this node of the query's, are what is asked for.
+    /// True if the function at this node of the query's is one that the query asks for.
     pub(crate) fn is_callee(&self, node: Option<u32>) -> bool {
         node.is_some_and(|node| {
             is_in(self.query.callees.as_ref(), self.paths.nodes()[node as usize].func)
         })
     }
 
-    /// A call's fate may depend on what comes after the chunk that it is open in.
+    /// True if chunks after the one in which a call is open may decide whether it counts.
     pub(crate) fn looks_ahead(&self) -> bool {
         self.asks_for_callees() || self.min_duration > 0
     }
 
-    /// The part of a stretch of time that is of the window.
+    /// Returns the part of a stretch of time that is within the window.
     pub(crate) fn clip(&self, from: Nanos, to: Nanos) -> Range<u64> {
         from.0.max(self.window.start)..to.0.min(self.window.end)
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::filter::Filter;
 
-    /// Nodes: a; a b; a b c; a b b; c. Gives the path that each is seen at, or `-`.
+    /// Checks the paths that nodes a, ab, abc, abb and c are mapped to; `-` for none.
     #[track_caller]
     fn check(query: Query, expected: [&str; 5]) {
         let mut paths = Paths::new(9, 9);

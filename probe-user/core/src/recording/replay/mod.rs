@@ -1,5 +1,5 @@
-//! A recording to a [`Report`](crate::report::Report): the same numbers as a session's, exact
-//! whatever the size, for any filter.
+//! Computes a [`Report`](crate::report::Report) from a recording: the same numbers as a session's,
+//! exact for any size and any filter.
 //!
 //! # Use
 //!
@@ -18,21 +18,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`report_with`] finds out more: distributions, the slowest calls, what ran when. For the calls
-//! themselves, read the [`Recording`](crate::recording::Recording) directly. [`trees`] tells slow calls
-//! with those inside them.
+//! [`report_with`] adds distributions, the slowest calls and a timeline. [`trees`] returns slow
+//! calls with the calls inside them. For all calls, read the
+//! [`Recording`](crate::recording::Recording) directly.
 //!
 //! # How it works
 //!
-//! Calls are never all in memory. Chunks are read several times over, in parallel:
-//! 1. `walk` rebuilds who called whom and what each call took itself; `count` sums that up and counts
-//!    durations in buckets.
-//! 2. The counts tell in which buckets the wanted ranks lie; `ranks` gathers these exactly.
-//! 3. `centers` adds up unions, now that it is known which calls belong to a center.
+//! The calls are never all in memory. Several passes read the chunks, in parallel:
+//! 1. `walk` reconstructs callers and own times; `count` sums these up and counts durations in
+//!    buckets.
+//! 2. The counts tell which buckets contain the wanted ranks; `ranks` collects the exact durations
+//!    in these buckets.
+//! 3. `centers` adds up unions, now that the calls in each center are known.
 //!
-//! What a view asks for besides ([`Extras`](crate::report::Extras)) takes a pass more each: `heat`,
-//! `timeline`, and `slowest`, after which `inside` goes over the chunks that those calls span, and
-//! `values` over those that have payloads.
+//! Each of the [`Extras`](crate::report::Extras) takes another pass: `heat`, `timeline` and
+//! `slowest`. After `slowest`, `inside` reads the chunks that the slowest calls span, and `values`
+//! those that have payloads.
 #![warn(missing_docs)]
 
 mod calls;
@@ -61,22 +62,22 @@ use crate::filter::Filter;
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// What to look at in a recording. The default is everything.
+/// A selection of calls of a recording. The default selects all.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    /// As a session has it: threads, depth and durations.
+    /// The filter by threads, depth and durations, as for sessions.
     pub filter: Filter,
-    /// By function id: whether it counts. A function that does not is as if it had not been
-    /// selected: its time is its caller's. `None`: all do.
+    /// True for functions that count, by id. The others are as if not selected: their time counts
+    /// toward their callers. `None`: all count.
     pub functions: Option<Vec<bool>>,
-    /// Calls that ended in this time, on the clock of the recording.
+    /// Only calls that ended within this window, on the clock of the recording.
     pub window: Option<Range<Nanos>>,
-    /// By function id: only its calls, and what they call.
+    /// True for some functions, by id: only their calls count, and the calls inside these.
     pub callers: Option<Vec<bool>>,
-    /// By function id: only its calls, and those they are made in.
+    /// True for some functions, by id: only their calls count, and the calls around these.
     pub callees: Option<Vec<bool>>,
-    /// By function id: paths begin with it; what is not below one does not count.
+    /// True for functions that paths begin with, by id. Calls outside of them do not count.
     pub roots: Option<Vec<bool>>,
-    /// A function that is on the path already is not added to it again.
+    /// True if a function that is on a path already is not added to it again.
     pub fold_recursion: bool,
 }

@@ -1,5 +1,5 @@
-//! The second pass: exact ranks. The first pass counted durations in buckets; here those in buckets
-//! with a wanted rank are told apart, and the sums of both tails are taken.
+//! The second pass: exact ranks. The first pass counted durations in buckets. This one collects the
+//! exact durations in buckets with a wanted rank, and sums up both tails.
 
 use super::count::FirstPass;
 use super::lens::Lens;
@@ -16,26 +16,26 @@ use crate::stats::tally::{Tally, mean};
 use crate::units::{FuncId, Nanos};
 use std::collections::HashMap;
 
-/// How often each duration of a bucket occurs.
+/// The number of calls with each duration in a bucket.
 type Values = IntMap<u64>;
 
-/// The durations of a function or of a node, in order, as far as they are wanted.
+/// The order of the durations of a function or a node, exact in the wanted buckets.
 struct Order {
     histogram: Histogram,
-    /// By bucket: which of the gathered values are this one's.
+    /// The index of a bucket's gathered values, by bucket.
     slots: HashMap<usize, usize>,
 }
 
-/// A wanted place in an order.
+/// The duration at a rank.
 #[derive(Clone, Copy)]
 struct At {
     duration: u64,
-    /// Behind the ranks of all that are as long.
+    /// The first rank with a longer duration.
     after: u64,
 }
 
 impl Order {
-    /// The bucket of a rank, and the rank of its first duration.
+    /// Returns the bucket of a rank, the first rank in this bucket and the first one behind it.
     fn bucket(&self, rank: u64) -> Option<(usize, u64, u64)> {
         let mut first = 0;
         self.histogram.buckets().find_map(|(bucket, count)| {
@@ -57,7 +57,7 @@ impl Order {
         })
     }
 
-    /// The sum of the durations of these ranks that share the bucket of one of them.
+    /// Sums up the durations of those `ranks` that are in the same bucket as rank `of`.
     fn sum_in_bucket(
         &self,
         ranks: std::ops::Range<u64>,
@@ -77,21 +77,21 @@ impl Order {
     }
 }
 
-/// What is gathered of calls at one node.
+/// The buckets whose durations are gathered from calls at one node.
 #[derive(Clone, Default)]
 struct Interest {
-    /// A bit for each bucket, many to one: most calls are of none.
+    /// A bit for each bucket modulo 64: a quick test that rules most calls out.
     mask: u64,
     buckets: Vec<(usize, usize)>,
     function: usize,
-    /// Buckets below the one and above the other are in the tails as a whole.
+    /// Buckets below the first and above the second of these are entirely in the tails.
     tails: (usize, usize),
 }
 
-/// What a worker has gathered.
+/// The durations that a worker has gathered.
 struct Gathered {
     values: Vec<Values>,
-    /// By function: sums of the buckets that are in a tail as a whole.
+    /// Sums of the buckets that are entirely in a tail, by function.
     low: Vec<u64>,
     high: Vec<u64>,
 }
@@ -155,7 +155,7 @@ pub(crate) fn ranks<R: ReadAt>(
 }
 
 impl Order {
-    /// Has the buckets of these ranks gathered from calls at `nodes`.
+    /// Requests that the buckets of these ranks be gathered from calls at `nodes`.
     fn want(
         &mut self,
         ranks: impl IntoIterator<Item = u64>,

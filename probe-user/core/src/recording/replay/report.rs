@@ -1,4 +1,4 @@
-//! The passes, one after the other, and what they found out as a report.
+//! Runs the passes and makes a report of their results.
 
 use super::Query;
 use super::calls;
@@ -21,21 +21,21 @@ use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Rows of threads in a report.
+/// Threads listed in a report, at most.
 const MAX_ROWS: usize = 65_536;
 
-/// The report of a recording, as the query sees it. `center_cut` is a percentage.
+/// Returns the report of the calls that `query` selects. `center_cut` is a percentage.
 pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
     report_with(recording, query, meta_of(recording, center_cut))
 }
 
-/// What a recording says of itself.
+/// Returns the description that a recording has of itself.
 pub fn meta_of<R: ReadAt>(recording: &Recording<R>, center_cut: f64) -> ReportMeta {
     let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
     ReportMeta { target, center_cut, notes: notes(recording), extras: Extras::default() }
 }
 
-/// The same, told from outside what it is of and what else it is to have.
+/// Like [`report`], with a given description and [`Extras`].
 pub fn report_with<R: ReadAt>(
     recording: &Recording<R>,
     query: &Query,
@@ -107,14 +107,14 @@ pub fn report_with<R: ReadAt>(
     Report { slowest_calls, points: points.unwrap_or_default(), timeline, ..report }
 }
 
-/// The stretch of time that is looked at.
+/// Returns the start and end of the period that the query looks at.
 pub(crate) fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (Nanos, Nanos) {
     let (start, end) = recording.period();
     let window = lens.clip(start, end);
     (Nanos(window.start.min(end.0)), Nanos(window.end.max(start.0)))
 }
 
-/// Between the last chunk and the end nothing happened, but calls were open.
+/// Returns the unions between the last chunk and the end, when calls were open but none ended.
 pub(crate) fn open_at_end(
     lens: &Lens<'_>,
     counted: &FirstPass,
@@ -141,7 +141,7 @@ pub(crate) fn open_at_end(
     unions(window, threads.collect(), lens.paths.nodes(), &vec![Default::default(); functions])
 }
 
-/// What is open at the end, entered with the threads, too.
+/// Returns the open calls at the end, and adds them to the counts of their threads.
 fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
     let nodes = lens.paths.nodes();
     let mut open = Open { calls: vec![0; nodes.len()], threads: vec![0; functions] };
@@ -164,7 +164,7 @@ fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
     open
 }
 
-/// Rows for the threads that made calls, and how many more there are.
+/// Returns rows for the threads that made calls, and the number of threads left out.
 fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<ThreadReport>, u64) {
     let called = counted.counts.threads.iter().filter(|(_, thread)| thread.calls > 0);
     let rows = called.filter_map(|(id, thread)| {
@@ -185,7 +185,7 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<Thr
     (rows, more as u64)
 }
 
-/// What to say of calls in chunks that cannot be read.
+/// Returns a note on calls in chunks that cannot be read.
 pub(crate) fn damage(calls: u64) -> Option<String> {
     (calls > 0).then(|| {
         format!("the recording is damaged: {calls} calls in it cannot be read and are missing")

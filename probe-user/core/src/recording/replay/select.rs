@@ -1,5 +1,5 @@
-//! The calls that count, chunk by chunk, once the first pass has said which of those that cross the
-//! edges of chunks do.
+//! Shows the calls that count, chunk by chunk. The first pass has decided which calls that cross
+//! the edges of chunks do.
 
 use super::clip::clip;
 use super::count::FirstPass;
@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Does the work for parts of the chunks that follow each other, a part at a time for each core.
+/// Splits the chunks into as many consecutive parts as there are cores, and works on these in
+/// parallel.
 pub(crate) fn each_part<E: Sync, T: Send>(
     chunks: &[E],
     work: impl Fn(&[E]) -> T + Send + Sync,
@@ -24,22 +25,22 @@ pub(crate) fn each_part<E: Sync, T: Send>(
     chunks.par_chunks(chunks.len().div_ceil(parts).max(1)).map(work).collect()
 }
 
-/// What counts of a chunk.
+/// A chunk reduced to the calls that count.
 pub(crate) struct Only {
     pub(crate) chunk: Chunk,
-    /// For each thread: of each open call, the time of calls that ended inside it; of each other
-    /// call, the time that it took itself, if the worker was made to tell it.
+    /// For each thread, first the time of ended calls inside each open call, then the own time of
+    /// each finished call, valid only if the reader [has own times](CallReader::with_own).
     pub(crate) times: Vec<u64>,
 }
 
-/// One worker's eyes.
+/// Reads chunks for one worker and shows the calls that count.
 pub(crate) struct CallReader<'a, R> {
     recording: &'a Recording<R>,
     lens: &'a Lens<'a>,
     counted: &'a FirstPass,
-    /// For callees that are asked for, and for the time that calls took themselves.
+    /// Needed to select by callees and for own times.
     walk: Option<Walk<'a>>,
-    /// By place among the calls that the walk has seen: the call's own time, if it counts.
+    /// The own time of each call that the walk has seen, by place; `None` if it does not count.
     walked: Vec<Option<u64>>,
 }
 
@@ -53,7 +54,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         Self { recording, lens, counted, walk, walked: Vec::new() }
     }
 
-    /// The same, for [`Self::calls_with_own`].
+    /// Like [`Self::new`], but with own times for [`Self::calls_with_own`].
     pub(crate) fn with_own(
         recording: &'a Recording<R>,
         lens: &'a Lens<'a>,
@@ -63,12 +64,13 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         Self { recording, lens, counted, walk, walked: Vec::new() }
     }
 
-    /// The chunk as the query sees it; nothing if it cannot be read, which is counted elsewhere.
+    /// Reads a chunk, cut off at the window's end. `None` if it cannot be read: the first pass has
+    /// counted its calls as lost.
     pub(crate) fn read(&self, entry: &ChunkEntry) -> Option<Chunk> {
         Some(clip(self.recording.chunk(entry).ok()?, &self.lens.window))
     }
 
-    /// The part of a stretch of time that is of the query's window.
+    /// Returns the part of a stretch of time that is within the query's window.
     pub(crate) fn clip(&self, from: u64, to: u64) -> Range<u64> {
         self.lens.clip(Nanos(from), Nanos(to))
     }
@@ -84,7 +86,8 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         self.calls_with_own(chunk, thread, |call, node, _| show(call, node));
     }
 
-    /// The same, with the time that each call took itself, if this is made to tell it.
+    /// Like [`Self::calls`], but also shows own times. Those are valid only if this reader was made
+    /// [`with_own`](Self::with_own).
     #[inline]
     pub(crate) fn calls_with_own(
         &mut self,
@@ -100,8 +103,8 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         });
     }
 
-    /// Shows all calls of a thread that is looked at, with their places: those from before the
-    /// window, too, and those that do not count without a node.
+    /// Shows all calls of a selected thread with their places, including those before the window.
+    /// Calls that do not count have no node.
     #[inline]
     pub(crate) fn all_calls(
         &mut self,
@@ -151,7 +154,8 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         }
     }
 
-    /// The calls that are open at the chunk's end and count, outermost first, with the query's nodes.
+    /// Returns the calls that count and are open at the chunk's end, outermost first, with the
+    /// query's nodes.
     #[inline]
     fn open(&self, thread: &ThreadCalls) -> impl Iterator<Item = (CallKey, u32)> {
         let is_selected = self.lens.selects_thread(self.recording.thread(thread.thread));
@@ -162,7 +166,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         })
     }
 
-    /// The same for unions. `kept`: those that will end and be in a center.
+    /// Returns the same for unions. `kept` has the calls that will end and be in a center.
     fn open_in_unions(
         &self,
         chunk: &Chunk,
@@ -179,7 +183,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         open.collect()
     }
 
-    /// The chunk with the calls that count and no others, at the query's nodes.
+    /// Returns the chunk with only the calls that count, at the query's nodes.
     pub(crate) fn only(&mut self, entry: &ChunkEntry) -> Result<Only, RecordError> {
         let lens = self.lens;
         let chunk = clip(self.recording.chunk(entry)?, &lens.window);
@@ -213,7 +217,8 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         Ok(only)
     }
 
-    /// The unions within a stretch of time of the chunk's calls, which were shown thread by thread.
+    /// Returns the unions of the chunk's calls within `window`. `shown` has the calls thread by
+    /// thread.
     pub(crate) fn unions(
         &self,
         chunk: &Chunk,
@@ -230,7 +235,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep)
     }
 
-    /// What a call that crossed the edge of a chunk took itself, if it counts.
+    /// Returns the own time of a call that crossed the edge of a chunk, if it counts.
     fn own_after_all(&self, key: CallKey) -> Option<u64> {
         let own = || self.counted.crossing.get(&key).map_or(0, |call| call.own);
         self.counts_after_all(key).then(own)

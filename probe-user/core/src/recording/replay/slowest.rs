@@ -1,4 +1,4 @@
-//! The slowest calls: which they are. What was inside them is for [`super::inside`] to find.
+//! Finds the slowest calls. [`super::inside`] finds the calls inside them.
 
 use super::count::FirstPass;
 use super::lens::Lens;
@@ -9,20 +9,21 @@ use crate::units::ThreadId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A call and where it is.
+/// A call and its place in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlowCall {
     pub(crate) call: Call,
-    /// The query's.
+    /// The query's node.
     pub(crate) node: u32,
     pub(crate) thread: ThreadId,
-    /// The chunk in which it ended, and its place among its thread's calls there.
+    /// The number of the chunk in which it ended, and its place among its thread's calls there.
     pub(crate) chunk: usize,
     pub(crate) place: usize,
 }
 
 impl SlowCall {
-    /// Ascending: from the fastest. Of equals the first comes last, as the slower one.
+    /// Returns a key that orders calls from fastest to slowest. Among equal durations, the first
+    /// call ranks as the slowest.
     fn order(&self) -> impl Ord + use<> {
         let Call { start, duration, .. } = self.call;
         (duration, Reverse(start), Reverse(self.thread), self.chunk, Reverse(self.place))
@@ -41,11 +42,11 @@ impl PartialOrd for SlowCall {
     }
 }
 
-/// The slowest so far.
+/// The slowest calls so far.
 struct Slowest {
     top: usize,
     heap: BinaryHeap<Reverse<SlowCall>>,
-    /// Nothing faster gets in.
+    /// Faster calls are not added.
     least: u64,
 }
 
@@ -69,7 +70,7 @@ impl Slowest {
     }
 }
 
-/// So many of the slowest timed calls, the slowest first.
+/// Returns the `top` slowest timed calls, slowest first.
 pub(crate) fn slowest<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,

@@ -1,4 +1,4 @@
-//! Calls that cross the edges of chunks, put together from chunk to chunk.
+//! Joins the spans of calls that cross the edges of chunks.
 
 use super::lens::Lens;
 use super::walk::{Span, counts_at};
@@ -7,10 +7,10 @@ use crate::units::ThreadId;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// A call, wherever it is seen: its thread, its start and its recorded node.
+/// The identity of a call in all chunks: its thread, start and recorded node.
 pub(crate) type CallKey = (ThreadId, u64, u32);
 
-/// A call that crossed an edge and is over.
+/// A finished call that crossed the edge of a chunk.
 pub(crate) struct Joined {
     pub(crate) key: CallKey,
     pub(crate) duration: u64,
@@ -19,11 +19,11 @@ pub(crate) struct Joined {
     pub(crate) own: u64,
 }
 
-/// What is known behind the last chunk.
+/// The state after the last chunk.
 pub(crate) struct AtEnd {
-    /// Calls that are open and count, with the query's nodes.
+    /// Open calls that count, with the query's nodes.
     pub(crate) open: Vec<(CallKey, u32)>,
-    /// The time of counted calls that ended inside each of these and in no other of them.
+    /// The time of counted calls that ended inside each of these, counted at the innermost only.
     pub(crate) inside_open: HashMap<CallKey, u64>,
     pub(crate) left_out: HashSet<CallKey>,
 }
@@ -36,23 +36,23 @@ struct Open {
     chunk: usize,
 }
 
-/// Fewer are not looked through.
+/// The least number of open calls that are pruned.
 const PRUNE_FROM: usize = 4_096;
 
-/// What earlier chunks know of calls that are open at the end of the last one.
+/// The calls that are open after the chunks so far.
 #[derive(Default)]
 pub(crate) struct Spans {
     open: HashMap<CallKey, Open>,
-    /// The last chunk that told of any.
+    /// The last chunk that had spans.
     chunk: usize,
-    /// Calls that were open before are looked through when there are so many.
+    /// The number of open calls above which they are pruned.
     prune_at: usize,
-    /// Calls that turned out not to count although their path does.
+    /// Calls that do not count although their path does.
     left_out: HashSet<CallKey>,
 }
 
 impl Spans {
-    /// Takes the spans of a thread in the chunk of this number, and shows the calls that are over.
+    /// Adds the spans of a thread in the chunk of this number, and shows the calls that ended.
     pub(crate) fn join(
         &mut self,
         lens: &Lens<'_>,
@@ -65,7 +65,7 @@ impl Spans {
             self.prune();
             self.chunk = chunk;
         }
-        // Calls inside come behind those around them.
+        // Backward, because inner calls come behind those around them.
         for index in (0..spans.len()).rev() {
             let Span { start, recorded, ended, parent, .. } = spans[index];
             let key = (thread, start, recorded);
@@ -90,8 +90,7 @@ impl Spans {
         }
     }
 
-    /// Forgets what the last chunk did not tell of although it was open before: its end was in a chunk
-    /// that cannot be read.
+    /// Forgets open calls that the last chunk does not mention: they ended in an unreadable chunk.
     fn prune(&mut self) {
         if self.open.len() > self.prune_at {
             let last = self.chunk;
@@ -100,12 +99,12 @@ impl Spans {
         }
     }
 
-    /// That chunk was the last: says which of the calls that are open count, and where. The end of
-    /// one that is not open there any more was in a chunk that cannot be read.
+    /// Returns which open calls count, and where, after chunk `last`. Calls that are not open there
+    /// are dropped: they ended in a chunk that cannot be read.
     pub(crate) fn end(mut self, lens: &Lens<'_>, nodes: &[Node], last: usize) -> AtEnd {
         let (mut open, mut inside_open) = (Vec::new(), HashMap::new());
         let mut at_end: Vec<_> = self.open.into_iter().filter(|(_, o)| o.chunk == last).collect();
-        // The innermost first: what is inside it is inside those around it.
+        // Innermost first: calls inside it are also inside those around it.
         let depth = |recorded: u32| nodes[recorded as usize].depth;
         at_end.sort_by_key(|((thread, start, recorded), _)| {
             (*thread, Reverse(*start), Reverse(depth(*recorded)))

@@ -1,8 +1,8 @@
-//! The threads that read recordings, also those that a session keeps for its report.
+//! Starts the threads that read recordings, including those that a session keeps for its report.
 
 use std::sync::OnceLock;
 
-/// Without these nothing can be read.
+/// The threads that read recordings could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "cannot start the threads that read calls: {0}; raise `ulimit -v` or `ulimit -u`, or set \
@@ -10,8 +10,7 @@ use std::sync::OnceLock;
 )]
 pub struct NoThreads(String);
 
-/// Starts them, as many as there are processors, unless that is done. Whoever reads a recording
-/// without this starts them as well, and panics where that fails.
+/// Starts a thread for each CPU, once. Reading a recording starts them, too, but panics on failure.
 pub fn start_threads() -> Result<(), NoThreads> {
     static STARTED: OnceLock<Result<(), NoThreads>> = OnceLock::new();
     let start = || rayon::ThreadPoolBuilder::new().build_global();

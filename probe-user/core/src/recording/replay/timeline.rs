@@ -1,8 +1,8 @@
-//! What ran when: for some threads, how long each path was on the stack in each slice of time.
+//! The timeline: for some threads, the time that each path was on the stack in each slice of time.
 //!
-//! Slices are those of a screen, so what is kept is bounded by what can be drawn times the paths, and
-//! adds up over chunks. What was innermost follows: a path's time less that of the paths one call
-//! longer.
+//! The number of slices is that of a screen, which bounds memory to slices times paths. Cells add
+//! up over chunks. The innermost function follows from them: a path's own time is its time minus
+//! that of the paths one call longer.
 
 use super::count::FirstPass;
 use super::lens::Lens;
@@ -16,17 +16,17 @@ use crate::units::{Nanos, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Room for the number of a slice in a key.
+/// Bits of the number of a slice in a key.
 const SLICE_BITS: u32 = 16;
 const MAX_LANES: usize = 1 << SLICE_BITS;
 
-/// What some chunks have of the lanes.
+/// The lanes of some chunks.
 struct Lanes<'a> {
     slices: Slices,
     nodes: &'a [Node],
-    /// By node, lane and slice: time on the stack.
+    /// Time on the stack by node, lane and slice.
     cells: IntMap<u64>,
-    /// By lane: calls shorter than a slice, and their time.
+    /// The number and total time of calls shorter than a slice, by lane.
     short: Vec<(u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Lanes<'a> {
 
     #[inline]
     fn add(&mut self, lane: usize, node: u32, start: u64, end: u64) {
-        // Where such a call belongs is not known.
+        // Such a call's place in the tree is not known.
         if self.nodes[node as usize].other {
             return;
         }
@@ -71,7 +71,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// `lanes`: how many threads, those with the most calls.
+/// Makes the timeline of the `lanes` threads with the most calls.
 pub(crate) fn timeline<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -111,7 +111,8 @@ pub(crate) fn timeline<R: ReadAt>(
     TimelineReport { slice_edges_ns: slices.edges(), lanes, lanes_left_out: left_out }
 }
 
-/// The threads that get a lane, in the order of their first events, and how many get none.
+/// Returns the threads with a lane, in the order of their first events, and the number of threads
+/// without one.
 fn threads<R: ReadAt>(
     recording: &Recording<R>,
     counted: &FirstPass,
@@ -140,7 +141,7 @@ fn lane_reports<R: ReadAt>(
     for (key, time) in cells {
         let (node, place) = ((key >> 32) as u32, key as u32 as usize);
         let (lane, slice) = (place >> SLICE_BITS, place & ((1 << SLICE_BITS) - 1));
-        // Recursion that is folded is on the stack several times over.
+        // Folded recursion puts a path on the stack several times over.
         let length = slices.edge(slice + 1) - slices.edge(slice);
         by_lane[lane].insert((slice, node), time.min(length));
     }
@@ -184,7 +185,7 @@ fn depths(cells: &Cells, nodes: &[Node]) -> Vec<Vec<TimelineCell>> {
     of_depth.iter().map(|cells| dominant(cells, nodes)).collect()
 }
 
-/// By slice, the function with the most time; of equals the first.
+/// Returns the function with the most time in each slice; among equals, the first.
 fn dominant(cells: &Cells, nodes: &[Node]) -> Vec<TimelineCell> {
     let cells: Vec<((usize, u32), u64)> = cells.iter().map(|(key, time)| (*key, *time)).collect();
     let slices = cells.chunk_by(|((a, _), _), ((b, _), _)| a == b);

@@ -1,7 +1,7 @@
-//! Slow calls, each with the longest calls inside it, one by one: for spans of other tools.
+//! Finds slow calls and the longest calls inside each, for spans of other tools.
 //!
-//! One pass over the newest chunks, from the latest call to the earliest. What a call may hold is
-//! bounded, whatever the recording; what is left out is counted.
+//! One pass reads the newest chunks, from the latest call to the earliest. The number of inner
+//! calls is bounded for any recording; those left out are counted.
 
 use super::walk::{Frame, callers};
 use crate::recording::{Call, ReadAt, RecordError, Recording};
@@ -9,46 +9,47 @@ use crate::units::{Nanos, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Which calls are slow, and how much is told of them.
+/// Criteria for slow calls, and bounds on the result.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Calls that took at least this long.
+    /// Calls are slow if they took at least this long.
     pub threshold: Nanos,
-    /// By function id: whether its calls can be slow.
+    /// True for functions whose calls can be slow, by id.
     pub functions: Vec<bool>,
-    /// In chunks from then on. What is inside them may lie before.
+    /// Slow calls are sought in chunks that begin at this time or later. Calls inside them may be
+    /// in earlier chunks.
     pub since: Nanos,
-    /// So many calls, of all threads.
+    /// Slow calls of all threads, at most.
     pub most: usize,
-    /// Of each, so many of the calls inside it.
+    /// Inner calls of each slow call, at most.
     pub inside: usize,
 }
 
-/// A slow call, and the longest of the calls inside it. Slow ones among those are in no other tree.
+/// A slow call and the longest calls inside it. Slow calls among these have no tree of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Where it was made.
+    /// The thread that made the calls.
     pub thread: ThreadId,
-    /// The slow call comes first, the others latest first, so callers before what they called.
+    /// The slow call, then the others, latest first: callers precede their callees.
     pub branches: Vec<Branch>,
-    /// Calls inside it that are not among these, or whose durations are not known.
+    /// The number of calls inside it that are not listed, including all without known duration.
     pub left_out: u64,
-    /// It began before the first chunk, and nobody knows what it called then.
+    /// True if it began before the first chunk, so that its earlier calls are unknown.
     pub is_cut: bool,
 }
 
 /// A call in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// What is known of it.
+    /// The call itself.
     pub call: Call,
-    /// The nearest one in the tree that it was made in.
+    /// The index of the nearest call in the tree that it was made in.
     pub caller: Option<usize>,
-    /// It is slow itself.
+    /// True if it is slow itself.
     pub is_slow: bool,
 }
 
-/// A tree that has not been seen to its beginning.
+/// A tree to which earlier calls may still be added.
 struct Growing {
     thread: ThreadId,
     root: Call,
@@ -57,8 +58,8 @@ struct Growing {
     longest: BinaryHeap<Reverse<InnerCall>>,
 }
 
-/// A call inside, by duration; of equals the one that was seen first is the longer one, as callers are
-/// seen first.
+/// An inner call, ordered by duration. Among equals, the one seen first ranks as the longest,
+/// because callers are seen first.
 #[derive(Clone, Copy)]
 struct InnerCall {
     call: Call,
@@ -103,10 +104,10 @@ impl Growing {
     }
 }
 
-/// The slow calls, the latest of a thread first.
+/// Returns the slow calls, latest first within a thread.
 ///
 /// # Errors
-/// When a chunk cannot be read.
+/// Fails if a chunk cannot be read.
 pub fn trees<R: ReadAt>(
     recording: &Recording<R>,
     wanted: &Wanted,
@@ -118,7 +119,7 @@ pub fn trees<R: ReadAt>(
         is_wanted && call.is_timed() && call.duration() >= wanted.threshold
     };
     let mut trees: Vec<Growing> = Vec::new();
-    // Of each thread, the tree that earlier calls may be inside of.
+    // By thread, the tree that earlier calls may be inside of.
     let mut current: HashMap<ThreadId, usize> = HashMap::new();
     for entry in recording.chunks().iter().rev() {
         let is_new = entry.from >= wanted.since;

@@ -1,5 +1,5 @@
-//! Values beside calls: of the slowest calls, of those inside them, and of the first ones. They are
-//! found by thread, time and function, which payload and call have in common.
+//! Values of the slowest calls, of calls inside them, and of the first calls with values. A payload
+//! belongs to the call with the same thread, start and function.
 
 use super::count::FirstPass;
 use super::lens::Lens;
@@ -10,10 +10,10 @@ use crate::report::{NamedValues, PointReport, PointsReport};
 use crate::units::{FuncId, ThreadId};
 use std::collections::BTreeMap;
 
-/// Calls with values inside one slow call that are told.
+/// Calls with values that are listed inside one slow call, at most.
 const INSIDE: usize = 100;
 
-/// The first payloads in order of time, as many as are wanted, and how many there were.
+/// The first payloads in order of time, up to the wanted number, and the number of all.
 #[derive(Debug)]
 struct First {
     wanted: usize,
@@ -46,10 +46,10 @@ impl First {
     }
 }
 
-/// What is known of the values beside calls.
+/// The values of calls.
 #[derive(Debug)]
 pub(crate) struct Values {
-    /// Of each of the slowest calls: its own, and what is inside it.
+    /// For each of the slowest calls: its own payload, and the payloads inside it.
     own: Vec<Option<Payload>>,
     inside: Vec<First>,
     first: First,
@@ -88,7 +88,7 @@ impl Values {
     }
 }
 
-/// The values beside the calls that count.
+/// Collects the values of the calls that count.
 pub(crate) fn values<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -130,7 +130,7 @@ pub(crate) fn values<R: ReadAt>(
     all
 }
 
-/// How many payloads are missing: lost, or in blocks that cannot be read, each of which counts once.
+/// Returns the number of missing payloads: those lost, and one for each block that cannot be read.
 pub(crate) fn lost_payloads<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn lost_payloads<R: ReadAt>(
     lost.fold(0, u64::saturating_add)
 }
 
-/// As a report has them: of the slowest calls, in their order, and the first of all.
+/// Makes the reports of the slowest calls' values, in order, and of the first values of all.
 pub(crate) fn reports<R: ReadAt>(
     recording: &Recording<R>,
     values: Values,

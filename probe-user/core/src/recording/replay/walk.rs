@@ -1,8 +1,8 @@
-//! Who called whom, from a thread's calls, latest first: a call comes before the calls inside it,
-//! which lie on a stack above it until an earlier one proves that it is complete.
+//! Reconstructs callers and own times from a thread's calls, latest first. A call precedes the
+//! calls inside it. It stays on a stack until a call outside it shows that it is complete.
 //!
-//! What a call took itself is known when all calls inside it have been seen. Calls that cross the
-//! edge of a chunk are handed on as [`Span`]s, to be put together from chunk to chunk.
+//! Its own time is known then. Calls that cross the edge of a chunk are returned as [`Span`]s, to
+//! be joined over chunks.
 
 use super::lens::Lens;
 use crate::calls::paths::Node;
@@ -13,15 +13,15 @@ use crate::recording::{Call, OpenCall};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) start: u64,
-    /// Of the recording.
+    /// The recorded node.
     pub(crate) recorded: u32,
-    /// Duration, and whether it is known; nothing for an open one.
+    /// Duration, and whether it is known; `None` for an open call.
     pub(crate) ended: Option<(u64, bool)>,
-    /// Time of counted calls inside it, as far as these lie within the chunk.
+    /// Time of counted calls inside it that are within the chunk.
     pub(crate) callees: u64,
-    /// A call that was asked for is inside.
+    /// True if a call that the query asks for is inside.
     pub(crate) has: bool,
-    /// Another span of the same walk, which comes before this one.
+    /// The index of the span around it, which precedes it in the same walk.
     pub(crate) parent: Option<usize>,
 }
 
@@ -31,18 +31,18 @@ pub(crate) struct WholeCall {
     /// Its place among the thread's calls.
     pub(crate) place: usize,
     pub(crate) call: spool::Call,
-    /// The query's node, if the call counts.
+    /// The query's node if the call counts.
     pub(crate) counts_at: Option<u32>,
     pub(crate) own: u64,
 }
 
-/// What a call spans: those of its thread that come behind it are inside it until one is not.
+/// The extent of a call. The calls behind it are inside it up to the first that is not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     start: u64,
     end: u64,
     depth: u32,
-    /// Its depth is that of another path.
+    /// True if its true depth is unknown: it is beyond the bounds on paths.
     other: bool,
 }
 
@@ -59,7 +59,7 @@ impl Frame {
     }
 }
 
-/// Of each of these calls of one thread, latest first, the nearest one that it was made in.
+/// Returns the index of each call's nearest caller among these calls of one thread, latest first.
 pub(crate) fn callers<'a>(
     calls: impl Iterator<Item = &'a spool::Call>,
     nodes: &[Node],
@@ -86,7 +86,8 @@ struct Slot {
     span: Option<usize>,
 }
 
-/// Whether a call counts, and where, once it is known whether a wanted one is inside.
+/// Returns the node at which a call counts, if it does. `has` is true if a callee that the query
+/// asks for is inside, and becomes true if this call is one.
 #[inline]
 pub(crate) fn counts_at(
     lens: &Lens<'_>,
@@ -118,8 +119,8 @@ impl<'a> Walk<'a> {
         Self { lens, nodes, from: 0, stack: Vec::new(), spans: Vec::new() }
     }
 
-    /// Shows every call that lies within the chunk, which begins at `from`, in no certain order, and
-    /// gives the others.
+    /// Shows every call that is entirely within the chunk, which begins at `from`, in no particular
+    /// order. Returns the others.
     #[inline]
     pub(crate) fn thread(
         &mut self,
@@ -174,7 +175,7 @@ impl<'a> Walk<'a> {
         self.stack.push(Slot { place, call, frame, callees: 0, has: false, span });
     }
 
-    /// All that is inside the top of the stack has been seen.
+    /// Completes the call on top of the stack: all calls inside it have been seen.
     #[inline]
     fn pop(&mut self, see: &mut impl FnMut(WholeCall)) {
         let Some(slot) = self.stack.pop() else { return };
@@ -186,7 +187,7 @@ impl<'a> Walk<'a> {
         self.see(slot.call, slot.place, slot.callees, slot.has, see);
     }
 
-    /// Shows a call in the one on top of the stack.
+    /// Shows a call that is directly inside the top of the stack.
     #[inline]
     fn see(
         &mut self,
