@@ -61,7 +61,8 @@ pub(super) fn attach(
     verbose: u8,
 ) -> anyhow::Result<u8> {
     let objects = process.objects()?;
-    let (mut session, mut plan) = Setup::plan(spec, &objects)?.running(process, output)?;
+    let setup = Setup::plan(spec, &objects, &output)?;
+    let (mut session, mut plan) = setup.running(process, output)?;
     for line in &plan.remarks {
         ui::say(line);
     }

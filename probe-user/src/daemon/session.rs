@@ -146,15 +146,16 @@ impl Work {
         let watched = event_loop::watch(self.pid)?;
         let is_same = Process::open(self.pid.0)?.start_time() == self.start_time;
         ensure!(is_same, "process {} ended before it could be traced", self.pid.0);
-        let planned =
-            plan(&self.target.what, &process, || matches!(commands.try_recv(), Ok(Command::Stop)))?;
+        let flight = flight::asked(&self.target, self.pid, &self.recordings, &self.hub);
+        let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
+        // Only the calls of the flight recorder have values.
+        let planned = plan(&self.target.what, &process, flight.is_some(), is_over)?;
         let Some(mut planned) = planned else { return Ok(()) };
         for line in &planned.setup.plan.remarks {
             tracing::info!("target {}: {line}", self.target.id);
         }
         planned.setup.pace = Pace::calm(self.pause(planned.setup.asks_for_markers()));
-        planned.setup.flight =
-            flight::asked(&self.target, self.pid, &self.recordings, &self.hub).map(Flight::new);
+        planned.setup.flight = flight.map(Flight::new);
         let mut session = planned.arm(&process, self.output())?;
         let (traced, in_vain) = (session.traced(), session.watches_in_vain());
         event_loop::run(&mut session, watched, Ending::commanded(commands, None), || {
@@ -216,7 +217,7 @@ pub(crate) fn record(
     let mut what = what.clone();
     what.probes.budget = None;
     let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
-    let planned = plan(&what, &process, is_over)?.context(ENDING)?;
+    let planned = plan(&what, &process, true, is_over)?.context(ENDING)?;
     let limit = Limit::Newest(place.bytes.max(1 << 20));
     let output =
         Output::Recording(Box::new(Recording::of_daemon(&place.path, limit, &place.target.0)?));
@@ -230,10 +231,11 @@ struct Planned<'a> {
     objects: Vec<MappedObject>,
 }
 
-/// Plans at its turn. Returns `None` if it is no longer wanted by then.
+/// Plans at its turn, as [`Setup::choose`] does. Returns `None` if it is no longer wanted by then.
 fn plan<'a>(
     what: &'a TraceSpec,
     process: &Process,
+    values: bool,
     mut is_over: impl FnMut() -> bool,
 ) -> anyhow::Result<Option<Planned<'a>>> {
     let _turn = turns::take();
@@ -241,7 +243,7 @@ fn plan<'a>(
         return Ok(None);
     }
     let objects = process.objects()?;
-    let mut setup = Setup::choose(what, &objects)?;
+    let mut setup = Setup::choose(what, &objects, values)?;
     setup.pace = Pace::calm(CALM);
     bpf::give_back();
     Ok(Some(Planned { setup, objects }))

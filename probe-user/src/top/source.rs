@@ -139,7 +139,8 @@ fn trace(
 ) -> anyhow::Result<()> {
     let objects = process.objects()?;
     let output = Output::Live(live);
-    let (mut session, plan) = Setup::plan(spec, &objects)?.running(process, output)?;
+    let setup = Setup::plan(spec, &objects, &output)?;
+    let (mut session, plan) = setup.running(process, output)?;
     session.arm(&plan, &objects)?;
     drop(plan);
     let ending = Ending::commanded(commands, None);

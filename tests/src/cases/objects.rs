@@ -71,10 +71,11 @@ pub(super) fn usdt_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Probes with values count like others, and unread values are reported.
+/// Probes with values count like others, and values that a view asks for but cannot be read are
+/// reported.
 pub(super) fn usdt_values(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
-        .args(["-u", "values:*"])
+        .args(["-u", "values:*", "--view", "calls"])
         .program(&env.targets.get(&program("usdt_values.c"))?, ["700"])
         .finish()?
         .expect_code(0)?;

@@ -54,6 +54,17 @@ impl Output {
         }
     }
 
+    /// True if values beside single calls can be seen there.
+    pub(crate) fn shows_values(&self) -> bool {
+        match self {
+            Self::Reports(reports) => {
+                reports.spill.is_some() && reports.sink.extras().slowest_calls.is_some()
+            }
+            Self::Live(_) => false,
+            Self::Recording(_) => true,
+        }
+    }
+
     /// Returns the time between reports.
     pub(crate) fn interval(&self) -> Option<Duration> {
         match self {
@@ -69,5 +80,43 @@ impl Output {
             Self::Reports(_) | Self::Live(_) => None,
             Self::Recording(recording) => Some(recording.written()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::spec::ReportFormat;
+
+    #[test]
+    fn only_a_view_of_single_calls_shows_values() {
+        let shows = |views: &[&str], spill: Option<Spill>| {
+            let spec = ReportSpec {
+                format: ReportFormat::Table,
+                views: views.iter().map(|&name| name.to_owned()).collect(),
+                sort: None,
+                top: None,
+                center_cut: 1.0,
+                min_percent: None,
+                interval: None,
+                cumulative: false,
+                output: None,
+            };
+            let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");
+            let (center_cut, interval, cumulative) = (1.0, None, false);
+            let reports = Reports { sink, spill, center_cut, interval, cumulative };
+            Output::Reports(Box::new(reports)).shows_values()
+        };
+        assert!(shows(&["summary", "calls"], Some(Spill::new(0))));
+        assert!(!shows(&[], Some(Spill::new(0))));
+        assert!(!shows(&["timeline"], Some(Spill::new(0))));
+        assert!(!shows(&["calls"], None));
+        let live = Live {
+            interval: Duration::from_secs(1),
+            extras: Box::new(|| unreachable!()),
+            center_cut: 1.0,
+            deliver: Box::new(|_| true),
+        };
+        assert!(!Output::Live(live).shows_values());
     }
 }

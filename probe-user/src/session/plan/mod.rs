@@ -12,7 +12,7 @@ use self::{
     jump_room::JumpRoom,
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
-    values::{Point, ValuePlanner, Variables},
+    values::{Point, ValuePlanner},
 };
 use crate::target::{
     budget::{Budget, ObjectLimits},
@@ -144,6 +144,12 @@ impl Planner {
         Self { objects, ..self }
     }
 
+    /// Chooses whether USDT probes read their arguments. By default they do not.
+    pub(crate) fn reading_values(mut self, reads: bool) -> Self {
+        self.values.reads = reads;
+        self
+    }
+
     /// Makes the plan for a whole target.
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
@@ -184,8 +190,9 @@ impl Planner {
         self.selector.asks_for_markers()
     }
 
-    pub fn asks_for_usdt(&self) -> bool {
-        self.selector.asks_for_usdt()
+    /// True if probes may read values.
+    pub(crate) fn reads_values(&self) -> bool {
+        self.values.reads && self.selector.asks_for_usdt()
     }
 
     /// True if no object seen so far would make a return probe kill the target, or the user wants
@@ -248,7 +255,7 @@ impl Planner {
                 unseen += self.make_room(&mut planned);
             }
             let probes: Vec<&UsdtProbe> = probes.map(|s| &object.usdt_probes()[s.index]).collect();
-            let variables = Variables::of(object, probes.iter().copied());
+            let variables = self.values.variables(object, probes.iter().copied());
             for probe in probes {
                 self.place_probe(object, probe, &variables, &mut planned, &mut plan);
             }

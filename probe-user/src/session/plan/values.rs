@@ -36,8 +36,9 @@ struct Values {
     unread: Option<String>,
 }
 
-/// Plans the values for the plans of a target.
+/// Plans the values for the plans of a target. The default reads none.
 pub(crate) struct ValuePlanner {
+    pub(super) reads: bool,
     room: Room,
     /// The number of probes that found no room.
     without_room: usize,
@@ -45,7 +46,7 @@ pub(crate) struct ValuePlanner {
 
 impl Default for ValuePlanner {
     fn default() -> Self {
-        Self { room: Room::of(VALUES_LIMIT), without_room: 0 }
+        Self { reads: false, room: Room::of(VALUES_LIMIT), without_room: 0 }
     }
 }
 
@@ -59,7 +60,10 @@ impl ValuePlanner {
         variables: &Variables,
         notes: &mut Vec<String>,
     ) -> (Vec<ValueInfo>, Vec<Point>) {
-        let found = Values::of(&sites, variables);
+        let found = match self.reads {
+            true => Values::of(&sites, variables),
+            false => Values::default(),
+        };
         notes.extend(found.unread.map(|unread| format!("{}: {unread}", probe.full_name())));
         let fits = self.room.take(found.sources.len());
         self.without_room += usize::from(!fits);
@@ -67,6 +71,18 @@ impl ValuePlanner {
         let mut sources = found.sources.into_iter().filter(|_| fits);
         let points = sites.into_iter().map(|site| Point { site, values: sources.next() });
         (infos, points.collect())
+    }
+
+    /// Finds the variables that the chosen probes need.
+    pub(crate) fn variables<'a>(
+        &self,
+        object: &Object,
+        probes: impl Iterator<Item = &'a UsdtProbe>,
+    ) -> Variables {
+        match self.reads {
+            true => Variables::of(object, probes),
+            false => Variables::default(),
+        }
     }
 
     /// Returns a note for the report if probes found no room since the last time.
@@ -87,8 +103,7 @@ impl ValuePlanner {
 pub(crate) struct Variables(HashMap<String, u64>);
 
 impl Variables {
-    /// Finds the variables that the chosen probes need.
-    pub(crate) fn of<'a>(object: &Object, probes: impl Iterator<Item = &'a UsdtProbe>) -> Self {
+    fn of<'a>(object: &Object, probes: impl Iterator<Item = &'a UsdtProbe>) -> Self {
         let arguments = probes.flat_map(|probe| &probe.sites).flat_map(|it| parse(&it.arguments));
         let sources = arguments.filter_map(|argument| argument.source.ok());
         let names: BTreeSet<&str> = sources.filter_map(|source| source.symbol).collect();
@@ -237,7 +252,7 @@ mod tests {
             name: Arc::from(name),
             sites: (0..sites as u64).map(|at| site(at, "8@%rax")).collect(),
         };
-        let mut planner = ValuePlanner { room: Room::of(5), ..ValuePlanner::default() };
+        let mut planner = ValuePlanner { reads: true, room: Room::of(5), without_room: 0 };
         let mut notes = Vec::new();
         let mut with_values = |sites| {
             let probe = probe("probe", sites);
@@ -252,5 +267,22 @@ mod tests {
         let note = planner.take_note().unwrap();
         assert!(note.starts_with("the values of 2 USDT probes are not read"), "{note}");
         assert_eq!(planner.take_note(), None);
+    }
+
+    #[test]
+    fn values_that_nobody_sees_are_not_read() {
+        let probe = UsdtProbe {
+            provider: "app".into(),
+            name: "probe".into(),
+            sites: vec![site(0, "8@%rax 8f@%xmm0")],
+        };
+        let planned = |reads: bool| {
+            let mut planner = ValuePlanner { reads, ..ValuePlanner::default() };
+            let (sites, mut notes) = (probe.sites.clone(), Vec::new());
+            let (infos, points) = planner.plan(&probe, sites, &Variables::default(), &mut notes);
+            (infos.len(), points.len(), points[0].values.is_some(), notes.len())
+        };
+        assert_eq!(planned(true), (1, 1, true, 1));
+        assert_eq!(planned(false), (0, 1, false, 0));
     }
 }

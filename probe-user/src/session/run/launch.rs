@@ -62,7 +62,7 @@ pub(crate) fn trace(
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
     let Program { words, resolved, .. } = program;
-    let setup = Setup::plan(spec, &resolved.objects)?;
+    let setup = Setup::plan(spec, &resolved.objects, &output)?;
     for remark in resolved.remarks() {
         ui::say(&remark);
     }

@@ -51,18 +51,28 @@ pub(crate) struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// Does the same as [`Self::choose`], and prints remarks on the selection.
-    pub(crate) fn plan(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
-        let setup = Self::choose(spec, objects)?;
+    /// Does the same as [`Self::choose`] for this output, and prints remarks on the selection.
+    pub(crate) fn plan(
+        spec: &'a TraceSpec,
+        objects: &[MappedObject],
+        output: &Output,
+    ) -> anyhow::Result<Self> {
+        let setup = Self::choose(spec, objects, output.shows_values())?;
         for line in &setup.plan.remarks {
             ui::say(line);
         }
         Ok(setup)
     }
 
-    /// Chooses the functions and their probes, before anything is touched.
-    pub(crate) fn choose(spec: &'a TraceSpec, objects: &[MappedObject]) -> anyhow::Result<Self> {
-        let mut planner = planner(&spec.select, spec.most, spec.probes.returns)?;
+    /// Chooses the functions and their probes, before anything is touched. With `values`, probes
+    /// read values: that costs the target time and room in the rings.
+    pub(crate) fn choose(
+        spec: &'a TraceSpec,
+        objects: &[MappedObject],
+        values: bool,
+    ) -> anyhow::Result<Self> {
+        let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
+        let mut planner = planner.reading_values(values);
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
@@ -138,7 +148,7 @@ impl<'a> Setup<'a> {
             ring_bytes,
             follow: probes.follow,
             markers,
-            values: self.planner.asks_for_usdt(),
+            values: self.planner.reads_values(),
             wakes: self.pace.wakes,
         })?;
         match origin {
