@@ -1,19 +1,24 @@
 //! Values beside events, from their release until the chunk of their call is made.
 //!
-//! Calls know nothing of them, so a call without values costs nothing more. A payload has the time at
-//! which its call began. It waits while that call is open, and goes into the chunk made after.
+//! Calls know nothing of them. Events of functions with values are noted, and each payload takes
+//! its note: so it is known to have a call that is in no chunk yet. It has the time at which that
+//! call began. It waits while the call is open, and goes into the chunk made after.
 
 use crate::engine::threads::Thread;
+use crate::ingest::event::Event;
 use crate::recording::payloads::{MOST_PAYLOADS, OfThread};
-use crate::units::ThreadId;
+use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use crate::values::RingPayload;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
+    /// Events whose payloads have not come: the thread, or nothing where a filter left the call out.
+    awaited: HashMap<(Pid, Tid, Nanos, FuncId), Option<ThreadId>>,
     held: Vec<OfThread>,
-    /// As many as there was no room for here, and in the rings.
+    /// Payloads without a call that a chunk to come will have, and those there was no room for here
+    /// and in the rings.
     dropped: u64,
     lost_in_rings: u64,
     /// Of both, those that chunks tell of.
@@ -25,20 +30,35 @@ impl Payloads {
         self.lost_in_rings = payloads;
     }
 
-    pub(crate) fn hold(&mut self, thread: ThreadId, payload: RingPayload) {
-        match self.held.len() < MOST_PAYLOADS {
-            true => self.held.push(OfThread { thread, payload }),
-            false => self.dropped += 1,
+    /// A payload may come beside this event. `thread`: the one whose call it began, if it counts.
+    #[cold]
+    pub(crate) fn expect(&mut self, event: &Event, thread: Option<ThreadId>) {
+        if self.awaited.len() < MOST_PAYLOADS {
+            let key = (event.pid(), event.tid(), Nanos(event.ts()), event.func());
+            self.awaited.insert(key, thread);
         }
     }
 
-    /// Takes those up to `to` whose calls are not open in any of these threads.
+    /// Holds a payload for its call. It is lost if its event was dropped, and if it comes so late
+    /// that its call is in a chunk.
+    pub(crate) fn hold(&mut self, payload: RingPayload) {
+        let RingPayload { pid, tid, time, function, .. } = payload;
+        match self.awaited.remove(&(pid, tid, time, function)) {
+            Some(Some(thread)) if self.held.len() < MOST_PAYLOADS => {
+                self.held.push(OfThread { thread, payload });
+            }
+            // A filter left out the call.
+            Some(None) => {}
+            Some(Some(_)) | None => self.dropped += 1,
+        }
+    }
+
+    /// Takes those whose calls are not open in any of these threads: these calls go into a chunk.
     pub(crate) fn take_ended<'a>(
         &mut self,
-        to: u64,
         threads: impl Iterator<Item = &'a Thread>,
     ) -> Vec<OfThread> {
-        if self.held.is_empty() {
+        if self.held.is_empty() && self.awaited.is_empty() {
             return Vec::new();
         }
         let open: HashSet<(ThreadId, u64)> = threads
@@ -47,10 +67,10 @@ impl Payloads {
                 thread.stacks.open().into_iter().map(move |frame| (id, frame.start))
             })
             .collect();
-        let is_due = |held: &mut OfThread| {
-            let time = held.payload.time.0;
-            time <= to && !open.contains(&(held.thread, time))
-        };
+        self.awaited.retain(|(_, _, time, _), thread| {
+            thread.is_some_and(|thread| open.contains(&(thread, time.0)))
+        });
+        let is_due = |held: &mut OfThread| !open.contains(&(held.thread, held.payload.time.0));
         self.held.extract_if(.., is_due).collect()
     }
 

@@ -135,7 +135,7 @@ impl Tracker {
         }
         recorder.watch.look(&harvest, self.ledger.paths.nodes());
         (recorder.from, recorder.calls) = (to, self.ledger.calls);
-        let payloads = self.payloads.take_ended(to, self.threads.iter());
+        let payloads = self.payloads.take_ended(self.threads.iter());
         let lost = self.payloads.take_lost();
         let payloads = payloads::encode(payloads, lost, to, &self.functions);
         recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended(), payloads));

@@ -285,13 +285,13 @@ impl Stacks {
         }
     }
 
-    /// A function was entered on the current stack.
-    pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) {
+    /// A function was entered on the current stack. Gives whether a call began that counts.
+    pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         let mut chain = 0;
         if let Some(&Frame { func, chain: beneath, .. }) = self.top_at(at.sp) {
             if func == at.func && facts[func.index()].loop_head {
-                return;
+                return false;
             }
             if !facts[func.index()].tail_calls_nest {
                 // It cannot have jumped here, so its exit was lost, and with it the exits of the
@@ -304,20 +304,21 @@ impl Stacks {
                 self.end_top(self.current, ledger, self.last, false);
             }
         }
-        self.push(at, chain, ledger);
+        self.push(at, chain, ledger)
     }
 
     /// A marker scope was entered on the current stack. Scopes of one function share a stack
-    /// pointer; but where the same scope is open with it already, that one was left unseen.
-    pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) {
+    /// pointer; but where the same scope is open with it already, that one was left unseen. Gives
+    /// whether it counts.
+    pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         while self.is_open_at(at) {
             self.end_top(self.current, ledger, self.last, false);
         }
-        self.push(at, 0, ledger);
+        self.push(at, 0, ledger)
     }
 
-    fn push(&mut self, at: Place, chain: u16, ledger: &mut Ledger) {
+    fn push(&mut self, at: Place, chain: u16, ledger: &mut Ledger) -> bool {
         let (parent, above) = self.parent();
         let filtered = self.is_filtered(above, ledger);
         let node = if filtered { parent } else { ledger.node(parent, at.func) };
@@ -339,6 +340,7 @@ impl Stacks {
         } else if !filtered {
             ledger.point(&mut self.account, at.func, at.ts, node);
         }
+        !filtered
     }
 
     /// A function was left on the current stack: by a return, or by a jump, which counts only where
@@ -365,14 +367,16 @@ impl Stacks {
         }
     }
 
-    /// A place without duration was passed.
-    pub(crate) fn point(&mut self, at: Place, ledger: &mut Ledger) {
+    /// A place without duration was passed. Gives whether it counts.
+    pub(crate) fn point(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         let (parent, above) = self.parent();
-        if !self.is_filtered(above, ledger) {
+        let counts = !self.is_filtered(above, ledger);
+        if counts {
             let node = ledger.node(parent, at.func);
             ledger.point(&mut self.account, at.func, at.ts, node);
         }
+        counts
     }
 
     /// The current stack's innermost frame, if its stack pointer is `sp`.

@@ -34,6 +34,8 @@ pub(crate) struct Tracker {
     pub(crate) counter: HistogramCounter,
     pub(crate) changes: Vec<ProcessChange>,
     pub(crate) payloads: Payloads,
+    /// Values go into a recording, and functions have some.
+    keeps_values: bool,
     /// When tracing was armed; earlier events are not of this trace.
     armed: u64,
     /// Forked processes send events, and tell when they end.
@@ -58,6 +60,7 @@ impl Tracker {
             counter: HistogramCounter::default(),
             changes: Vec::new(),
             payloads: Payloads::default(),
+            keeps_values: false,
             armed,
             follow,
             now: armed,
@@ -68,6 +71,7 @@ impl Tracker {
     pub(crate) fn add_function(&mut self, info: FunctionInfo) -> FuncId {
         let id = FuncId(self.functions.len() as u32);
         self.facts.push(StackFacts::from(&info));
+        self.keeps_values |= self.recorder.is_some() && !info.values.is_empty();
         self.functions.push(info);
         self.hits.push(0);
         self.ledger.functions.push(Default::default());
@@ -140,12 +144,14 @@ impl Tracker {
             }
             thread.first.get_or_insert(ts);
             let kind = event.kind();
+            let has_values = self.keeps_values && !self.functions[func.index()].values.is_empty();
             let is_scope = kind == Some(Kind::ScopeEnter);
             let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
             let plain = match kind {
                 Some(Kind::Enter | Kind::ScopeEnter) => {
                     let by = if is_scope { Kind::ScopeExit } else { Kind::Return };
                     if let [exit, after @ ..] = after
+                        && !has_values
                         && exit.ends(event, by)
                         && exit.ts() >= ts
                         && ts >= in_time
@@ -162,18 +168,22 @@ impl Tracker {
                 Some(Kind::Point) | None => false,
                 Some(_) => stacks.exit_plainly(at, &mut self.ledger),
             };
+            let mut counts = plain;
             if !plain {
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 match kind {
-                    Some(Kind::Enter) => stacks.enter(at, &self.facts, &mut self.ledger),
-                    Some(Kind::ScopeEnter) => stacks.enter_scope(at, &mut self.ledger),
+                    Some(Kind::Enter) => counts = stacks.enter(at, &self.facts, &mut self.ledger),
+                    Some(Kind::ScopeEnter) => counts = stacks.enter_scope(at, &mut self.ledger),
                     Some(Kind::Return | Kind::ExitRet | Kind::ScopeExit) => {
                         stacks.exit(at, false, &mut self.ledger)
                     }
                     Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
-                    Some(Kind::Point) => stacks.point(at, &mut self.ledger),
+                    Some(Kind::Point) => counts = stacks.point(at, &mut self.ledger),
                     _ => {}
                 }
+            }
+            if has_values && let Some(Kind::Enter | Kind::ScopeEnter | Kind::Point) = kind {
+                self.payloads.expect(event, counts.then(|| stacks.account.thread()));
             }
             stacks.last = ts;
         }
@@ -199,12 +209,13 @@ impl Sink for Tracker {
 
     /// Only a recording has room for them.
     fn payload(&mut self, payload: &RingPayload) {
-        if self.recorder.is_none() || payload.time.0 < self.armed {
+        if payload.time.0 < self.armed {
             return;
         }
-        let thread = self.threads.get(payload.pid, payload.tid, &self.ledger);
-        if thread.stacks.selected {
-            self.payloads.hold(thread.stacks.account.thread(), *payload);
+        if payload.function.index() >= self.functions.len() {
+            self.period.decode_errors += 1;
+        } else if self.recorder.is_some() {
+            self.payloads.hold(*payload);
         }
     }
 

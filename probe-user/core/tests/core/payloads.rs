@@ -1,5 +1,7 @@
 //! Values beside calls: what goes in beside an event comes out beside its call, or is counted as lost.
 
+mod losses;
+
 use crate::support::{Event, PID, control, enter, function, meta_with, point, ret};
 use ctrace_common::{Kind, MAX_VALUES, RECORD_LEN, payload_slots};
 use ctrace_core::engine::{Engine, EngineConfig};

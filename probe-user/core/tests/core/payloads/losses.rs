@@ -1,0 +1,93 @@
+//! Values that cannot be shown are counted, and those of calls that a filter leaves out are not.
+
+use super::*;
+
+const LOAD: u32 = 2;
+
+impl Trace {
+    /// The values of an event, which come later than usual.
+    fn push_late(&mut self, event: Event, values: &[u64]) -> &mut Self {
+        self.engine.push(0, &payload(&event, values, 0));
+        self
+    }
+}
+
+/// The number of lost payloads, as reports with and without values tell it.
+#[track_caller]
+fn lost(recording: &Recording<Vec<u8>>) -> u64 {
+    let with_values = report(recording, &Query::default()).loss.payloads;
+    let without = report_with(recording, &Query::default(), meta_with(Extras::default()));
+    assert_eq!(without.loss.payloads, with_values);
+    with_values
+}
+
+fn times(recording: &Recording<Vec<u8>>) -> Vec<u64> {
+    all(recording).iter().map(|payload| payload.time.0).collect()
+}
+
+#[test]
+fn what_comes_after_the_chunk_of_its_call_is_lost() {
+    let mut trace = Trace::new(Filter::default());
+    trace.push(point(STAGE, 800, 10)).chunk(20);
+    trace.push_late(point(STAGE, 800, 10), &[7, 1]);
+    trace.push_with(point(STAGE, 800, 30), 0, &[8, 1], 0);
+    let recording = open(trace.end(50));
+    assert_eq!((lost(&recording), times(&recording)), (1, vec![30]));
+}
+
+#[test]
+fn what_comes_while_its_call_is_open_is_in_time() {
+    let mut trace = Trace::new(Filter::default());
+    trace.push(enter(LOAD, 900, 10)).chunk(20);
+    trace.push_late(enter(LOAD, 900, 10), &[42]).push(ret(LOAD, 900, 35));
+    let recording = open(trace.end(50));
+    assert_eq!((lost(&recording), times(&recording)), (0, vec![10]));
+}
+
+#[test]
+fn a_thread_that_ended_does_not_begin_anew_with_late_values() {
+    let mut trace = Trace::new(Filter::default());
+    for at in [10, 15] {
+        trace.push(point(STAGE, 800, at).on(8));
+    }
+    trace.engine.push(0, &control(Kind::ThreadExit, 18, 8, "", [0; 2]));
+    // The thread is gone, but its calls are in no chunk yet.
+    trace.engine.advance(Nanos(20));
+    trace.push_late(point(STAGE, 800, 15).on(8), &[7, 1]).chunk(25);
+    trace.push_late(point(STAGE, 800, 10).on(8), &[7, 1]);
+    let recording = open(trace.end(50));
+    assert_eq!((lost(&recording), times(&recording)), (1, vec![15]));
+    assert_eq!(recording.threads().count(), 1);
+}
+
+#[test]
+fn values_of_an_event_that_is_too_late_are_lost() {
+    let mut trace = Trace::new(Filter::default());
+    trace.push(point(STAGE, 800, 30));
+    trace.engine.advance(Nanos(40));
+    trace.push_with(point(STAGE, 800, 20), 0, &[7, 1], 0);
+    let recording = open(trace.end(50));
+    assert_eq!((lost(&recording), times(&recording)), (1, vec![]));
+    assert_eq!(report(&recording, &Query::default()).loss.late, 1);
+}
+
+#[test]
+fn values_of_calls_that_are_too_deep_are_neither_kept_nor_lost() {
+    let mut trace = Trace::new(Filter { max_depth: Some(1), ..Filter::default() });
+    trace.push(enter(OUTER, 900, 10));
+    trace.push_with(point(STAGE, 800, 20), 0, &[7, 1], 0);
+    trace.push(ret(OUTER, 900, 30));
+    trace.push_with(point(STAGE, 800, 40), 0, &[8, 1], 0);
+    let recording = open(trace.end(50));
+    assert_eq!((lost(&recording), times(&recording)), (0, vec![40]));
+}
+
+#[test]
+fn values_of_an_unknown_function_cost_no_others() {
+    let mut trace = Trace::new(Filter::default());
+    trace.push_with(point(STAGE, 800, 10), 0, &[7, 1], 0);
+    trace.push_late(point(99, 800, 20), &[7]);
+    let recording = open(trace.end(50));
+    assert_eq!((lost(&recording), times(&recording)), (0, vec![10]));
+    assert_eq!(report(&recording, &Query::default()).loss.decode_errors, 1);
+}
