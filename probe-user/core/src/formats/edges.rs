@@ -24,7 +24,11 @@ pub(super) struct Edge {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    Begin { path: u32 },
+    /// `start` is the call's own, even if a reader must see it begin later.
+    Begin {
+        path: u32,
+        start: u64,
+    },
     End(Ended),
 }
 
@@ -201,7 +205,8 @@ impl Walk<'_> {
     #[inline]
     fn begin(&mut self, call: &Inside) {
         if !call.begun {
-            self.push(call.start, What::Begin { path: call.path });
+            let Inside { start, path, .. } = *call;
+            self.push(start, What::Begin { path, start });
         }
     }
 

@@ -33,7 +33,7 @@ impl Replay {
             assert!(edge.at >= self.last, "back in time");
             self.last = edge.at;
             match edge.what {
-                What::Begin { path } => self.stack.push((edge.at, path)),
+                What::Begin { path, .. } => self.stack.push((edge.at, path)),
                 What::End(ended) => {
                     let (start, path) = self.stack.pop().expect("an end of nothing");
                     self.calls.push((start, edge.at, path, ended));
@@ -181,4 +181,30 @@ fn of_calls_on_two_stacks_the_earlier_is_cut() {
     chunk.push(THREAD, calls.into_iter(), Vec::new());
     let calls = replay(&nodes(1), &[chunk]).calls;
     assert_eq!(calls, [(5, 10, 1, Ended::Untimed), (10, 20, 1, Ended::Timed)]);
+}
+
+#[test]
+fn a_beginning_has_the_calls_own_start_if_it_is_shown_later() {
+    let mut first = Chunk::new(0..30);
+    let open = [(10, 1), (20, 2)].map(|(start, path)| OpenCall { start: Nanos(start), path });
+    first.push(THREAD, std::iter::empty(), open.into());
+    // They are on two stacks: the first to begin is the first to end.
+    let mut second = Chunk::new(30..60);
+    let calls = [(20, 30, 2), (10, 30, 1)].map(|(start, duration, node)| {
+        crate::calls::spool::Call { start, duration, node, timed: true }
+    });
+    second.push(THREAD, calls.into_iter(), Vec::new());
+    let (nodes, mut begins) = (nodes(2), Vec::new());
+    let mut edges = Edges::new(&nodes, false);
+    for chunk in [first, second] {
+        let each = |_: ThreadId, edges: &[Edge]| -> Result<(), ()> {
+            begins.extend(edges.iter().filter_map(|edge| match edge.what {
+                What::Begin { start, .. } => Some((edge.at, start)),
+                What::End(_) => None,
+            }));
+            Ok(())
+        };
+        edges.chunk(&chunk, each).expect("nothing fails");
+    }
+    assert_eq!(begins, [(10, 10), (20, 20), (20, 10)]);
 }

@@ -182,8 +182,8 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
     ) -> Option<&'s NamedValues> {
         let begun = self.begun.as_mut()?.entry(thread).or_default();
         match edge.what {
-            What::Begin { path } => {
-                begun.push((edge.at, self.nodes[path as usize].func));
+            What::Begin { path, start } => {
+                begun.push((start, self.nodes[path as usize].func));
                 None
             }
             What::End(_) => {
@@ -206,7 +206,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         packet.number(field::SEQUENCE, sequence.id);
         sequence.last = edge.at;
         match edge.what {
-            What::Begin { path } => {
+            What::Begin { path, .. } => {
                 let function = self.nodes[path as usize].func;
                 let name = u64::from(function.0) + 1;
                 event.number(field::EVENT_TYPE, BEGIN).number(field::EVENT_NAME, name);
