@@ -36,6 +36,7 @@
 //! those that have payloads.
 #![warn(missing_docs)]
 
+mod around;
 mod calls;
 mod centers;
 mod clip;

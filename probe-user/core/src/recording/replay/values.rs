@@ -1,6 +1,7 @@
 //! Values of the slowest calls, of calls inside them, and of the first calls with values. A payload
 //! belongs to the call with the same thread, start and function.
 
+use super::around::Around;
 use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
@@ -64,17 +65,13 @@ impl Values {
         }
     }
 
-    fn add(&mut self, payload: &Payload, found: &[SlowCall], functions: &[FuncId]) {
+    fn add(&mut self, payload: &Payload, around: &Around) {
         self.first.add(payload);
-        for (place, slow) in found.iter().enumerate() {
-            let time = payload.time.0;
-            if slow.thread != payload.thread || !(slow.call.start..=slow.call.end()).contains(&time)
-            {
-                continue;
-            }
-            match time == slow.call.start && functions[place] == payload.function {
-                true => self.own[place] = Some(payload.clone()),
-                false => self.inside[place].add(payload),
+        let time = payload.time.0;
+        around.each(payload.thread, time, |slow| {
+            match time == slow.start && slow.function == payload.function {
+                true => self.own[slow.place] = Some(payload.clone()),
+                false => self.inside[slow.place].add(payload),
             }
         }
     }
@@ -82,7 +79,7 @@ impl Values {
     fn merge(&mut self, other: Self) {
         for (own, other) in self.own.iter_mut().zip(other.own) {
             *own = own.take().or(other);
-        }
+        });
         self.inside.iter_mut().zip(other.inside).for_each(|(inside, other)| inside.merge(other));
         self.first.merge(other.first);
     }
@@ -98,7 +95,7 @@ pub(crate) fn values<R: ReadAt>(
     top: usize,
 ) -> Values {
     let nodes = lens.paths.nodes();
-    let functions: Vec<_> = found.iter().map(|found| nodes[found.node as usize].func).collect();
+    let around = Around::new(found, nodes);
     let parts = each_part(chunks, |entries| {
         let mut values = Values::new(found, top);
         let mut selected = CallReader::new(recording, lens, counted);
@@ -116,7 +113,7 @@ pub(crate) fn values<R: ReadAt>(
                 selected.calls(&chunk, thread, |call, node| {
                     let key = (thread.thread, call.start, nodes[node as usize].func);
                     if let Some(payload) = by_call.remove(&key) {
-                        values.add(&payload, found, &functions);
+                        values.add(&payload, &around);
                     }
                 });
             }
