@@ -202,7 +202,10 @@ impl Chunk {
                 self.calls.push(Call(call));
             }
         }
-        Ok(())
+        match bytes.is_empty() && columns.iter().all(|column| column.is_empty()) {
+            true => Ok(()),
+            false => Err(RecordError::Malformed("there are more calls than it says")),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Hostile files: small ones that claim far more than they hold.
 
 use super::block::{Block, BlockKind};
+use super::chunk::Chunk;
 use super::index::{Entry, Index};
 use super::varint::put;
-use super::{End, ReadAt, Recording, Start, Writer};
+use super::{ChunkLoss, End, Harvest, ReadAt, Recording, Start, Writer};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -203,6 +204,80 @@ fn many_short_gaps_are_not_looked_through_far() {
     assert_eq!(recording.unreadable(), 20_000);
     let read = read.into_inner();
     assert!(read < 50 * size, "{read} bytes of {size}");
+}
+
+/// Returns a chunk of one call.
+fn one_call() -> Block {
+    let contents = vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2];
+    let mut chunk = Block::new(BlockKind::Calls, contents);
+    (chunk.window, chunk.calls) = (0..1, 1);
+    chunk
+}
+
+#[test]
+fn a_chunk_cannot_have_others_inside() {
+    let chunk = one_call();
+    let inner = chunk.to_bytes(false);
+    let outer = Block::new(BlockKind::Calls, [&*chunk.contents(), &inner].concat());
+    let mut file = Writer::uncompressed(Vec::new(), &Start::default()).expect("memory takes all");
+    let mut index = Index::default();
+    index.0.push(Entry { kind: BlockKind::Start, offset: 16, window: 0..0, calls: 0 });
+    for block in [one_function(), Block::new(BlockKind::Paths, vec![0, 0]), outer] {
+        let window = if block.kind == BlockKind::Calls { 0..1 } else { 0..0 };
+        let (kind, offset, calls) = (block.kind, file.written(), window.end);
+        index.0.push(Entry { kind, offset, window, calls });
+        file.write(&block).expect("memory takes all");
+    }
+    let (end, last) = (file.written(), index.0.last().cloned().expect("the outer chunk"));
+    index.0.push(Entry { offset: end - inner.len() as u64, ..last });
+    let mut bytes = file.into_inner();
+    bytes.extend(index.to_block().to_bytes(true));
+    bytes.extend(Index::tail(end));
+    let recording = Recording::open(bytes).expect("its blocks are sound");
+    let read = |entry| recording.chunk(entry).map_err(|error| error.to_string());
+    let [outer, inner] = recording.chunks() else { panic!("two chunks") };
+    assert_eq!(read(inner).map(|chunk| chunk.len()), Ok(1));
+    let why = "is broken: a block does not end before the next one";
+    assert_eq!(read(outer).map(|chunk| chunk.len()), Err(why.to_owned()));
+}
+
+#[test]
+fn a_chunk_cannot_have_more_than_it_says() {
+    let chunk = one_call().contents().into_owned();
+    assert!(Chunk::decode(&chunk, 2, 1).is_ok());
+    for column in [11, 13, 15] {
+        let mut longer = chunk.clone();
+        longer[column] += 1;
+        longer.insert(column + 1, 0);
+        assert!(Chunk::decode(&longer, 2, 1).is_err(), "{column}");
+    }
+    assert!(Chunk::decode(&[&*chunk, &[0]].concat(), 2, 1).is_err());
+}
+
+/// Returns a file whose chunk has this block of payloads. Its function has one value.
+fn with_payloads(payloads: &[u8]) -> Recording<Vec<u8>> {
+    let function = names(
+        r#"{"functions":[{"name":"f","aliases":[],"object":"a","kind":"function","exit":"never",
+        "entry_is_loop_head":false,"may_tail_jump":false,
+        "values":[{"name":"v","kind":"unsigned"}]}]}"#,
+    );
+    let chunk = Harvest::new(0..10, ChunkLoss::default());
+    let mut writer = writer();
+    for block in [function, Block::of_calls(chunk, Vec::new(), Some(payloads.to_vec()))] {
+        writer.write(&block).expect("memory takes all");
+    }
+    let file = writer.finish(&End::default()).expect("memory takes all");
+    Recording::open(file).expect("a recording")
+}
+
+#[test]
+fn payloads_cannot_be_more_than_they_say() {
+    let payloads = |bytes: &[u8]| {
+        let recording = with_payloads(bytes);
+        recording.payloads(&recording.chunks()[0]).map(|read| (read.each.len(), read.lost)).ok()
+    };
+    assert_eq!(payloads(&[10, 3, 1, 7, 1, 2, 0, 0, 9]), Some((1, 3)));
+    assert_eq!(payloads(&[10, 3, 1, 7, 1, 2, 0, 0, 9, 0]), None);
 }
 
 /// Writes the files anew: run it with `-- --ignored`.

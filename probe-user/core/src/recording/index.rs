@@ -17,6 +17,8 @@ pub(crate) const MOST_OF_ENTRY: u64 = 1 + 5 + 3 * 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkEntry {
     pub(crate) offset: u64,
+    /// The chunk and its payloads end here at the latest.
+    pub(crate) end: u64,
     /// The start of its time window.
     pub from: Nanos,
     /// The end of its time window.
@@ -34,10 +36,11 @@ pub(crate) struct Entry {
     pub(crate) calls: u64,
 }
 
-impl From<&Entry> for ChunkEntry {
-    fn from(entry: &Entry) -> Self {
+impl ChunkEntry {
+    pub(crate) fn new(entry: &Entry, end: u64) -> Self {
         Self {
             offset: entry.offset,
+            end,
             from: Nanos(entry.window.start),
             to: Nanos(entry.window.end),
             calls: entry.calls,

@@ -168,10 +168,12 @@ impl<R: ReadAt> Recording<Joined<R>> {
         let (begin, len) = (self.source.len, next.source.len()?);
         self.source.parts.push((begin, next.source));
         self.source.len = begin.saturating_add(len);
-        let chunks = next.chunks.into_iter();
-        self.chunks.extend(
-            chunks.map(|chunk| ChunkEntry { offset: chunk.offset.saturating_add(begin), ..chunk }),
-        );
+        let behind = |offset: u64| offset.saturating_add(begin);
+        self.chunks.extend(next.chunks.into_iter().map(|chunk| ChunkEntry {
+            offset: behind(chunk.offset),
+            end: behind(chunk.end),
+            ..chunk
+        }));
         self.functions.extend(next.functions.into_iter().skip(self.functions.len()));
         self.nodes.extend(next.nodes.into_iter().skip(self.nodes.len()));
         self.objects.extend(next.objects.into_iter().skip(self.objects.len()));

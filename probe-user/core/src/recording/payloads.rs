@@ -131,6 +131,9 @@ impl Payloads {
                 each.push(Payload { thread, time: Nanos(time), function, values });
             }
         }
-        Ok(Self { each, lost })
+        match bytes.is_empty() {
+            true => Ok(Self { each, lost }),
+            false => Err(RecordError::Malformed("there are more values than it says")),
+        }
     }
 }

@@ -140,8 +140,10 @@ impl<R: ReadAt> Recording<R> {
             calls,
         };
         let mut started = false;
-        for entry in &index.0 {
-            match recording.read_block(entry) {
+        let ends = index.0.iter().skip(1).map(|entry| entry.offset);
+        let ends = ends.chain([recording.source.len()?]).collect::<Vec<_>>();
+        for (entry, end) in index.0.iter().zip(ends) {
+            match recording.read_block(entry, end) {
                 Ok(()) => started |= entry.kind == BlockKind::Start,
                 // Later blocks depend on the damaged one.
                 Err(RecordError::Malformed(_)) if started => {
@@ -162,18 +164,19 @@ impl<R: ReadAt> Recording<R> {
         Ok(recording)
     }
 
-    fn read_block(&mut self, entry: &Entry) -> Result<(), RecordError> {
+    /// Reads a block, which ends at `end` at the latest.
+    fn read_block(&mut self, entry: &Entry, end: u64) -> Result<(), RecordError> {
         if matches!(entry.kind, BlockKind::Index | BlockKind::Payloads) {
             return Ok(());
         }
         if entry.kind == BlockKind::Calls && entry.window.end > 0 {
-            self.chunks.push(entry.into());
+            self.chunks.push(ChunkEntry::new(entry, end));
             return self.calls.add(entry.calls);
         }
-        let header = self.header(entry.offset, entry.kind)?;
+        let header = self.header(entry.offset, entry.kind, end)?;
         let contents = block::contents_at(&self.source, entry.offset, &header);
         if entry.kind == BlockKind::Calls {
-            return self.add_chunk(entry, &header, contents);
+            return self.add_chunk(&ChunkEntry::new(entry, end), &header, contents);
         }
         let contents = contents?;
         if entry.kind.defines() {
@@ -192,16 +195,15 @@ impl<R: ReadAt> Recording<R> {
     /// Adds a chunk that no index lists. If it is damaged, only its own calls are lost.
     fn add_chunk(
         &mut self,
-        entry: &Entry,
+        entry: &ChunkEntry,
         header: &Header,
         contents: Result<Vec<u8>, RecordError>,
     ) -> Result<(), RecordError> {
         match contents.and_then(|contents| self.decode(header, &contents)) {
             Ok(chunk) => {
-                let window = chunk.from.0..chunk.to.0;
-                let entry = Entry { window, calls: chunk.len() as u64, ..*entry };
-                self.chunks.push(ChunkEntry::from(&entry));
-                self.calls.add(entry.calls)?;
+                let (from, to, calls) = (chunk.from, chunk.to, chunk.len() as u64);
+                self.chunks.push(ChunkEntry { from, to, calls, ..*entry });
+                self.calls.add(calls)?;
             }
             Err(RecordError::Malformed(_)) => self.unreadable += u64::from(header.stored),
             Err(error) => return Err(error),
@@ -214,10 +216,16 @@ impl<R: ReadAt> Recording<R> {
         Chunk::decode(contents, self.nodes.len(), self.functions.len())
     }
 
-    fn header(&self, offset: u64, kind: BlockKind) -> Result<Header, RecordError> {
-        block::header_at(&self.source, offset)?
+    /// Reads the header of a block of this kind, which ends at `end` at the latest: otherwise a
+    /// file of many headers could be read once for each of them.
+    fn header(&self, offset: u64, kind: BlockKind, end: u64) -> Result<Header, RecordError> {
+        let header = block::header_at(&self.source, offset)?
             .filter(|header| header.kind == Some(kind))
-            .ok_or(RecordError::Malformed("a block is not where the index says"))
+            .ok_or(RecordError::Malformed("a block is not where the index says"))?;
+        match header.end(offset) <= end {
+            true => Ok(header),
+            false => Err(RecordError::Malformed("a block does not end before the next one")),
+        }
     }
 
     fn add_names(&mut self, names: Names) -> Result<(), RecordError> {
@@ -299,7 +307,7 @@ impl<R: ReadAt> Recording<R> {
 
     /// Reads a chunk's calls.
     pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
-        let header = self.header(entry.offset, BlockKind::Calls)?;
+        let header = self.header(entry.offset, BlockKind::Calls, entry.end)?;
         let contents = block::contents_at(&self.source, entry.offset, &header)?;
         let chunk = self.decode(&header, &contents)?;
         match (chunk.from, chunk.to, chunk.len() as u64) == (entry.from, entry.to, entry.calls) {
@@ -325,15 +333,17 @@ impl<R: ReadAt> Recording<R> {
         if !self.has_values() {
             return Ok(Payloads::default());
         }
-        let behind = self.header(entry.offset, BlockKind::Calls)?.end(entry.offset);
+        let behind = self.header(entry.offset, BlockKind::Calls, entry.end)?.end(entry.offset);
+        if behind == entry.end {
+            return Ok(Payloads::default());
+        }
         match block::header_at(&self.source, behind)? {
             Some(header) if header.kind == Some(BlockKind::Payloads) => {
+                let header = self.header(behind, BlockKind::Payloads, entry.end)?;
                 let contents = block::contents_at(&self.source, behind, &header)?;
                 Payloads::decode(&contents, header.stored, &self.functions)
             }
             Some(_) => Ok(Payloads::default()),
-            // ctrace was killed after it wrote the chunk.
-            None if behind >= self.source.len()? => Ok(Payloads::default()),
             None => Err(RecordError::Malformed("what follows a chunk is damaged")),
         }
     }

@@ -120,7 +120,7 @@ impl<W: Write> Writer<W> {
     pub fn newest_chunks(&self, enough: u64, most: u64) -> Vec<ChunkEntry> {
         let (mut kept, mut bytes, mut end) = (Vec::new(), 0, self.written);
         for entry in self.index.0.iter().rev() {
-            let size = end - entry.offset;
+            let (size, behind) = (end - entry.offset, end);
             end = entry.offset;
             if entry.kind != BlockKind::Calls {
                 continue;
@@ -130,7 +130,7 @@ impl<W: Write> Writer<W> {
                 break;
             }
             bytes += size;
-            kept.push(ChunkEntry::from(entry));
+            kept.push(ChunkEntry::new(entry, behind));
         }
         kept.reverse();
         kept

@@ -1,6 +1,7 @@
 //! Values that cannot be shown are counted, and those of calls that a filter leaves out are not.
 
 use super::*;
+use ctrace_core::recording::{Block, Definitions};
 
 const LOAD: u32 = 2;
 
@@ -90,4 +91,32 @@ fn values_of_an_unknown_function_cost_no_others() {
     let recording = open(trace.end(50));
     assert_eq!((lost(&recording), times(&recording)), (0, vec![10]));
     assert_eq!(report(&recording, &Query::default()).loss.decode_errors, 1);
+}
+
+/// Adds blocks to a file.
+fn write(writer: &mut Writer<Vec<u8>>, blocks: &[Block]) {
+    blocks.iter().for_each(|block| writer.write(block).expect("memory takes all"));
+}
+
+#[test]
+fn a_file_that_ends_behind_a_chunk_has_lost_no_values() {
+    let Trace { mut engine, writer: mut first } = Trace::new(Filter::default());
+    let mut blocks = |time, to| {
+        engine.push(0, &point(STAGE, 800, time).bytes());
+        engine.advance(Nanos(to));
+        engine.end_chunk(Nanos(to));
+        engine.take_blocks()
+    };
+    let (early, late) = (blocks(10, 20), blocks(30, 40));
+    write(&mut first, &early);
+    let start = Start { start_ns: Nanos(20), ..Start::default() };
+    let mut second = Writer::new(Vec::new(), &start).expect("memory takes all");
+    let mut definitions = Definitions::default();
+    early.iter().for_each(|block| definitions.note(block));
+    definitions.write(&mut second).expect("memory takes all");
+    write(&mut second, &late);
+    let files = [first, second].map(|writer| (String::new(), open(writer.into_inner())));
+    let Ok(joined) = Recording::join(files.into()) else { panic!("they are of one recording") };
+    let report = report_with(&joined, &Query::default(), meta_with(Extras::default()));
+    assert_eq!((report.functions[STAGE as usize].calls, report.loss.payloads), (2, 0));
 }
