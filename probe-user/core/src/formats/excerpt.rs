@@ -20,6 +20,8 @@ pub(super) struct Excerpt<'a, R> {
     pub(super) query: &'a Query,
     pub(super) options: &'a Options<'a, R>,
     progress: &'a dyn Fn(u64),
+    /// True if values are read.
+    values: bool,
     lens: Lens<'a>,
 }
 
@@ -117,9 +119,11 @@ impl<'a> Step<'a> {
 }
 
 impl<'a, R: ReadAt> Excerpt<'a, R> {
-    pub(super) fn new(export: &'a Export<'a, R>) -> Self {
+    /// Without `values`, [`Step::values`] has none.
+    pub(super) fn new(export: &'a Export<'a, R>, values: bool) -> Self {
         let Export { recording, query, ref options, progress } = *export;
-        Self { recording, query, options, progress, lens: Lens::new(query, recording.nodes()) }
+        let lens = Lens::new(query, recording.nodes());
+        Self { recording, query, options, progress, values, lens }
     }
 
     /// Returns the older recording, whose difference the export shows.
@@ -163,8 +167,13 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         self.read(CallReader::with_own(self.recording, &self.lens, &counted), each)
     }
 
-    /// Returns the values of a chunk's calls, and adds lost ones to `told`.
+    /// Returns the values of a chunk's calls, if they are wanted, and adds lost ones to `told`.
     fn values(&self, entry: &ChunkEntry, told: &mut Coverage) -> StepValues {
+        if !self.values {
+            let lost = self.recording.payloads_lost(entry);
+            told.lost.payloads = told.lost.payloads.saturating_add(lost);
+            return StepValues::new();
+        }
         let payloads = self.recording.payloads(entry);
         let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
         told.lost.payloads = told.lost.payloads.saturating_add(lost);

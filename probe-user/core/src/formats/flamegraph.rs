@@ -20,7 +20,7 @@ pub(super) fn write<R: ReadAt>(
     let (stacks, told) = folded::stacks(excerpt)?;
     let lines: Vec<String> = match excerpt.older() {
         None => stacks.into_iter().map(|(stack, own)| format!("{stack} {own}")).collect(),
-        Some(older) => beside(folded::stacks(&Excerpt::new(&older))?.0, stacks),
+        Some(older) => beside(folded::stacks(&Excerpt::new(&older, false))?.0, stacks),
     };
     if lines.is_empty() {
         return Err(ExportError::NothingToDraw);

@@ -107,6 +107,8 @@ pub struct Format<R: 'static> {
     /// True if it must not go to a terminal.
     pub is_binary: bool,
     pub takes: &'static [Choice],
+    /// True if it shows the values of calls. Otherwise they are not even read.
+    pub shows_values: bool,
     function: Function<R>,
 }
 
@@ -128,13 +130,15 @@ impl<R: ReadAt> Format<R> {
             "every call, for chrome://tracing and ui.perfetto.dev",
             "json",
             chrome::write,
-        ),
+        )
+        .with_values(),
         Self::binary(
             "perfetto",
             "every call in little room, for ui.perfetto.dev",
             "pftrace",
             perfetto::write,
-        ),
+        )
+        .with_values(),
         Self::text(
             "firefox",
             "samples of every thread, for profiler.firefox.com",
@@ -148,8 +152,9 @@ impl<R: ReadAt> Format<R> {
             speedscope::write,
         ),
         Self::binary("pprof", "call paths by thread, for go tool pprof", "pb.gz", pprof::write),
-        Self::text("csv", "every call as a row", "csv", calls_csv::write),
-        Self::text("jsonl", "every call as a line of JSON", "jsonl", calls_jsonl::write),
+        Self::text("csv", "every call as a row", "csv", calls_csv::write).with_values(),
+        Self::text("jsonl", "every call as a line of JSON", "jsonl", calls_jsonl::write)
+            .with_values(),
         #[cfg(feature = "parquet")]
         Self {
             takes: &[Choice::Table],
@@ -168,7 +173,8 @@ impl<R: ReadAt> Format<R> {
         extension: &'static str,
         function: Function<R>,
     ) -> Self {
-        Self { name, help, extension, is_binary: false, takes: &[], function }
+        let (is_binary, shows_values) = (false, false);
+        Self { name, help, extension, is_binary, takes: &[], shows_values, function }
     }
 
     const fn binary(
@@ -178,6 +184,10 @@ impl<R: ReadAt> Format<R> {
         function: Function<R>,
     ) -> Self {
         Self { is_binary: true, ..Self::text(name, help, extension, function) }
+    }
+
+    const fn with_values(self) -> Self {
+        Self { shows_values: true, ..self }
     }
 
     /// Returns the format called `name`.
@@ -191,6 +201,6 @@ impl<R: ReadAt> Format<R> {
         export: &Export<'_, R>,
         out: &mut (dyn Write + Send),
     ) -> Result<Coverage, ExportError> {
-        (self.function)(&Excerpt::new(export), Out::new(out))
+        (self.function)(&Excerpt::new(export, self.shows_values), Out::new(out))
     }
 }

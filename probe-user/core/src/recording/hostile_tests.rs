@@ -3,8 +3,11 @@
 use super::block::{Block, BlockKind};
 use super::chunk::Chunk;
 use super::index::{Entry, Index};
+use super::replay::{Query, meta_of, report_with};
 use super::varint::put;
 use super::{ChunkLoss, End, Harvest, ReadAt, Recording, Start, Writer};
+use crate::formats::{Export, Format, Options};
+use crate::report::{Extras, ReportMeta};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -278,6 +281,25 @@ fn payloads_cannot_be_more_than_they_say() {
     };
     assert_eq!(payloads(&[10, 3, 1, 7, 1, 2, 0, 0, 9]), Some((1, 3)));
     assert_eq!(payloads(&[10, 3, 1, 7, 1, 2, 0, 0, 9, 0]), None);
+}
+
+#[test]
+fn lost_payloads_are_counted_without_decoding_the_others() {
+    let recording = with_payloads(&[10, 3, 1, 7, 1, 2, 9, 0, 9]);
+    let report = |slowest_calls| {
+        let extras = Extras { slowest_calls, ..Extras::default() };
+        let meta = ReportMeta { extras, ..meta_of(&recording, 1.0) };
+        report_with(&recording, &Query::default(), meta).loss.payloads
+    };
+    // There is no function 9.
+    assert_eq!((report(None), report(Some(1))), (3, 1));
+    let export = |name: &str| {
+        let (query, options) = (&Query::default(), Options::default());
+        let export = Export { recording: &recording, query, options, progress: &|_| {} };
+        let format = Format::find(name).expect("there is one");
+        format.write(&export, &mut Vec::new()).expect("memory takes all").lost.payloads
+    };
+    assert_eq!(["folded", "speedscope", "jsonl", "csv"].map(export), [3, 3, 1, 1]);
 }
 
 /// Writes the files anew: run it with `-- --ignored`.

@@ -101,6 +101,12 @@ fn unpacked(kind: ValueKind, number: u64) -> Value {
 }
 
 impl Payloads {
+    /// Returns the number of lost payloads, without decoding the others.
+    pub(crate) fn decode_lost(mut bytes: &[u8]) -> Result<u64, RecordError> {
+        take(&mut bytes)?;
+        take(&mut bytes)
+    }
+
     /// Decodes the block, which has `stored` bytes in the file.
     pub(crate) fn decode(
         mut bytes: &[u8],

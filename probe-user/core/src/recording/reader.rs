@@ -330,20 +330,37 @@ impl<R: ReadAt> Recording<R> {
 
     /// Reads the values of a chunk's calls.
     pub fn payloads(&self, entry: &ChunkEntry) -> Result<Payloads, RecordError> {
+        match self.payload_block(entry)? {
+            Some((header, contents)) => Payloads::decode(&contents, header.stored, &self.functions),
+            None => Ok(Payloads::default()),
+        }
+    }
+
+    /// Returns the number of a chunk's payloads that were lost, and 1 if they cannot be read.
+    pub(crate) fn payloads_lost(&self, entry: &ChunkEntry) -> u64 {
+        let lost = self.payload_block(entry).and_then(|block| match block {
+            Some((_, contents)) => Payloads::decode_lost(&contents),
+            None => Ok(0),
+        });
+        lost.unwrap_or(1)
+    }
+
+    /// Reads the block of payloads behind a chunk, if there is one.
+    fn payload_block(&self, entry: &ChunkEntry) -> Result<Option<(Header, Vec<u8>)>, RecordError> {
         if !self.has_values() {
-            return Ok(Payloads::default());
+            return Ok(None);
         }
         let behind = self.header(entry.offset, BlockKind::Calls, entry.end)?.end(entry.offset);
         if behind == entry.end {
-            return Ok(Payloads::default());
+            return Ok(None);
         }
         match block::header_at(&self.source, behind)? {
             Some(header) if header.kind == Some(BlockKind::Payloads) => {
                 let header = self.header(behind, BlockKind::Payloads, entry.end)?;
                 let contents = block::contents_at(&self.source, behind, &header)?;
-                Payloads::decode(&contents, header.stored, &self.functions)
+                Ok(Some((header, contents)))
             }
-            Some(_) => Ok(Payloads::default()),
+            Some(_) => Ok(None),
             None => Err(RecordError::Malformed("what follows a chunk is damaged")),
         }
     }

@@ -54,6 +54,7 @@ pub fn report_with<R: ReadAt>(
     unions.add(&open_at_end(&lens, &counted, from..end.0, keep.len()));
     let slices = Slices::new(start, end, extras.slices);
     let heat = extras.histograms.then(|| heat(recording, &lens, chunks, &counted, slices));
+    let mut payloads_lost = None;
     let slowest_calls = extras.slowest_calls.map(|top| {
         let found = slowest(recording, &lens, chunks, &counted, top);
         let inside = inside(recording, &lens, chunks, &counted, &found);
@@ -62,6 +63,7 @@ pub fn report_with<R: ReadAt>(
             return (calls, PointsReport::default());
         }
         let values = values(recording, &lens, chunks, &counted, &found, top);
+        payloads_lost = Some(values.lost);
         let (of_calls, points) = values::reports(recording, values);
         for (call, (values, points)) in calls.iter_mut().zip(of_calls) {
             (call.values, call.points) = (values, points);
@@ -99,7 +101,7 @@ pub fn report_with<R: ReadAt>(
             decode_errors: loss.decode_errors,
             unreadable_calls: counted.counts.unreadable,
             unreadable_bytes: recording.unreadable(),
-            payloads: lost_payloads(recording, &lens, chunks),
+            payloads: payloads_lost.unwrap_or_else(|| lost_payloads(recording, &lens, chunks)),
             ..LossReport::default()
         },
     }

@@ -54,6 +54,8 @@ pub(crate) struct Values {
     own: Vec<Option<Payload>>,
     inside: Vec<First>,
     first: First,
+    /// As [`lost_payloads`].
+    pub(crate) lost: u64,
 }
 
 impl Values {
@@ -62,6 +64,7 @@ impl Values {
             own: vec![None; found.len()],
             inside: found.iter().map(|_| First::new(INSIDE)).collect(),
             first: First::new(top),
+            lost: 0,
         }
     }
 
@@ -73,15 +76,16 @@ impl Values {
                 true => self.own[slow.place] = Some(payload.clone()),
                 false => self.inside[slow.place].add(payload),
             }
-        }
+        });
     }
 
     fn merge(&mut self, other: Self) {
         for (own, other) in self.own.iter_mut().zip(other.own) {
             *own = own.take().or(other);
-        });
+        }
         self.inside.iter_mut().zip(other.inside).for_each(|(inside, other)| inside.merge(other));
         self.first.merge(other.first);
+        self.lost = self.lost.saturating_add(other.lost);
     }
 }
 
@@ -100,7 +104,12 @@ pub(crate) fn values<R: ReadAt>(
         let mut values = Values::new(found, top);
         let mut selected = CallReader::new(recording, lens, counted);
         for entry in entries {
-            let payloads = recording.payloads(entry).unwrap_or_default().each;
+            let payloads = recording.payloads(entry);
+            if lens.is_in_window(entry.to.0) {
+                let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
+                values.lost = values.lost.saturating_add(lost);
+            }
+            let payloads = payloads.unwrap_or_default().each;
             if payloads.is_empty() {
                 continue;
             }
@@ -128,6 +137,7 @@ pub(crate) fn values<R: ReadAt>(
 }
 
 /// Returns the number of missing payloads: those lost, and one for each block that cannot be read.
+/// It decodes no values.
 pub(crate) fn lost_payloads<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -136,9 +146,12 @@ pub(crate) fn lost_payloads<R: ReadAt>(
     if !recording.has_values() {
         return 0;
     }
-    let of_window = chunks.iter().filter(|chunk| lens.is_in_window(chunk.to.0));
-    let lost = of_window.map(|entry| recording.payloads(entry).map_or(1, |payloads| payloads.lost));
-    lost.fold(0, u64::saturating_add)
+    let parts = each_part(chunks, |entries| {
+        let of_window = entries.iter().filter(|entry| lens.is_in_window(entry.to.0));
+        let lost = of_window.map(|entry| recording.payloads_lost(entry));
+        lost.fold(0, u64::saturating_add)
+    });
+    parts.into_iter().fold(0, u64::saturating_add)
 }
 
 /// Makes the reports of the slowest calls' values, in order, and of the first values of all.
@@ -146,7 +159,7 @@ pub(crate) fn reports<R: ReadAt>(
     recording: &Recording<R>,
     values: Values,
 ) -> (Vec<(NamedValues, PointsReport)>, PointsReport) {
-    let Values { own, inside, first } = values;
+    let Values { own, inside, first, .. } = values;
     let of_calls = own.iter().zip(inside).map(|(own, inside)| {
         let own = own.as_ref().map(|payload| recording.named_values(payload));
         (own.unwrap_or_default(), points(recording, inside))
