@@ -1,8 +1,9 @@
 //! Writes blocks, and finally their index.
 
-use super::block::{self, BLOCK_HEADER, Block, BlockKind, file_header};
+use super::block::{self, BLOCK_HEADER, Block, BlockKind, Header, file_header};
 use super::index::{ChunkEntry, Entry, Index, MOST_OF_ENTRY, TAIL};
 use super::names::{End, Start};
+use super::payloads;
 use super::{ReadAt, RecordError};
 use crate::units::Nanos;
 use std::io::{self, Write};
@@ -19,9 +20,17 @@ impl Framed {
     pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
         let bytes = block::bytes_at(source, chunk.offset)?;
         let behind = chunk.offset.saturating_add(bytes.len() as u64);
-        let payloads = match block::header_at(source, behind)?.and_then(|header| header.kind) {
-            Some(BlockKind::Payloads) => block::bytes_at(source, behind)?,
-            _ => Vec::new(),
+        let payloads = match block::header_at(source, behind)? {
+            _ if behind >= chunk.end => Vec::new(),
+            Some(Header { kind: Some(BlockKind::Payloads), .. }) => {
+                block::bytes_at(source, behind)?
+            }
+            Some(_) => Vec::new(),
+            // They are damaged: the copy says so.
+            None => {
+                let lost = payloads::encode(Vec::new(), 1, chunk.to.0, &[]).unwrap_or_default();
+                Block::new(BlockKind::Payloads, lost).to_bytes(false)
+            }
         };
         let window = chunk.from.0..chunk.to.0;
         let kind = BlockKind::Calls;
@@ -89,11 +98,14 @@ impl<W: Write> Writer<W> {
 
     /// Adds a packed block, such as one of another recording with the same ids.
     pub fn add(&mut self, Framed { entry, mut bytes, mut payloads }: Framed) -> io::Result<()> {
-        let size = (bytes.len() + payloads.len()) as u64;
-        for bytes in [&mut bytes, &mut payloads].into_iter().filter(|bytes| !bytes.is_empty()) {
-            block::tell(bytes, self.definitions);
-            self.out.write_all(bytes)?;
+        block::tell(&mut bytes, self.definitions);
+        if !payloads.is_empty() {
+            block::tell(&mut payloads, self.definitions);
+            // In one write: a kill hardly ever parts a chunk and its payloads.
+            bytes.append(&mut payloads);
         }
+        self.out.write_all(&bytes)?;
+        let size = bytes.len() as u64;
         self.definitions += u64::from(entry.kind.defines());
         self.index.0.push(Entry { offset: self.written, ..entry });
         self.written += size;

@@ -1,7 +1,8 @@
 //! Values that cannot be shown are counted, and those of calls that a filter leaves out are not.
 
 use super::*;
-use ctrace_core::recording::{Block, Definitions};
+use ctrace_core::recording::{Block, Definitions, Framed};
+use std::io::{self, Write};
 
 const LOAD: u32 = 2;
 
@@ -119,4 +120,58 @@ fn a_file_that_ends_behind_a_chunk_has_lost_no_values() {
     let Ok(joined) = Recording::join(files.into()) else { panic!("they are of one recording") };
     let report = report_with(&joined, &Query::default(), meta_with(Extras::default()));
     assert_eq!((report.functions[STAGE as usize].calls, report.loss.payloads), (2, 0));
+}
+
+#[test]
+fn a_copy_of_a_chunk_tells_of_its_damaged_values() {
+    let mut trace = Trace::new(Filter::default());
+    trace.push_with(point(STAGE, 800, 10), 0, &[7, 1], 0);
+    trace.engine.advance(Nanos(20));
+    trace.engine.end_chunk(Nanos(20));
+    let (blocks, mut definitions) = (trace.engine.take_blocks(), Definitions::default());
+    blocks.iter().for_each(|block| definitions.note(block));
+    write(&mut trace.writer, &blocks);
+    let bytes = trace.writer.into_inner();
+    let copied = |bytes: &Vec<u8>| {
+        let recording = open(bytes.clone());
+        let chunk = Framed::read(bytes, &recording.chunks()[0]).expect("the chunk is whole");
+        let mut copy = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+        definitions.write(&mut copy).expect("memory takes all");
+        copy.add(chunk).expect("memory takes all");
+        let copy = open(copy.into_inner());
+        (lost(&copy), all(&copy).len())
+    };
+    assert_eq!(copied(&bytes), (0, 1));
+    let kind = [b"CTRB".as_slice(), &[7, 0]].concat();
+    let at = bytes.windows(6).position(|six| six == kind).expect("a block of payloads");
+    let mut damaged = bytes;
+    damaged[at + 6] ^= 0x55;
+    assert_eq!(copied(&damaged), (1, 0));
+}
+
+/// Counts writes.
+struct Writes(u64);
+
+impl Write for Writes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += 1;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_chunk_and_its_values_are_one_write() {
+    let mut trace = Trace::new(Filter::default());
+    trace.push_with(point(STAGE, 800, 10), 0, &[7, 1], 0);
+    trace.engine.advance(Nanos(20));
+    trace.engine.end_chunk(Nanos(20));
+    let blocks = trace.engine.take_blocks();
+    let mut writer = Writer::new(Writes(0), &Start::default()).expect("it takes all");
+    blocks.iter().for_each(|block| writer.write(block).expect("it takes all"));
+    // The file's header and the start come first.
+    assert_eq!(writer.into_inner().0, 2 + blocks.len() as u64);
 }
