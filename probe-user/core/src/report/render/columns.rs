@@ -111,7 +111,7 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
 const ORDER: &str = "ae a total self calls threads min mean p50 p75 p90 p95 p99 p999 max sd cv \
                      ae_center a_center timed untimed open headless calls_per_second name object file";
 
-/// Returns [`FUNCTIONS`].
+/// Returns the columns of functions, see [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {
     &FUNCTIONS
 }
