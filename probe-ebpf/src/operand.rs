@@ -75,5 +75,5 @@ impl Operands {
     }
 }
 
-// `register` takes this value for no register.
+// `register` recognises it by its sign.
 const _: () = assert!((NO_REGISTER as i8) < 0);

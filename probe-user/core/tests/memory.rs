@@ -1,4 +1,4 @@
-//! Tests that the engine's memory besides the spool stays small. It is the only test here, because
+//! Tests that the engine's memory outside the spool stays small. It is the only test here, because
 //! memory is measured for the process.
 
 mod support;

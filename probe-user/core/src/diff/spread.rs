@@ -32,7 +32,7 @@ pub(crate) struct Spread {
 #[derive(Clone, Debug)]
 pub(crate) struct Estimate {
     pub(crate) values: Values,
-    /// By metric; `None` if there is too little data.
+    /// The spread by metric; `None` if there is too little data.
     pub(crate) spreads: [Option<Spread>; Metric::ALL.len()],
 }
 

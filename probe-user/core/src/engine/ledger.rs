@@ -54,12 +54,12 @@ impl Account {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) paths: Paths,
-    /// By path node.
+    /// The sums by path node.
     pub(crate) tallies: Vec<Tally>,
     pub(crate) spool: Spool,
     /// The same calls for a recording, if reports also need the spool.
     pub(crate) kept: Option<Spool>,
-    /// By function.
+    /// The counts by function.
     pub(crate) functions: Vec<FunctionCounts>,
     pub(crate) filter: Filter,
     pub(crate) filtered: u64,

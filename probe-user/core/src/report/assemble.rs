@@ -37,14 +37,14 @@ pub(crate) struct Facts<'a> {
     pub(crate) functions: &'a [FunctionInfo],
     pub(crate) nodes: &'a [Node],
     pub(crate) by_function: &'a ByFunction,
-    /// By path node.
+    /// The sums by path node.
     pub(crate) tallies: &'a [Tally],
-    /// By function.
+    /// The counts by function.
     pub(crate) counts: &'a [FunctionCounts],
     pub(crate) open: Open,
     pub(crate) ranks: Ranks,
     pub(crate) unions: Unions,
-    /// By path node, if requested.
+    /// The histograms by path node, if requested.
     pub(crate) histograms: Option<&'a [Histogram]>,
     pub(crate) heat: Option<Heat>,
     /// The rows of threads, and the number of rows left out.

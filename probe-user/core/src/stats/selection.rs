@@ -25,11 +25,11 @@ struct Table {
 
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// By path node.
+    /// The tables by path node.
     tables: Vec<Table>,
-    /// By node and bucket.
+    /// The number of calls by node and bucket.
     counts: Vec<u64>,
-    /// By function and bucket.
+    /// True for wanted buckets, by function and bucket.
     wanted: Vec<bool>,
 }
 

@@ -10,7 +10,7 @@ use ctrace_core::units::{Nanos, Pid};
 
 pub(crate) type Bytes = Recording<Vec<u8>>;
 
-/// What a thread does over three chunks, and a second one:
+/// The calls of a thread over three chunks, and of a second thread:
 ///
 /// ```text
 /// main  outer 1000 ─────────────────────────────────── 10000

@@ -192,7 +192,7 @@ proptest! {
         check_paths(&report, &recorded.paths)?;
     }
 
-    /// With simultaneous events, the nesting of calls is ambiguous, but not their durations.
+    /// If events are simultaneous, the nesting of calls is ambiguous, but not their durations.
     #[test]
     fn the_slowest_are_the_slowest_whatever_is_inside_them(steps in steps(true), cuts in cuts()) {
         let program = run(&steps);
