@@ -60,7 +60,7 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     }
     if settings::WAKE.load() != 0 {
         let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
-        // True if an eighth was passed. A large write may only change a bit above that of an eighth.
+        // An eighth was passed. A large write may only change a bit above that of an eighth.
         if (position ^ next) & !(capacity() / 8 - 1) != 0 {
             news::wake(RING_FILLS);
         }

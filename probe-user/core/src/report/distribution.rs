@@ -65,8 +65,8 @@ impl Distribution {
         buckets.filter(|(count, _)| *count > 0)
     }
 
-    /// Returns the number of buckets per octave as a power of two. It is a lower bound if all buckets
-    /// are 1 ns wide.
+    /// Returns the number of buckets per octave as a power of two. It is a lower bound if all
+    /// buckets are 1 ns wide.
     fn sub_bits(&self) -> u32 {
         let whole = self.edges_ns.windows(2).filter(|edges| edges[1] < Nanos::MAX);
         let bits = whole.map(|edges| {

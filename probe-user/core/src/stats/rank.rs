@@ -189,7 +189,7 @@ impl<'a> Durations<'a> {
         select(self.short, 0, &places);
     }
 
-    /// Returns the place of the duration at `rank`: the number of durations of lower rank outside gaps.
+    /// Returns the place of the duration at `rank`: the number of lower ranks outside the gaps.
     fn place(&self, rank: usize) -> usize {
         let gaps = self.gaps.iter().take_while(|gap| gap.start < rank);
         rank - gaps.map(|gap| gap.end.min(rank) - gap.start).sum::<usize>()
