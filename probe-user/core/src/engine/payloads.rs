@@ -1,7 +1,7 @@
-//! Values beside events, from their release until the chunk of their call is made.
+//! The values of events, from their release until the chunk of their call is made.
 //!
-//! Calls know nothing of them, so a call without values costs nothing more. A payload has the time at
-//! which its call began. It waits while that call is open, and goes into the chunk made after.
+//! Calls do not refer to them, so a call without values costs nothing more. A payload has the start
+//! time of its call. It waits while that call is open, and goes into the next chunk.
 
 use crate::engine::threads::Thread;
 use crate::recording::payloads::{MOST_PAYLOADS, OfThread};
@@ -13,10 +13,10 @@ use std::collections::HashSet;
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
     held: Vec<OfThread>,
-    /// As many as there was no room for here, and in the rings.
+    /// The number of payloads that did not fit here; the next field counts those lost in the rings.
     dropped: u64,
     lost_in_rings: u64,
-    /// Of both, those that chunks tell of.
+    /// The number of losses, of both kinds, that chunks have reported.
     told: u64,
 }
 
@@ -32,7 +32,7 @@ impl Payloads {
         }
     }
 
-    /// Takes those up to `to` whose calls are not open in any of these threads.
+    /// Removes and returns those up to `to` whose calls are not open in any of these threads.
     pub(crate) fn take_ended<'a>(
         &mut self,
         to: u64,
@@ -54,7 +54,7 @@ impl Payloads {
         self.held.extract_if(.., is_due).collect()
     }
 
-    /// How many were lost since the last time.
+    /// Returns the number of losses since the last time.
     pub(crate) fn take_lost(&mut self) -> u64 {
         let lost = self.dropped.saturating_add(self.lost_in_rings);
         lost.saturating_sub(std::mem::replace(&mut self.told, lost))
