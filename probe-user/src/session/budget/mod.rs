@@ -283,7 +283,8 @@ impl Budget {
     }
 
     /// Ends a window that was armed for this time, with the cost of each group in it. Returns the
-    /// groups that are calm again, to be armed from here on.
+    /// groups that are calm again, to be armed from here on. Nothing is learned from a window that
+    /// was cut short: a single event decides its cost.
     pub(crate) fn window_over(
         &mut self,
         at: Nanos,
@@ -293,7 +294,8 @@ impl Budget {
         let (allowed, own_now) = (self.allowed(), self.own_time());
         let mut always = self.always();
         let mut back = Vec::new();
-        for &(index, spent) in spent {
+        let is_long_enough = armed.0 as f64 >= SHORTEST_WINDOW / 2.0;
+        for &(index, spent) in spent.iter().filter(|_| is_long_enough) {
             let group = &mut self.groups[index];
             let expected = group.expected(own_now);
             let Group::InWindows { cost, own, calm } = group else { continue };

@@ -164,6 +164,17 @@ fn what_the_kernel_still_holds_has_no_windows() {
     assert_eq!((world.in_windows(), world.budget.window()), (Vec::new(), None));
 }
 
+#[test]
+fn a_window_that_was_cut_short_teaches_nothing() {
+    let mut world = World::new(1.0, &[2.0, 0.001]);
+    world.run(5);
+    let length = world.budget.window().expect("one").length;
+    for spent in [Nanos::ZERO, Nanos(500)] {
+        world.budget.window_over(Nanos(world.now), Nanos(1), &[(0, spent)]);
+        assert_eq!(world.budget.window().expect("one").length, length);
+    }
+}
+
 /// The cost of a busy time says little about a target that does a hundredth of the work.
 #[test]
 fn a_target_that_becomes_calm_is_looked_at_soon() {

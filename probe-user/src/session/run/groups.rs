@@ -110,4 +110,17 @@ impl Group {
     pub(crate) fn attachments(&self) -> &[Attachment] {
         &self.attachments
     }
+
+    /// Returns a group without places to probe.
+    #[cfg(test)]
+    pub(crate) fn without_sites(functions: Vec<FuncId>) -> Self {
+        Self {
+            identity: Identity::default(),
+            functions,
+            sites: ByRole::default(),
+            switches: Vec::new(),
+            attachments: Vec::new(),
+            closing: None,
+        }
+    }
 }

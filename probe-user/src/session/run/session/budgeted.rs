@@ -54,10 +54,22 @@ enum Phase {
 
 /// A time in which these groups are armed.
 struct Window {
+    begun: Nanos,
+    /// The cost of each group of the session, armed or not, before the window.
+    before: Vec<Nanos>,
+    groups: Vec<usize>,
+    /// The end of what the books have of it. A report moves this, but not `begun`.
     since: Time,
     /// The cost of all probes together, up to `since`.
     spent: Nanos,
-    groups: Vec<usize>,
+}
+
+impl Window {
+    /// Returns the cost of each group that was armed for it. `spent`: that of each group so far.
+    fn costs(&self, spent: &[Nanos]) -> Vec<(usize, Nanos)> {
+        let cost = |&group: &usize| (group, spent[group].since(self.before[group]));
+        self.groups.iter().map(cost).collect()
+    }
 }
 
 impl Budgeted {
@@ -149,12 +161,15 @@ impl Budgeted {
                 );
             }
         }
-        for group in groups {
-            self.control.add();
-            self.books.add(&group.functions, now);
-            self.groups.push(group);
-        }
+        groups.into_iter().for_each(|group| self.add(group, now));
         Ok(())
+    }
+
+    /// Adds a group that is armed from then on.
+    fn add(&mut self, group: Group, at: Time) {
+        self.control.add();
+        self.books.add(&group.functions, at);
+        self.groups.push(group);
     }
 
     pub(super) fn switch_on(
@@ -185,13 +200,18 @@ impl Budgeted {
         }
     }
 
-    fn look_at_cost(&mut self, scene: &Scene<'_>) {
+    /// Returns the cost of each group so far.
+    fn spent(&self, scene: &Scene<'_>) -> Vec<Nanos> {
         let hits = scene.engine.counters().hits;
         let cost = |group: &Group| {
             let of = |id: &FuncId| scene.costs.of_function(id.index(), hits[id.index()]).0;
             Nanos(group.functions.iter().map(of).sum())
         };
-        let spent: Vec<Nanos> = self.groups.iter().map(cost).collect();
+        self.groups.iter().map(cost).collect()
+    }
+
+    fn look_at_cost(&mut self, scene: &Scene<'_>) {
+        let spent = self.spent(scene);
         let at = scene.settled.max(scene.start);
         if !self.control.is_due(at, &spent) {
             return;
@@ -223,7 +243,8 @@ impl Budgeted {
         armed.retain(|group| scene.arm(&mut self.groups[*group]) == Armed::Yes);
         let Now { spent, time, .. } = scene.known(bpf::now());
         let until = time.at.saturating_add(window.length);
-        let window = Window { since: time, spent, groups: armed };
+        let before = self.spent(scene);
+        let window = Window { begun: time.at, before, groups: armed, since: time, spent };
         self.phase = Phase::Armed { until, window };
     }
 
@@ -246,44 +267,44 @@ impl Budgeted {
     /// Ends the phase in which events from before the disarming are awaited: all of them have been
     /// seen.
     fn settle(&mut self, scene: &mut Scene<'_>) {
-        let Budgeted { control, books, groups, phase, returning, retry, .. } = self;
-        let Phase::Settling { at, cpu, window, shed } = std::mem::replace(phase, Phase::Waiting)
-        else {
-            return;
-        };
-        let disarmed = window.iter().flat_map(|window| &window.groups).chain(&shed);
-        scene.forsake(disarmed.flat_map(|group| &groups[*group].functions).copied());
-        let now = scene.known(at);
-        let at = now.at(at, cpu);
-        for &group in &shed {
-            books.armed_throughout(group, at, now.events);
-        }
-        let Some(window) = window else { return };
-        let armed = at.since(window.since);
-        let cost = |&group: &usize| {
-            let events = books.new_events(group, now.events);
-            let cost = events.map(|(id, events)| scene.costs.of_function(id.index(), events).0);
-            (group, Nanos(cost.sum()))
-        };
-        let costs: Vec<(usize, Nanos)> = window.groups.iter().map(cost).collect();
-        for &group in &window.groups {
-            books.window(group, armed, now.events, now.spent.since(window.spent));
-        }
-        for group in control.window_over(at.at, armed.at, &costs) {
-            let now = scene.known(bpf::now()).time;
-            books.in_windows(group, now);
-            match scene.arm(&mut groups[group]) {
+        let Phase::Settling { at, window, shed, .. } = &self.phase else { return };
+        let (at, disarmed) = (*at, window.iter().flat_map(|window| &window.groups).chain(shed));
+        scene.forsake(disarmed.flat_map(|group| &self.groups[*group].functions).copied());
+        let spent = self.spent(scene);
+        for group in self.settled(&scene.known(at), &spent) {
+            self.books.in_windows(group, scene.known(bpf::now()).time);
+            match scene.arm(&mut self.groups[group]) {
                 Armed::Yes => {}
                 // On a busy machine the kernel may hold the links for longer than the events take
                 // to arrive.
                 Armed::StillHeld => {
-                    control.let_return(group);
-                    returning.push(group);
-                    *retry = bpf::now().saturating_add(RETRY);
+                    self.control.let_return(group);
+                    self.returning.push(group);
+                    self.retry = bpf::now().saturating_add(RETRY);
                 }
-                Armed::Failed => control.put_in_windows(group),
+                Armed::Failed => self.control.put_in_windows(group),
             }
         }
+    }
+
+    /// Enters what was disarmed, now that all of its events are known. `spent`: the cost of each
+    /// group so far. Returns the groups that are calm again.
+    fn settled(&mut self, now: &Now<'_>, spent: &[Nanos]) -> Vec<usize> {
+        let Phase::Settling { at, cpu, window, shed } =
+            std::mem::replace(&mut self.phase, Phase::Waiting)
+        else {
+            return Vec::new();
+        };
+        let at = now.at(at, cpu);
+        for &group in &shed {
+            self.books.armed_throughout(group, at, now.events);
+        }
+        let Some(window) = window else { return Vec::new() };
+        let (armed, of_all) = (at.since(window.since), now.spent.since(window.spent));
+        for &group in &window.groups {
+            self.books.window(group, armed, now.events, of_all);
+        }
+        self.control.window_over(at.at, at.at.since(window.begun), &window.costs(spent))
     }
 
     pub(super) fn add_samples(&mut self, report: &mut Report, now: &Now<'_>, reset: bool) {
@@ -303,3 +324,7 @@ impl Budgeted {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "budgeted_tests.rs"]
+mod tests;
