@@ -9,6 +9,7 @@
 pub(crate) mod books;
 pub(crate) mod calibrate;
 pub(crate) mod costs;
+mod group;
 pub(crate) mod note;
 pub(crate) mod sampling;
 pub(crate) mod slowdown;
@@ -16,6 +17,7 @@ pub(crate) mod slowdown;
 mod tests;
 
 use ctrace_core::units::Nanos;
+use group::Group;
 
 /// Less than this share of one core is no cost. A target that hardly runs would have no budget.
 const NEGLIGIBLE: f64 = 1e-4;
@@ -46,8 +48,6 @@ const DROWNING: f64 = 0.5;
 const FOR_DROWNING: f64 = 0.25;
 /// The time constant of the average of the target's own CPU time.
 const MEMORY: f64 = 5e9;
-/// A calmer target is expected to hit probes less often, by no more than this factor.
-const LEAST_CALM: f64 = 0.02;
 
 /// Totals at one time.
 #[derive(Clone, Copy, Debug)]
@@ -65,48 +65,6 @@ pub(crate) struct Window {
     pub begins: Nanos,
     pub length: Nanos,
     pub groups: Vec<usize>,
-}
-
-/// Costs are in nanoseconds per nanosecond in which a group is armed.
-#[derive(Clone, Copy, Debug)]
-enum Group {
-    Always {
-        cost: f64,
-    },
-    InWindows {
-        cost: f64,
-        /// The target's own CPU time, per time, when the cost was measured.
-        own: f64,
-        /// Calm windows in a row.
-        calm: u32,
-    },
-    /// Calm again and to be armed, as soon as the kernel has let go of its last links.
-    Returning {
-        cost: f64,
-    },
-}
-
-impl Group {
-    fn cost(self) -> f64 {
-        match self {
-            Group::Always { cost } | Group::InWindows { cost, .. } | Group::Returning { cost } => {
-                cost
-            }
-        }
-    }
-
-    /// Returns the cost that is expected of a window, while the target uses `own_now` for itself.
-    ///
-    /// A target that does less than when the cost was measured hits its probes less often. By the
-    /// old cost, windows of a target that has become calm would be minutes apart.
-    fn expected(self, own_now: f64) -> f64 {
-        match self {
-            Group::InWindows { cost, own, .. } if own > own_now => {
-                cost * (own_now / own).max(LEAST_CALM)
-            }
-            _ => self.cost(),
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -158,10 +116,9 @@ impl Budget {
         !matches!(self.groups[group], Group::Always { .. })
     }
 
-    /// The group could not be armed again: it has windows until it is calm once more.
-    pub(crate) fn put_in_windows(&mut self, group: usize) {
-        let (cost, own) = (self.groups[group].cost(), self.own_time());
-        self.groups[group] = Group::InWindows { cost, own, calm: 0 };
+    /// The kernel refused the group's probes. It has windows until it is calm, but none for a while.
+    pub(crate) fn could_not_arm(&mut self, group: usize) {
+        self.groups[group] = self.groups[group].refused(self.at, self.own_time());
         self.windows = self.plan_windows();
     }
 
@@ -276,17 +233,18 @@ impl Budget {
                 break;
             }
             left -= cost;
-            self.groups[index] = Group::InWindows { cost, own: self.own_time(), calm: 0 };
+            self.groups[index] = Group::in_windows(cost, self.own_time());
             shed.push(index);
         }
         shed
     }
 
-    /// Ends a window that was armed for this time, with the cost of each group in it. Returns the
-    /// groups that are calm again, to be armed from here on. Nothing is learned from a window that
-    /// was cut short: a single event decides its cost.
+    /// Ends a planned window that was armed for this time. `spent`: the groups that could be armed,
+    /// with their cost. Returns those that are calm again, to be armed from here on. Nothing is
+    /// learned from a window that was cut short: a single event decides its cost.
     pub(crate) fn window_over(
         &mut self,
+        over: &Window,
         at: Nanos,
         armed: Nanos,
         spent: &[(usize, Nanos)],
@@ -295,10 +253,14 @@ impl Budget {
         let mut always = self.always();
         let mut back = Vec::new();
         let is_long_enough = armed.0 as f64 >= SHORTEST_WINDOW / 2.0;
-        for &(index, spent) in spent.iter().filter(|_| is_long_enough) {
+        for &(index, spent) in spent {
             let group = &mut self.groups[index];
             let expected = group.expected(own_now);
-            let Group::InWindows { cost, own, calm } = group else { continue };
+            let Group::InWindows { cost, own, calm, pause, .. } = group else { continue };
+            *pause = 0.0;
+            if !is_long_enough {
+                continue;
+            }
             let seen = spent.0 as f64 / armed.0.max(1) as f64;
             // A burst that is over must not keep it away for long.
             let weight = if seen < expected { 0.8 } else { 0.5 };
@@ -310,9 +272,8 @@ impl Budget {
                 back.push(index);
             }
         }
-        // The other kind keeps its time.
-        let of_this =
-            |window: &Window| spent.iter().any(|(group, _)| window.groups.contains(group));
+        // The other kind keeps its time. This one's is over even if nothing could be armed.
+        let of_this = |window: &Window| over.groups.iter().any(|g| window.groups.contains(g));
         let is_other = |window: &Option<Window>| {
             back.is_empty() && window.as_ref().is_some_and(|window| !of_this(window))
         };
@@ -334,8 +295,10 @@ impl Budget {
         let own_now = self.own_time();
         let limit = DROWNING * own_now;
         let cost = |(index, group): (usize, &Group)| match group {
-            Group::InWindows { .. } => Some((index, group.expected(own_now))),
-            Group::Always { .. } | Group::Returning { .. } => None,
+            Group::InWindows { resumes, .. } if *resumes <= self.at => {
+                Some((index, group.expected(own_now)))
+            }
+            _ => None,
         };
         let dear = self.groups.iter().enumerate().filter_map(cost);
         let (drowning, others): (Vec<_>, Vec<_>) = dear.partition(|(_, cost)| *cost > limit);

@@ -16,6 +16,10 @@ struct World {
     now: u64,
     cpu: f64,
     windows: u32,
+    /// A group that the kernel holds, or whose probes it refuses, when a window begins.
+    held: Option<usize>,
+    refused: Option<usize>,
+    refusals: u32,
 }
 
 impl World {
@@ -24,7 +28,18 @@ impl World {
         costs.iter().for_each(|_| budget.add());
         budget.begin(Nanos::ZERO, Nanos::ZERO);
         let spent = vec![0.0; costs.len()];
-        Self { budget, busy: 1.0, costs: costs.to_vec(), spent, now: 0, cpu: 0.0, windows: 0 }
+        Self {
+            budget,
+            busy: 1.0,
+            costs: costs.to_vec(),
+            spent,
+            now: 0,
+            cpu: 0.0,
+            windows: 0,
+            held: None,
+            refused: None,
+            refusals: 0,
+        }
     }
 
     fn totals(&self) -> Vec<Nanos> {
@@ -50,21 +65,29 @@ impl World {
         let end = self.now + seconds * SECOND;
         while self.now < end {
             match self.budget.window().cloned() {
-                Some(Window { begins, length, groups }) if begins.0 <= self.now => {
-                    let before = self.totals();
-                    self.pass(length.0, &groups);
-                    let used = self.totals();
-                    let spent: Vec<(usize, Nanos)> =
-                        groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
-                    self.budget.window_over(Nanos(self.now), length, &spent);
-                    self.windows += 1;
-                }
+                Some(window) if window.begins.0 <= self.now => self.pass_window(&window),
                 Some(Window { begins, .. }) => {
                     self.pass((begins.0 - self.now).min(SECOND / 5), &[]);
                 }
                 None => self.pass(SECOND / 5, &[]),
             }
         }
+    }
+
+    fn pass_window(&mut self, window: &Window) {
+        let mut groups = window.groups.clone();
+        groups.retain(|group| self.held != Some(*group));
+        if let Some(refused) = groups.extract_if(.., |group| self.refused == Some(*group)).next() {
+            self.budget.could_not_arm(refused);
+            self.refusals += 1;
+        }
+        let before = self.totals();
+        self.pass(window.length.0, &groups);
+        let used = self.totals();
+        let spent: Vec<(usize, Nanos)> =
+            groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
+        self.budget.window_over(window, Nanos(self.now), window.length, &spent);
+        self.windows += u32::from(!spent.is_empty());
     }
 
     fn in_windows(&self) -> Vec<usize> {
@@ -164,14 +187,45 @@ fn what_the_kernel_still_holds_has_no_windows() {
     assert_eq!((world.in_windows(), world.budget.window()), (Vec::new(), None));
 }
 
+/// The kernel may hold the links of a whole kind of groups when its window begins.
+#[test]
+fn a_window_in_which_nothing_is_armed_does_not_keep_the_other_kind_away() {
+    for held in [0, 1] {
+        let mut world = World::new(1.0, &[30.0, 0.02]);
+        world.run(5);
+        assert_eq!(world.in_windows(), [0, 1]);
+        (world.held, world.costs) = (Some(held), vec![1e-5; 2]);
+        world.run(900);
+        assert_eq!(world.in_windows(), [held]);
+        world.held = None;
+        world.run(900);
+        assert!(world.in_windows().is_empty());
+    }
+}
+
+/// Each attempt costs time, and fails again for the same reason.
+#[test]
+fn what_the_kernel_refuses_is_tried_seldom_but_for_ever() {
+    let mut world = World::new(1.0, &[0.5, 0.02]);
+    world.refused = Some(0);
+    world.run(5);
+    assert_eq!(world.in_windows(), [0, 1]);
+    world.run(3600);
+    assert!((8..=17).contains(&world.refusals), "{}", world.refusals);
+    assert!(world.windows > 300, "{} windows of the other", world.windows);
+    (world.refused, world.costs[0]) = (None, 0.001);
+    world.run(900);
+    assert_eq!(world.in_windows(), [1]);
+}
+
 #[test]
 fn a_window_that_was_cut_short_teaches_nothing() {
     let mut world = World::new(1.0, &[2.0, 0.001]);
     world.run(5);
-    let length = world.budget.window().expect("one").length;
+    let window = world.budget.window().cloned().expect("one");
     for spent in [Nanos::ZERO, Nanos(500)] {
-        world.budget.window_over(Nanos(world.now), Nanos(1), &[(0, spent)]);
-        assert_eq!(world.budget.window().expect("one").length, length);
+        world.budget.window_over(&window, Nanos(world.now), Nanos(1), &[(0, spent)]);
+        assert_eq!(world.budget.window().expect("one").length, window.length);
     }
 }
 

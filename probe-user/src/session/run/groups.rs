@@ -5,8 +5,9 @@ use super::arm::{ByRole, LinkOptions, attach_some};
 use crate::{
     bpf::{Attachment, BpfError, Kernel, Role, Site},
     session::plan::{Identity, ObjectPlan, markers::switches},
+    ui::units::counted,
 };
-use ctrace_core::units::FuncId;
+use ctrace_core::units::{FuncId, Nanos};
 use std::thread::{Builder, JoinHandle};
 
 /// The limit for one object. Each group has links of its own, and each link costs a file
@@ -23,6 +24,8 @@ pub(crate) struct Group {
     attachments: Vec<Attachment>,
     /// The kernel waits for calls under way before it lets go of a link.
     closing: Option<JoinHandle<()>>,
+    /// True if the reader knows that it could not be armed.
+    told: bool,
 }
 
 /// Splits the functions to trace in an object into groups. `ids` are those of its functions.
@@ -43,6 +46,7 @@ pub(crate) fn split(
             switches: switches(scopes),
             attachments: Vec::new(),
             closing: None,
+            told: false,
         })
     });
     groups.collect()
@@ -77,6 +81,20 @@ impl Group {
             },
         )?;
         Ok(true)
+    }
+
+    /// Returns a note on a failure to arm it, `after` the start. There is one for all failures: they
+    /// would displace other notes.
+    pub(crate) fn failure(&mut self, error: &BpfError, after: Nanos) -> Option<String> {
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let functions = counted(self.functions.len() as u64, "function", "functions");
+        let after = after.0 as f64 / 1e9;
+        Some(format!(
+            "{functions} could not be armed again {after:.3} s after the start: {error}; ctrace goes \
+             on trying"
+        ))
     }
 
     /// Takes its probes away. They are gone at once, but the kernel may hold them for as long as a
@@ -121,6 +139,22 @@ impl Group {
             switches: Vec::new(),
             attachments: Vec::new(),
             closing: None,
+            told: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_once() {
+        let mut group = Group::without_sites(vec![FuncId(3), FuncId(4)]);
+        let error = BpfError::GuardGone;
+        let told = group.failure(&error, Nanos(1_500_000_000)).expect("a note");
+        let begin = "2 functions could not be armed again 1.500 s after the start: ";
+        assert!(told.starts_with(begin), "{told}");
+        assert_eq!(group.failure(&error, Nanos(2_500_000_000)), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     bpf::{self, BpfError, LinkKind},
     session::{
         budget::{
-            Budget, Reading,
+            self, Budget, Reading,
             books::Books,
             note::sampled_note,
             sampling::{Sampling, Time},
@@ -52,11 +52,13 @@ enum Phase {
     },
 }
 
-/// A time in which these groups are armed.
+/// A time in which costly groups are armed.
 struct Window {
+    plan: budget::Window,
     begun: Nanos,
     /// The cost of each group of the session, armed or not, before the window.
     before: Vec<Nanos>,
+    /// The groups of the plan that could be armed.
     groups: Vec<usize>,
     /// The end of what the books have of it. A report moves this, but not `begun`.
     since: Time,
@@ -238,13 +240,19 @@ impl Budgeted {
     }
 
     fn open_window(&mut self, scene: &mut Scene<'_>) {
-        let Some(window) = self.control.window() else { return };
-        let mut armed = window.groups.clone();
-        armed.retain(|group| scene.arm(&mut self.groups[*group]) == Armed::Yes);
-        let Now { spent, time, .. } = scene.known(bpf::now());
-        let until = time.at.saturating_add(window.length);
+        let Some(plan) = self.control.window().cloned() else { return };
+        let mut groups = Vec::new();
+        for &group in &plan.groups {
+            match scene.arm(&mut self.groups[group]) {
+                Armed::Yes => groups.push(group),
+                Armed::StillHeld => {}
+                Armed::Failed => self.control.could_not_arm(group),
+            }
+        }
+        let Now { spent, time: since, .. } = scene.known(bpf::now());
+        let (begun, until) = (since.at, since.at.saturating_add(plan.length));
         let before = self.spent(scene);
-        let window = Window { begun: time.at, before, groups: armed, since: time, spent };
+        let window = Window { plan, begun, before, groups, since, spent };
         self.phase = Phase::Armed { until, window };
     }
 
@@ -258,7 +266,7 @@ impl Budgeted {
                     self.control.take_out_of_windows(group);
                 }
                 Armed::StillHeld => self.returning.push(group),
-                Armed::Failed => self.control.put_in_windows(group),
+                Armed::Failed => self.control.could_not_arm(group),
             }
         }
         self.retry = bpf::now().saturating_add(RETRY);
@@ -282,7 +290,7 @@ impl Budgeted {
                     self.returning.push(group);
                     self.retry = bpf::now().saturating_add(RETRY);
                 }
-                Armed::Failed => self.control.put_in_windows(group),
+                Armed::Failed => self.control.could_not_arm(group),
             }
         }
     }
@@ -304,7 +312,8 @@ impl Budgeted {
         for &group in &window.groups {
             self.books.window(group, armed, now.events, of_all);
         }
-        self.control.window_over(at.at, at.at.since(window.begun), &window.costs(spent))
+        let (armed, costs) = (at.at.since(window.begun), window.costs(spent));
+        self.control.window_over(&window.plan, at.at, armed, &costs)
     }
 
     pub(super) fn add_samples(&mut self, report: &mut Report, now: &Now<'_>, reset: bool) {

@@ -28,8 +28,15 @@ fn settling() -> Budgeted {
     let shed = now(at.0, &[1_000], SECOND);
     budgeted.books.armed_throughout(0, shed.time, shed.events);
     let since = now(OPENED, &[1_000], SECOND).time;
-    let begun = since.at;
-    let window = Window { begun, before: spent, groups: vec![0], since, spent: Nanos(SECOND) };
+    let plan = budgeted.control.window().cloned().expect("one");
+    let window = Window {
+        plan,
+        begun: since.at,
+        before: spent,
+        groups: vec![0],
+        since,
+        spent: Nanos(SECOND),
+    };
     let (at, cpu) = (Nanos(DISARMED), Nanos(DISARMED));
     budgeted.phase = Phase::Settling { at, cpu, window: Some(window), shed: Vec::new() };
     budgeted

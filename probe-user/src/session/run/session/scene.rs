@@ -2,7 +2,7 @@
 
 use super::{clock::TargetClock, notes::Notes};
 use crate::{
-    bpf::Kernel,
+    bpf::{self, Kernel},
     session::{
         budget::{costs::Costs, sampling::Time},
         run::{arm::LinkOptions, groups::Group},
@@ -67,8 +67,10 @@ impl Scene<'_> {
             Ok(true) => Armed::Yes,
             Ok(false) => Armed::StillHeld,
             Err(error) => {
-                let functions = group.functions.len();
-                self.notes.add(format!("{functions} functions are not traced any more: {error}"));
+                let after = bpf::now().since(self.start);
+                if let Some(note) = group.failure(&error, after) {
+                    self.notes.add(note);
+                }
                 Armed::Failed
             }
         }
