@@ -25,6 +25,9 @@ const NEGLIGIBLE: f64 = 1e-4;
 const FILL: f64 = 0.7;
 /// A group comes back if no more than this part of the budget is used with it.
 const CALM: f64 = 0.5;
+/// It also comes back if it takes no more than this part of what the others leave of the budget:
+/// they may use more than `CALM` for ever.
+const LITTLE: f64 = 0.05;
 /// The number of calm windows in a row before a group comes back.
 const CALM_WINDOWS: u32 = 3;
 /// The part of the budget that windows fill up.
@@ -265,7 +268,8 @@ impl Budget {
             // A burst that is over must not keep it away for long.
             let weight = if seen < expected { 0.8 } else { 0.5 };
             (*cost, *own) = (expected + weight * (seen - expected), own_now);
-            *calm = if always + seen <= CALM * allowed { *calm + 1 } else { 0 };
+            let is_calm = always + seen <= CALM * allowed || seen <= LITTLE * (allowed - always);
+            *calm = if is_calm { *calm + 1 } else { 0 };
             if *calm >= CALM_WINDOWS {
                 always += seen;
                 *group = Group::Always { cost: seen };

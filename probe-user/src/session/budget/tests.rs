@@ -153,6 +153,26 @@ fn what_is_calm_again_comes_back() {
     assert!(world.in_windows().is_empty());
 }
 
+/// The others may use most of the budget for ever.
+#[test]
+fn what_costs_next_to_nothing_comes_back_beside_the_others() {
+    let after = |costs: [f64; 3]| {
+        let mut world = World::new(1.0, &[0.5, 0.0045, 0.004]);
+        world.run(20);
+        assert_eq!(world.in_windows(), [0, 1]);
+        world.costs = costs.to_vec();
+        world.run(120);
+        world.in_windows()
+    };
+    for others in [0.004, 0.006, 0.0085] {
+        assert_eq!(after([0.0, 0.0045, others]), [1], "{others}");
+        assert_eq!(after([0.0, 0.00005, others]), [0; 0], "{others}");
+        assert_eq!(after([0.0045, 0.0, others]), [0], "{others}");
+    }
+    assert_eq!(after([0.0, 0.001, 0.0085]), [1], "most of what is left");
+    assert_eq!(after([0.5, 0.0, 0.0099]), [0]);
+}
+
 /// The first reading of a busy machine may show next to no time of the target.
 #[test]
 fn a_window_that_was_planned_too_late_is_brought_forward() {
