@@ -3,10 +3,11 @@
 
 use super::arm::{ByRole, LinkOptions, attach_some};
 use crate::{
-    bpf::{Attachment, BpfError, Kernel, Role, Site},
+    bpf::{Attachment, BpfError, Kernel, LinkKind, Role, Site},
     session::plan::{Identity, ObjectPlan, markers::switches},
     ui::units::counted,
 };
+use anyhow::bail;
 use ctrace_core::units::{FuncId, Nanos};
 use std::thread::{Builder, JoinHandle};
 
@@ -28,13 +29,26 @@ pub(crate) struct Group {
     told: bool,
 }
 
-/// Splits the functions to trace in an object into groups. `ids` are those of its functions.
-/// Nothing is attached.
-pub(crate) fn split(
+/// Puts the probes of an object's functions in place, group by group. `ids` are those of its
+/// functions. On an error, or if the groups are dropped, all of these probes go.
+pub(crate) fn attach(
     kernel: &Kernel,
+    options: LinkOptions,
     object: &ObjectPlan,
     ids: &[FuncId],
-) -> Result<Vec<Group>, BpfError> {
+) -> anyhow::Result<Vec<Group>> {
+    let mut groups = split(kernel, object, ids)?;
+    for group in &mut groups {
+        group.probe(kernel, options)?;
+        if group.attachments.iter().any(|attachment| attachment.kind() == LinkKind::Perf) {
+            bail!("--budget needs probes that can be taken away quickly: Linux 6.6 or later");
+        }
+    }
+    Ok(groups)
+}
+
+/// Splits the functions to trace in an object into groups. Nothing is attached.
+fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Group>, BpfError> {
     let each = object.functions.len().div_ceil(MOST_GROUPS).max(1);
     let functions: Vec<_> = ids.iter().copied().zip(&object.functions).collect();
     let groups = functions.chunks(each).map(|functions| {
@@ -54,7 +68,7 @@ pub(crate) fn split(
 
 impl Group {
     /// Puts its probes in place, except those that switch marker scopes on.
-    pub(crate) fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+    fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
         self.attachments = self.sites.attach(kernel, options)?;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::scene::{Armed, Now, Scene};
 use crate::{
-    bpf::{self, BpfError, LinkKind},
+    bpf::{self, BpfError},
     session::{
         budget::{
             self, Budget, Reading,
@@ -11,7 +11,7 @@ use crate::{
             sampling::{Sampling, Time},
         },
         plan::ObjectPlan,
-        run::groups::{self, Group},
+        run::groups::Group,
     },
 };
 use ctrace_core::{
@@ -146,29 +146,8 @@ impl Budgeted {
         (window.since, window.spent) = (now.0.max(window.since), now.1);
     }
 
-    pub(super) fn attach(
-        &mut self,
-        object: &ObjectPlan,
-        ids: &[FuncId],
-        scene: &Scene<'_>,
-    ) -> anyhow::Result<()> {
-        let now = scene.known(bpf::now()).time;
-        let mut groups = groups::split(scene.kernel, object, ids)?;
-        for group in &mut groups {
-            group.probe(scene.kernel, scene.links)?;
-            let perf = |attachment: &bpf::Attachment| attachment.kind() == LinkKind::Perf;
-            if group.attachments().iter().any(perf) {
-                anyhow::bail!(
-                    "--budget needs probes that can be taken away quickly: Linux 6.6 or later"
-                );
-            }
-        }
-        groups.into_iter().for_each(|group| self.add(group, now));
-        Ok(())
-    }
-
     /// Adds a group that is armed from then on.
-    fn add(&mut self, group: Group, at: Time) {
+    pub(super) fn add(&mut self, group: Group, at: Time) {
         self.control.add();
         self.books.add(&group.functions, at);
         self.groups.push(group);
