@@ -27,6 +27,7 @@ pub(super) enum Group {
     /// Calm again and to be armed, as soon as the kernel has let go of its last links.
     Returning {
         cost: f64,
+        since: Nanos,
     },
 }
 
@@ -48,7 +49,9 @@ impl Group {
 
     pub(super) fn cost(self) -> f64 {
         match self {
-            Self::Always { cost } | Self::InWindows { cost, .. } | Self::Returning { cost } => cost,
+            Self::Always { cost } | Self::InWindows { cost, .. } | Self::Returning { cost, .. } => {
+                cost
+            }
         }
     }
 

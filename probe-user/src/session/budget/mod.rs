@@ -30,6 +30,9 @@ const CALM: f64 = 0.5;
 const LITTLE: f64 = 0.05;
 /// The number of calm windows in a row before a group comes back.
 const CALM_WINDOWS: u32 = 3;
+/// The longest time to wait for the kernel to let go of a group that is to come back. What its
+/// windows showed is too old then.
+const LONGEST_RETURN: Nanos = Nanos::from_millis(30_000);
 /// The part of the budget that windows fill up.
 const CLOSE: f64 = 0.95;
 /// The least part of the budget for windows.
@@ -125,11 +128,22 @@ impl Budget {
         self.windows = self.plan_windows();
     }
 
-    /// The kernel still holds the group's last links. It needs no window any more: a window would
-    /// only give it new links to hold.
-    pub(crate) fn let_return(&mut self, group: usize) {
-        self.groups[group] = Group::Returning { cost: self.groups[group].cost() };
+    /// The kernel still holds the last links of a group that is to come back. It has no windows
+    /// meanwhile: a window would only give it new links to hold. Returns false if this has taken too
+    /// long: it has windows again, until they show anew that it is calm.
+    pub(crate) fn let_return(&mut self, group: usize, at: Nanos) -> bool {
+        let cost = self.groups[group].cost();
+        let since = match self.groups[group] {
+            Group::Returning { since, .. } => since,
+            _ => at,
+        };
+        let goes_on = at.since(since) < LONGEST_RETURN;
+        self.groups[group] = match goes_on {
+            true => Group::Returning { cost, since },
+            false => Group::in_windows(cost, self.own_time()),
+        };
         self.windows = self.plan_windows();
+        goes_on
     }
 
     /// The group is armed again, and stays so.
@@ -156,6 +170,15 @@ impl Budget {
         let cost = |group: &Group| match group {
             Group::Always { cost } => *cost,
             Group::InWindows { .. } | Group::Returning { .. } => 0.0,
+        };
+        self.groups.iter().map(cost).sum()
+    }
+
+    /// Returns the expected cost of groups that are going to be armed again.
+    fn returning(&self) -> f64 {
+        let cost = |group: &Group| match group {
+            Group::Returning { cost, .. } => *cost,
+            Group::Always { .. } | Group::InWindows { .. } => 0.0,
         };
         self.groups.iter().map(cost).sum()
     }
@@ -253,7 +276,7 @@ impl Budget {
         spent: &[(usize, Nanos)],
     ) -> Vec<usize> {
         let (allowed, own_now) = (self.allowed(), self.own_time());
-        let mut always = self.always();
+        let mut always = self.always() + self.returning();
         let mut back = Vec::new();
         let is_long_enough = armed.0 as f64 >= SHORTEST_WINDOW / 2.0;
         for &(index, spent) in spent {

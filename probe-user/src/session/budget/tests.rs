@@ -198,7 +198,7 @@ fn what_the_kernel_still_holds_has_no_windows() {
     let mut world = World::new(1.0, &[2.0, 0.001]);
     world.run(5);
     assert_eq!(world.in_windows(), [0]);
-    world.budget.let_return(0);
+    assert!(world.budget.let_return(0, Nanos(world.now)));
     assert_eq!((world.in_windows(), world.budget.window()), (vec![0], None));
     let windows = world.windows;
     world.run(20);
@@ -247,6 +247,47 @@ fn a_window_that_was_cut_short_teaches_nothing() {
         world.budget.window_over(&window, Nanos(world.now), Nanos(1), &[(0, spent)]);
         assert_eq!(world.budget.window().expect("one").length, window.length);
     }
+}
+
+#[test]
+fn what_the_kernel_holds_for_long_has_windows_again() {
+    let mut world = World::new(1.0, &[2.0, 0.001]);
+    world.run(5);
+    let held = |world: &mut World| world.budget.let_return(0, Nanos(world.now));
+    assert!(held(&mut world));
+    world.run(29);
+    assert!(held(&mut world));
+    world.run(2);
+    assert!(!held(&mut world));
+    assert_eq!(world.budget.window().expect("one").groups, [0]);
+    // The next time counts anew.
+    assert!(held(&mut world));
+    world.run(29);
+    assert!(held(&mut world));
+}
+
+/// Both would be calm without the other.
+#[test]
+fn what_is_going_to_return_is_counted() {
+    let mut world = World::new(1.0, &[0.5, 0.4]);
+    world.run(3);
+    assert_eq!(world.in_windows(), [0, 1]);
+    let window = world.budget.window().cloned().expect("one");
+    // Half of the budget is 5 ms a second.
+    let (at, first, second) = (Nanos(world.now), Nanos::from_millis(3), Nanos::from_millis(4));
+    let mut round = |spent: &[(usize, Nanos)]| {
+        let back = world.budget.window_over(&window, at, Nanos(SECOND), spent);
+        if back == [0] {
+            assert!(world.budget.let_return(0, at));
+        }
+        back
+    };
+    let backs: Vec<_> = (0..3).map(|_| round(&[(0, first), (1, second)])).collect();
+    assert_eq!(backs, [vec![], vec![], vec![0]]);
+    assert!((0..5).all(|_| round(&[(1, second)]).is_empty()));
+    assert!(world.budget.let_return(0, at));
+    world.budget.take_out_of_windows(0);
+    assert_eq!(world.in_windows(), [1]);
 }
 
 /// The cost of a busy time says little about a target that does a hundredth of the work.

@@ -9,7 +9,10 @@ use crate::{
 };
 use anyhow::bail;
 use ctrace_core::units::{FuncId, Nanos};
-use std::thread::{Builder, JoinHandle};
+use std::{
+    fmt::Display,
+    thread::{Builder, JoinHandle},
+};
 
 /// The limit for one object. Each group has links of its own, and each link costs a file
 /// descriptor.
@@ -99,14 +102,14 @@ impl Group {
 
     /// Returns a note on a failure to arm it, `after` the start. There is one for all failures: they
     /// would displace other notes.
-    pub(crate) fn failure(&mut self, error: &BpfError, after: Nanos) -> Option<String> {
+    pub(crate) fn failure(&mut self, why: impl Display, after: Nanos) -> Option<String> {
         if std::mem::replace(&mut self.told, true) {
             return None;
         }
         let functions = counted(self.functions.len() as u64, "function", "functions");
         let after = after.0 as f64 / 1e9;
         Some(format!(
-            "{functions} could not be armed again {after:.3} s after the start: {error}; ctrace goes \
+            "{functions} could not be armed again {after:.3} s after the start: {why}; ctrace goes \
              on trying"
         ))
     }
@@ -165,10 +168,10 @@ mod tests {
     #[test]
     fn a_failure_is_told_once() {
         let mut group = Group::without_sites(vec![FuncId(3), FuncId(4)]);
-        let error = BpfError::GuardGone;
-        let told = group.failure(&error, Nanos(1_500_000_000)).expect("a note");
+        let error = "the kernel refused";
+        let told = group.failure(error, Nanos(1_500_000_000)).expect("a note");
         let begin = "2 functions could not be armed again 1.500 s after the start: ";
         assert!(told.starts_with(begin), "{told}");
-        assert_eq!(group.failure(&error, Nanos(2_500_000_000)), None);
+        assert_eq!(group.failure(error, Nanos(2_500_000_000)), None);
     }
 }

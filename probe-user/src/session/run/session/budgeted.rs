@@ -34,6 +34,9 @@ pub(super) struct Budgeted {
 
 /// The time between two tries to arm a group that the kernel still holds.
 const RETRY: Nanos = Nanos::from_millis(100);
+/// The reason why a group has windows again after all tries.
+const HELD: &str =
+    "the kernel has held the last probes for half a minute, as it does during a call";
 
 enum Phase {
     /// Waiting for the next window, if there is to be one.
@@ -244,7 +247,10 @@ impl Budgeted {
                     self.books.in_windows(group, before);
                     self.control.take_out_of_windows(group);
                 }
-                Armed::StillHeld => self.returning.push(group),
+                Armed::StillHeld if self.control.let_return(group, bpf::now()) => {
+                    self.returning.push(group);
+                }
+                Armed::StillHeld => scene.note_failure(&mut self.groups[group], HELD),
                 Armed::Failed => self.control.could_not_arm(group),
             }
         }
@@ -265,7 +271,7 @@ impl Budgeted {
                 // On a busy machine the kernel may hold the links for longer than the events take
                 // to arrive.
                 Armed::StillHeld => {
-                    self.control.let_return(group);
+                    self.control.let_return(group, bpf::now());
                     self.returning.push(group);
                     self.retry = bpf::now().saturating_add(RETRY);
                 }

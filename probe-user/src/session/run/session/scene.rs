@@ -13,7 +13,7 @@ use ctrace_core::{
     function::FunctionKind,
     units::{FuncId, Nanos},
 };
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Display};
 
 /// The result of an attempt to arm a group.
 #[derive(PartialEq, Eq)]
@@ -67,12 +67,16 @@ impl Scene<'_> {
             Ok(true) => Armed::Yes,
             Ok(false) => Armed::StillHeld,
             Err(error) => {
-                let after = bpf::now().since(self.start);
-                if let Some(note) = group.failure(&error, after) {
-                    self.notes.add(note);
-                }
+                self.note_failure(group, error);
                 Armed::Failed
             }
+        }
+    }
+
+    /// Notes why a group could not be armed, if it is the first time.
+    pub(super) fn note_failure(&mut self, group: &mut Group, why: impl Display) {
+        if let Some(note) = group.failure(why, bpf::now().since(self.start)) {
+            self.notes.add(note);
         }
     }
 
