@@ -1,6 +1,6 @@
 //! The groups of a budget: what each costs, and when it is armed.
 
-use super::LONGEST_PERIOD;
+use super::window::LONGEST_PERIOD;
 use ctrace_core::units::Nanos;
 
 /// A calmer target is expected to hit probes less often, by no more than this factor.

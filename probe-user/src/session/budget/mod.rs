@@ -15,9 +15,13 @@ pub(crate) mod sampling;
 pub(crate) mod slowdown;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use ctrace_core::units::Nanos;
 use group::Group;
+use window::{is_telling, plan};
+
+pub(crate) use window::Window;
 
 /// Less than this share of one core is no cost. A target that hardly runs would have no budget.
 const NEGLIGIBLE: f64 = 1e-4;
@@ -42,11 +46,6 @@ const FAR_BEYOND: f64 = 4.0;
 /// The time between looks, unless the probes cost `DEAR` before.
 const LOOK: Nanos = Nanos::from_millis(1_000);
 const DEAR: Nanos = Nanos::from_millis(20);
-/// The usual time from window to window.
-const PERIOD: f64 = 5e9;
-const LONGEST_PERIOD: f64 = 300e9;
-const SHORTEST_WINDOW: f64 = 20e6;
-const LONGEST_WINDOW: f64 = 1e9;
 /// Groups that cost more than this share of the target's own time have windows of their own: they
 /// would distort what other groups show.
 const DROWNING: f64 = 0.5;
@@ -63,14 +62,6 @@ pub(crate) struct Reading<'a> {
     pub cpu: Nanos,
     /// The cost of each group's probes so far.
     pub spent: &'a [Nanos],
-}
-
-/// A time in which costly groups are armed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub begins: Nanos,
-    pub length: Nanos,
-    pub groups: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -267,7 +258,7 @@ impl Budget {
 
     /// Ends a planned window that was armed for this time. `spent`: the groups that could be armed,
     /// with their cost. Returns those that are calm again, to be armed from here on. Nothing is
-    /// learned from a window that was cut short: a single event decides its cost.
+    /// learned from a window that was cut short.
     pub(crate) fn window_over(
         &mut self,
         over: &Window,
@@ -278,13 +269,12 @@ impl Budget {
         let (allowed, own_now) = (self.allowed(), self.own_time());
         let mut always = self.always() + self.returning();
         let mut back = Vec::new();
-        let is_long_enough = armed.0 as f64 >= SHORTEST_WINDOW / 2.0;
         for &(index, spent) in spent {
             let group = &mut self.groups[index];
             let expected = group.expected(own_now);
             let Group::InWindows { cost, own, calm, pause, .. } = group else { continue };
             *pause = 0.0;
-            if !is_long_enough {
+            if !is_telling(armed) {
                 continue;
             }
             let seen = spent.0 as f64 / armed.0.max(1) as f64;
@@ -339,21 +329,4 @@ impl Budget {
         let [first, second] = self.waits;
         [plan(first, drowning, for_drowning * left), plan(second, others, for_others * left)]
     }
-}
-
-/// Plans the next window of groups with their costs. They have waited since `since`, and may cost
-/// `left` together.
-fn plan(since: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
-    if groups.is_empty() {
-        return None;
-    }
-    let (groups, costs): (Vec<usize>, Vec<f64>) = groups.into_iter().unzip();
-    let part = left / costs.iter().sum::<f64>().max(left);
-    let length = (part * PERIOD).clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
-    let period = (length / part).min(LONGEST_PERIOD);
-    Some(Window {
-        begins: since.saturating_add(Nanos((period - length) as u64)),
-        length: Nanos(length as u64),
-        groups,
-    })
 }

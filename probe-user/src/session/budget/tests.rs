@@ -81,12 +81,19 @@ impl World {
             self.budget.could_not_arm(refused);
             self.refusals += 1;
         }
-        let before = self.totals();
-        self.pass(window.length.0, &groups);
-        let used = self.totals();
-        let spent: Vec<(usize, Nanos)> =
-            groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
-        self.budget.window_over(window, Nanos(self.now), window.length, &spent);
+        let (begun, before) = (self.now, self.totals());
+        let (armed, spent) = loop {
+            let left = window.length.0 - (self.now - begun);
+            self.pass(left.min(SECOND / 20), &groups);
+            let (armed, used) = (Nanos(self.now - begun), self.totals());
+            let spent: Vec<(usize, Nanos)> =
+                groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
+            let all = Nanos(spent.iter().map(|(_, spent)| spent.0).sum());
+            if window.is_over(armed, all) {
+                break (armed, spent);
+            }
+        };
+        self.budget.window_over(window, Nanos(self.now), armed, &spent);
         self.windows += u32::from(!spent.is_empty());
     }
 
@@ -300,6 +307,29 @@ fn a_target_that_becomes_calm_is_looked_at_soon() {
     world.costs = vec![20.0 * 1e-6, 1e-5];
     world.run(200);
     assert!(world.in_windows().is_empty(), "{:?}", world.budget);
+}
+
+/// The windows of a target that sleeps are long.
+#[test]
+fn a_window_ends_early_if_the_target_wakes_in_it() {
+    let mut world = World::new(1.0, &[0.2, 0.001]);
+    world.run(60);
+    (world.busy, world.costs) = (0.001, vec![0.0002, 1e-6]);
+    world.run(120);
+    assert_eq!(world.in_windows(), [0]);
+    let window = world.budget.window().cloned().expect("one");
+    assert_eq!(window.length, Nanos(SECOND));
+    let slept = world.now;
+    world.pass_window(&window);
+    assert_eq!(world.now - slept, SECOND, "it costs what was planned");
+    (world.busy, world.costs) = (1.0, vec![0.2, 0.001]);
+    let (woken, before) = (world.now, world.spent[0]);
+    world.pass_window(&window);
+    assert!(world.now - woken <= SECOND / 10, "{}", world.now - woken);
+    let spent = world.spent[0] - before;
+    assert!(spent <= 0.02 * SECOND as f64, "{spent}");
+    let next = world.budget.window().expect("one");
+    assert!(next.length.0 < SECOND / 10, "it has learned from the window: {next:?}");
 }
 
 #[test]

@@ -42,7 +42,6 @@ enum Phase {
     /// Waiting for the next window, if there is to be one.
     Waiting,
     Armed {
-        until: Nanos,
         window: Window,
     },
     /// Disarmed; earlier events are still on their way. `cpu`: CPU time of the target when it was
@@ -75,6 +74,11 @@ impl Window {
         let cost = |&group: &usize| (group, spent[group].since(self.before[group]));
         self.groups.iter().map(cost).collect()
     }
+
+    fn is_over(&self, now: Nanos, spent: &[Nanos]) -> bool {
+        let cost = self.costs(spent).iter().map(|(_, cost)| cost.0).sum();
+        self.plan.is_over(now.since(self.begun), Nanos(cost))
+    }
 }
 
 impl Budgeted {
@@ -105,7 +109,7 @@ impl Budgeted {
                 let retry = (!self.returning.is_empty()).then_some(self.retry);
                 window.into_iter().chain(retry).min()
             }
-            Phase::Armed { until, .. } => Some(*until),
+            Phase::Armed { window } => Some(window.begun.saturating_add(window.plan.length)),
             Phase::Settling { .. } => None,
         }
     }
@@ -122,7 +126,7 @@ impl Budgeted {
                     books.armed_throughout(group, *time, events);
                     continue;
                 }
-                Phase::Armed { window, .. } if window.groups.contains(&group) => {
+                Phase::Armed { window } if window.groups.contains(&group) => {
                     let spent = spent.since(window.spent);
                     books.window(group, time.since(window.since), events, spent);
                 }
@@ -142,7 +146,7 @@ impl Budgeted {
     /// Moves the window's start to `now`, so that nothing is entered twice.
     fn entered(&mut self, now: (Time, Nanos)) {
         let window = match &mut self.phase {
-            Phase::Armed { window, .. } => window,
+            Phase::Armed { window } => window,
             Phase::Settling { window: Some(window), .. } => window,
             _ => return,
         };
@@ -169,18 +173,20 @@ impl Budgeted {
     }
 
     pub(super) fn tend(&mut self, scene: &mut Scene<'_>) {
-        let now = bpf::now();
-        match &mut self.phase {
+        let (now, spent) = (bpf::now(), self.spent(scene));
+        match &self.phase {
             Phase::Settling { at, .. } if scene.settled < *at => {}
             Phase::Settling { .. } => self.settle(scene),
-            Phase::Armed { until, .. } if now >= *until => self.disarm(scene, Vec::new()),
+            Phase::Armed { window } if window.is_over(now, &spent) => {
+                self.disarm(scene, Vec::new());
+            }
             Phase::Waiting if !self.returning.is_empty() && now >= self.retry => {
                 self.bring_back(scene);
             }
             Phase::Waiting if self.control.window().is_some_and(|next| next.begins <= now) => {
                 self.open_window(scene);
             }
-            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene),
+            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene, &spent),
         }
     }
 
@@ -194,14 +200,13 @@ impl Budgeted {
         self.groups.iter().map(cost).collect()
     }
 
-    fn look_at_cost(&mut self, scene: &Scene<'_>) {
-        let spent = self.spent(scene);
+    fn look_at_cost(&mut self, scene: &Scene<'_>, spent: &[Nanos]) {
         let at = scene.settled.max(scene.start);
-        if !self.control.is_due(at, &spent) {
+        if !self.control.is_due(at, spent) {
             return;
         }
         let Some(cpu) = scene.clock.time() else { return };
-        let shed = self.control.look(Reading { at, cpu, spent: &spent });
+        let shed = self.control.look(Reading { at, cpu, spent });
         tracing::debug!("shed {shed:?} of {:?}", self.control);
         if !shed.is_empty() {
             self.disarm(scene, shed);
@@ -211,7 +216,7 @@ impl Budgeted {
     /// Disarms the groups to shed, and those that are armed for a window.
     fn disarm(&mut self, scene: &Scene<'_>, shed: Vec<usize>) {
         let window = match std::mem::replace(&mut self.phase, Phase::Waiting) {
-            Phase::Armed { window, .. } => Some(window),
+            Phase::Armed { window } => Some(window),
             _ => None,
         };
         let (at, cpu) = (bpf::now(), scene.clock.time().unwrap_or_default());
@@ -232,10 +237,9 @@ impl Budgeted {
             }
         }
         let Now { spent, time: since, .. } = scene.known(bpf::now());
-        let (begun, until) = (since.at, since.at.saturating_add(plan.length));
         let before = self.spent(scene);
-        let window = Window { plan, begun, before, groups, since, spent };
-        self.phase = Phase::Armed { until, window };
+        let window = Window { plan, begun: since.at, before, groups, since, spent };
+        self.phase = Phase::Armed { window };
     }
 
     /// Arms the groups that are calm again if the kernel has let go of them meanwhile.
