@@ -1,5 +1,5 @@
-//! Atomic instructions, which `core` does not offer for this target. Kernels know the addition since
-//! ever, compare-and-exchange since 5.12.
+//! Atomic instructions, which `core` does not offer for this target. All kernels know the addition;
+//! compare-and-exchange needs 5.12.
 
 use core::{arch::asm, cell::UnsafeCell};
 
@@ -20,7 +20,7 @@ pub unsafe fn add(counter: *mut u64, delta: i64) {
     }
 }
 
-/// Sets `*word` to `new` if it is `old`; says whether it was.
+/// Sets `*word` to `new` if it is `old`. Returns true if it was.
 ///
 /// # Safety
 /// `word` points to a global or to an element of a map, aligned to 8.

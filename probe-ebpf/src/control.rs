@@ -1,7 +1,7 @@
-//! What happens to the traced processes: forks, execs, exits, renames.
+//! The changes in the traced processes: forks, execs, exits, renames.
 //!
-//! Raw tracepoints hand over kernel pointers; the offsets of the fields come from the running
-//! kernel's BTF by way of `settings`.
+//! Raw tracepoints provide kernel pointers. The offsets of the fields come from the running
+//! kernel's BTF through `settings`.
 
 use crate::{
     loss,
@@ -77,7 +77,7 @@ pub fn on_fork(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-/// Who is stopped needs somebody who continues it.
+/// Returns true if user space runs: it has to continue a stopped process.
 #[inline(always)]
 fn somebody_is_there() -> bool {
     let Some(beat) = HEARTBEAT.get_ptr(0) else { return false };
@@ -86,7 +86,7 @@ fn somebody_is_there() -> bool {
     now().saturating_sub(beat) < HEARTBEAT_NANOS
 }
 
-/// Stops a process that is to be held before its new program runs; says whether it will stop.
+/// Stops a process that is to be held before its new program runs. Returns true if it will stop.
 #[inline(always)]
 fn hold(task: Task) -> bool {
     let Some(mode) = TRACED.get_ptr_mut(task.pid) else { return false };
@@ -118,7 +118,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-/// Before the memory of the old program is gone. The exec may still fail.
+/// Runs before the memory of the old program is gone. The exec may still fail.
 #[raw_tracepoint(tracepoint = "sched_prepare_exec")]
 pub fn on_prepare_exec(_ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
@@ -131,8 +131,8 @@ pub fn on_prepare_exec(_ctx: RawTracePointContext) -> i32 {
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
-    // Before the question whether the process is traced: another thread that ends at this moment
-    // may have told the end of the process already.
+    // This comes before the check whether the process is traced: another thread that ends at the
+    // same moment may have reported the end of the process already.
     marker::deliver_rest(task);
     marker::forget(task.tid);
     if !task.is_traced() {
@@ -142,8 +142,8 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     let comm = current_comm();
     control(task, Change::ThreadExit { comm });
     match last_status(Kernel(ctx.arg(0))) {
-        // Two threads that end at once may both see that nobody is left: the one that takes the
-        // process out of the set reports its end.
+        // Two threads that end at once may both find no other thread left. The one that removes the
+        // process from the set reports its end.
         Some(Some(status)) => {
             if TRACED.remove(task.pid).is_ok() {
                 control(task, Change::ProcessExit { comm, status });
@@ -159,7 +159,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-/// The wait status if this is the process's last thread; `None` if that cannot be read.
+/// Returns the wait status if this is the process's last thread; `None` if that cannot be read.
 #[inline(always)]
 fn last_status(task: Kernel) -> Option<Option<u32>> {
     let signal = task.pointer(&settings::TASK_SIGNAL)?;

@@ -1,8 +1,8 @@
 //! The ways out of a function: a probe on each `ret` and on each jump that may leave it.
 //!
-//! The probe fires before the instruction, taken or not, so a conditional jump's condition and an
-//! indirect jump's target are worked out here. Whether the frame really ends is for the reader to
-//! say, by the stack pointer.
+//! The probe fires before the instruction, taken or not. So a conditional jump's condition and an
+//! indirect jump's target are computed here. The reader decides by the stack pointer whether the
+//! frame really ends.
 
 use crate::{
     jump, loss,

@@ -1,7 +1,8 @@
 //! Entries and returns of functions.
 //!
-//! `session` runs at both (kernels from 6.13), `entry` and `ret` at one of them each (older ones).
-//! `session` alone uses `bpf_get_func_ip`, which kernels before 6.6 refuse for user probes.
+//! `session` runs at both (kernels from 6.13); `entry` and `ret` each run at one of them (older
+//! kernels). `session` alone uses `bpf_get_func_ip`, which kernels before 6.6 refuse for user
+//! probes.
 
 use crate::{
     output::{event, now, traced_task},
@@ -24,8 +25,8 @@ fn cookie(ctx: &ProbeContext) -> Cookie {
     Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) })
 }
 
-/// Whether a session's program runs at the entry: nearly every return is told by its place in the
-/// page, without asking the kernel for the address of the site.
+/// Returns true if a session's program runs at the entry. The offset in the page identifies nearly
+/// every return, without asking the kernel for the address of the site.
 #[inline(always)]
 fn is_entry(ctx: &ProbeContext, cookie: Cookie, ip: u64) -> bool {
     // SAFETY: the helper takes the program's own context.

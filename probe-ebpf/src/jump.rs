@@ -1,8 +1,8 @@
-//! Where an indirect jump goes.
+//! The target of an indirect jump.
 
 use crate::{maps::JUMPS, operand, registers::Registers};
 
-/// Whether the jump at `registers.ip()` leaves its function; `None` if that cannot be told.
+/// Returns whether the jump at `registers.ip()` leaves its function; `None` if that is unknown.
 #[inline(always)]
 pub fn leaves(index: u16, registers: &Registers<'_>) -> Option<bool> {
     let jump = JUMPS.get(index as u32)?;

@@ -1,7 +1,7 @@
-//! Records that found no room: counted per CPU, and noted for the thread they belong to.
+//! Records that found no room: counted per CPU, and noted for their thread.
 //!
-//! The thread's next delivered record says how many went missing just before it. An entry of
-//! `MISSED` is only ever touched by its own thread, so the two steps need no lock.
+//! The thread's next delivered record has the number of events lost just before it. An entry of
+//! `MISSED` is only touched by its own thread, so the two steps need no lock.
 
 use crate::{
     atomic::add,
@@ -11,10 +11,10 @@ use ctrace_common::{LOST_EVENTS, LOST_UNATTRIBUTED};
 
 const BPF_NOEXIST: u64 = 1;
 
-/// What fits into a record's `lost_before`.
+/// The largest number that fits into a record's `lost_before`.
 const MOST: u32 = u16::MAX as u32;
 
-/// One event of thread `tid` is lost.
+/// Notes the loss of one event of thread `tid`.
 #[cold]
 #[inline(never)]
 pub fn note(tid: u32) -> u32 {
@@ -30,13 +30,13 @@ pub fn note(tid: u32) -> u32 {
     0
 }
 
-/// How many events thread `tid` lost since its last delivered record; forgets them.
+/// Removes and returns the number of events that thread `tid` lost since its last delivered record.
 #[inline(always)]
 pub fn take(tid: u32) -> u16 {
     if PENDING.get() == 0 { 0 } else { take_noted(tid) as u16 }
 }
 
-/// Forgets what is noted for a thread that ends without a record.
+/// Forgets the losses of a thread that ends without a record.
 pub fn forget(tid: u32) {
     if PENDING.get() != 0 {
         add_to(LOST_UNATTRIBUTED, take_all(tid));

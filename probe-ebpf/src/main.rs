@@ -2,13 +2,13 @@
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
 //! - `exit`: the ways out of a function, where no return probe may be used;
-//! - `point`: USDT notes, with the values beside them (`payload`);
+//! - `point`: USDT notes, with their values (`payload`);
 //! - `marker`: the buffers of markers;
 //! - `control`: forks, execs, exits and renames of the traced processes;
-//! - `start`: programs that start, whoever they are.
+//! - `start`: starts of all programs.
 //!
-//! `output` makes the records, `ring` is where they go, `loss` counts what finds no room there,
-//! and `news` wakes user space.
+//! `output` makes the records, `ring` takes them, `loss` counts those that find no room there, and
+//! `news` wakes user space.
 #![no_std]
 #![no_main]
 // The eBPF target has no atomic arithmetic in `core`; see `atomic`.

@@ -16,7 +16,7 @@ pub static RINGS: Array<Page, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 #[btf_map]
 pub static NEWS: RingBuf<u32, 65536> = RingBuf::new();
 
-/// What was lost on each CPU, see `ctrace_common::LOST_EVENTS` and its neighbours.
+/// The losses on each CPU, see `ctrace_common::LOST_EVENTS` and its neighbours.
 #[btf_map]
 pub static LOST: PerCpuArray<u64, { LOSS_COUNTERS as usize }> = PerCpuArray::new();
 
@@ -24,14 +24,14 @@ pub static LOST: PerCpuArray<u64, { LOSS_COUNTERS as usize }> = PerCpuArray::new
 #[btf_map]
 pub static MISSED: HashMap<u32, u32, 16384> = HashMap::new();
 
-/// How many threads have an entry in `MISSED`: while it is 0, nobody looks there.
+/// The number of threads with an entry in `MISSED`. While it is 0, nobody looks there.
 pub static PENDING: Counter = Counter::new();
 
 /// Process ids whose events count.
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();
 
-/// When user space was last seen to run, by the clock of the records; 0: never.
+/// The time at which user space last showed that it runs, by the clock of the records; 0: never.
 #[btf_map]
 pub static HEARTBEAT: Array<u64, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 
@@ -39,7 +39,7 @@ pub static HEARTBEAT: Array<u64, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 #[btf_map]
 pub static BUFFERS: HashMap<u64, ThreadBuffer, 65536> = HashMap::new();
 
-/// Marker buffer → how many events it had seen when its last batch that found no room was lost.
+/// Marker buffer → the number of its events up to its last batch that found no room.
 #[btf_map]
 pub static CUT_OFF: HashMap<BufferKey, u64, 16384> = HashMap::new();
 
@@ -47,6 +47,6 @@ pub static CUT_OFF: HashMap<BufferKey, u64, 16384> = HashMap::new();
 #[btf_map]
 pub static JUMPS: Array<JumpTarget, 16384> = Array::new();
 
-/// What points with values read, by the index in the cookie. User space sizes it.
+/// The value sources of points, by the index in the cookie. User space sizes it.
 #[btf_map]
 pub static VALUES: Array<ValueSources, 1> = Array::new();

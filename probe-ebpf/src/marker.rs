@@ -1,4 +1,4 @@
-//! The buffers of markers: shipped when they are full, and what is left in them when their thread
+//! The buffers of markers. They are shipped when they are full, and their rest when their thread
 //! dies. The format is in `docs/marker-format.md`.
 
 use crate::{
@@ -21,7 +21,7 @@ use ctrace_common::{
     HEADER_LEN, Kind, LOST_MARKS, MARK_LEN, Record, SLOT_LEN, ThreadBuffer,
 };
 
-/// The site of a runtime: where it is in the process tells where the scopes are.
+/// The site of a runtime. Its address in the process gives the addresses of the scopes.
 #[derive(Clone, Copy)]
 struct Site {
     ip: u64,
@@ -37,13 +37,13 @@ impl Site {
     }
 }
 
-/// A control point of a scope, whose semaphore is all that matters: it is in code that never runs.
+/// Does nothing. This control point of a scope only serves its semaphore: its code never runs.
 #[uprobe]
 pub fn nothing(_ctx: ProbeContext) -> u32 {
     0
 }
 
-/// A buffer is full, or its thread ends.
+/// Ships a buffer that is full, or whose thread ends.
 #[uprobe]
 pub fn flush(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
@@ -52,7 +52,7 @@ pub fn flush(ctx: ProbeContext) -> u32 {
     0
 }
 
-/// A thread has a new buffer.
+/// Registers a thread's new buffer.
 #[uprobe]
 pub fn register(ctx: ProbeContext) -> u32 {
     let Some(task) = traced_task() else { return 0 };
@@ -83,8 +83,8 @@ pub fn register(ctx: ProbeContext) -> u32 {
     0
 }
 
-/// Ships what the current thread has not, as far as it is known where that is. A buffer that it has
-/// given back may be another thread's by now.
+/// Ships the rest of the current thread's known buffers. A buffer that the thread has given back
+/// may be another thread's by now.
 #[inline(always)]
 pub fn deliver_rest(task: Task) {
     for number in 0..BUFFERS_PER_THREAD {
@@ -99,7 +99,7 @@ pub fn deliver_rest(task: Task) {
     }
 }
 
-/// The thread has no buffers any more.
+/// Forgets the buffers of a thread.
 #[inline(always)]
 pub fn forget(tid: u32) {
     for number in 0..BUFFERS_PER_THREAD {
@@ -129,8 +129,8 @@ fn deliver(task: Task, buffer: u64, site: Site) {
     }
 }
 
-/// The next batch of the buffer tells how much is missing before it. Should there be none, this
-/// does: how many events the buffer has seen in all.
+/// Notes the total number of events of the buffer. Its next batch tells the number of missing
+/// events before it; this note counts if there is no next batch.
 #[inline(always)]
 fn note_loss(task: Task, buffer: u64, taken: u32) {
     let before: u64 = read(buffer, offset_of!(BufferHeader, events)).unwrap_or(0);
@@ -145,14 +145,15 @@ fn note_loss(task: Task, buffer: u64, taken: u32) {
 const SMALL: u32 = slots_in(BATCH_SLOTS[0]);
 const MEDIUM: u32 = slots_in(BATCH_SLOTS[1]);
 
-/// How many slots of a buffer fit into so many slots of a ring, besides its header.
+/// Returns the number of buffer slots, besides the header, that fit into `slots` slots of a ring.
 const fn slots_in(slots: usize) -> u32 {
     ((slots * SLOT_LEN - HEADER_LEN) / MARK_LEN) as u32
 }
 
 #[inline(always)]
 fn deliver_in<const SLOTS: usize>(task: Task, buffer: u64, site: Site) -> bool {
-    // Before the room is taken: who sees a later record of this thread has seen this one.
+    // The time is taken before the room: a reader that sees a later record of this thread has seen
+    // this one.
     let ts_ns = now();
     let Some(room) = reserve_aligned(SLOTS) else { return false };
     let record = Record {
@@ -169,7 +170,7 @@ fn deliver_in<const SLOTS: usize>(task: Task, buffer: u64, site: Site) -> bool {
     true
 }
 
-/// How many slots of a buffer are taken.
+/// Returns the number of taken slots of a buffer.
 #[inline(always)]
 fn taken(buffer: u64) -> u32 {
     let position: u32 = read(buffer, offset_of!(BufferHeader, position)).unwrap_or(0);
@@ -177,7 +178,7 @@ fn taken(buffer: u64) -> u32 {
         / MARK_LEN as u32
 }
 
-/// A field of a buffer's header.
+/// Reads a field of a buffer's header.
 #[inline(always)]
 fn read<T>(buffer: u64, offset: usize) -> Option<T> {
     // SAFETY: the helper checks the address itself and fails on a bad one.

@@ -1,4 +1,4 @@
-//! Wakes user space: for the few things that cannot wait until it looks by itself.
+//! Wakes user space for the few things that cannot wait until its next poll.
 
 use crate::{loss, maps::NEWS};
 use ctrace_common::LOST_EVENTS;
@@ -6,7 +6,7 @@ use ctrace_common::LOST_EVENTS;
 /// `BPF_RB_FORCE_WAKEUP`
 const WAKE: u64 = 2;
 
-/// Sends a number. That there is no room for it is counted.
+/// Sends a number. If there is no room for it, the loss is counted.
 #[cold]
 #[inline(never)]
 pub fn tell(number: u32) -> u32 {
@@ -16,7 +16,8 @@ pub fn tell(number: u32) -> u32 {
     0
 }
 
-/// Wakes who reads the rings, and says why; while they have not looked yet, that there is no room does not matter.
+/// Wakes the reader of the rings and sends the reason. A full buffer is harmless until the reader
+/// polls.
 #[cold]
 #[inline(never)]
 pub fn wake(why: u32) -> u32 {

@@ -1,11 +1,11 @@
-//! The numbers that a probe finds in registers and memory.
+//! Reads the numbers that a probe needs from registers and memory.
 
 use crate::registers::Registers;
 use aya_ebpf::helpers::{self, generated::bpf_probe_read_user};
 use core::ffi::c_void;
 use ctrace_common::{NO_REGISTER, Operand};
 
-/// All 64 bits of an operand; `None` where its memory cannot be read.
+/// Returns all 64 bits of an operand, or `None` if its memory cannot be read.
 #[inline(always)]
 pub fn address(operand: &Operand, registers: &Registers<'_>) -> Option<u64> {
     // On the stack, because the verifier allows no variable offset into the context.
@@ -28,8 +28,8 @@ pub fn address(operand: &Operand, registers: &Registers<'_>) -> Option<u64> {
     unsafe { helpers::bpf_probe_read_user(address as *const u64) }.ok()
 }
 
-/// Evaluates many operands. With the branches of [`address`], which are cheaper for a single one, the
-/// verifier would follow all combinations. So nearly all of it is arithmetic.
+/// Evaluates many operands. The branches of [`address`] are cheaper for a single operand, but the
+/// verifier would follow all their combinations. So nearly all of this is arithmetic.
 pub struct Operands {
     /// On the stack, because the verifier allows no variable offset into the context.
     general: [u64; 16],
@@ -42,10 +42,11 @@ impl Operands {
         Self { general: registers.general(), ip: registers.ip() }
     }
 
-    /// The number of an operand, cut to its size, and 0. If it cannot be read: 0, and 1.
+    /// Returns the number of an operand, cut to its size, and 0. If it cannot be read: 0 and 1.
     #[inline(always)]
     pub fn value(&self, operand: &Operand) -> (u64, u64) {
-        // From 1 to 8 whatever is there: the verifier must see that the number has room for it.
+        // The size is forced into 1 to 8, so that the verifier sees that the number has room for
+        // it.
         let size = (operand.size.wrapping_sub(1) as u32 & 7) + 1;
         let mut number = (operand.displacement as u64)
             .wrapping_add(self.register(operand.base))
@@ -55,14 +56,14 @@ impl Operands {
         if operand.memory != 0 {
             let address = number as *const c_void;
             number = 0;
-            // SAFETY: at most 8 bytes. The helper checks the address itself, and leaves 0 where it is
+            // SAFETY: at most 8 bytes. The helper checks the address itself, and leaves 0 if it is
             // a bad one.
             let error = unsafe { bpf_probe_read_user((&raw mut number).cast(), size, address) };
             unread = error as u64 >> 63;
         }
         let cut = 64 - 8 * size;
         let number = number >> (operand.shift & 63) << cut >> cut;
-        // Extends the sign: 0 where there is none changes nothing.
+        // Extends the sign: a sign of 0 changes nothing.
         let sign = (operand.signed as u64) << (63 - cut);
         ((number ^ sign).wrapping_sub(sign), unread)
     }
@@ -74,5 +75,5 @@ impl Operands {
     }
 }
 
-// What `register` takes for no register.
+// `register` recognises it by its sign.
 const _: () = assert!((NO_REGISTER as i8) < 0);

@@ -1,4 +1,4 @@
-//! Makes the records and hands them to the ring of the current CPU.
+//! Makes the records and writes them to the ring of the current CPU.
 
 use crate::{loss, maps::TRACED, ring::reserve, settings};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
@@ -24,7 +24,7 @@ impl Task {
     }
 }
 
-/// The current thread, if its probes count.
+/// Returns the current thread, if its probes count.
 #[inline(always)]
 pub fn traced_task() -> Option<Task> {
     let task = Task::current();
@@ -40,8 +40,8 @@ pub fn now() -> u64 {
     unsafe { bpf_ktime_get_ns() }
 }
 
-/// Delivers one event. `ts_ns` is `None` to take the time as late as can be: for entries, so that
-/// our own work does not count as the function's. Says which time it has; `None` if it is lost.
+/// Delivers one event and returns its time, or `None` if it is lost. If `ts_ns` is `None`, the time
+/// is taken as late as possible, so that an entry's function does not pay for our own work.
 #[inline(always)]
 pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) -> Option<u64> {
     if let Some(room) = reserve(1) {

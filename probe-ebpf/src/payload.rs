@@ -1,25 +1,26 @@
-//! The values beside an event: read as the site's element of `VALUES` says, and delivered in a record
-//! behind the event.
+//! The values of an event: read from the sources in the site's element of `VALUES`, and delivered
+//! in a record after the event.
 
 use crate::{
     loss, maps::VALUES, operand::Operands, output::Task, registers::Registers, ring::reserve,
 };
 use ctrace_common::{Cookie, Kind, LOST_PAYLOADS, MAX_VALUES, Record, payload_slots};
 
-/// Delivers the values of a site beside its event of this time.
+/// Delivers the values of a site for its event of this time.
 #[inline(always)]
 pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
     let Some(site) = VALUES.get(cookie.index() as u32) else { return };
     let count = (site.count as usize).min(MAX_VALUES);
     let operands = Operands::of(registers);
     let mut values = [0; MAX_VALUES];
-    // Word by word: the compiler would call a loop over bytes, which the verifier follows at length.
+    // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
+    // long.
     for value in &mut values {
         // SAFETY: the pointer comes from a reference.
         unsafe { (&raw mut *value).write_volatile(0) };
     }
-    // This is always 0, but the verifier does not know that. Of a known number, older kernels would
-    // follow every value that the loop can give it.
+    // This is always 0, but the verifier does not know that. If it knew the number, older kernels
+    // would follow every value that the loop can give it.
     let mut unread = site.reserved as u64;
     for (place, source) in (0..count).zip(&site.sources) {
         let (value, is_unread) = operands.value(source);

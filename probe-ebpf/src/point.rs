@@ -1,4 +1,4 @@
-//! Places without duration: USDT notes, and the values beside their events.
+//! Points, which have no duration: USDT notes, and the values of their events.
 
 use crate::{
     output::{event, traced_task},
@@ -20,7 +20,7 @@ pub fn point(ctx: ProbeContext) -> u32 {
     0
 }
 
-/// A program of its own, so that points without values pay nothing for those that have some.
+/// Handles points with values, in a separate program so that other points cost nothing more.
 #[uprobe]
 pub fn point_with_values(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {

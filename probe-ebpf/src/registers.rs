@@ -1,4 +1,4 @@
-//! What the programs need of the interrupted thread's registers (x86-64).
+//! The registers of the interrupted thread that the programs need (x86-64).
 
 use aya_ebpf::{bindings::pt_regs, programs::ProbeContext};
 
@@ -11,7 +11,8 @@ impl<'a> Registers<'a> {
         Self(unsafe { &*ctx.regs })
     }
 
-    /// Where the probe sits; at a return probe, where the function returns to.
+    /// Returns the address of the probe; at a return probe, the address to which the function
+    /// returns.
     #[inline(always)]
     pub fn ip(&self) -> u64 {
         self.0.rip
@@ -27,8 +28,8 @@ impl<'a> Registers<'a> {
         self.0.rsp
     }
 
-    /// The stack pointer at the function's entry, seen from a return probe: the return has
-    /// popped the return address.
+    /// Returns the stack pointer at the function's entry, for a return probe: the return has popped
+    /// the return address.
     #[inline(always)]
     pub fn entry_sp_at_return(&self) -> u64 {
         self.0.rsp.wrapping_sub(8)
@@ -39,7 +40,7 @@ impl<'a> Registers<'a> {
         self.0.eflags
     }
 
-    /// All general registers in the order of the instruction encoding.
+    /// Returns all general registers in the order of the instruction encoding.
     #[inline(always)]
     pub fn general(&self) -> [u64; 16] {
         let r = self.0;
@@ -50,7 +51,7 @@ impl<'a> Registers<'a> {
     }
 }
 
-/// Whether a conditional jump with this condition nibble is taken.
+/// Returns true if a conditional jump with this condition nibble is taken.
 #[inline(always)]
 pub fn condition_holds(condition: u8, flags: u64) -> bool {
     let carry = flags & 1 != 0;

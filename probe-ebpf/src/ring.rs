@@ -1,10 +1,10 @@
-//! The ring of the current CPU: room is taken with one compare-and-exchange, and a record is there
-//! once the word that holds its kind is.
+//! The ring of the current CPU. One compare-and-exchange takes room, and a record is valid once the
+//! word with its kind is written.
 //!
 //! The kernel's own ring buffer takes two helper calls for a record, which cost more than all of
-//! this. Several programs may be at work in one ring: one can preempt another on its CPU, and CPUs
-//! that came up late share rings. User space polls; if it sleeps long meanwhile, it is woken whenever
-//! another eighth of a ring has been filled.
+//! this. Several programs may write to one ring: one can preempt another on its CPU, and CPUs that
+//! came up late share rings. User space polls. If it sleeps long between polls, it is woken
+//! whenever another eighth of a ring has been filled.
 
 use crate::{atomic::exchange, maps::RINGS, news, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
@@ -14,28 +14,28 @@ use ctrace_common::{
     Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
 };
 
-/// How often room is asked for while others are quicker: programs that preempt this one, or that run
-/// on a CPU with the same ring. Few, since the verifier follows each.
+/// The number of attempts to take room while others are quicker: programs that preempt this one, or
+/// that run on a CPU with the same ring. It is small, since the verifier follows each attempt.
 const TRIES: u32 = 4;
 
 const FULL: u64 = u64::MAX;
 
-/// In its word of the buffer.
+/// The position of the passed site in its word of the buffer.
 const PASSED_SITE_SHIFT: u32 = (PASSED_SITE % 8 * 8) as u32;
 
-/// Room in a ring, to be committed without fail: it holds up what lies behind it.
+/// Room in a ring. It must be committed, because it holds up everything after it.
 pub struct Room {
     first_page: u32,
     position: u64,
 }
 
-/// Takes room for a record or a control record; `None` when the ring is full.
+/// Takes room for a record or a control record. Returns `None` if the ring is full.
 #[inline(always)]
 pub fn reserve(slots: usize) -> Option<Room> {
     reserve_at(slots, 1)
 }
 
-/// Takes slots that begin at a multiple of their number: what lies before is skipped.
+/// Takes slots that begin at a multiple of their number. Slots before them are skipped.
 #[inline(always)]
 pub fn reserve_aligned(slots: usize) -> Option<Room> {
     let room = reserve_at(slots, slots)?;
@@ -60,7 +60,7 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     }
     if settings::WAKE.load() != 0 {
         let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
-        // That bit, or one above it where so much is written at once that it is as before.
+        // An eighth was passed. A large write may only change a bit above that of an eighth.
         if (position ^ next) & !(capacity() / 8 - 1) != 0 {
             news::wake(RING_FILLS);
         }
@@ -68,7 +68,7 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     Some(Room { first_page, position })
 }
 
-/// In slots: a power of two.
+/// Returns the number of slots, a power of two.
 #[inline(always)]
 fn capacity() -> u64 {
     settings::RING_PAGES.load() as u64 * PAGE_SLOTS as u64
@@ -81,14 +81,14 @@ impl Room {
         self.write(0, unsafe { transmute::<Record, Slot>(record) });
     }
 
-    /// The first slot last: it is the one that says the record is there.
+    /// Writes the first slot last, because it makes the record valid.
     #[inline(always)]
     pub fn commit_control(self, record: Record, change: Change) {
         self.write(1, change.to_slot());
         self.commit(record);
     }
 
-    /// A record and so many of the slots of values behind it.
+    /// Writes a record, and after it `slots` slots of values.
     #[inline(always)]
     pub fn commit_values(self, record: Record, values: &[Slot], slots: usize) {
         for (nth, slot) in (0..slots).zip(values) {
@@ -97,14 +97,14 @@ impl Room {
         self.commit(record);
     }
 
-    /// A record and what is in a buffer of the current process behind its first 32 bytes, in
-    /// `slots` aligned slots. `site` goes beside the buffer's clock.
+    /// Writes a record, and after it the contents of a buffer of the current process without its
+    /// first 32 bytes, in `slots` aligned slots. `site` goes beside the buffer's clock.
     #[inline(always)]
     pub fn commit_batch(self, slots: usize, record: Record, buffer: u64, site: u64) {
         if let Some(page) = self.page(self.position) {
             let first = self.position as usize & (PAGE_SLOTS - 1) & !(slots - 1);
             // SAFETY: the slots are ours until the first one is committed. The helper checks the
-            // address itself, and zeroes what it cannot read, which makes no buffer.
+            // address itself. It zeroes memory that it cannot read, which makes no valid buffer.
             unsafe {
                 let rest = page.cast::<Slot>().add(first + 1);
                 let from = buffer.wrapping_add(SLOT_LEN as u64) as *const c_void;
@@ -116,7 +116,7 @@ impl Room {
         self.commit(record);
     }
 
-    /// User space has sized the map: the page is there.
+    /// Returns the page of a position. User space has sized the map, so the page exists.
     #[inline(always)]
     fn page(&self, position: u64) -> Option<*mut Page> {
         let page = (position as u32 / PAGE_SLOTS as u32) & (settings::RING_PAGES.load() - 1);
@@ -140,12 +140,12 @@ impl Room {
     }
 }
 
-/// Moves the writers' position on and says where it was, or `FULL`; `None` when another program
-/// was quicker.
+/// Advances the writers' position and returns the old one, or `FULL`. Returns `None` if another
+/// program was quicker.
 #[inline(always)]
 fn take(positions: *mut u64, slots: u64, alignment: usize) -> Option<u64> {
-    // SAFETY: words of the ring's first page. The reader's position is read last: it may pass a
-    // writers' position that is out of date, and then the exchange fails.
+    // SAFETY: words of the ring's first page. The reader's position is read last: it may pass an
+    // outdated writers' position, and then the exchange fails.
     unsafe {
         let position = positions.add(WRITER_WORD).read_volatile();
         let read = positions.add(READER_WORD).read_volatile();

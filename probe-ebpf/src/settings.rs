@@ -1,7 +1,7 @@
-//! What user space decides before the programs are loaded.
+//! Settings that user space fixes before the programs are loaded.
 //!
 //! They are read-only globals: the verifier knows their values, so a branch on them costs nothing
-//! in the program that runs.
+//! in the running program.
 
 use aya_ebpf::Global;
 use ctrace_common::MAX_CPUS;
@@ -14,7 +14,7 @@ pub static FILTER: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static FOLLOW: Global<u32> = Global::new(0);
 
-/// 1: who reads the rings sleeps long, and is woken when one of them fills.
+/// 1: the reader of the rings sleeps long, and is woken when one of them fills.
 #[unsafe(no_mangle)]
 pub static WAKE: Global<u32> = Global::new(0);
 
@@ -26,7 +26,7 @@ pub static RING_PAGES: Global<u32> = Global::new(1);
 #[unsafe(no_mangle)]
 static FIRST_PAGE: [u32; MAX_CPUS] = [0; MAX_CPUS];
 
-/// The first page of a CPU's ring.
+/// Returns the first page of a CPU's ring.
 #[inline(always)]
 pub fn first_page(cpu: u32) -> u32 {
     let first = (&raw const FIRST_PAGE).cast::<u32>();

@@ -1,4 +1,4 @@
-//! Which programs start: for the daemon, which waits for some of them. Loaded once, apart from the
+//! Reports programs that start. The daemon waits for some of them. Loaded once, separately from the
 //! sessions.
 
 use crate::{control::Kernel, news, output::Task};
@@ -10,7 +10,7 @@ pub fn on_start(_ctx: RawTracePointContext) -> i32 {
     0
 }
 
-/// Children of the processes in `TRACED` run the same program without an exec.
+/// Reports children of the processes in `TRACED`: they run the same program without an exec.
 #[raw_tracepoint(tracepoint = "sched_process_fork")]
 pub fn on_birth(ctx: RawTracePointContext) -> i32 {
     let parent = Task::current();

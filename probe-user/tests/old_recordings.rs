@@ -46,15 +46,15 @@ const REPORT: &[&str] = &[
     "--format",
     "json",
     "--view",
-    "summary",
+    "detail",
     "--view",
-    "tree",
-    "--view",
-    "threads",
+    "hist",
     "--view",
     "calls",
     "--view",
-    "edges",
+    "timeline",
+    "--view",
+    "threads",
 ];
 
 #[test]

@@ -1,20 +1,21 @@
 //! Changes in a process: the second slot of a control record, by kind.
 //!
-//! The programs make a [`Change`] and user space gets one: nobody else knows which word holds what.
+//! The programs make a [`Change`] and user space gets one. Nothing else knows the layout of the
+//! words.
 
 use crate::{Kind, RECORD_LEN, Slot, words::u64_at};
 
-/// The name of a thread as the kernel keeps it: padded with zeros, in no certain encoding.
+/// The name of a thread as the kernel keeps it: padded with zeros, in an unknown encoding.
 pub type Comm = [u8; 16];
 
-/// What has changed. The record before it tells when, and in which process and thread.
+/// A change. The record before it tells the time, the process and the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The thread has created another one, in the process `child`: a new thread of its own, or a new
-    /// process. `comm` is the name of both.
+    /// The thread has created another one in the process `child`: a further thread of its own
+    /// process, or a new process. `comm` is the name of both.
     Fork { comm: Comm, child: u32, child_tid: u32 },
-    /// The process runs a new program, which `comm` is named after. `by`: the id that the calling thread
-    /// had before. `held`: it is stopped before its first instruction.
+    /// The process runs a new program, after which `comm` is named. `by`: the former id of the
+    /// calling thread. `held`: it is stopped before its first instruction.
     Exec { comm: Comm, by: u32, held: bool },
     /// The thread is gone.
     ThreadExit { comm: Comm },
@@ -22,8 +23,9 @@ pub enum Change {
     ProcessExit { comm: Comm, status: u32 },
     /// The thread has a new name.
     Rename { comm: Comm },
-    /// The thread has a new marker buffer at `address`. `runtime`: the number from the cookie of the
-    /// register site; `site`: where that is; `inside`: the thread's id in its own pid namespace.
+    /// The thread has a new marker buffer at `address`. `runtime`: the number from the cookie of
+    /// the register site; `site`: the address of that site; `inside`: the thread's id in its own
+    /// pid namespace.
     Buffer { runtime: u32, inside: u32, address: u64, site: u64 },
 }
 
@@ -40,7 +42,7 @@ impl Change {
         }
     }
 
-    /// The second slot of its record.
+    /// Returns the second slot of its record.
     #[inline(always)]
     pub const fn to_slot(self) -> Slot {
         let (comm, third, fourth) = match self {
@@ -56,7 +58,8 @@ impl Change {
         [comm as u64, (comm >> 64) as u64, third, fourth]
     }
 
-    /// The change of this kind. `None`: the kind is not a change, or bits are set that mean nothing.
+    /// Reads the change of this kind. Returns `None` if the kind is not a change, or if reserved
+    /// bits are set.
     pub fn from_bytes(kind: Kind, bytes: &[u8; RECORD_LEN]) -> Option<Self> {
         let [first, second, third, fourth] = [0, 8, 16, 24].map(|at| u64_at(bytes, at));
         let comm = (u128::from(first) | u128::from(second) << 64).to_le_bytes();
@@ -74,7 +77,7 @@ impl Change {
             },
             _ => return None,
         };
-        // What is not part of it was to be 0.
+        // All bits that are not part of the change must be 0.
         (change.to_slot() == [first, second, third, fourth]).then_some(change)
     }
 }
@@ -93,7 +96,7 @@ mod tests {
         bytes
     }
 
-    /// A change, and how many bits of its slot mean nothing.
+    /// Checks a change, and the number of reserved bits of its slot.
     fn check(change: Change, reserved: u32) {
         let slot = change.to_slot();
         let read = |slot| Change::from_bytes(change.kind(), &bytes(slot));

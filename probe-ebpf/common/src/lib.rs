@@ -1,7 +1,8 @@
 //! The wire format between the eBPF programs and user space.
 //!
-//! Integers only, explicit padding, little endian, described byte by byte in `docs/wire-format.md`.
-//! Both sides compile this crate, so a change here changes both; [`WIRE_VERSION`] changes with it.
+//! It has only integers, explicit padding and little-endian order. `docs/wire-format.md` describes
+//! it byte by byte. Both sides compile this crate, so a change here changes both; [`WIRE_VERSION`]
+//! changes with it.
 #![no_std]
 
 mod change;
@@ -39,5 +40,6 @@ pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 /// Version of everything in this crate.
 pub const WIRE_VERSION: u32 = 3;
 
-/// CPUs with an entry of their own in the table of rings; a power of two. Those beyond share.
+/// CPUs with an entry of their own in the table of rings; a power of two. Further CPUs share
+/// entries.
 pub const MAX_CPUS: usize = 1024;

@@ -1,8 +1,8 @@
-//! The layout of a marker buffer, which is written nowhere else: the programs, ctrace and the tests of
-//! both runtimes take it from here. `docs/marker-format.md` says what the fields mean.
+//! The only definition of a marker buffer's layout: the programs, ctrace and the tests of both
+//! runtimes use it. `docs/marker-format.md` explains the fields.
 //!
-//! The runtimes are built alone, without this crate. So each repeats the layout in its own language,
-//! and tests of the marker crate compare both with this one.
+//! The runtimes are built without this crate. So each repeats the layout in its own language, and
+//! tests of the marker crate compare both with this one.
 
 use crate::words::{u16_at, u32_at, u64_at};
 use core::mem::offset_of;
@@ -21,7 +21,7 @@ pub const BUFFER_MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
 pub const CLOCK_TSC: u8 = 1;
 /// `clock` of a writer that reads CLOCK_MONOTONIC.
 pub const CLOCK_MONOTONIC: u8 = 2;
-/// Buffers of one thread: one for each copy of a runtime it has run through, and nested ones.
+/// Buffers of one thread: one for each copy of a runtime that it used, and nested ones.
 pub const BUFFERS_PER_THREAD: u32 = 8;
 
 /// The first bytes of a buffer.
@@ -32,7 +32,7 @@ pub struct BufferHeader {
     pub magic: u64,
     /// Address of the next buffer of the list, or 0.
     pub next: u64,
-    /// Its thread, in the target's pid namespace; 0: nobody's.
+    /// Its thread, in the target's pid namespace; 0 if nobody owns it.
     pub tid: u32,
     /// Offset of the next free slot.
     pub position: u32,
@@ -47,7 +47,7 @@ pub struct BufferHeader {
     /// Slots of this batch that hold a whole call.
     pub whole: u16,
     pub reserved: u32,
-    /// How often it has been emptied.
+    /// The number of times that it was emptied.
     pub batch: u64,
     /// A stack pointer of its thread.
     pub stack: u64,
@@ -71,15 +71,16 @@ impl BufferHeader {
         }
     }
 
-    /// In a batch: the address of its flush site, or 0.
+    /// Returns the address of a batch's flush site, or 0.
     pub const fn passed_site(&self) -> u64 {
         self.whole as u64 | (self.reserved as u64) << u16::BITS
     }
 }
 
-/// Where the programs put the low 48 bits of that address: in place of `whole` and `reserved`.
+/// The offset of the low 48 bits of that address, which the programs write over `whole` and
+/// `reserved`.
 pub const PASSED_SITE: usize = offset_of!(BufferHeader, whole);
-/// How many bytes those are.
+/// The number of these bytes.
 pub const PASSED_SITE_LEN: usize = offset_of!(BufferHeader, batch) - PASSED_SITE;
 
 /// A slot of a buffer: an event of a scope, or both of a whole call.
@@ -88,8 +89,8 @@ pub const PASSED_SITE_LEN: usize = offset_of!(BufferHeader, batch) - PASSED_SITE
 pub struct Mark {
     /// The low [`TIME_BITS`](Self::TIME_BITS) of the clock, then bits 4–19 of the stack pointer.
     pub time: u64,
-    /// What happened, and in which scope, as the constants say; then the other bits of the stack pointer,
-    /// or the duration of a whole call.
+    /// The event and the scope, see the constants; then the other bits of the stack pointer, or the
+    /// duration of a whole call.
     pub tag: u64,
 }
 
@@ -100,17 +101,17 @@ impl Mark {
     pub const EXIT: u64 = 1;
     /// In `tag`: the scope is entered and left.
     pub const WHOLE: u64 = 1 << 1;
-    /// In `tag`: 0. Another value is of a kind that is not a scope.
+    /// In `tag`: 0 for a scope. Another value is of a different kind.
     pub const RESERVED: u64 = 0b111 << 2;
-    /// Where `tag` holds the rest of the stack pointer, or the duration.
+    /// The position in `tag` of the rest of the stack pointer, or of the duration.
     pub const REST_SHIFT: u32 = 47;
     /// In `tag`: the address of the scope's entry in `ctrace_sites`.
     pub const SITE: u64 = ((1 << Self::REST_SHIFT) - 1) & !0x1f;
-    /// The lowest bit of a stack pointer that is told.
+    /// The lowest transmitted bit of a stack pointer.
     pub const SP_LOW: u32 = 4;
-    /// One above the highest bit that `time` tells.
+    /// One above the highest bit in `time`.
     pub const SP_NEAR: u32 = Self::SP_LOW + u64::BITS - Self::TIME_BITS;
-    /// One above the highest bit that both words tell.
+    /// One above the highest bit in both words.
     pub const SP_HIGH: u32 = Self::SP_NEAR + u64::BITS - Self::REST_SHIFT;
 
     #[inline]
@@ -122,8 +123,8 @@ impl Mark {
     }
 }
 
-/// A buffer that a thread has registered, and the thread's id in its own pid namespace, which the
-/// buffer says as well while it is the thread's.
+/// A buffer that a thread has registered, and the thread's id in its own pid namespace. The buffer
+/// has this id, too, while it belongs to the thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadBuffer {
@@ -131,7 +132,7 @@ pub struct ThreadBuffer {
     pub tid: u64,
 }
 
-/// Names a buffer.
+/// Identifies a buffer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferKey {

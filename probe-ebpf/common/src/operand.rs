@@ -1,17 +1,18 @@
-//! Where a program finds a number when its probe is hit: a register, memory, or a constant.
+//! The source of a number when a probe is hit: a register, memory, or a constant.
 
-/// No register in this place of the operand.
+/// Stands for no register in this place of the operand.
 pub const NO_REGISTER: u8 = 0xff;
 
 /// An operand of x86-64 code.
 ///
 /// Registers are numbered as in x86-64 encodings: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, rsi 6,
 /// rdi 7, r8–r15. The number is `displacement + base + index * scale`, plus the probe's own address
-/// where `relative` is set; where `memory` is set, it is what lies at that address.
+/// if `relative` is set. If `memory` is set, the number is read from that address.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operand {
-    /// A constant where there is no register. For a RIP-relative operand, relative to the probe.
+    /// The whole constant if there is no register. For a RIP-relative operand, relative to the
+    /// probe.
     pub displacement: i64,
     /// The base register or [`NO_REGISTER`].
     pub base: u8,
@@ -23,17 +24,18 @@ pub struct Operand {
     pub memory: u8,
     /// 1: the address is relative to the probe (RIP-relative).
     pub relative: u8,
-    /// Bytes of the number that count: 1, 2, 4 or 8. The others are cut off. The
-    /// target of a jump always has 8.
+    /// The number of bytes that count: 1, 2, 4 or 8. The others are cut off. The target of a jump
+    /// always has 8.
     pub size: u8,
     /// 1: a shorter number is extended with its sign.
     pub signed: u8,
-    /// Bits to shift right before the cut: 8 for `%ah` and its kin, 0 elsewhere.
+    /// The number of bits to shift right before the cut: 8 for `%ah` and the like, 0 elsewhere.
     pub shift: u8,
 }
 
 impl Operand {
-    /// What can never be read: the end of the kernel's half of all addresses.
+    /// An operand that can never be read: its address is the end of the kernel's half of all
+    /// addresses.
     pub const NOWHERE: Self = Self {
         displacement: -1,
         base: NO_REGISTER,

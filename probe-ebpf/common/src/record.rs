@@ -1,5 +1,5 @@
-//! What travels through a ring: 32 bytes for an event of a call, 64 for a change in a process,
-//! and batches of marker events behind a record of 32 bytes.
+//! The contents of a ring: 32 bytes for an event of a call, 64 for a change in a process, and
+//! batches of marker events after a record of 32 bytes.
 
 use crate::words::{u16_at, u32_at, u64_at};
 use core::mem::offset_of;
@@ -9,7 +9,7 @@ pub const RECORD_LEN: usize = 32;
 /// Bytes of a control record: a [`Record`], and the slot of a [`Change`](crate::Change).
 pub const CONTROL_LEN: usize = 64;
 
-/// One event: who, when, where on the stack.
+/// One event: its thread, time and place on the stack.
 ///
 /// `sp` is the stack pointer *at the function's entry*, for exits as well: on x86-64 the return
 /// address lies there. The programs normalise it, so an exit matches its entry by equality.
@@ -30,7 +30,7 @@ pub struct Record {
     pub kind: u8,
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u8,
-    /// How many events of this thread were lost just before this one (saturating).
+    /// The number of events of this thread that were lost just before this one (saturating).
     pub lost_before: u16,
 }
 
@@ -49,7 +49,7 @@ impl Record {
     }
 }
 
-/// What a record says.
+/// The meaning of a record.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -61,19 +61,19 @@ pub enum Kind {
     ExitRet = 3,
     /// A function leaves by a jump that is taken; counts only if the stack pointer matches.
     ExitJump = 4,
-    /// A place without duration was passed: a USDT note.
+    /// A point, which has no duration, was passed: a USDT note.
     Point = 5,
-    /// A marker scope was entered: never on the wire, made by ctrace from a marker's event.
+    /// A marker scope was entered. Never in a ring: ctrace makes it from a marker's event.
     ScopeEnter = 6,
-    /// A marker scope was left; `sp` is that of its entry. Likewise.
+    /// A marker scope was left; `sp` is that of its entry. Never in a ring, either.
     ScopeExit = 7,
-    /// Values beside an event; see [`payload`](crate::payload_slots).
+    /// The values of an event; see [`payload`](crate::payload_slots).
     Payload = 8,
-    /// Nothing: so many slots as `lost_before` says are left empty.
+    /// Empty slots, as many as `lost_before` says.
     Skip = 9,
-    /// The contents of a marker buffer, in as many slots as `lost_before` says: the record takes
-    /// the place of the first 32 bytes. `sp` is its address, `probe` the runtime's number from the
-    /// cookie; the six bytes beside the clock are where the flush site is, or 0.
+    /// The contents of a marker buffer, in as many slots as `lost_before` says. The record replaces
+    /// the first 32 bytes. `sp` is the buffer's address, `probe` the runtime's number from the
+    /// cookie. The six bytes beside the clock are the address of the flush site, or 0.
     Batch = 10,
     /// A change in a process; each of these is described at its [`Change`](crate::Change).
     Fork = 16,
@@ -85,17 +85,17 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it is an event of a call, in a ring.
+    /// Returns true if it is an event of a call, in a ring.
     pub const fn is_event(self) -> bool {
         self as u8 <= Self::Point as u8
     }
 
-    /// Whether it is a [`Change`](crate::Change).
+    /// Returns true if it is a [`Change`](crate::Change).
     pub const fn is_change(self) -> bool {
         self as u8 >= Self::Fork as u8
     }
 
-    /// The kind for a byte from the wire, if it is one.
+    /// Returns the kind for a byte from the wire, if it is one.
     pub const fn from_wire(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Enter,

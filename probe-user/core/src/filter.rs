@@ -1,8 +1,8 @@
-//! Which calls count.
+//! The choice of calls that count.
 //!
-//! A filtered call is treated as if its function had not been selected for that call: its time is
-//! its caller's. Depth and thread are known when a call begins; its duration only when it ends,
-//! which suffices, because no callee lasts longer than its caller.
+//! A filtered call is treated as if its function had not been selected for that call: its time
+//! counts toward its caller. Depth and thread are known when a call begins. Its duration is known
+//! only when it ends, which suffices, because no callee lasts longer than its caller.
 
 use crate::glob::Glob;
 use crate::units::{Nanos, Tid};
@@ -10,15 +10,15 @@ use crate::units::{Nanos, Tid};
 /// The user's filter; the default lets everything pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Timed calls shorter than this are filtered. A call whose duration is not known stays.
+    /// Timed calls shorter than this are filtered. A call of unknown duration stays.
     pub min_duration: Nanos,
-    /// Calls with this many tracked frames above them, or more, are filtered.
+    /// Calls with at least this many tracked frames above them are filtered.
     pub max_depth: Option<u32>,
-    /// Only calls in these threads; empty: in all.
+    /// Only calls in these threads count. If empty, all threads count.
     pub threads: Vec<ThreadFilter>,
 }
 
-/// Threads, as a user names them.
+/// A choice of threads, as a user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadFilter {
     Name(Glob),
@@ -26,7 +26,7 @@ pub enum ThreadFilter {
 }
 
 impl ThreadFilter {
-    /// A number is an id, all else a glob on names.
+    /// Reads a number as a thread id, and any other text as a glob on names.
     pub fn new(text: &str) -> Self {
         match text.parse() {
             Ok(tid) => Self::Tid(Tid(tid)),
@@ -47,7 +47,7 @@ impl Filter {
         self.threads.is_empty() || self.threads.iter().any(|filter| filter.matches(tid, name))
     }
 
-    /// `above`: tracked frames that enclose the call.
+    /// `above`: the number of tracked frames that enclose the call.
     #[inline]
     pub(crate) fn selects_depth(&self, above: u32) -> bool {
         self.max_depth.is_none_or(|max| above < max)

@@ -1,11 +1,11 @@
-//! What the engine knows of a traced function: its name for reports, and the facts about its
-//! probes that the stack rule needs.
+//! The engine's knowledge of a traced function: its name for reports, and facts about its probes
+//! for the stack rule.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What kind of thing is traced.
+/// The kind of a traced thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FunctionKind {
@@ -14,32 +14,32 @@ pub enum FunctionKind {
     Marker,
 }
 
-/// How the end of a call becomes known.
+/// The way in which the end of a call becomes known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitSeen {
-    /// By a return probe: a function that leaves by a jump ends when its successor returns.
+    /// By a return probe. A function that leaves by a jump ends when its successor returns.
     ByReturnProbe,
-    /// By probes on its ways out: a function that leaves by a jump ends at the jump.
+    /// By probes on its ways out. A function that leaves by a jump ends at the jump.
     ByExitSites,
-    /// Not at all: calls are counted, and end at the next event that shows them dead.
+    /// Not at all: calls are counted, and end at the next event that shows that they are over.
     Never,
 }
 
-/// The type of a value beside an event.
+/// The type of a value of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueKind {
-    /// An integer with a sign, extended to 64 bits.
+    /// A signed integer, extended to 64 bits.
     Signed,
-    /// An integer without one.
+    /// An unsigned integer, extended to 64 bits.
     Unsigned,
 }
 
-/// A value that is read at the entry of a function, or where a USDT probe is hit.
+/// A value that is read at the entry of a function, or when a USDT probe is hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueInfo {
-    /// `arg0` for the first argument where the program does not name it.
+    /// The argument's name, or `arg0` and so on if the program does not name it.
     pub name: Arc<str>,
     pub kind: ValueKind,
 }
@@ -47,7 +47,7 @@ pub struct ValueInfo {
 /// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
-    /// Demangled, without hash; with arguments as the demangler gives them.
+    /// The demangled name without hash, with arguments if the demangler gives them.
     pub name: Arc<str>,
     /// Other names at the same address.
     pub aliases: Vec<Arc<str>>,
@@ -60,17 +60,17 @@ pub struct FunctionInfo {
     pub group: Option<Arc<str>>,
     pub exit: ExitSeen,
     /// The entry is a branch target: a hit with the stack pointer of the open frame of the same
-    /// function is a loop's turn, no new call.
+    /// function is a loop's next turn, not a new call.
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
-    /// The values that come with each hit, in their order.
+    /// The values that come with each hit, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
 }
 
 impl FunctionInfo {
-    /// A function of which no more than its name and its object is known.
+    /// Makes a function of which only the name and the object are known.
     pub fn new(name: impl Into<Arc<str>>, object: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
@@ -88,7 +88,8 @@ impl FunctionInfo {
     }
 }
 
-/// The name as people are shown it: a marker with its group, a USDT probe with its provider.
+/// Returns the name that is shown to people: a marker with its group, a USDT probe with its
+/// provider.
 pub fn qualified<'a>(kind: FunctionKind, group: Option<&str>, name: &'a str) -> Cow<'a, str> {
     match (kind, group) {
         (FunctionKind::Marker, Some(group)) => Cow::Owned(format!("{group}/{name}")),

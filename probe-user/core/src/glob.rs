@@ -1,15 +1,17 @@
-//! Globs on names that may have the signs of globs themselves: `operator[]`, `<impl Foo for [T]>`.
+//! Globs on names that may contain the special characters of globs: `operator[]`, `<impl Foo for
+//! [T]>`.
 //!
-//! A name typed as it stands must match itself, so a glob matches literally, or as a glob, or as a
-//! glob whose only signs are `*` and `?`.
+//! A name that is typed as it is must match itself. So a text matches literally, as a glob, or as a
+//! glob in which only `*` and `?` are special.
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// What names are held against; a backslash takes the meaning from the sign behind it.
+/// A pattern for names. A backslash makes the next character literal.
 #[derive(Clone, Debug)]
 pub struct Glob {
     text: String,
-    /// Brackets and braces as globs have them, and as plain characters; none without any sign.
+    /// Globs with brackets and braces special and with them literal. Empty without special
+    /// characters.
     readings: Vec<GlobMatcher>,
 }
 
@@ -30,12 +32,12 @@ impl Glob {
         Self { text: text.to_owned(), readings }
     }
 
-    /// As it was typed.
+    /// Returns the text as it was typed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it can mean one name only.
+    /// Returns true if it can match one name only.
     pub fn is_literal(&self) -> bool {
         self.readings.is_empty()
     }
@@ -45,13 +47,13 @@ impl Glob {
     }
 }
 
-/// A glob that is nothing but one.
+/// Compiles a plain glob, without the other readings of a [`Glob`].
 pub fn compile(text: &str) -> Result<GlobMatcher, globset::Error> {
     let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
     Ok(glob?.compile_matcher())
 }
 
-/// The glob with brackets and braces as plain characters.
+/// Returns the glob with brackets and braces as literal characters.
 fn bracket_free(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, character| {
         match character {

@@ -1,6 +1,6 @@
 //! A hasher for the engine's own small integer keys: one multiplication instead of SipHash.
 //!
-//! Keys are ids the kernel or the engine hands out, so nobody can aim at collisions.
+//! The keys are ids from the kernel or the engine, so nobody can choose them to collide.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -27,7 +27,7 @@ impl Hasher for IntHasher {
     }
 }
 
-/// Two ids in one key.
+/// Packs two ids into one key.
 pub(crate) const fn pair(high: u32, low: u32) -> u64 {
     (high as u64) << 32 | low as u64
 }

@@ -1,14 +1,14 @@
 //! The engine of ctrace: bytes of a ring in, a [`report::Report`] out.
 //!
 //! Nothing here touches a kernel, a clock, a file or a thread, so all of it is tested without a
-//! machine. Data that makes no sense becomes a counted diagnostic, never a panic.
+//! machine. Nonsensical data becomes a counted diagnostic, never a panic.
 //!
 //! Data flows through the modules in this order:
 //! - [`ingest`] decodes records and puts every thread's events in order of time. Marker buffers
 //!   come in through [`marker`].
 //! - [`engine`] rebuilds the calls of each thread.
 //! - [`stats`] adds them up.
-//! - [`report`] is what all tables, exports and screens are made from.
+//! - [`report`] is the source of all tables, exports and screens.
 //! - [`recording`] keeps calls in a file and makes the same reports from it; [`formats`] writes
 //!   single calls for other tools; [`diff`] compares two reports.
 #![forbid(unsafe_code)]

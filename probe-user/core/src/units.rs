@@ -1,4 +1,4 @@
-//! Numbers that must not be mixed up.
+//! Types for numbers that must not be mixed up.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ impl Nanos {
         Self(millis * 1_000_000)
     }
 
-    /// The time since `earlier`, zero if that is later.
+    /// Returns the time since `earlier`, or zero if that is later.
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
@@ -41,14 +41,14 @@ pub struct Pid(pub u32);
 #[serde(transparent)]
 pub struct Tid(pub u32);
 
-/// A thread among all of a trace: ids of the system are given to others again.
+/// A thread, unique in a trace: the system reuses its ids.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct ThreadId(pub u32);
 
-/// A traced function: its place in the function table, and the probe id in attach cookies.
+/// A traced function: its index in the function table, and the probe id in attach cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FuncId(pub u32);

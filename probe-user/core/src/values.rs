@@ -1,6 +1,6 @@
-//! Values beside events: as a ring brings them, and as recordings, reports and exports have them.
+//! Values of events, as a ring delivers them and as recordings, reports and exports have them.
 //!
-//! The [`FunctionInfo`](crate::function::FunctionInfo) of their probe says what they mean. They
+//! The [`FunctionInfo`](crate::function::FunctionInfo) of their probe tells their meaning. They
 //! travel apart from events, so that an event stays four words.
 
 use crate::units::{FuncId, Nanos, Pid, Tid};
@@ -31,15 +31,15 @@ pub struct RingPayload {
     pub pid: Pid,
     pub tid: Tid,
     pub function: FuncId,
-    /// A bit for each value that could not be read, the first value's lowest.
+    /// One bit for each value that could not be read; the first value has the lowest bit.
     unread: u64,
-    /// As many as there are slots for: those beyond the function's values are 0.
+    /// A word for each slot. Those beyond the function's values are 0.
     words: [u64; MAX_VALUES],
     slots: u8,
 }
 
 impl RingPayload {
-    /// The payload of a record and the slots behind it; nothing where its length is wrong.
+    /// Reads the payload of a record and the slots after it. Returns `None` if its length is wrong.
     pub(crate) fn from_wire(record: &Record, rest: &[u8]) -> Option<Self> {
         let slots = 1 + rest.len() / SLOT_LEN;
         let fits = rest.len().is_multiple_of(SLOT_LEN)
@@ -61,8 +61,8 @@ impl RingPayload {
         })
     }
 
-    /// The first `count` values, each as its 64 bits or nothing where it could not be read. Fewer
-    /// where the record had no room for as many.
+    /// Returns the first `count` values as 64 bits each, or `None` for one that could not be read.
+    /// There are fewer if the record had no room for them.
     pub fn values(&self, count: usize) -> impl Iterator<Item = Option<u64>> {
         let has_room = (0..=MAX_VALUES).rev().find(|n| payload_slots(*n) <= self.slots.into());
         let words = self.words.iter().take(count.min(has_room.unwrap_or(0)));

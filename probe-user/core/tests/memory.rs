@@ -1,4 +1,5 @@
-//! What the engine holds besides the spool stays small. One test: memory is the process's.
+//! Tests that the engine's memory outside the spool stays small. It is the only test here, because
+//! memory is measured for the process.
 
 mod support;
 
@@ -15,7 +16,7 @@ fn resident() -> usize {
     pages.unwrap_or(0) * 4096
 }
 
-/// Calls each function from the first one, with durations all over.
+/// Calls each function from the first one, with widely spread durations.
 fn call_all(engine: &mut Engine, now: &mut u64) {
     engine.push(0, &enter(0, 9_000, *now).bytes());
     for func in 1..FUNCTIONS {

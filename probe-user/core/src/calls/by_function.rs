@@ -6,7 +6,7 @@ use crate::units::FuncId;
 #[derive(Debug)]
 pub(crate) struct ByFunction {
     nodes: Vec<u32>,
-    /// By place in `nodes`: the node's function.
+    /// The function of each node, by index in `nodes`.
     functions: Vec<FuncId>,
 }
 
@@ -18,7 +18,7 @@ impl ByFunction {
         Self { nodes: order, functions }
     }
 
-    /// All nodes, those of one function together.
+    /// Returns all nodes, grouped by function.
     pub(crate) fn all(&self) -> &[u32] {
         &self.nodes
     }

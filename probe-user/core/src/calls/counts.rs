@@ -1,4 +1,4 @@
-//! What is counted of a function besides its calls.
+//! A function's counts other than those of its calls.
 
 /// Counts of one function that belong to no path.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,5 +1,5 @@
-//! Calls and paths as the engine leaves them, and as reports and recordings take them up. All of
-//! them depend on this folder, and it on none of them.
+//! Calls and paths. The engine makes them; reports and recordings use them. All of these depend on
+//! this folder, and it depends on none of them.
 
 pub(crate) mod by_function;
 mod counts;

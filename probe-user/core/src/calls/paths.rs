@@ -1,7 +1,7 @@
 //! The tree of call paths: one node per distinct way from a thread's first traced frame.
 //!
-//! Bounded in nodes and in depth, since recursion makes as many paths as it likes. A call beyond
-//! the bounds belongs to its function's *other* node, which has no place in the tree, so that the
+//! The tree is bounded in nodes and in depth, since recursion makes any number of paths. A call
+//! beyond the bounds belongs to its function's *other* node, which is outside the tree, so that the
 //! function's numbers stay exact.
 
 use crate::hash::{IntMap, pair};
@@ -10,7 +10,7 @@ use crate::units::FuncId;
 /// Slots of the look-up cache.
 const CACHE: usize = 1_024;
 
-/// Parent of the first frames.
+/// The parent of the first frames.
 pub(crate) const ROOT: u32 = 0;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Node {
     pub(crate) func: FuncId,
     pub(crate) parent: u32,
     pub(crate) depth: u32,
-    /// Out of the tree: see the module.
+    /// True if the node is outside the tree: see the module.
     pub(crate) other: bool,
 }
 
@@ -32,7 +32,7 @@ impl Node {
     }
 }
 
-/// The functions on a path, root to leaf.
+/// Returns the functions on a path, root to leaf.
 pub(crate) fn functions_on(mut path: u32, nodes: &[Node]) -> Vec<FuncId> {
     let mut functions = Vec::new();
     while path != ROOT {
@@ -49,7 +49,7 @@ pub(crate) struct Paths {
     nodes: Vec<Node>,
     children: IntMap<u32>,
     others: IntMap<u32>,
-    /// Children looked up of late: parent and function, and the child.
+    /// Recently looked-up children: parent and function, and the child.
     cache: Box<[(u64, u32); CACHE]>,
     max_nodes: usize,
     max_depth: u32,
@@ -67,12 +67,12 @@ impl Paths {
         }
     }
 
-    /// All nodes; parents come before children, [`ROOT`] is first.
+    /// Returns all nodes. Parents come before children, [`ROOT`] is first.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The child, if it was looked up of late.
+    /// Returns the child if it was looked up recently.
     #[inline]
     pub(crate) fn cached_child(&self, parent: u32, func: FuncId) -> Option<u32> {
         let (cached, node) = self.cache[Self::slot(parent, func)];
@@ -84,7 +84,7 @@ impl Paths {
         (parent.wrapping_mul(31) ^ func.0) as usize % CACHE
     }
 
-    /// The function's node outside the tree.
+    /// Returns the function's node outside the tree.
     pub(crate) fn other(&mut self, func: FuncId) -> u32 {
         let next = self.nodes.len() as u32;
         let node = *self.others.entry(u64::from(func.0)).or_insert(next);
@@ -118,7 +118,7 @@ impl Paths {
 mod tests {
     use super::*;
 
-    /// Walks each path from the root and compares the node each ends in.
+    /// Walks each path from the root and compares the last node.
     fn check(max_nodes: usize, max_depth: usize, walks: &[(&[u32], u32, bool)]) {
         let mut paths = Paths::new(max_nodes, max_depth);
         for (walk, node, other) in walks {

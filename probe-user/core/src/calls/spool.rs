@@ -1,13 +1,13 @@
-//! Every finished call of the present window, in 8 bytes: what exact percentiles, center values
-//! and unions are computed from.
+//! Every finished call of the current window, in 8 bytes. Exact percentiles, center values and
+//! unions are computed from these calls.
 //!
-//! Each thread has its own log, in order of completion. Backwards, a log is therefore in order of
-//! descending end, parents before children, which is all that `unions` needs. An end is kept as
-//! its distance from the end before; calls that do not fit (longer than 67 ms,
-//! or more than 4 ms after the one before) are kept aside, and are few for that reason.
+//! Each thread has its own log, in order of completion. Read backwards, a log is in order of
+//! descending end, parents before children, which is all that `unions` needs. An end is kept as its
+//! distance from the previous end. Calls that do not fit (longer than 67 ms, or more than 4 ms
+//! after the previous one) are kept aside; their own length makes them rare.
 //!
-//! A full spool is emptied from its old end, up to a [`Cut`] that was made when that was the new
-//! one; see `fold`.
+//! A full spool is emptied from its oldest calls, up to a [`Cut`] that was made earlier; see
+//! `fold`.
 
 mod log;
 
@@ -16,13 +16,13 @@ pub(crate) use log::{Backward, Log, Taken};
 use crate::units::ThreadId;
 use log::LogCut;
 
-/// From this duration on, durations are not kept in 32 bits by a report.
+/// Reports do not keep durations in 32 bits from this one on.
 pub(crate) const LONG: u32 = u32::MAX;
 
-/// Of bytes a call, those a report needs besides: durations, grouped.
+/// Bytes of each call that a report needs in addition, for grouped durations.
 const REPORT_BYTES: usize = 4;
 
-/// From the least significant: timed bit, path node, duration, distance from the end before.
+/// From the least significant bits: timed bit, path node, duration, distance from the previous end.
 const NODE_BITS: u32 = 15;
 const DURATION_BITS: u32 = 26;
 const DURATION_SHIFT: u32 = 1 + NODE_BITS;
@@ -45,7 +45,7 @@ impl Call {
         self.start.saturating_add(self.duration)
     }
 
-    /// In one word, if it fits. `before`: the end of the call before.
+    /// Packs the call into one word, if it fits. `before`: the end of the previous call.
     #[inline]
     fn pack(&self, before: u64) -> Option<u64> {
         let distance = self.start.wrapping_add(self.duration).wrapping_sub(before);
@@ -58,13 +58,13 @@ impl Call {
     }
 }
 
-/// A thread's log, while there is something in it.
+/// A reference to a thread's log, valid while the log has calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogId {
     log: u32,
-    /// Which of the logs that were at this place; 0 is none.
+    /// Distinguishes the logs that were at this index one after another; 0 is none.
     generation: u32,
-    /// The thread.
+    /// The thread that made the calls.
     owner: ThreadId,
 }
 
@@ -78,57 +78,57 @@ impl LogId {
     }
 }
 
-/// Where all logs ended at some moment.
+/// The ends of all logs at some moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     logs: Vec<LogCut>,
-    /// What is kept besides for each cut counts as the spool's.
+    /// The size of other data kept for each cut; it counts toward the spool.
     bytes: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Spool {
     logs: Vec<Log>,
-    /// Places of logs that are gone.
+    /// Indices of logs that are gone.
     free: Vec<u32>,
-    /// Of the latest log.
+    /// The generation of the latest log.
     generation: u32,
     bytes: usize,
-    /// As much as there was at the latest cut, or less.
+    /// At most the number of bytes at the latest cut.
     bytes_at_cut: usize,
     max_bytes: usize,
 }
 
 impl Spool {
-    /// Bounded by `max_bytes`, the buffer that a report needs included.
+    /// Makes a spool of at most `max_bytes`, including the buffer that a report needs.
     pub(crate) fn new(max_bytes: usize) -> Self {
         let (logs, free) = (Vec::new(), Vec::new());
         Self { logs, free, generation: 0, bytes: 0, bytes_at_cut: 0, max_bytes }
     }
 
-    /// By their places; some are empty.
+    /// Returns all logs by index; some are empty.
     pub(crate) fn logs(&self) -> &[Log] {
         &self.logs
     }
 
-    /// The timed calls of all threads.
+    /// Returns the timed calls of all threads.
     pub(crate) fn timed(&self) -> impl Iterator<Item = Call> {
         self.logs.iter().flat_map(Log::backward).filter(|call| call.timed)
     }
 
-    /// The place of a log in [`Self::logs`].
+    /// Returns the index of a log in [`Self::logs`].
     pub(crate) fn index(&self, id: LogId) -> Option<usize> {
         let log = self.logs.get(id.log as usize)?;
         (id.generation == log.generation && id.generation != 0).then_some(id.log as usize)
     }
 
-    /// Past its bound (by one chunk at most): to be emptied.
+    /// Returns true if it is past its bound (by one chunk at most) and must be emptied.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.max_bytes
     }
 
-    /// Whether one of so many parts of a full spool has come together since the latest cut.
+    /// Returns true if a full spool's `1 / parts` was added since the latest cut.
     #[inline]
     pub(crate) fn is_due(&self, parts: usize) -> bool {
         self.bytes - self.bytes_at_cut > self.max_bytes / parts
@@ -163,7 +163,7 @@ impl Spool {
         index
     }
 
-    /// Cuts here. `bytes` are needed besides.
+    /// Cuts here. `bytes`: the size of other data kept for this cut.
     pub(crate) fn cut(&mut self, bytes: usize) -> Cut {
         let mut logs = Vec::with_capacity(self.logs.len());
         for log in &mut self.logs {
@@ -177,13 +177,13 @@ impl Spool {
         Cut { logs, bytes }
     }
 
-    /// What each log holds before the cut, by their places then.
+    /// Returns the calls of each log before the cut, by the log's index at the time of the cut.
     pub(crate) fn before<'a>(&'a self, cut: &'a Cut) -> impl Iterator<Item = Backward<'a>> {
         let logs = cut.logs.iter().zip(&self.logs);
         logs.map(|(cut, log)| log.before(cut).unwrap_or_default())
     }
 
-    /// Takes out what lies before the cut.
+    /// Removes and returns the calls before the cut.
     pub(crate) fn take_before(&mut self, cut: &Cut) -> Vec<Taken> {
         self.bytes -= cut.bytes;
         let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! Identifies functions across files by name, object, kind and group, and paths by their functions.
 //!
 //! The traced program itself may have any file name, so that `./app-old` and `./app-new` compare.
-//! Functions of one file that agree in all of that, such as `static` ones of two source files, are
+//! Functions of one file that agree in all of these, such as `static` ones of two source files, are
 //! merged.
 
 use crate::calls::paths::{Node, Paths, ROOT, functions_on};
@@ -67,7 +67,7 @@ impl Catalogue {
         let next = FuncId(self.functions.len() as u32);
         let id = *self.ids.entry(named.clone()).or_insert(next);
         match self.functions.get_mut(id.index()) {
-            // The last file's name of the program.
+            // The program's name in the last file wins.
             Some((_, object)) => *object = told.object.clone(),
             None => self.functions.push((named, told.object.clone())),
         }
@@ -75,7 +75,7 @@ impl Catalogue {
     }
 
     /// Returns the index of each path in a file's tree (parents first), `None` for paths that were
-    /// not told apart. `functions` maps the file's indices to indices here.
+    /// not kept apart. `functions` maps the file's indices to indices here.
     pub(crate) fn paths(&mut self, nodes: &[Node], functions: &[FuncId]) -> Vec<Option<u32>> {
         let mut places = vec![None; nodes.len()];
         places[ROOT as usize] = Some(ROOT);

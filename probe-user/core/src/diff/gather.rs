@@ -251,7 +251,7 @@ impl Worker<'_> {
         let within = stretches.within(&whole);
         for at in within.clone() {
             let mut window = stretches.window(at);
-            // Time outside of all stretches belongs to those at the chunk's ends.
+            // Time outside of all stretches counts toward those at the chunk's ends.
             if at == *within.start() {
                 window.start = 0;
             }

@@ -1,10 +1,9 @@
 //! Compares the two sides: the change of each number, its interval, and the verdict.
 //!
-//! Among a hundred functions, five would be called changed at 95 % although nothing changed. So
-//! intervals are widened by the number of judged functions (Bonferroni): with 95 % certainty *none*
-//! of them is falsely called changed. Methods that find more, such as Benjamini and Hochberg's,
-//! promise only a low share of false ones, and only for independent functions, which callers and
-//! callees are not.
+//! Among a hundred unchanged functions, five would be called changed at 95 %. So intervals are
+//! widened by the number of judged functions (Bonferroni): with 95 % certainty *none* of them is
+//! falsely called changed. Methods that find more, such as Benjamini and Hochberg's, promise only a
+//! low share of false ones, and only for independent functions, which callers and callees are not.
 
 use super::gather::{Cells, Stretch};
 use super::metric::{ABSENT, Metric, Values};
@@ -123,8 +122,8 @@ pub(crate) fn judge(sides: &[Side; 2], chosen: &Chosen, options: &Options) -> Ve
 }
 
 impl Difference {
-    /// Both sides get the larger spread of the two: a rare burst may have happened in one of them
-    /// only.
+    /// Both sides get the larger spread of the two, because a rare burst may have happened in only
+    /// one of them.
     fn of(metric: Metric, old: &Estimate, new: &Estimate) -> Option<Self> {
         let at = metric.index();
         let value = (new.values[at] / old.values[at]).ln();

@@ -1,4 +1,4 @@
-//! The durations of a function by stretch, for percentiles with any weight of each stretch in few
+//! The durations of a function by stretch. Percentiles with any weight of each stretch take few
 //! steps.
 
 use crate::stats::histogram::{Histogram, bounds_of};
@@ -7,7 +7,7 @@ use crate::stats::histogram::{Histogram, bounds_of};
 #[derive(Debug, Default)]
 pub(crate) struct Ladder {
     buckets: Vec<usize>,
-    /// All stretches of the first bucket, then of the next.
+    /// Counts of all stretches for the first bucket, then for the next.
     up_to: Vec<f64>,
     stretches: usize,
 }

@@ -31,7 +31,7 @@ impl Metric {
         Self::Exclusive,
     ];
 
-    /// What it is of: a function's number, or as much of it for each second of trace.
+    /// Returns the underlying number of a function. A rate is that number per second of trace.
     fn number(self) -> &'static Number {
         match self {
             Self::Calls => const { number("calls") },
@@ -45,13 +45,13 @@ impl Metric {
         }
     }
 
-    /// As options and columns have it.
+    /// Returns the name in options and columns.
     pub fn name(self) -> &'static str {
         let number = self.number();
         number.name.unwrap_or(number.key)
     }
 
-    /// The key in JSON, which tells the unit.
+    /// Returns the key in JSON, which includes the unit.
     pub fn key(self) -> Cow<'static, str> {
         let key = self.number().key;
         match self.is_rate() {
@@ -64,7 +64,7 @@ impl Metric {
         self.number().unit
     }
 
-    /// One line of help.
+    /// Returns one line of help.
     pub fn help(self) -> &'static str {
         match self {
             Self::Calls => "calls per second of trace",
@@ -82,17 +82,17 @@ impl Metric {
         self as usize
     }
 
-    /// An amount per second of trace; the others are of durations.
+    /// Returns true for an amount per second of trace, false for durations.
     pub fn is_rate(self) -> bool {
         self.number().additive
     }
 
-    /// The part of the calls that are as short or shorter.
+    /// Returns the percentile's share of the calls, which are as short or shorter.
     pub(crate) fn quantile(self) -> Option<f64> {
         self.number().permille().map(|permille| permille as f64 / 1_000.0)
     }
 
-    /// Returns the number as the row of a report has it; NaN where it has none.
+    /// Returns the number in the row of a report; NaN if there is none.
     pub(crate) fn of(self, row: &FunctionReport) -> f64 {
         (self.number().of)(row).real().unwrap_or(f64::NAN)
     }
@@ -112,7 +112,7 @@ impl FromStr for Metric {
     }
 }
 
-/// A value of each metric, in their order; NaN where there is none.
+/// A value of each metric, in their order; NaN if there is none.
 pub(crate) type Values = [f64; Metric::ALL.len()];
 
 pub(crate) const ABSENT: Values = [f64::NAN; Metric::ALL.len()];

@@ -1,10 +1,10 @@
 //! Compares two recordings by function and path, and separates changes from noise.
 //!
 //! Calls within a run are not independent: machines warm up, are interrupted and are shared, so
-//! calls near in time are slow together. The unit of variation is not the single call but the
-//! stretch of time. So each recording is cut into stretches (`stretches`), and the calls of each
+//! calls near in time are slow together. So variation is measured between stretches of time, not
+//! between single calls. Each recording is cut into stretches (`stretches`), and the calls of each
 //! are summed up and counted in buckets (`gather`). A block bootstrap over stretches (`resample`)
-//! tells how much each number would differ in another recording of the same program (`spread`,
+//! estimates how much each number would differ in another recording of the same program (`spread`,
 //! `judge`). docs/diff.md explains the choice and its limits.
 //!
 //! Each file is read twice, in parallel. `survey` finds the functions and paths that are active
@@ -48,7 +48,7 @@ use survey::{Chosen, Survey};
 /// Limit of compared functions, and of compared paths: the most active ones.
 const MAX_ROWS: usize = 1_000;
 
-/// A file to compare, and the part of it to look at.
+/// A file to compare, and its compared part.
 pub struct Source<'a, R> {
     /// The name that the reader gave.
     pub file: String,
@@ -60,7 +60,7 @@ pub enum Content<'a, R> {
         recording: &'a Recording<R>,
         query: &'a Query,
     },
-    /// A JSON report, without single calls. The flags tell which functions count.
+    /// A JSON report, without single calls. The flags select the functions that count.
     Report {
         facts: &'a ReportFacts,
         functions: Option<&'a [bool]>,
@@ -71,9 +71,9 @@ pub enum Content<'a, R> {
 pub struct Options {
     /// The metric of the verdicts.
     pub metric: Metric,
-    /// A significant worsening of the metric by this many percent is a failure.
+    /// A significant worsening of the metric by more than this percentage is a failure.
     pub fail_over: Option<f64>,
-    /// Percentage of change that does not matter.
+    /// The percentage of change that does not matter.
     pub margin: f64,
 }
 

@@ -253,7 +253,7 @@ impl Change {
     }
 }
 
-/// Rounds to three decimals: more is not known.
+/// Rounds to three decimals: further digits mean nothing.
 fn rounded(value: f64) -> f64 {
     if value.abs() < 1e12 { (value * 1e3).round() / 1e3 } else { value }
 }

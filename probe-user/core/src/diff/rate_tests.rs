@@ -18,18 +18,18 @@ const SEEDS: u64 = 200;
 /// The model of a program and its machine.
 #[derive(Clone, Copy)]
 struct Process {
-    /// The share of a stretch's mood that the next one inherits.
+    /// The share of a stretch's state of the machine that the next one inherits.
     inherits: f64,
-    /// Standard deviation of the moods, on a logarithmic scale.
+    /// The standard deviation of these states, on a logarithmic scale.
     moods: f64,
     /// The share of stretches with a disturbance.
     bursts: f64,
-    /// Standard deviation between recordings.
+    /// The standard deviation between recordings.
     between: f64,
     /// The factor by which calls of the first function are longer.
     slower: f64,
     recordings: usize,
-    /// The number in each recording.
+    /// The number of stretches in each recording.
     stretches: usize,
 }
 
@@ -114,7 +114,7 @@ fn compare(old: Process, new: Process, seed: u64) -> Verdicts {
     judge(&sides, &chosen, &Options::default())
 }
 
-/// Returns, by metric, in how many comparisons it changed significantly for any function.
+/// Returns, by metric, the number of comparisons with a significant change of any function.
 fn alarms(process: Process) -> [u64; Metric::ALL.len()] {
     let alarms = (0..SEEDS).into_par_iter().map(|seed| {
         let verdicts = compare(process, process, seed);
@@ -152,7 +152,7 @@ fn what_differs_from_run_to_run_is_noise_where_there_are_several() {
     check_alarms(Process { between: 0.05, recordings: 4, stretches: 12, ..RESTLESS });
 }
 
-/// One recording hides the difference between runs: therefore several are requested.
+/// A single recording hides the difference between runs, which is why several are requested.
 #[test]
 fn what_differs_from_run_to_run_deceives_where_there_is_one() {
     let alarms = alarms(Process { between: 0.05, ..STEADY });

@@ -1,13 +1,13 @@
 //! Draws stretches for the bootstrap: the same for every function, and in every run of ctrace.
 //!
 //! Stretches are drawn not one by one but in runs of neighbours (the circular block bootstrap of
-//! Politis and Romano), so that lasting moods of the machine vary as in another recording. Short
-//! runs underestimate the variance by an amount proportional to one over their length. So two
+//! Politis and Romano), so that lasting states of the machine vary as in another recording. Short
+//! runs underestimate the variance by an amount inversely proportional to their length. So two
 //! lengths are drawn, one twice the other, and their difference is added once more.
 
 use std::ops::Range;
 
-/// Draws of each length: enough for a variance within some percent.
+/// The number of draws of each length: enough for a variance within some percent.
 pub(crate) const ROUNDS: usize = 200;
 /// The number of long runs in a recording.
 const RUNS: usize = 12;
@@ -23,7 +23,7 @@ pub(crate) struct Draws {
     pub(crate) freedom: f64,
     /// Factors that correct the variance: each draw varies around its own mean.
     correction: [f64; 2],
-    /// The stretches of each recording.
+    /// The range of stretches of each recording.
     pub(crate) recordings: Vec<Range<usize>>,
 }
 
@@ -33,7 +33,7 @@ fn run_length(stretches: usize) -> usize {
 }
 
 impl Draws {
-    /// Draws. `recordings` holds the number of stretches of each.
+    /// Draws runs. `recordings` holds the number of stretches of each.
     pub(crate) fn new(recordings: &[usize], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut rounds = |times: usize| {
@@ -88,7 +88,7 @@ fn draw(stretches: usize, length: usize, random: &mut Random) -> Vec<f64> {
     drawn
 }
 
-/// The generator xorshift64*.
+/// The random number generator xorshift64*.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

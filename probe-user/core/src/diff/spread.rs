@@ -1,18 +1,18 @@
-//! The numbers of one side for a function or path, and how much each would differ in another
-//! recording of the same program.
+//! The numbers of one side for a function or path, and their estimated variation between recordings
+//! of the same program.
 //!
 //! The bootstrap's draws give the variation within recordings. Several recordings of a side, if
-//! there are any, give the variation between them, such as that of memory layout or the mood of the
-//! machine: each in turn is left out (the jackknife). The larger variation counts.
+//! there are any, give the variation between them, such as that of memory layout or of the state of
+//! the machine: each in turn is left out (the jackknife). The larger variation counts.
 
 use super::gather::{Stretch, Sums};
 use super::ladder::Ladder;
 use super::metric::{ABSENT, Metric, Values};
 use super::resample::{Draws, variance};
 
-/// Fewer calls on either side of a percentile, or in all, get no estimate.
+/// The least number of calls on either side of a percentile, or in all, for an estimate.
 const LEAST_CALLS: f64 = 10.0;
-/// Fewer stretches with calls get no estimate.
+/// The least number of stretches with calls for an estimate.
 const LEAST_STRETCHES: usize = 8;
 /// The standard deviation of the rounding to whole nanoseconds.
 const ROUNDED_OFF: f64 = 0.29;
@@ -22,7 +22,7 @@ const ROUNDED_OFF: f64 = 0.29;
 pub(crate) struct Spread {
     /// For one second of trace; a longer trace has less.
     pub(crate) variance: f64,
-    /// The effect of rounding times, however long the trace.
+    /// The effect of rounding times, which does not shrink with the length of the trace.
     pub(crate) rounded_off: f64,
     pub(crate) freedom: f64,
     pub(crate) seconds: f64,
@@ -32,7 +32,7 @@ pub(crate) struct Spread {
 #[derive(Clone, Debug)]
 pub(crate) struct Estimate {
     pub(crate) values: Values,
-    /// By metric; `None` where there is too little data.
+    /// The spread by metric; `None` if there is too little data.
     pub(crate) spreads: [Option<Spread>; Metric::ALL.len()],
 }
 

@@ -2,10 +2,10 @@
 
 use std::ops::{Range, RangeInclusive};
 
-/// Stretches of a long recording: several for each run of neighbours drawn together, and few enough
-/// for the memory of their histograms.
+/// The number of stretches of a long recording: several for each run of neighbours drawn together,
+/// but few enough for the memory of their histograms.
 const MOST: u64 = 48;
-/// Shortest stretch in nanoseconds: longer than a scheduler's time slice.
+/// The shortest stretch in nanoseconds: longer than a scheduler's time slice.
 const SHORTEST: u64 = 10_000_000;
 
 /// The stretches of a recording: see the module.
@@ -25,7 +25,7 @@ impl Stretches {
         self.count as usize
     }
 
-    /// Length of each in seconds.
+    /// Returns the length of each in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.length() as f64 / 1e9 / self.count as f64
     }
@@ -34,7 +34,7 @@ impl Stretches {
         self.period.end.saturating_sub(self.period.start)
     }
 
-    /// Returns a stretch's begin and end. A call that ends at an edge is of the earlier one.
+    /// Returns a stretch's start and end. A call that ends at an edge belongs to the earlier one.
     pub(crate) fn window(&self, stretch: usize) -> Range<u64> {
         let edge = |place: u64| {
             let offset = u128::from(self.length()) * u128::from(place) / u128::from(self.count);

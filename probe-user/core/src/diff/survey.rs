@@ -11,7 +11,7 @@ use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
 use std::ops::Range;
 
-/// The number of calls of something, and their total time.
+/// A number of calls, and their total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Activity {
     pub(crate) total_ns: u64,
@@ -66,14 +66,14 @@ impl<R> Read<'_, R> {
     }
 }
 
-/// The place of a file's functions and paths in the catalogue.
+/// The positions of a file's functions and paths in the catalogue.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// For each function of the file.
+    /// Indices in the catalogue, for each function of the file.
     pub(crate) functions: Vec<FuncId>,
-    /// For each path node of the file.
+    /// Indices in the catalogue, for each path node of the file.
     pub(crate) paths: Vec<Option<u32>>,
-    /// For each function of the catalogue.
+    /// The activity of each function of the catalogue.
     pub(crate) of_function: Vec<Activity>,
     pub(crate) of_path: Vec<Activity>,
 }

@@ -12,7 +12,7 @@ pub enum Verdict {
     /// More of it per second.
     More,
     Less,
-    /// At most a change that does not matter.
+    /// A change that is too small to matter, or none.
     NoChange,
     /// Possibly no change.
     Noise,

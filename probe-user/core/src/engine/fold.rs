@@ -1,27 +1,27 @@
-//! What the spool has no room for is folded: into lengths of unions and into histograms, which add
-//! up.
+//! Folds calls that no longer fit into the spool into lengths of unions and into histograms, which
+//! add up.
 //!
-//! Events wait meanwhile, and more of them than there is room for if the whole spool were folded at
-//! once. So it is cut into pieces as it fills, and folded one piece after the other, the oldest
-//! first. As soon as something was folded, exactness is gone, and the rest follows little by
-//! little: a report has less to do then.
+//! Events wait meanwhile. If the whole spool were folded at once, more events would wait than there
+//! is room for. So the spool is cut into pieces as it fills, and the oldest piece is folded first.
+//! The first fold ends exactness. From then on the rest is folded little by little, which leaves
+//! less work for a report.
 
 use crate::calls::spool::Cut;
 use crate::engine::tracker::Tracker;
 use crate::stats::histogram::Histogram;
 use crate::stats::unions::{OpenCall, Window, unions, with_open};
 
-/// Of a full spool.
+/// The number of pieces of a full spool.
 const PIECES: usize = 64;
-/// Pieces that are folded for each new one, once folding has begun.
+/// The number of pieces that are folded for each new one, once folding has begun.
 const AT_ONCE: usize = 2;
 
-/// What was spooled up to some moment, from where the piece before ends.
+/// The spooled calls up to some moment, since the end of the previous piece.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     to: u64,
     cut: Cut,
-    /// The calls that were open, by thread, and the place of its log.
+    /// The open calls by thread, with the index of the thread's log.
     open: Vec<(Option<usize>, Vec<OpenCall>)>,
 }
 

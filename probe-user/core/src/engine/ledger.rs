@@ -1,4 +1,4 @@
-//! Where finished calls are entered: tallies, spool, and who called what.
+//! The ledger of finished calls: tallies, spool, and call paths.
 
 use crate::calls::FunctionCounts;
 use crate::calls::paths::Paths;
@@ -7,13 +7,13 @@ use crate::filter::Filter;
 use crate::stats::tally::Tally;
 use crate::units::{FuncId, ThreadId};
 
-/// What the ledger keeps for one thread.
+/// The ledger's data for one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     log: LogId,
-    /// Its place among the calls that are kept apart.
+    /// The log of the thread in [`Ledger::kept`].
     kept: LogId,
-    /// One bit per function: this thread finished a call of it in this period.
+    /// One bit per function: set if this thread finished a call of it in this period.
     called: Vec<u64>,
     pub(crate) calls: u64,
 }
@@ -44,7 +44,7 @@ impl Account {
         self.called[word] |= 1 << (func.index() % 64);
     }
 
-    /// A new period begins.
+    /// Begins a new period.
     pub(crate) fn reset(&mut self) {
         self.called.clear();
         self.calls = 0;
@@ -54,16 +54,16 @@ impl Account {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) paths: Paths,
-    /// By path node.
+    /// The sums by path node.
     pub(crate) tallies: Vec<Tally>,
     pub(crate) spool: Spool,
-    /// The same calls for a recording, where reports need the others.
+    /// The same calls for a recording, if reports also need the spool.
     pub(crate) kept: Option<Spool>,
-    /// By function.
+    /// The counts by function.
     pub(crate) functions: Vec<FunctionCounts>,
     pub(crate) filter: Filter,
     pub(crate) filtered: u64,
-    /// Since the engine was made.
+    /// The number of calls since the engine was made.
     pub(crate) calls: u64,
 }
 
@@ -86,7 +86,7 @@ impl Ledger {
         node
     }
 
-    /// Enters a call that is over. Gives the time that its caller was not itself running.
+    /// Enters a call that is over. Returns the time that does not belong to its caller itself.
     #[inline]
     pub(crate) fn finish(
         &mut self,
@@ -127,7 +127,7 @@ impl Ledger {
         }
     }
 
-    /// The calls that go into a recording.
+    /// Returns the calls that go into a recording.
     pub(crate) fn recorded(&mut self) -> &mut Spool {
         self.kept.as_mut().unwrap_or(&mut self.spool)
     }
@@ -146,7 +146,7 @@ impl Ledger {
         self.functions[func.index()].headless += 1;
     }
 
-    /// A new period begins.
+    /// Begins a new period.
     pub(crate) fn reset(&mut self) {
         self.tallies.fill(Tally::default());
         self.functions.fill(FunctionCounts::default());

@@ -1,5 +1,5 @@
-//! Whatever is lost or late: a duration that is reported is one that happened. (Two neighbours that
-//! are both late, or a loss that is told late, cannot be known in time; `loss.late` tells of them.)
+//! Tests that every reported duration happened, whatever is lost or late. (Two late neighbours, or
+//! a loss that is reported late, cannot be known in time; `loss.late` counts them.)
 
 use crate::calls::paths::ROOT;
 use crate::engine::{Engine, EngineConfig};
@@ -26,7 +26,7 @@ fn function() -> FunctionInfo {
     FunctionInfo::new("f", "app")
 }
 
-/// Each step: enter a function (or leave the innermost), and what becomes of the event.
+/// A step: enters a function (or leaves the innermost), and decides the fate of the event.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     enter: Option<u32>,

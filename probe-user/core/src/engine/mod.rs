@@ -38,22 +38,22 @@ use std::ops::Range;
 /// Bounds and choices, fixed for a trace.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// Memory for single calls, what a report needs to rank them included.
+    /// Memory for single calls, including what a report needs to rank them.
     pub spool_bytes: usize,
-    /// Call paths told apart.
+    /// The number of call paths that are kept apart.
     pub max_paths: usize,
-    /// Frames of a path told apart.
+    /// The number of frames of a path that are kept apart.
     pub max_path_depth: usize,
     pub filter: Filter,
-    /// Children of traced processes are traced, too.
+    /// True if children of traced processes are traced, too.
     pub follow: bool,
-    /// Ring buffers that records come from.
+    /// The number of ring buffers that records come from.
     pub rings: usize,
-    /// When tracing was armed.
+    /// The time at which tracing was armed.
     pub start: Nanos,
-    /// Calls are for [`Engine::take_blocks`], not for a report.
+    /// True if calls are for [`Engine::take_blocks`], not for a report.
     pub record: bool,
-    /// Calls are for both.
+    /// True if calls are for both.
     pub keep: bool,
 }
 
@@ -77,24 +77,24 @@ impl Default for EngineConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters<'a> {
     pub events: u64,
-    /// Calls that ended and were not filtered.
+    /// The number of calls that ended and were not filtered.
     pub calls: u64,
-    /// Events by function.
+    /// The number of events by function.
     pub hits: &'a [u64],
 }
 
-/// Takes what marker buffers tell: their lanes are behind the rings.
+/// Passes on the events of marker buffers. Their lanes follow the rings.
 fn into_lanes(order: &mut Order, rings: usize) -> impl FnMut(usize, &[Event]) {
     move |lane, events| order.push_sorted(rings + lane, events)
 }
 
-/// From the records of all rings to reports. See the crate for the way through.
+/// Makes reports from the records of all rings. The crate's documentation shows the way.
 #[derive(Debug)]
 pub struct Engine {
     order: Order,
     pub(crate) tracker: Tracker,
     markers: Markers,
-    /// Those of the kernel; events of the marker buffers come in lanes behind them.
+    /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
     rings: usize,
     lost_events: u64,
     lost_marks: u64,
@@ -121,12 +121,12 @@ impl Engine {
         }
     }
 
-    /// Tracing is armed from `start` on, if that was not known before; older events are dropped.
+    /// Sets the start of tracing, if it was not known before; older events are dropped.
     pub fn begin(&mut self, start: Nanos) {
         self.tracker.begin(start.0);
     }
 
-    /// Adds a function; its id is the probe id in records. Ids ascend from 0.
+    /// Adds a function. Its id is the probe id in records. Ids ascend from 0.
     pub fn add_function(&mut self, info: FunctionInfo) -> FuncId {
         self.tracker.add_function(info)
     }
@@ -135,39 +135,41 @@ impl Engine {
         self.tracker.functions.get(id.index()).map(|function| function.kind)
     }
 
-    /// A thread's name, where no event tells it.
+    /// Names a thread whose name no event contains.
     pub fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
         threads.rename(pid, tid, name, ledger);
     }
 
-    /// The stacks of a process, each from as far as it may grow; in place of those known before.
+    /// Sets the stacks of a process, each from the lowest address to which it may grow. They
+    /// replace those known before.
     pub fn set_stack_regions(&mut self, pid: Pid, stacks: impl IntoIterator<Item = Range<u64>>) {
         self.tracker.regions.set(pid, stacks);
     }
 
-    /// Events of one ring, in the order of arrival. They are held until [`Self::advance`] passes them.
+    /// Takes events of one ring in order of arrival. They are held until [`Self::advance`] passes
+    /// them.
     pub fn push_events(&mut self, ring: usize, events: &[Event]) {
         self.order.push_events(ring, events);
     }
 
-    /// A change in a process. It takes its place among the events, and among the marker buffers.
+    /// Takes a change in a process and orders it among the events and the marker buffers.
     pub fn push_change(&mut self, event: ProcessEvent) {
         self.markers.process_changed(&event);
         self.order.push_change(event);
     }
 
-    /// Values beside an event of the same thread, time and probe.
+    /// Takes the values of an event of the same thread, time and probe.
     pub fn push_payload(&mut self, payload: RingPayload) {
         self.order.push_payload(payload);
     }
 
-    /// So many records made no sense.
+    /// Counts records that made no sense.
     pub fn count_malformed(&mut self, records: u64) {
         self.tracker.period.decode_errors += records;
     }
 
-    /// One record of a ring, for those who have its bytes and no reader.
+    /// Takes one record of a ring, for callers that have its bytes and no reader.
     #[inline]
     pub fn push(&mut self, ring: usize, record: &[u8]) {
         match Event::from_wire(record) {
@@ -187,49 +189,49 @@ impl Engine {
         }
     }
 
-    /// The marker buffers of all processes, and their sites.
+    /// Returns the marker buffers of all processes, and their sites.
     pub fn markers(&mut self) -> &mut Markers {
         &mut self.markers
     }
 
-    /// Both clocks, read after everything pushed so far, all that came up to `through` included:
-    /// the events of markers up to there can find their times.
+    /// Takes both clocks, read after everything that came up to `through` was pushed. The times of
+    /// marker events up to there can now be computed.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
         self.markers.sample(sample, through, into_lanes(&mut self.order, self.rings));
     }
 
-    /// How often a marker buffer told of more events than can have been written: what is lost with them
-    /// is not known.
+    /// Returns how often a marker buffer claimed more events than can have been written. The number
+    /// of events lost with them is not known.
     pub fn implausible_counts(&self) -> u64 {
         self.markers.implausible_counts()
     }
 
-    /// Where functions are from, for a recording.
+    /// Adds an object that contains functions, for a recording.
     pub fn add_object(&mut self, object: ObjectRecord) {
         if let Some(recorder) = &mut self.tracker.recorder {
             recorder.add_object(object);
         }
     }
 
-    /// Ends the present chunk of a recording at `to`, up to which events have been
+    /// Ends the current chunk of a recording at `to`. Events up to `to` must have been
     /// [advanced](Self::advance) over.
     pub fn end_chunk(&mut self, to: Nanos) {
         self.tell_recorder_of_losses();
         self.tracker.record(to.0);
     }
 
-    /// What is to be written to a recording since the last time.
+    /// Returns the blocks to write to a recording since the last time.
     pub fn take_blocks(&mut self) -> Vec<Block> {
         self.tracker.recorder.as_mut().map(Recorder::take_blocks).unwrap_or_default()
     }
 
-    /// All that were added, by id.
+    /// Returns all functions that were added, by id.
     pub fn functions(&self) -> &[FunctionInfo] {
         &self.tracker.functions
     }
 
-    /// Calls of wanted functions that take this long are told by [`Self::take_slow`]. To be called
-    /// again when there are more functions.
+    /// Makes [`Self::take_slow`] report calls of wanted functions that take at least this long. It
+    /// must be called again when functions were added.
     pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {
         if let Some(recorder) = &mut self.tracker.recorder {
             let wanted = self.tracker.functions.iter().map(is_wanted).collect();
@@ -237,7 +239,8 @@ impl Engine {
         }
     }
 
-    /// The longest of the slow calls in the chunks made since the last time, and its function.
+    /// Returns the longest of the slow calls in the chunks made since the last time, and its
+    /// function.
     pub fn take_slow(&mut self) -> Option<(Slow, &FunctionInfo)> {
         let slow = self.tracker.recorder.as_mut()?.take_slow()?;
         Some((slow, self.tracker.functions.get(slow.function.index())?))
@@ -250,16 +253,16 @@ impl Engine {
         }
     }
 
-    /// Processes every held event up to `watermark`, each thread's in order of time. Events that
-    /// come later and are older count as late.
+    /// Processes every held event up to `watermark`, each thread's in order of time. Older events
+    /// that come afterwards count as late.
     pub fn advance(&mut self, watermark: Nanos) {
         self.release_markers(watermark);
         self.tell_recorder_of_losses();
         self.order.release(watermark.0, &mut self.tracker);
     }
 
-    /// Nothing more will come: what is lost, and what makes no sense, is known of all that came, also
-    /// of what is too late for the report.
+    /// Ends the input. Losses and malformed data are then counted completely, even of data that is
+    /// too late for the report.
     pub fn settle(&mut self) {
         self.release_markers(Nanos::MAX);
     }
@@ -269,58 +272,59 @@ impl Engine {
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 
-    /// The probes of these functions were taken away: what is known to be open of them has no end
-    /// that could be seen, and is untimed. Events from before have been [advanced](Self::advance) over.
+    /// Ends the open calls of these functions as untimed, because their probes were removed and
+    /// their ends cannot be seen. Earlier events must have been [advanced](Self::advance) over.
     pub fn forsake(&mut self, functions: &HashSet<FuncId>) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
         threads.iter_mut().for_each(|thread| thread.stacks.forsake(functions, ledger));
     }
 
-    /// Whether a process runs a new program, among what is to be
+    /// Returns true if a process runs a new program, among the changes to be
     /// [taken](Self::take_process_changes).
     pub fn a_program_was_executed(&self) -> bool {
         let mut changes = self.tracker.changes.iter();
         changes.any(|change| matches!(change, ProcessChange::Exec { .. }))
     }
 
-    /// What happened to processes since the last time.
+    /// Returns the changes in processes since the last time.
     pub fn take_process_changes(&mut self) -> Vec<ProcessChange> {
         std::mem::take(&mut self.tracker.changes)
     }
 
-    /// The kernel's counts since arming: events of probes that were dropped, and events in marker
-    /// batches that were dropped with no way to tell of which buffer.
+    /// Sets the kernel's counts since arming: dropped events of probes, and events in dropped
+    /// marker batches of unknown buffers.
     pub fn set_lost_events(&mut self, events: u64, marks: u64) {
         self.lost_events = events;
         self.lost_marks = marks;
     }
 
-    /// The kernel's count since arming: payloads that were dropped, whose events are there.
+    /// Sets the kernel's count since arming of dropped payloads, whose events are there.
     pub fn set_lost_payloads(&mut self, payloads: u64) {
         self.tracker.payloads.set_lost_in_rings(payloads);
     }
 
-    /// Events of probes that were lost, as far as they are known.
+    /// Returns the known number of lost events of probes.
     pub fn lost_events(&self) -> u64 {
         self.lost_events
     }
 
-    /// All events that were lost, as far as the kernel's counts are [known](Self::set_lost_events).
+    /// Returns the number of all lost events, as far as the kernel's counts are
+    /// [known](Self::set_lost_events).
     pub fn lost(&self) -> u64 {
         self.lost_events.saturating_add(self.lost_marks).saturating_add(self.markers.lost())
     }
 
-    /// All since the start (or the last [`Self::report_interval`]), up to `end`. Events up to `end`
-    /// must have been [advanced](Self::advance) over.
+    /// Reports everything since the start (or the last [`Self::report_interval`]), up to `end`.
+    /// Events up to `end` must have been [advanced](Self::advance) over.
     pub fn report(&self, end: Nanos, meta: ReportMeta) -> Report {
         self.tracker.report(end, self.lost(), meta)
     }
 
-    /// The same, and a new period begins at `end`.
+    /// Reports like [`Self::report`] and begins a new period at `end`.
     pub fn report_interval(&mut self, end: Nanos, meta: ReportMeta) -> Report {
         let report = self.report(end, meta);
         if self.tracker.recorder.is_some() {
-            // What is counted in this period goes with its calls.
+            // The counts of this period belong to the chunk with its calls.
             self.end_chunk(end);
         }
         if let Some(recorder) = &mut self.tracker.recorder {
@@ -332,7 +336,7 @@ impl Engine {
         report
     }
 
-    /// For live displays and warnings.
+    /// Returns counters for live displays and warnings.
     pub fn counters(&self) -> Counters<'_> {
         let Tracker { events, ledger, hits, .. } = &self.tracker;
         Counters { events: *events, calls: ledger.calls, hits }

@@ -1,8 +1,9 @@
-//! Values beside events, from their release until the chunk of their call is made.
+//! The values of events, from their release until the chunk of their call is made.
 //!
-//! Calls know nothing of them. Events of functions with values are noted, and each payload takes
-//! its note: so it is known to have a call that is in no chunk yet. It has the time at which that
-//! call began. It waits while the call is open, and goes into the chunk made after.
+//! Calls do not refer to them, so a call without values costs nothing more. The engine notes events
+//! of functions with values, and each payload removes its note: this proves that its call is not in
+//! a chunk yet. A payload has the start time of its call. It waits while that call is open, and goes
+//! into the next chunk.
 
 use crate::engine::threads::Thread;
 use crate::ingest::event::Event;
@@ -14,14 +15,14 @@ use std::collections::{HashMap, HashSet};
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
-    /// Events whose payloads have not come: the thread, or nothing where a filter left the call out.
+    /// Events whose payloads have not come, with the thread; `None` if a filter left the call out.
     awaited: HashMap<(Pid, Tid, Nanos, FuncId), Option<ThreadId>>,
     held: Vec<OfThread>,
-    /// Payloads without a call that a chunk to come will have, and those there was no room for here
-    /// and in the rings.
+    /// The number of payloads whose calls no later chunk has, and of those that did not fit here; the
+    /// next field counts those lost in the rings.
     dropped: u64,
     lost_in_rings: u64,
-    /// Of both, those that chunks tell of.
+    /// The number of losses, of both kinds, that chunks have reported.
     told: u64,
 }
 
@@ -30,7 +31,7 @@ impl Payloads {
         self.lost_in_rings = payloads;
     }
 
-    /// A payload may come beside this event. `thread`: the one whose call it began, if it counts.
+    /// Notes that a payload may come for this event. `thread` made the call; `None` if it is filtered.
     #[cold]
     pub(crate) fn expect(&mut self, event: &Event, thread: Option<ThreadId>) {
         if self.awaited.len() < MOST_PAYLOADS {
@@ -39,8 +40,8 @@ impl Payloads {
         }
     }
 
-    /// Holds a payload for its call. It is lost if its event was dropped, and if it comes so late
-    /// that its call is in a chunk.
+    /// Holds a payload for its call. It is lost if its event was dropped, or if it comes so late that
+    /// its call is already in a chunk.
     pub(crate) fn hold(&mut self, payload: RingPayload) {
         let RingPayload { pid, tid, time, function, .. } = payload;
         match self.awaited.remove(&(pid, tid, time, function)) {
@@ -53,7 +54,8 @@ impl Payloads {
         }
     }
 
-    /// Takes those whose calls are not open in any of these threads: these calls go into a chunk.
+    /// Removes and returns those whose calls are not open in any of these threads. These calls go
+    /// into a chunk now.
     pub(crate) fn take_ended<'a>(
         &mut self,
         threads: impl Iterator<Item = &'a Thread>,
@@ -74,7 +76,7 @@ impl Payloads {
         self.held.extract_if(.., is_due).collect()
     }
 
-    /// How many were lost since the last time.
+    /// Returns the number of losses since the last time.
     pub(crate) fn take_lost(&mut self) -> u64 {
         let lost = self.dropped.saturating_add(self.lost_in_rings);
         lost.saturating_sub(std::mem::replace(&mut self.told, lost))

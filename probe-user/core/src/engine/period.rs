@@ -1,5 +1,5 @@
-//! What is summed up for one report period besides the ledger: counts of lost things, and what
-//! folds of the spool left behind.
+//! The data of one report period outside the ledger: counts of losses, and the results of folds of
+//! the spool.
 
 use crate::engine::fold::Piece;
 use crate::stats::histogram::Histogram;
@@ -13,14 +13,14 @@ pub(crate) struct Period {
     pub(crate) decode_errors: u64,
     /// The kernel's count of lost events when the period began.
     pub(crate) lost_before: u64,
-    /// Unions up to here are in `unions`; the spool holds what came later.
+    /// The end of the time that `unions` covers; the spool holds later calls.
     pub(crate) folded_to: u64,
     pub(crate) unions: Unions,
-    /// By path node: the durations of calls that the spool no longer holds.
+    /// The durations of calls that the spool no longer holds, by path node.
     pub(crate) histograms: Vec<Histogram>,
-    /// Something was folded, so single calls are no longer known.
+    /// True if something was folded, so that single calls are no longer known.
     pub(crate) folded: bool,
-    /// What the spool holds, oldest first, but for the latest.
+    /// The contents of the spool in pieces, oldest first, except for the latest calls.
     pub(crate) pieces: VecDeque<Piece>,
 }
 
@@ -29,7 +29,7 @@ impl Period {
         Self { start, folded_to: start, ..Self::default() }
     }
 
-    /// Takes over the window up to `to`, whose durations are in the histograms already.
+    /// Adds the unions up to `to`. The histograms already have the durations.
     pub(crate) fn fold(&mut self, to: u64, unions: &Unions) {
         self.unions.add(unions);
         self.folded_to = to;

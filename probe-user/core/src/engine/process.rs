@@ -1,19 +1,19 @@
-//! Threads and processes that come, change and go.
+//! The starts, changes and ends of threads and processes.
 
 use crate::engine::tracker::Tracker;
 use crate::ingest::decode::ProcessEvent;
 use crate::units::{Pid, Tid};
 use ctrace_common::{Change, Comm};
 
-/// What the session must know: other code to trace, other processes to follow or to wait for.
+/// A change that concerns the session: new code to trace, or a process to follow or to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessChange {
     /// A new process.
     Fork { parent: Pid, child: Pid },
-    /// The process runs another program: its mappings are new. `by`: the thread that called exec, by
-    /// the id it had before.
+    /// The process runs another program, so its mappings are new. `by`: the former id of the thread
+    /// that called exec.
     Exec { pid: Pid, name: String, by: Tid },
-    /// The process's last thread is gone; the status is `wait`'s.
+    /// The process's last thread is gone. The status is that of `wait`.
     Exit { pid: Pid, status: u32 },
 }
 
@@ -59,7 +59,7 @@ impl Tracker {
     }
 }
 
-/// The text of a kernel's name.
+/// Returns the text of a name from the kernel.
 fn name_of(bytes: &Comm) -> String {
     let name = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()

@@ -1,5 +1,5 @@
-//! Turns what the engine has into blocks: names and paths as they come up, and the spooled calls as
-//! a chunk whenever there are enough.
+//! Turns the engine's data into blocks: names and paths as they occur, and the spooled calls as a
+//! chunk whenever there are enough.
 
 use crate::calls::spool::Taken;
 use crate::engine::tracker::Tracker;
@@ -10,7 +10,7 @@ use crate::recording::{
 };
 use crate::units::{FuncId, Nanos, ThreadId};
 
-/// How far the blocks made so far go.
+/// The extent of the blocks made so far.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     blocks: Vec<Block>,
@@ -21,7 +21,7 @@ pub(crate) struct Recorder {
     objects: Vec<ObjectRecord>,
     headless: Vec<u64>,
     loss: ChunkLoss,
-    /// The kernel's count, as far as the session knows.
+    /// The kernel's count, as far as the session knows it.
     pub(crate) lost_events: u64,
     pub(crate) watch: SlowWatch,
 }
@@ -33,12 +33,12 @@ impl Recorder {
         }
     }
 
-    /// Where the first chunk begins.
+    /// Sets the start of the first chunk.
     pub(crate) fn begin(&mut self, start: u64) {
         self.from = start;
     }
 
-    /// Counts that are of a period begin anew.
+    /// Resets the counts that belong to a period.
     pub(crate) fn begin_period(&mut self) {
         self.loss = ChunkLoss { events: self.loss.events, ..ChunkLoss::default() };
         self.headless.clear();
@@ -54,7 +54,7 @@ impl Recorder {
 }
 
 impl Tracker {
-    /// Makes a chunk, if there are enough calls for one.
+    /// Makes a chunk if there are enough calls for one.
     #[inline]
     pub(crate) fn record_when_due(&mut self) {
         let calls = self.ledger.calls;
@@ -63,7 +63,7 @@ impl Tracker {
         }
     }
 
-    /// Makes a chunk of everything up to `to`, which has all been seen.
+    /// Makes a chunk of everything up to `to`. All events up to there must have been seen.
     pub(crate) fn record(&mut self, to: u64) {
         let Some(mut recorder) = self.recorder.take() else { return };
         self.record_names(&mut recorder);
@@ -141,7 +141,7 @@ impl Tracker {
         recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended(), payloads));
     }
 
-    /// In order of their ids.
+    /// Returns open calls by thread, in order of thread ids.
     fn open_by_thread(&self) -> Vec<(ThreadId, Vec<OpenCall>)> {
         let open = self.threads.iter().map(|thread| {
             let open = thread.stacks.open().into_iter();

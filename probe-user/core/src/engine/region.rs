@@ -1,4 +1,4 @@
-//! The stacks a process is known to have, from its mappings.
+//! The known stacks of a process, from its mappings.
 
 use crate::units::Pid;
 use std::collections::{BTreeMap, HashMap};
@@ -11,31 +11,31 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// What was known before is out of date.
+    /// Replaces the known stacks of a process.
     pub(crate) fn set(&mut self, pid: Pid, stacks: impl IntoIterator<Item = Range<u64>>) {
         let stacks = stacks.into_iter().filter(|stack| !stack.is_empty());
         self.processes.insert(pid, stacks.map(|stack| (stack.start, stack.end)).collect());
     }
 
-    /// A new program, or none: its old stacks are gone.
+    /// Forgets the stacks of a process that runs a new program or is gone.
     pub(crate) fn forget(&mut self, pid: Pid) {
         self.processes.remove(&pid);
     }
 
-    /// A forked process starts with a copy of its parent's memory.
+    /// Copies the stacks: a forked process starts with a copy of its parent's memory.
     pub(crate) fn copy(&mut self, from: Pid, to: Pid) {
         if let Some(stacks) = self.processes.get(&from).cloned() {
             self.processes.insert(to, stacks);
         }
     }
 
-    /// The known stack that `sp` lies in.
+    /// Returns the known stack that contains `sp`.
     pub(crate) fn stack_of(&self, pid: Pid, sp: u64) -> Option<Range<u64>> {
         let (&low, &high) = self.processes.get(&pid)?.range(..=sp).next_back()?;
         (sp < high).then_some(low..high)
     }
 
-    /// The unclaimed space around `sp`, which lies in no known stack.
+    /// Returns the unclaimed space around `sp`, which lies in no known stack.
     pub(crate) fn space_around(&self, pid: Pid, sp: u64) -> Range<u64> {
         let Some(stacks) = self.processes.get(&pid) else { return 0..u64::MAX };
         let low = stacks.range(..=sp).next_back().map_or(0, |(_, &high)| high);

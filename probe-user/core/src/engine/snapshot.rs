@@ -1,4 +1,4 @@
-//! The engine's state to a [`Report`]. Nothing is changed: asking does not disturb.
+//! Makes a [`Report`] from the engine's state, without changing the state.
 
 use crate::calls::by_function::ByFunction;
 use crate::engine::ReportMeta;
@@ -108,7 +108,7 @@ impl Tracker {
         Ranks { functions: functions.collect(), nodes }
     }
 
-    /// By path node, what was folded included.
+    /// Returns histograms by path node, including folded calls.
     fn node_histograms(&self) -> Vec<Histogram> {
         let Ledger { spool, tallies, .. } = &self.ledger;
         let mut by_node = self.period.histograms.clone();
@@ -127,7 +127,7 @@ impl Tracker {
         heat
     }
 
-    /// The period's unions, those of folded windows included.
+    /// Returns the period's unions, including those of folded windows.
     fn unions(&self, end: Nanos, keep: &[Keep]) -> Unions {
         let window = Window { start: self.period.folded_to, end: end.0 };
         let mut all = unions(window, self.thread_calls(), self.ledger.paths.nodes(), keep);
@@ -157,12 +157,12 @@ impl Tracker {
     }
 }
 
-/// Each of a function's nodes that is not the function's only one, whose ranks are the function's.
+/// Returns each node of a function that has several. A single node's ranks are the function's.
 fn path_nodes(nodes: &[u32]) -> impl Iterator<Item = &[u32]> {
     nodes.chunks(1).filter(|node| node.len() < nodes.len())
 }
 
-/// From a histogram, kept within what is known exactly.
+/// Returns percentiles from a histogram, clamped to the exact extremes.
 fn percentiles(histogram: &Histogram, tally: &Tally) -> Percentiles {
     Percentiles::new(|permille| {
         let value = histogram.at(nearest_rank(tally.timed, permille))?;

@@ -1,7 +1,7 @@
-//! The shadow stacks of one thread, kept honest by the stack pointer.
+//! The shadow stacks of one thread, kept correct by the stack pointer.
 //!
-//! Stacks grow down. An event with stack pointer S proves that every frame below S is gone, so a
-//! longjmp, an exception or a lost return costs a duration but never the structure. A thread may
+//! Stacks grow down. An event with stack pointer S proves that every frame below S is gone. So a
+//! longjmp, an exception or a lost return costs a duration, but never the structure. A thread may
 //! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
 
 mod plain;
@@ -15,15 +15,15 @@ use crate::units::{FuncId, Pid, ThreadId};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// On unknown ground, pointers this far from all frames are on another stack: it is the usual
-/// bound on the size of one.
+/// Where no stack is known, a pointer this far from all frames is on another stack: this is the
+/// usual bound on the size of a stack.
 const STACK_SIZE: u64 = 8 << 20;
-/// Stacks of one thread that are kept apart.
+/// The number of stacks of one thread that are kept apart.
 const MAX_STACKS: usize = 32;
-/// Frames that can share a stack pointer. The kernel reports at most 64 returns per thread, so
-/// further tail calls end unseen anyway.
+/// The number of frames that can share a stack pointer. The kernel reports at most 64 returns per
+/// thread, so further tail calls end unseen anyway.
 const MAX_CHAIN: u16 = 128;
-/// Frames on one stack; a real one of 8 MiB holds half as many.
+/// The number of frames on one stack; a real one of 8 MiB holds half as many.
 const MAX_FRAMES: usize = 1 << 20;
 
 /// A call that has begun.
@@ -31,22 +31,22 @@ const MAX_FRAMES: usize = 1 << 20;
 pub(crate) struct Frame {
     sp: u64,
     pub(crate) start: u64,
-    /// Time in direct tracked callees.
+    /// The time in direct tracked callees.
     callees: u64,
     pub(crate) func: FuncId,
     site: u8,
     pub(crate) node: u32,
-    /// Frames that enclose this one and count, and this one if it counts.
+    /// The number of enclosing frames that count, including this one if it counts.
     depth: u32,
-    /// Frames at the same stack pointer beneath this one.
+    /// The number of frames at the same stack pointer beneath this one.
     chain: u16,
     pub(crate) filtered: bool,
-    /// Events were lost while it was open: its exit proves nothing about its duration.
+    /// Events were lost while it was open, so its exit proves nothing about its duration.
     damaged: bool,
 }
 
 impl Frame {
-    /// Enters the call, which is over. Gives the time that its caller was not itself running.
+    /// Enters the call, which is over. Returns the time that does not belong to its caller itself.
     #[inline]
     fn finish(&self, who: &mut Account, ledger: &mut Ledger, end: u64, timed: bool) -> u64 {
         if self.filtered {
@@ -58,7 +58,7 @@ impl Frame {
     }
 }
 
-/// Names a frame; another frame may have taken its place since.
+/// A reference to a frame; another frame may have replaced it since.
 #[derive(Clone, Copy, Debug)]
 struct FrameRef {
     stack: usize,
@@ -68,21 +68,21 @@ struct FrameRef {
 
 #[derive(Debug)]
 struct Stack {
-    /// Pointers that belong to this stack.
+    /// The pointers that belong to this stack.
     covers: Range<u64>,
-    /// How far `covers` may grow.
+    /// The limits for the growth of `covers`.
     space: Range<u64>,
     frames: Vec<Frame>,
-    /// What the first frame interrupted.
+    /// The frame that the first frame interrupted.
     below: Option<FrameRef>,
-    /// What the thread was in when it turned to this stack the last time: a new first frame interrupts
-    /// that.
+    /// The thread's frame when it last switched to this stack. A new first frame interrupts that
+    /// one.
     from: Option<FrameRef>,
-    /// When it was left; tells the oldest.
+    /// The time at which it was left; the oldest stack is replaced first.
     left: u64,
 }
 
-/// What the stack rule needs to know of a function.
+/// The facts about a function that the stack rule needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StackFacts {
     loop_head: bool,
@@ -99,15 +99,15 @@ impl From<&FunctionInfo> for StackFacts {
     }
 }
 
-/// One event's place.
+/// The position of an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) func: FuncId,
     pub(crate) sp: u64,
     pub(crate) ts: u64,
-    /// Of a marker, not of a function.
+    /// True for a marker, false for a function.
     pub(crate) is_scope: bool,
-    /// Which of the places of its scope: a function that was inlined into itself has several.
+    /// The site within its scope: a function that was inlined into itself has several.
     pub(crate) site: u8,
 }
 
@@ -116,9 +116,9 @@ pub(crate) struct Place {
 pub(crate) struct Stacks {
     stacks: Vec<Stack>,
     current: usize,
-    /// Whether the filter lets this thread's calls count.
+    /// True if the filter lets this thread's calls count.
     pub(crate) selected: bool,
-    /// Time of the last event.
+    /// The time of the last event.
     pub(crate) last: u64,
     pub(crate) account: Account,
 }
@@ -129,7 +129,7 @@ impl Stacks {
         Self { stacks: Vec::new(), current: 0, selected, last: 0, account }
     }
 
-    /// Open calls, those that begun first first.
+    /// Returns the open calls, the earliest first.
     pub(crate) fn open(&self) -> Vec<&Frame> {
         let frames = self.stacks.iter().flat_map(|stack| &stack.frames);
         let mut open = frames.filter(|frame| !frame.filtered).collect::<Vec<_>>();
@@ -137,7 +137,7 @@ impl Stacks {
         open
     }
 
-    /// Events of this thread were lost.
+    /// Notes that events of this thread were lost.
     #[cold]
     pub(crate) fn damage(&mut self) {
         for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
@@ -145,8 +145,8 @@ impl Stacks {
         }
     }
 
-    /// The ends of these functions' calls will not be seen: the open ones end here, and what was
-    /// called in them.
+    /// Ends the open calls of these functions, and the calls inside them: their ends will not be
+    /// seen.
     pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
         for stack in 0..self.stacks.len() {
             let frames = &self.stacks[stack].frames;
@@ -158,7 +158,7 @@ impl Stacks {
         }
     }
 
-    /// The thread is gone, or its stacks are: every frame is dead.
+    /// Ends every frame, because the thread or its stacks are gone.
     pub(crate) fn close(&mut self, ledger: &mut Ledger) {
         for stack in (0..self.stacks.len()).rev() {
             self.end_all(stack, ledger);
@@ -167,7 +167,7 @@ impl Stacks {
         self.current = 0;
     }
 
-    /// Turns to the stack that `sp` is on.
+    /// Switches to the stack that `sp` is on.
     #[inline]
     pub(crate) fn turn_to(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {
         if !self.stacks.get(self.current).is_some_and(|stack| stack.covers.contains(&sp)) {
@@ -183,7 +183,7 @@ impl Stacks {
         }
         let known = self.stacks.iter().position(|stack| stack.covers.contains(&sp));
         let next = known.unwrap_or_else(|| self.open_stack(pid, sp, regions, ledger));
-        // Who comes back to what was interrupted is not inside what interrupted it.
+        // A return to the interrupted stack is not inside the interrupting one.
         let from = below.filter(|_| !self.is_beneath(next));
         let stack = &mut self.stacks[next];
         stack.from = from;
@@ -193,7 +193,7 @@ impl Stacks {
         self.current = next;
     }
 
-    /// Whether the current stack's frames are inside those of another one.
+    /// Returns true if the current stack's frames are inside those of `stack`.
     fn is_beneath(&self, stack: usize) -> bool {
         let below = |of: usize| self.stacks.get(of).and_then(|stack| stack.below);
         let chain = std::iter::successors(below(self.current), |at| below(at.stack));
@@ -225,7 +225,7 @@ impl Stacks {
         place
     }
 
-    /// The frame that an event on the current stack happens in.
+    /// Returns the frame in which an event on the current stack happens.
     fn innermost(&self) -> Option<FrameRef> {
         let stack = self.stacks.get(self.current)?;
         match stack.frames.last() {
@@ -237,7 +237,7 @@ impl Stacks {
         }
     }
 
-    /// The frame that the first frame of `stack` interrupted, while it is open.
+    /// Returns the frame that the first frame of `stack` interrupted, while it is open.
     fn interrupted_by(&self, stack: usize) -> Option<FrameRef> {
         self.stacks[stack].below.filter(|&below| self.frame(below).is_some())
     }
@@ -271,9 +271,9 @@ impl Stacks {
         }
     }
 
-    /// Ends the frames of the current stack that the stack pointer proves dead. If those are all, as
-    /// when a signal handler left by a jump and comes again, the next one is inside what it interrupts
-    /// now.
+    /// Ends the frames of the current stack that the stack pointer proves dead. If none remain, as
+    /// when a signal handler that left by a jump runs again, the next frame is inside the code that
+    /// it interrupts now.
     #[inline]
     fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
         while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
@@ -285,7 +285,7 @@ impl Stacks {
         }
     }
 
-    /// A function was entered on the current stack. Gives whether a call began that counts.
+    /// Enters a function on the current stack. Returns true if a call began that counts.
     pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         let mut chain = 0;
@@ -295,7 +295,7 @@ impl Stacks {
             }
             if !facts[func.index()].tail_calls_nest {
                 // It cannot have jumped here, so its exit was lost, and with it the exits of the
-                // frames whose place it took by a jump.
+                // frames that it replaced by a jump.
                 self.bury(at.sp.saturating_add(1), ledger);
             } else if beneath + 1 < MAX_CHAIN {
                 chain = beneath + 1;
@@ -307,9 +307,8 @@ impl Stacks {
         self.push(at, chain, ledger)
     }
 
-    /// A marker scope was entered on the current stack. Scopes of one function share a stack
-    /// pointer; but where the same scope is open with it already, that one was left unseen. Gives
-    /// whether it counts.
+    /// Enters a marker scope on the current stack. Scopes of one function share a stack pointer.
+    /// But if the same scope is already open there, its exit was not seen. Returns true if it counts.
     pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         while self.is_open_at(at) {
@@ -343,8 +342,8 @@ impl Stacks {
         !filtered
     }
 
-    /// A function was left on the current stack: by a return, or by a jump, which counts only where
-    /// a frame fits.
+    /// Leaves a function on the current stack by a return, or by a jump. A jump counts only if a
+    /// frame fits.
     pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         if self.top_at(at.sp).is_none_or(|top| !top.is_of(at)) {
@@ -367,7 +366,7 @@ impl Stacks {
         }
     }
 
-    /// A place without duration was passed. Gives whether it counts.
+    /// Passes a point, which has no duration. Returns true if it counts.
     pub(crate) fn point(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         let (parent, above) = self.parent();
@@ -379,7 +378,7 @@ impl Stacks {
         counts
     }
 
-    /// The current stack's innermost frame, if its stack pointer is `sp`.
+    /// Returns the current stack's innermost frame, if its stack pointer is `sp`.
     #[inline]
     fn top_at(&self, sp: u64) -> Option<&Frame> {
         self.stacks[self.current].frames.last().filter(|top| top.sp == sp)
@@ -390,7 +389,8 @@ impl Stacks {
         frames.take_while(|frame| frame.sp == at.sp).any(|frame| frame.is_of(at))
     }
 
-    /// Path node of the innermost frame, and how many frames there enclose a new one.
+    /// Returns the path node of the innermost frame, and the number of frames that enclose a new
+    /// one.
     #[inline]
     fn parent(&self) -> (u32, u32) {
         let frame = match self.stacks[self.current].frames.last() {
@@ -409,7 +409,7 @@ impl Stacks {
 }
 
 impl Frame {
-    /// Whether it is of the function or scope at this place.
+    /// Returns true if it belongs to the function or scope of this event.
     #[inline]
     fn is_of(&self, at: Place) -> bool {
         (self.func, self.site) == (at.func, at.site)
@@ -417,7 +417,7 @@ impl Frame {
 }
 
 impl Stack {
-    /// Claims the surroundings of `sp`, as far as nothing known is there.
+    /// Claims the surroundings of `sp`, except known stacks.
     #[inline]
     fn reach(&mut self, sp: u64) {
         let low = sp.saturating_sub(STACK_SIZE).max(self.space.start);

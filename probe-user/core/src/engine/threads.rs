@@ -1,4 +1,4 @@
-//! The threads that live, by process and thread id, and a row for each that is gone.
+//! The live threads, by process and thread id, and a row for each that is gone.
 
 use crate::engine::ledger::Ledger;
 use crate::engine::stack::Stacks;
@@ -7,9 +7,9 @@ use crate::report::ThreadReport;
 use crate::units::{Nanos, Pid, ThreadId, Tid};
 use std::sync::Arc;
 
-/// Rows of dead threads that are kept for a report.
+/// The number of rows of dead threads that are kept for a report.
 const MAX_ROWS: usize = 65_536;
-/// Slots of the look-up cache: more than the threads that run at one time.
+/// The slots of the look-up cache: more than the threads that run at one time.
 const CACHE: usize = 256;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Thread {
     pub(crate) pid: Pid,
     pub(crate) tid: Tid,
     pub(crate) name: Arc<str>,
-    /// First event in this period.
+    /// The time of the first event in this period.
     pub(crate) first: Option<u64>,
     pub(crate) stacks: Stacks,
 }
@@ -34,7 +34,7 @@ impl Thread {
         ThreadName { id, pid: self.pid, tid: self.tid, name: Arc::clone(&self.name) }
     }
 
-    /// A row for the report, if the thread made calls.
+    /// Returns a row for the report, if the thread made calls.
     pub(crate) fn row(&self) -> Option<ThreadReport> {
         let calls = self.stacks.account.calls + self.stacks.open().len() as u64;
         (calls > 0).then(|| ThreadReport {
@@ -57,7 +57,7 @@ pub(crate) struct ThreadName {
     pub(crate) name: Arc<str>,
 }
 
-/// In the cache: no thread that is looked up at this place has this key.
+/// Returns an empty cache entry: a key that no thread looked up at this place has.
 fn empty(place: usize) -> (u64, usize) {
     (pair(u32::MAX, place as u32 + 1), usize::MAX)
 }
@@ -68,12 +68,12 @@ pub(crate) struct Threads {
     free: Vec<usize>,
     ids: IntMap<usize>,
     cache: Vec<(u64, usize)>,
-    /// Threads that are gone, and how many more there were.
+    /// The rows of threads that are gone, and the number of further ones.
     rows: Vec<ThreadReport>,
     more_rows: u64,
-    /// Threads so far.
+    /// The number of threads so far.
     begun: u32,
-    /// For a recording: names since they were last taken, and threads that ended.
+    /// For a recording: names since they were last taken, and ended threads.
     names: Option<Vec<ThreadName>>,
     ended: Vec<ThreadId>,
 }
@@ -93,22 +93,22 @@ impl Threads {
         }
     }
 
-    /// From here on names are kept until they are taken.
+    /// Starts to keep names until they are taken.
     pub(crate) fn keep_names(&mut self) {
         self.names = Some(Vec::new());
     }
 
-    /// Threads that began or were renamed since the last time; the last name counts.
+    /// Returns the threads that began or were renamed since the last time; the last name counts.
     pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
         self.names.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Threads that ended since the last time, where names are kept.
+    /// Returns the threads that ended since the last time, if names are kept.
     pub(crate) fn take_ended(&mut self) -> Vec<ThreadId> {
         std::mem::take(&mut self.ended)
     }
 
-    /// The thread, which begins here if it is not known.
+    /// Returns the thread, which begins here if it is not known.
     #[inline]
     pub(crate) fn get(&mut self, pid: Pid, tid: Tid, ledger: &Ledger) -> &mut Thread {
         let key = pair(pid.0, tid.0);
@@ -144,7 +144,7 @@ impl Threads {
         })
     }
 
-    /// The thread is called so from here on.
+    /// Renames the thread from here on.
     pub(crate) fn rename(&mut self, pid: Pid, tid: Tid, name: &str, ledger: &Ledger) {
         let thread = self.get(pid, tid, ledger);
         if *thread.name == *name {
@@ -158,7 +158,7 @@ impl Threads {
         }
     }
 
-    /// Those that live.
+    /// Returns the live threads.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Thread> {
         self.slots.iter().flatten()
     }
@@ -167,7 +167,7 @@ impl Threads {
         self.slots.iter_mut().flatten()
     }
 
-    /// The thread is gone; its calls end.
+    /// Ends a thread that is gone, and its calls.
     pub(crate) fn end(&mut self, pid: Pid, tid: Tid, ledger: &mut Ledger) {
         let key = pair(pid.0, tid.0);
         let Some(slot) = self.ids.remove(&key) else { return };
@@ -188,7 +188,7 @@ impl Threads {
         }
     }
 
-    /// All threads of the process but `survivor` are gone.
+    /// Ends all threads of the process except `survivor`.
     pub(crate) fn end_all(&mut self, pid: Pid, survivor: Option<Tid>, ledger: &mut Ledger) {
         let gone = self.iter().filter(|t| t.pid == pid && Some(t.tid) != survivor);
         for tid in gone.map(|thread| thread.tid).collect::<Vec<_>>() {
@@ -196,7 +196,8 @@ impl Threads {
         }
     }
 
-    /// Threads that made calls, by their first event, and how many are left out.
+    /// Returns the rows of threads that made calls, by their first event, and the number of rows
+    /// left out.
     pub(crate) fn rows(&self) -> (Vec<ThreadReport>, u64) {
         let mut rows = self.rows.clone();
         rows.extend(self.iter().filter_map(Thread::row));
@@ -204,7 +205,7 @@ impl Threads {
         (rows, self.more_rows)
     }
 
-    /// A new period begins.
+    /// Begins a new period.
     pub(crate) fn reset(&mut self) {
         for thread in self.slots.iter_mut().flatten() {
             thread.first = None;

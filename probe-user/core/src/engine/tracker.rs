@@ -1,4 +1,4 @@
-//! What an ordered event does: to its thread's stacks, and through them to the ledger.
+//! Applies events in order: to the stacks of their threads, and through them to the ledger.
 
 use crate::calls::spool::{Backward, Log};
 use crate::engine::ledger::Ledger;
@@ -23,26 +23,26 @@ use ctrace_common::Kind;
 pub(crate) struct Tracker {
     pub(crate) functions: Vec<FunctionInfo>,
     facts: Vec<StackFacts>,
-    /// By function: events, for those who watch what tracing costs.
+    /// The number of events by function, to watch the cost of tracing.
     pub(crate) hits: Vec<u64>,
     pub(crate) events: u64,
     pub(crate) threads: Threads,
     pub(crate) regions: Regions,
     pub(crate) ledger: Ledger,
     pub(crate) period: Period,
-    /// For folds.
+    /// The counter for folds.
     pub(crate) counter: HistogramCounter,
     pub(crate) changes: Vec<ProcessChange>,
     pub(crate) payloads: Payloads,
-    /// Values go into a recording, and functions have some.
+    /// True if a recording stores values and functions have some.
     keeps_values: bool,
-    /// When tracing was armed; earlier events are not of this trace.
+    /// The time at which tracing was armed; earlier events are not of this trace.
     armed: u64,
-    /// Forked processes send events, and tell when they end.
+    /// True if forked processes send events, including their ends.
     pub(crate) follow: bool,
-    /// Time of the latest event.
+    /// The time of the latest event.
     pub(crate) now: u64,
-    /// Takes the calls, instead of a report.
+    /// Takes the calls in place of a report.
     pub(crate) recorder: Option<Recorder>,
 }
 
@@ -86,13 +86,14 @@ impl Tracker {
         self.period = Period::new(start);
     }
 
-    /// All threads with calls, as `unions` wants them: first those with a log, by its place.
+    /// Returns all threads with calls, in the form for `unions`: first those with a log, by its
+    /// index.
     pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<Backward<'_>>> {
         let logs = self.ledger.spool.logs().iter();
         with_open(logs.map(Log::backward), self.open_calls())
     }
 
-    /// The open calls of each thread that has any, and the place of its log.
+    /// Returns the open calls of each thread that has any, and the index of its log.
     pub(crate) fn open_calls(&self) -> Vec<(Option<usize>, Vec<OpenCall>)> {
         let open = self.threads.iter().filter_map(|thread| {
             let frames = thread.stacks.open();
@@ -110,7 +111,7 @@ impl Tracker {
 }
 
 impl Tracker {
-    /// Events of one thread, as many as come first. Gives the others.
+    /// Processes the leading events that are of one thread. Returns the others.
     fn run<'a>(&mut self, first: &Event, events: &'a [Event], late_before: u64) -> &'a [Event] {
         let (pid, who) = (first.pid(), first.who());
         let thread = self.threads.get(pid, first.tid(), &self.ledger);
@@ -138,7 +139,8 @@ impl Tracker {
                 stacks.damage();
             }
             if ts < stacks.last {
-                // It cannot be placed any more: as good as lost. Only a late event gets here.
+                // The event cannot be placed any more, so it is as good as lost. Only a late event
+                // gets here.
                 stacks.damage();
                 continue;
             }
@@ -207,7 +209,7 @@ impl Sink for Tracker {
         }
     }
 
-    /// Only a recording has room for them.
+    /// Only a recording stores payloads.
     fn payload(&mut self, payload: &RingPayload) {
         if payload.time.0 < self.armed {
             return;

@@ -1,8 +1,8 @@
-//! Bytes of one ring record to a typed event, once: nobody behind this looks at bytes.
+//! Decodes the bytes of one ring record to a typed event. No later stage looks at bytes.
 //!
-//! The bytes come from another address space's program, so nothing about them is believed: the
-//! length must fit the kind, the kind must exist, and reserved bits must be 0. What the numbers mean is
-//! judged later.
+//! The bytes come from a program in another address space, so nothing about them is trusted: the
+//! length must fit the kind, the kind must exist, and reserved bits must be 0. Later stages judge
+//! the meaning of the numbers.
 
 use crate::ingest::event::Event;
 use crate::marker::{BUFFER_LEN, BufferId, Reading};
@@ -15,7 +15,7 @@ use ctrace_common::{CONTROL_LEN, Change, Kind, RECORD_LEN, Record};
 pub enum Decoded {
     /// An event of a call.
     Event(Event),
-    /// Values beside an event.
+    /// The values of an event.
     Payload(RingPayload),
     /// A change in a process.
     Change(ProcessEvent),
@@ -23,18 +23,18 @@ pub enum Decoded {
     Buffer(Reading),
 }
 
-/// A change in a process: when, and in which of its threads.
+/// A change in a process, with its time and thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessEvent {
     pub time: Nanos,
     pub pid: Pid,
     pub tid: Tid,
-    /// Events of the thread that were lost before it.
+    /// The number of events of the thread that were lost before it.
     pub lost_before: u16,
     pub change: Change,
 }
 
-/// Why bytes are no record.
+/// The reason why bytes are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("no record is {0} bytes long")]
@@ -54,7 +54,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     }
 }
 
-/// Decodes what is not an event of a call.
+/// Decodes a record that is not an event of a call.
 #[cold]
 fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let Some((head, rest)) = bytes.split_first_chunk() else {
@@ -139,7 +139,7 @@ mod tests {
                 assert_eq!(decode(&bytes), Err(DecodeError::Reserved(kind)));
             }
         }
-        // Above the 32 bits of a thread's id, and beside the flag.
+        // One bit above the 32 bits of a thread's id, and one beside the flag.
         for (kind, at) in [(16, 52), (17, 56)] {
             let mut bytes = [0; 64];
             (bytes[28], bytes[at]) = (kind, 2);

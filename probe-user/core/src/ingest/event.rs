@@ -1,12 +1,12 @@
 //! An event as it is held and processed: the four words of its record.
 //!
-//! Fields are taken out where they are needed. A record put together from its fields and then
-//! moved costs more than all else that is done to hold an event.
+//! Fields are extracted on use. Assembling a record from its fields and then moving it costs more
+//! than everything else that holding an event takes.
 
 use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{Kind, RECORD_LEN};
 
-/// Kinds of events of calls, with the reserved byte above them, which is 0.
+/// Kinds of events of calls, together with the reserved byte above them, which is 0.
 const KINDS: std::ops::RangeInclusive<u16> = Kind::Enter as u16..=Kind::Point as u16;
 
 const KIND_SHIFT: u32 = 32;
@@ -18,15 +18,15 @@ const LOST_SHIFT: u32 = 48;
 pub struct Event {
     ts: u64,
     sp: u64,
-    /// Process and thread.
+    /// The process and the thread.
     who: u64,
-    /// From the least significant: probe, kind, place of the scope (0 for functions), events lost
-    /// before.
+    /// From the least significant bits: probe, kind, site of the scope (0 for functions), events
+    /// lost before.
     what: u64,
 }
 
 impl Event {
-    /// The event in a ring's bytes, if they hold one.
+    /// Reads the event from a ring's bytes, if they hold one.
     #[inline]
     pub(crate) fn from_wire(bytes: &[u8]) -> Option<Self> {
         let bytes = <&[u8; RECORD_LEN]>::try_from(bytes).ok()?;
@@ -36,13 +36,13 @@ impl Event {
         KINDS.contains(&((what >> KIND_SHIFT) as u16)).then_some(Self { ts, sp, who, what })
     }
 
-    /// An event of a scope: `place` is [`Self::place`] of it, `who` as in [`Self::who_is`].
+    /// Makes an event of a scope. `place` is from [`Self::place`], `who` from [`Self::who_is`].
     #[inline]
     pub(crate) fn of_scope(kind: Kind, ts: u64, sp: u64, who: u64, place: u64) -> Self {
         Self { ts, sp, who, what: (kind as u64) << KIND_SHIFT | place }
     }
 
-    /// A function, and which of the places of its scope.
+    /// Packs a function and a site of its scope.
     #[inline]
     pub(crate) fn place(func: FuncId, site: u8) -> u64 {
         u64::from(site) << SITE_SHIFT | u64::from(func.0)
@@ -52,12 +52,12 @@ impl Event {
         u64::from(tid.0) << 32 | u64::from(pid.0)
     }
 
-    /// So many events of its thread were lost before.
+    /// Sets the number of events of its thread that were lost before it.
     pub(crate) fn after_loss(&mut self, lost: u16) {
         self.what = self.what << 16 >> 16 | u64::from(lost) << LOST_SHIFT;
     }
 
-    /// When, in nanoseconds.
+    /// Returns the time in nanoseconds.
     #[inline]
     pub fn ts(&self) -> u64 {
         self.ts
@@ -68,7 +68,7 @@ impl Event {
         self.sp
     }
 
-    /// Equal for events of one thread.
+    /// Returns the process and the thread, equal for all events of a thread.
     #[inline]
     pub(crate) fn who(&self) -> u64 {
         self.who
@@ -94,19 +94,19 @@ impl Event {
         Kind::from_wire((self.what >> KIND_SHIFT) as u8)
     }
 
-    /// Which of the places of its scope it is, for markers.
+    /// Returns the site of a marker's scope.
     #[inline]
     pub(crate) fn site(&self) -> u8 {
         (self.what >> SITE_SHIFT) as u8
     }
 
-    /// How many events of its thread were lost before it.
+    /// Returns the number of events of its thread that were lost before it.
     #[inline]
     pub(crate) fn lost_before(&self) -> u16 {
         (self.what >> LOST_SHIFT) as u16
     }
 
-    /// Whether it is the end of a call that began with `entered`, with nothing lost between.
+    /// Returns true if it ends the call that began with `entered`, with nothing lost in between.
     #[inline]
     pub(crate) fn ends(&self, entered: &Self, by: Kind) -> bool {
         let place = Self::place(entered.func(), entered.site());

@@ -2,16 +2,16 @@
 //!
 //! A thread moves between CPUs, so its events lie in several rings, and rings reach the reader at
 //! different times. Events are therefore held until the reader says that nothing older is to be
-//! expected (the watermark); what comes later all the same is marked late.
+//! expected (the watermark). Older events that still come are marked late.
 //!
-//! Order *across* threads matters to nobody but process changes (unions are computed from the
-//! spool), and an event-by-event merge of CPUs costs a mispredicted branch or two per event. So
-//! events are released in slices of time: within one, ring by ring, except for threads seen in more
-//! than one ring, whose events are set aside and sorted. A process change is the edge of a slice.
+//! Order *across* threads matters only to process changes (unions are computed from the spool), and
+//! an event-by-event merge of CPUs costs a mispredicted branch or two per event. So events are
+//! released in slices of time. Within a slice they come ring by ring, except that the events of
+//! threads seen in more than one ring are set aside and sorted. A process change ends a slice.
 //!
-//! Within a ring, events are nearly sorted: a thread can be interrupted between taking the time
-//! and reserving its place. Such an event is inserted a few places back. A ring that is further
-//! out of order is sorted as a whole when it is released.
+//! Within a ring, events are nearly sorted: a thread can be interrupted between taking the time and
+//! reserving its place. Such an event is inserted a few places back. A ring that is further out of
+//! order is sorted as a whole when it is released.
 
 mod ties;
 
@@ -20,21 +20,21 @@ use crate::ingest::event::Event;
 use crate::values::RingPayload;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How far back an event may be inserted before the ring is left to be sorted.
+/// The farthest that an event is moved back. Beyond that, the ring is sorted later.
 const NEAR: usize = 32;
-/// Events of a ring in a slice: few enough to stay in the cache between the two looks at them.
+/// Events of a ring in a slice: they must stay in the cache between the two passes over them.
 const SLICE: usize = 4_096;
-/// Threads told apart within a slice; two that share a place count as one.
+/// Slots for the threads of a slice. Two threads that share a slot count as one.
 const PLACES: usize = 1_024;
-/// In place of a ring: more than one.
+/// Stands for more than one ring.
 const SHARED: u64 = 0xffff;
 
-/// Takes the released events. What is older than `late_before` comes late: something newer was
+/// Takes the released events. An event older than `late_before` is late: something newer was
 /// released in an earlier call.
 pub(crate) trait Sink {
     fn events(&mut self, events: &[Event], late_before: u64);
     fn change(&mut self, event: &ProcessEvent, late_before: u64);
-    /// Comes after the event that it is beside.
+    /// Takes a payload, after the event that it belongs to.
     fn payload(&mut self, payload: &RingPayload);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
@@ -42,12 +42,12 @@ pub(crate) trait Sink {
 
 #[derive(Debug)]
 struct Ring {
-    /// Held events.
+    /// The held events.
     queue: VecDeque<Event>,
-    /// Those in the present slice: the first so many.
+    /// The number of events at the front that are in the current slice.
     slice: usize,
     sorted: bool,
-    /// Time of the latest event pushed.
+    /// The time of the latest event pushed.
     newest: u64,
 }
 
@@ -84,7 +84,7 @@ impl Ring {
         }
     }
 
-    /// The slice ends with the last event up to `to`, which is hardly ever far.
+    /// Ends the slice with the last event up to `to`, which is usually near.
     fn cut(&mut self, to: u64) {
         let is_in = |event: &Event| event.ts() <= to;
         let (front, _) = self.queue.as_slices();
@@ -95,7 +95,7 @@ impl Ring {
         }
     }
 
-    /// The slice, in up to two parts.
+    /// Returns the slice, in up to two parts.
     fn slice(&self) -> [&[Event]; 2] {
         let (front, back) = self.queue.as_slices();
         let in_front = self.slice.min(front.len());
@@ -103,10 +103,10 @@ impl Ring {
     }
 }
 
-/// Which ring each thread's events of a slice are in.
+/// The ring of each thread's events in a slice.
 #[derive(Debug)]
 struct Owners {
-    /// By thread: the slice's number above 16 bits of the ring's.
+    /// By thread: the slice's number, above 16 bits for the ring's number.
     places: Vec<u64>,
     slice: u64,
     any_shared: bool,
@@ -135,14 +135,14 @@ impl Owners {
 #[derive(Debug)]
 pub(crate) struct Order {
     rings: Vec<Ring>,
-    /// By time and arrival.
+    /// Held process changes by time and arrival.
     changes: BTreeMap<(u64, u64), ProcessEvent>,
     next_change: u64,
-    /// Held payloads; sorted by time when they are released.
+    /// Held payloads. They are sorted by time when they are released.
     payloads: VecDeque<RingPayload>,
     released: u64,
     owners: Owners,
-    /// With their rings.
+    /// Events that are set aside, with their rings.
     aside: Vec<(usize, Event)>,
     in_order: Vec<Event>,
 }
@@ -177,7 +177,7 @@ impl Order {
         self.rings[ring].push(event);
     }
 
-    /// Events of a ring, as they arrived.
+    /// Pushes events of a ring in order of arrival.
     pub(crate) fn push_events(&mut self, ring: usize, events: &[Event]) {
         if ring >= self.rings.len() {
             self.grow(ring + 1);
@@ -187,7 +187,7 @@ impl Order {
         events.iter().for_each(|&event| ring.push(event));
     }
 
-    /// Events in order of time.
+    /// Pushes events of a ring in order of time.
     pub(crate) fn push_sorted(&mut self, ring: usize, events: &[Event]) {
         let [first, .., last] = events else {
             return events.iter().for_each(|&event| self.push_event(ring, event));
@@ -196,7 +196,7 @@ impl Order {
             self.grow(ring + 1);
         }
         let ring = &mut self.rings[ring];
-        // One older than the last before: rare, and left to be sorted.
+        // An event older than the last one is rare; the ring is sorted later.
         ring.sorted &= ring.newest <= first.ts() || ring.queue.is_empty();
         ring.newest = last.ts();
         ring.queue.extend(events);
@@ -211,8 +211,9 @@ impl Order {
         self.payloads.push_back(payload);
     }
 
-    /// Hands every held event with `ts <= watermark` to `sink`: those of one thread in order of
-    /// time, ties in order of ring and arrival, if `ties` knows no better; process changes after all events up to them.
+    /// Hands every held event with `ts <= watermark` to `sink`. Those of one thread are in order of
+    /// time; ties are in order of ring and arrival, unless `ties` knows better. A process change
+    /// comes after all events up to it.
     pub(crate) fn release(&mut self, watermark: u64, sink: &mut impl Sink) {
         let late_before = self.released;
         self.released = watermark.max(self.released);
@@ -294,11 +295,11 @@ mod tests {
         fn caught_up(&mut self) {}
     }
 
-    /// Ring, thread, time.
+    /// A ring, a thread and a time.
     type Pushed = (usize, u32, u64);
 
-    /// Pushes events numbered in order of arrival, releases at each watermark, and
-    /// compares the numbers of thread 1 in order of release.
+    /// Pushes events numbered in order of arrival, releases at each watermark, and compares the
+    /// numbers of thread 1 in order of release.
     fn check(steps: &[(&[Pushed], u64)], expected: &[u32], late: &[u32]) {
         let (mut order, mut seen, mut number) = (Order::new(1), Seen::default(), 0);
         for (events, watermark) in steps {

@@ -1,5 +1,4 @@
-//! What is known of a stretch of tracing to a [`Report`], wherever it was found out: in a session or
-//! from a recording.
+//! Makes a [`Report`] from the facts of a stretch of tracing, from a session or a recording.
 
 use crate::calls::FunctionCounts;
 use crate::calls::by_function::ByFunction;
@@ -27,38 +26,38 @@ pub(crate) struct Ranks {
 
 /// Calls that have not ended.
 pub(crate) struct Open {
-    /// By path node.
+    /// The number of calls by path node.
     pub(crate) calls: Vec<u64>,
-    /// By function: threads that only have open calls of it.
+    /// By function: the number of threads that only have open calls of it.
     pub(crate) threads: Vec<u64>,
 }
 
-/// Everything that a report is made of.
+/// All inputs of a report.
 pub(crate) struct Facts<'a> {
     pub(crate) functions: &'a [FunctionInfo],
     pub(crate) nodes: &'a [Node],
     pub(crate) by_function: &'a ByFunction,
-    /// By path node.
+    /// The sums by path node.
     pub(crate) tallies: &'a [Tally],
-    /// By function.
+    /// The counts by function.
     pub(crate) counts: &'a [FunctionCounts],
     pub(crate) open: Open,
     pub(crate) ranks: Ranks,
     pub(crate) unions: Unions,
-    /// By path node, if they are asked for.
+    /// The histograms by path node, if requested.
     pub(crate) histograms: Option<&'a [Histogram]>,
     pub(crate) heat: Option<Heat>,
-    /// And how many are left out.
+    /// The rows of threads, and the number of rows left out.
     pub(crate) threads: (Vec<ThreadReport>, u64),
     pub(crate) start: Nanos,
     pub(crate) end: Nanos,
     pub(crate) approximate: bool,
     pub(crate) filtered: u64,
-    /// Events and errors; calls are counted here.
+    /// Lost events and errors; calls are counted here.
     pub(crate) loss: LossReport,
 }
 
-/// Buckets of an octave in histograms of functions, as a power of two.
+/// The number of buckets per octave in histograms of functions, as a power of two.
 const SUB_BITS: u32 = 3;
 
 impl Facts<'_> {
@@ -161,7 +160,8 @@ impl Facts<'_> {
         report.slowest = ranked.slowest;
     }
 
-    /// All paths with calls on them or below, and the calls on paths beyond the bound.
+    /// Returns all paths with calls on them or below, and the number of calls on paths beyond the
+    /// bound.
     fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, u64) {
         let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
         let histograms = self.histograms.filter(|_| with_histograms);
@@ -205,7 +205,7 @@ impl Facts<'_> {
     }
 }
 
-/// Of some nodes together.
+/// Returns the sum over some nodes.
 pub(crate) fn sum(tallies: &[Tally], nodes: &[u32]) -> Tally {
     Tally::sum(nodes.iter().map(|&node| &tallies[node as usize]))
 }

@@ -1,4 +1,4 @@
-//! Single calls: the slowest, and what was inside them.
+//! Single calls: the slowest, and the calls inside them.
 
 use super::values::{NamedValues, PointsReport};
 use crate::units::{Nanos, Pid, Tid};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 pub struct CallReport {
     /// Index in `functions` of the report.
     pub function: usize,
-    /// From the thread's first traced frame to the function.
+    /// The names of functions from the thread's first traced frame to this function.
     pub path: Vec<Arc<str>>,
-    /// The same as indices in `functions` of the report.
+    /// The same path as indices in `functions` of the report.
     pub functions: Vec<usize>,
     pub pid: Option<Pid>,
     pub tid: Option<Tid>,
@@ -21,38 +21,39 @@ pub struct CallReport {
     pub start_ns: Nanos,
     pub duration_ns: Nanos,
     pub self_ns: Nanos,
-    /// What came with its entry.
+    /// The values that were read at its entry.
     #[serde(skip_serializing_if = "NamedValues::is_empty")]
     pub values: NamedValues,
     /// Calls inside it that have values.
     #[serde(skip_serializing_if = "PointsReport::is_empty")]
     pub points: PointsReport,
-    /// Calls inside it, at any depth.
+    /// The number of calls inside it, at any depth.
     pub inside_calls: u64,
-    /// The same as a tree.
+    /// The same calls as a tree.
     pub inside: Vec<InsideReport>,
 }
 
 impl CallReport {
-    /// Of the function.
+    /// Returns the name of the function.
     pub fn name(&self) -> &str {
         self.path.last().map_or("", |name| name)
     }
 }
 
-/// A call inside another, or several of one function that are told as one.
+/// A call inside another, or several of one function in one row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InsideReport {
-    /// Index in `inside` of the caller, which comes first; nothing for those that the call made itself.
+    /// Index in `inside` of the caller, which comes first. `None` if the reported call is the
+    /// caller.
     pub parent: Option<usize>,
     /// Index in `functions` of the report.
     pub function: usize,
     pub name: Arc<str>,
     pub calls: u64,
-    /// When the first began.
+    /// The start of the first one.
     pub start_ns: Nanos,
     pub total_ns: Nanos,
     pub self_ns: Nanos,
-    /// The longest of them.
+    /// The duration of the longest one.
     pub max_ns: Nanos,
 }

@@ -1,4 +1,4 @@
-//! How durations are distributed: exact counts in buckets of a logarithmic scale.
+//! Distributions of durations: exact counts in buckets of a logarithmic scale.
 
 use super::Report;
 use crate::stats::histogram::{log_bounds, log_bucket};
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// Timed calls by duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// One more than there are buckets; a bucket has the durations from its edge on, below the next.
+    /// The edges of the buckets: one more than there are buckets. A bucket includes its lower edge.
     pub edges_ns: Vec<Nanos>,
     pub counts: Vec<u64>,
 }
 
 impl Distribution {
-    /// Adds the calls of another one with as many buckets an octave.
+    /// Adds the calls of another distribution with as many buckets per octave.
     pub fn add(&mut self, other: &Self) {
         let (Some(first), Some(from)) = (self.edges_ns.first(), other.edges_ns.first()) else {
             if self.edges_ns.is_empty() {
@@ -38,7 +38,7 @@ impl Distribution {
         *self = Self { edges_ns: edges.collect(), counts };
     }
 
-    /// Without the calls of an earlier one, all of which are in this one, too.
+    /// Returns the distribution without the calls of an earlier one, which this one includes.
     pub fn since(&self, earlier: &Self) -> Self {
         let before = |edge: &Nanos| {
             let place = earlier.edges_ns.binary_search(edge).ok()?;
@@ -57,7 +57,7 @@ impl Distribution {
         Self { edges_ns, counts: counts[first..=last].to_vec() }
     }
 
-    /// Each bucket that has calls: how many, and the middle of it.
+    /// Returns the number of calls and the middle of each bucket that has calls.
     pub fn middles(&self) -> impl DoubleEndedIterator<Item = (u64, Nanos)> {
         let middle =
             |edges: &[Nanos]| edges[0].saturating_add(Nanos(edges[1].since(edges[0]).0 / 2));
@@ -65,7 +65,8 @@ impl Distribution {
         buckets.filter(|(count, _)| *count > 0)
     }
 
-    /// How fine the buckets are, where they are not all as narrow as can be.
+    /// Returns the number of buckets per octave as a power of two. It is a lower bound if all
+    /// buckets are 1 ns wide.
     fn sub_bits(&self) -> u32 {
         let whole = self.edges_ns.windows(2).filter(|edges| edges[1] < Nanos::MAX);
         let bits = whole.map(|edges| {
@@ -75,7 +76,8 @@ impl Distribution {
         bits.max().unwrap_or(0)
     }
 
-    /// The duration that so many thousandths of the calls do not exceed, as the middle of its bucket.
+    /// Returns the middle of the bucket with the duration that `permille` of the calls do not
+    /// exceed.
     pub fn percentile(&self, permille: u64) -> Option<Nanos> {
         let calls = self.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let rank = nearest_rank(calls, permille);
@@ -86,7 +88,7 @@ impl Distribution {
         })
     }
 
-    /// The same calls in two to the power of `sub_bits` buckets an octave, where it has more.
+    /// Returns the same calls in two to the power of `sub_bits` buckets per octave, if it has more.
     pub fn coarser(&self, sub_bits: u32) -> Self {
         let mut coarse = Self::default();
         let mut end = None;
@@ -106,13 +108,13 @@ impl Distribution {
     }
 }
 
-/// Distributions of functions, and how they change.
+/// Distributions of functions, and their change over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistogramsReport {
-    /// Edges of the slices of time: one more than there are slices. Absent where single calls are no
-    /// longer known.
+    /// The edges of the slices of time: one more than there are slices. Absent if single calls are
+    /// no longer known.
     pub slice_edges_ns: Option<Vec<Nanos>>,
-    /// Of those functions that have timed calls, in their order.
+    /// The functions that have timed calls, in order.
     pub functions: Vec<FunctionHistogram>,
 }
 
@@ -122,7 +124,7 @@ pub struct FunctionHistogram {
     pub function: usize,
     #[serde(flatten)]
     pub durations: Distribution,
-    /// Octaves with calls, from short to long; empty where slices are absent.
+    /// The octaves with calls, from short to long; empty if slices are absent.
     pub over_time: Vec<HeatRow>,
 }
 
@@ -131,12 +133,12 @@ pub struct FunctionHistogram {
 pub struct HeatRow {
     pub from_ns: Nanos,
     pub to_ns: Nanos,
-    /// By slice of time: calls that ended in it.
+    /// The number of calls that ended in each slice of time.
     pub counts: Vec<u64>,
 }
 
 impl Report {
-    /// The histogram of a function, by its index.
+    /// Returns the histogram of a function, by its index.
     pub fn histogram_of(&self, function: usize) -> Option<&FunctionHistogram> {
         let all = &self.histograms.as_ref()?.functions;
         let place = all.binary_search_by_key(&function, |histogram| histogram.function).ok()?;

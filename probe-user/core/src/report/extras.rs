@@ -1,24 +1,26 @@
-//! What a report holds besides its sums. It costs time, memory and text, so a view asks for it.
+//! Optional parts of a report. They cost time, memory and text, so a view has to request them.
 
-/// What is asked for; the default is nothing.
+/// The requested parts; the default is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extras {
     /// Distribution of each function's durations, and how it changes over time.
     pub histograms: bool,
     /// Distribution of each path's durations.
     pub path_histograms: bool,
-    /// How long each function's calls took, as finely as is known, and nothing on time: cheaper.
+    /// Each function's durations as precisely as they are known, without their change over time:
+    /// cheaper.
     pub latencies: bool,
-    /// So many of the slowest calls, and what was inside them. Not from an engine, which does not keep them all.
+    /// The number of slowest calls, each with the calls inside it. Not from an engine, which does
+    /// not keep all calls.
     pub slowest_calls: Option<usize>,
-    /// What ran when in so many threads; neither.
+    /// The number of threads in the timeline. Not from an engine either.
     pub timeline_lanes: Option<usize>,
-    /// Into how many slices time is cut.
+    /// The number of slices of time.
     pub slices: usize,
 }
 
 impl Extras {
-    /// Slices, unless the reader's screen says otherwise.
+    /// The number of slices, unless the reader's screen needs another.
     pub const SLICES: usize = 60;
 }
 

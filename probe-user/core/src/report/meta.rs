@@ -1,12 +1,12 @@
-//! What a report says that its calls do not.
+//! The parts of a report that do not come from its calls.
 
 use super::{Extras, TargetReport};
 
-/// What a report says that the engine does not know.
+/// The parts of a report that the engine does not know.
 #[derive(Clone, Debug, Default)]
 pub struct ReportMeta {
     pub target: TargetReport,
-    /// Percent of the timed calls cut off each end for the center columns, at most 50.
+    /// The percentage of the timed calls cut off each end for the center columns, at most 50.
     pub center_cut: f64,
     pub notes: Vec<String>,
     pub extras: Extras,

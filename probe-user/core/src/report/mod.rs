@@ -46,27 +46,27 @@ pub struct Report {
     pub start_ns: Nanos,
     pub end_ns: Nanos,
     pub duration_ns: Nanos,
-    /// Time in which any traced function ran on any thread.
+    /// The time in which any traced function ran on any thread.
     pub tracked_ns: Nanos,
     pub tracked_percent: f64,
-    /// Percentiles are from histograms (within 0.1 %), and center values are absent.
+    /// True if percentiles are from histograms (within 0.1 %) and center values are absent.
     pub approximate: bool,
-    /// Percent cut off each end for the `center` columns.
+    /// The percentage cut off each end for the `center` columns.
     pub center_cut_percent: f64,
     pub filtered_calls: u64,
     pub loss: LossReport,
     pub functions: Vec<FunctionReport>,
     pub paths: Vec<PathReport>,
-    /// Calls on paths beyond the bound on paths, and how many such calls there were.
+    /// The number of calls on paths beyond the bound on paths.
     pub paths_other_calls: u64,
     pub threads: Vec<ThreadReport>,
-    /// Facts for the reader that are no loss: children not followed, functions armed late, …
+    /// Facts for the reader other than losses: children not followed, functions armed late, …
     pub notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub histograms: Option<HistogramsReport>,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub slowest_calls: Option<Vec<CallReport>>,
-    /// The first calls that have values beside them.
+    /// The first calls that have values.
     #[serde(skip_serializing_if = "PointsReport::is_empty", skip_deserializing)]
     pub points: PointsReport,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
@@ -83,38 +83,38 @@ pub struct TargetReport {
     pub exe: Option<String>,
     pub command: Vec<String>,
     pub exit: Option<TargetExit>,
-    /// Child processes that were not traced.
+    /// The number of child processes that were not traced.
     pub untraced_children: u64,
 }
 
-/// How the target ended.
+/// The way in which the target ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetExit {
     Code(i32),
     Signal(i32),
-    /// It ended, but its status went to its parent.
+    /// It ended, but its parent took the status.
     Unknown,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LossReport {
-    /// Events dropped because a ring was full, exactly.
+    /// The exact number of events dropped because a ring was full.
     pub events: u64,
-    /// Events that came after the hold time.
+    /// The number of events that came after the hold time.
     pub late: u64,
     pub calls_untimed: u64,
     pub calls_open: u64,
     pub calls_headless: u64,
     pub decode_errors: u64,
-    /// Calls in damaged parts of a recording, as its index tells.
+    /// The number of calls in damaged parts of a recording, according to its index.
     #[serde(skip_serializing_if = "is_none")]
     pub unreadable_calls: u64,
-    /// Bytes of a recording that cannot be read, of which no index tells.
+    /// The number of unreadable bytes of a recording that no index describes.
     #[serde(skip_serializing_if = "is_none")]
     pub unreadable_bytes: u64,
-    /// Values beside calls that are lost or cannot be read; the calls are there.
+    /// The number of calls' values that are lost or unreadable; the calls are there.
     #[serde(skip_serializing_if = "is_none")]
     pub payloads: u64,
 }
@@ -125,12 +125,12 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl LossReport {
-    /// Whether a part of a recording is damaged.
+    /// Returns true if a part of a recording is damaged.
     pub fn is_damage(&self) -> bool {
         self.unreadable_calls > 0 || self.unreadable_bytes > 0
     }
 
-    /// Adds what is missing from another stretch of tracing.
+    /// Adds the losses of another stretch of tracing.
     pub fn add(&mut self, other: &Self) {
         let Self { events, late, calls_untimed, calls_open, calls_headless, .. } = other;
         let Self { decode_errors, unreadable_calls, unreadable_bytes, payloads, .. } = other;
@@ -149,7 +149,7 @@ impl LossReport {
         }
     }
 
-    /// Takes away an earlier stretch with which this one begins. Open calls are those at the end.
+    /// Removes an earlier stretch with which this one begins. Open calls are those at the end.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             events: self.events.saturating_sub(earlier.events),
@@ -162,7 +162,8 @@ impl LossReport {
     }
 }
 
-/// Statistics of one function; terms as in docs/statistics.md. [`numbers`] names each of them.
+/// Statistics of one function, with the terms of docs/statistics.md. [`numbers`] names each of
+/// them.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FunctionReport {
     pub name: Arc<str>,
@@ -189,34 +190,34 @@ pub struct FunctionReport {
     pub fastest: TailReport,
     pub center: CenterReport,
     pub slowest: SlowTailReport,
-    /// Where it was armed for a part of the time only, to keep within a budget.
+    /// Estimates, if it was armed for only a part of the time to keep within a budget.
     #[serde(default)]
     pub sampled: Option<SampledReport>,
-    /// How long the report's stretch is. A row that was read from JSON does not know.
+    /// The length of the report's stretch. Unknown for a row that was read from JSON.
     #[serde(skip)]
     pub stretch_ns: Nanos,
-    /// What it is rendered from; nothing where it was read from JSON. Has a histogram where latencies
-    /// are asked for.
+    /// The source of the rendered numbers; `None` if the row was read from JSON. It has a histogram
+    /// if latencies are requested.
     #[serde(skip)]
     pub summary: Option<Summary>,
 }
 
-/// What a function did in all of the time, estimated from what was seen of it.
+/// Estimates of a function's numbers over the whole time, extrapolated from the observed part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledReport {
-    /// Time in which it was armed.
+    /// The time in which it was armed.
     pub armed_ns: Nanos,
     pub armed_percent: f64,
-    /// Short stretches in which it was armed; longer ones are not among them.
+    /// The number of short stretches in which it was armed; longer ones do not count.
     pub windows: u64,
     pub calls: Option<u64>,
-    /// Half the width of the 95 % interval around `calls`; from two windows on.
+    /// Half the width of the 95 % interval around `calls`; needs at least two windows.
     pub calls_error: Option<u64>,
     pub total_ns: Option<Nanos>,
     pub active_ns: Option<Nanos>,
 }
 
-/// Distribution of the timed calls; all null when there are none.
+/// Distribution of the timed calls; all null if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct DurationReport {
     pub min_ns: Option<Nanos>,
@@ -261,14 +262,14 @@ pub struct CenterReport {
 /// One call path, from a thread's first traced frame to its last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PathReport {
-    /// Root to leaf.
+    /// The names of the functions, root to leaf.
     pub path: Vec<Arc<str>>,
     /// Index in `paths` of the path without the leaf; parents come before children.
     pub parent: Option<usize>,
     /// Index in `functions` of the leaf.
     pub function: usize,
     pub calls: u64,
-    /// Of those, the ones that had not ended.
+    /// The number of these that had not ended.
     #[serde(skip)]
     pub open: u64,
     pub total_ns: Nanos,
@@ -277,7 +278,7 @@ pub struct PathReport {
     pub p90_ns: Option<Nanos>,
     pub p99_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
-    /// By octave; only if it was asked for.
+    /// The durations by octave, if requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub histogram: Option<Distribution>,
 }

@@ -1,15 +1,15 @@
-//! The numbers of a function, each once: its names, its unit, its meaning and where a row has it.
+//! The registry of a function's numbers: names, unit, meaning and value of each.
 //!
-//! JSON, CSV and the columns to sort by are this list. Tables, the screen of `top`, comparisons and
-//! metrics choose from it by key, and a test holds the schema of JSON against it. A new number is one
-//! entry, at the end, so that columns stay where readers of CSV know them.
+//! JSON, CSV and the sortable columns are derived from this list. Tables, the screen of `top`,
+//! comparisons and metrics choose from it by key, and a test compares the schema of JSON with it. A
+//! new number is one entry at the end, so that the columns of CSV stay in place.
 
 use super::FunctionReport;
 use super::percentiles::permille_of;
 use super::render::columns::Key;
 use crate::units::Nanos;
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Count,
@@ -17,32 +17,33 @@ pub enum Unit {
     Time,
     Percent,
     Ratio,
-    /// So many each second.
+    /// A count per second.
     Rate,
 }
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// The heading in CSV, and the key in JSON, where a nested one has its parent's name before it.
+    /// The heading in CSV and the key in JSON. In nested objects, JSON leaves out the parent's
+    /// name.
     pub key: &'static str,
-    /// The object of JSON in which it is, if it is not in that of the function.
+    /// The object in JSON that has this number, if it is nested in that of the function.
     pub parent: Option<&'static str>,
-    /// As `--sort` has it; nothing where no one can sort by it.
+    /// The name for `--sort`; `None` if rows cannot be sorted by it.
     pub name: Option<&'static str>,
-    /// Other spellings of the name, as other tools have them.
+    /// Other spellings of the name, as in other tools.
     pub aliases: &'static [&'static str],
     pub unit: Unit,
-    /// Of two stretches of time together it is the sum of both. Only a call that is under way between
-    /// them is among the `calls` of both, and `open` in the first.
+    /// The number of two stretches of time together is the sum of both. Only a call that is running
+    /// between them is among the `calls` of both, and `open` in the first.
     pub additive: bool,
-    /// One sentence.
+    /// One sentence of explanation.
     pub help: &'static str,
     pub of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
 }
 
 impl Number {
-    /// A number that has to be rendered anew for two stretches together.
+    /// Makes a number that has to be rendered anew for two stretches together.
     const fn new(
         key: &'static str,
         unit: Unit,
@@ -52,7 +53,7 @@ impl Number {
         Self { key, parent: None, name: None, aliases: &[], unit, additive: false, help, of }
     }
 
-    /// An additive number.
+    /// Makes an additive number.
     const fn sum(
         key: &'static str,
         unit: Unit,
@@ -70,12 +71,12 @@ impl Number {
         Self { parent: Some(parent), ..self }
     }
 
-    /// Returns the part of 1,000 of the calls, if it is a percentile.
+    /// Returns the percentile's part of 1,000, if it is one.
     pub fn permille(&self) -> Option<u64> {
         permille_of(self.key)
     }
 
-    /// In JSON, in its object.
+    /// Returns its key within its object in JSON.
     pub fn json_key(&self) -> &'static str {
         let nested =
             self.parent.and_then(|parent| self.key.strip_prefix(parent)?.strip_prefix('_'));
@@ -83,8 +84,7 @@ impl Number {
     }
 }
 
-/// The number with this key. That there is none shows when ctrace is built, if a constant is made of
-/// it.
+/// Returns the number with this key. An unknown key in a constant fails the build.
 pub const fn number(key: &str) -> &'static Number {
     let mut at = 0;
     while at < NUMBERS.len() {
@@ -116,7 +116,7 @@ fn maybe<'a>(ns: Option<Nanos>) -> Key<'a> {
     Key::Count(ns.map(|ns| ns.0))
 }
 
-/// So many, each second of the row's stretch.
+/// Returns `n` per second of the row's stretch.
 fn rate<'a>(row: &FunctionReport, n: u64) -> Key<'a> {
     let seconds = row.stretch_ns.0 as f64 / 1e9;
     Key::Real((seconds > 0.0).then(|| n as f64 / seconds))
@@ -124,7 +124,7 @@ fn rate<'a>(row: &FunctionReport, n: u64) -> Key<'a> {
 
 use Unit::{Count, Percent, Rate, Ratio, Time};
 
-/// All of them, in the order of JSON and CSV.
+/// All numbers, in the order of JSON and CSV.
 #[rustfmt::skip]
 pub const NUMBERS: &[Number] = &[
     Number::sum("calls", Count, "Times it was entered: timed + untimed + open.", |f| count(f.calls)).sorted("calls", &[]),

@@ -1,13 +1,12 @@
-//! The percentiles that are told of a function: one list, by which they are found and by which a row
-//! has them.
+//! The list of a function's percentiles, by which they are computed and stored in a row.
 
 use super::DurationReport;
 use crate::units::Nanos;
 
-/// The place of a percentile in a row.
+/// Returns the field of a percentile in a row.
 type Place = fn(&mut DurationReport) -> &mut Option<Nanos>;
 
-/// The part of 1,000 of each percentile, ascending, its key, and its place in a row.
+/// The part of 1,000 of each percentile, ascending, its key, and its field in a row.
 const ALL: [(u64, &str, Place); 6] = [
     (500, "p50_ns", |of| &mut of.p50_ns),
     (750, "p75_ns", |of| &mut of.p75_ns),
@@ -17,12 +16,12 @@ const ALL: [(u64, &str, Place); 6] = [
     (999, "p999_ns", |of| &mut of.p999_ns),
 ];
 
-/// Returns the part of 1,000 of the calls that a percentile with this key is about.
+/// Returns the part of 1,000 of the percentile with this key.
 pub(crate) fn permille_of(key: &str) -> Option<u64> {
     ALL.iter().find(|(_, known, _)| *known == key).map(|(permille, ..)| *permille)
 }
 
-/// The parts alone.
+/// The parts of 1,000 alone.
 pub(crate) const PERMILLE: [u64; ALL.len()] = {
     let mut parts = [0; ALL.len()];
     let mut at = 0;
@@ -38,19 +37,19 @@ pub(crate) const PERMILLE: [u64; ALL.len()] = {
 pub(crate) struct Percentiles(pub(crate) [Option<Nanos>; PERMILLE.len()]);
 
 impl Percentiles {
-    /// `at` gives the duration that so many parts of 1,000 do not exceed.
+    /// `at` returns the duration that this part of 1,000 of the calls does not exceed.
     pub(crate) fn new(at: impl FnMut(u64) -> Option<Nanos>) -> Self {
         Self(PERMILLE.map(at))
     }
 
-    /// The one at this part of 1,000, if it is told.
+    /// Returns the percentile at this part of 1,000, if it is in the list.
     pub(crate) fn at(&self, permille: u64) -> Option<Nanos> {
         self.0[PERMILLE.iter().position(|part| *part == permille)?]
     }
 }
 
 impl DurationReport {
-    /// `at` gives the duration that so many parts of 1,000 do not exceed.
+    /// `at` returns the duration that this part of 1,000 of the calls does not exceed.
     pub fn set_percentiles(&mut self, mut at: impl FnMut(u64) -> Option<Nanos>) {
         for (permille, _, place) in ALL {
             *place(self) = at(permille);

@@ -1,10 +1,10 @@
-//! Every index of a function that a report has, in one place.
+//! The list of all places in a report that refer to functions by index.
 
 use super::Report;
 
 impl Report {
-    /// Takes out functions, by their indices, unless something was seen of them: that a row has 0
-    /// calls would say too much. Gives the indices that the others had.
+    /// Removes functions by their indices, unless events of them were seen: a row with 0 calls
+    /// would claim too much. Returns the old indices of the remaining ones.
     pub fn leave_out(&mut self, is_out: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut places = Vec::with_capacity(self.functions.len());
         let (mut kept, mut ids) = (Vec::with_capacity(self.functions.len()), Vec::new());
@@ -20,7 +20,7 @@ impl Report {
         ids
     }
 
-    /// Tells all that refer to functions that these have moved: each to `places` of where it was.
+    /// Updates all references to functions: each index becomes the one in `places`.
     pub fn move_functions(&mut self, places: &[usize]) {
         let histograms = self.histograms.iter_mut().flat_map(|all| &mut all.functions);
         let calls = self.slowest_calls.iter_mut().flatten();

@@ -1,5 +1,5 @@
-//! The row of a function is rendered from its [`Summary`]; rows of several stretches are added and
-//! subtracted by theirs.
+//! Renders the row of a function from its [`Summary`]. Rows of several stretches are added and
+//! subtracted by their summaries.
 
 use super::render::rows::percent;
 use super::{CenterReport, DurationReport, FunctionReport, SlowTailReport, TailReport};
@@ -8,7 +8,7 @@ use crate::stats::{Summary, Tally};
 use crate::units::Nanos;
 
 impl FunctionReport {
-    /// Of a function of which nothing is told yet.
+    /// Makes the row of a function without numbers.
     pub fn new(info: &FunctionInfo) -> Self {
         Self {
             name: info.name.clone(),
@@ -39,8 +39,8 @@ impl FunctionReport {
         }
     }
 
-    /// Tells a summary, of a stretch so long. Threads, percentiles, the center with its tails and
-    /// estimates do not come from sums, and stay.
+    /// Fills in the numbers of a summary of a stretch. Threads, percentiles, the center with its
+    /// tails and estimates do not come from sums and stay as they are.
     pub fn render(&mut self, summary: Summary, stretch: Nanos) {
         let tally = &summary.tally;
         let spread = tally.spread();
@@ -65,18 +65,18 @@ impl FunctionReport {
         self.set_stretch(stretch);
     }
 
-    /// The report's stretch turns out to be so long, and shares of it are told anew.
+    /// Sets the length of the report's stretch, and recomputes shares of it.
     pub fn set_stretch(&mut self, stretch: Nanos) {
         self.stretch_ns = stretch;
         self.active_exclusive_percent = percent(self.active_exclusive_ns, stretch);
     }
 
-    /// Calls that ended, with or without a known duration.
+    /// Returns the number of ended calls, with or without a known duration.
     pub fn ended(&self) -> u64 {
         self.calls.saturating_sub(self.open)
     }
 
-    /// Adds the row of the stretch that follows; `both` is how long the two are together.
+    /// Adds the row of the following stretch; `both` is the length of the two together.
     pub fn add(&mut self, later: &Self, both: Nanos) {
         let mut summary = self.summary();
         summary.add(&later.summary());
@@ -85,13 +85,13 @@ impl FunctionReport {
             sampled.add(&later.sampled_over(later.stretch_ns), both);
             self.sampled = Some(sampled);
         }
-        // Which threads they were is not known.
+        // The threads' identities are not known, so the true number may be larger.
         self.threads = self.threads.max(later.threads);
         self.render(summary, both);
     }
 
-    /// What the row is rendered from. Of a row that was read from JSON it is as near as the rounded
-    /// mean and deviation tell.
+    /// Returns the source of the row's numbers. For a row that was read from JSON, it is computed
+    /// from the rounded mean and deviation.
     pub fn summary(&self) -> Summary {
         self.summary.clone().unwrap_or_else(|| Summary {
             tally: self.recovered(),
@@ -103,8 +103,8 @@ impl FunctionReport {
         })
     }
 
-    /// Gives a row that was read from JSON the sums that JSON rounds: of the durations of timed
-    /// calls, and of their squares.
+    /// Gives a row that was read from JSON the exact sums of the durations of timed calls and of
+    /// their squares, which JSON rounds.
     pub fn restore(&mut self, timed_ns: u64, squares: u128) {
         let mut summary = self.summary();
         let untimed_ns = self.total_ns.0.saturating_sub(timed_ns);
@@ -112,7 +112,7 @@ impl FunctionReport {
         self.summary = Some(summary);
     }
 
-    /// The sums of its calls, as [`Self::summary`] has them.
+    /// Returns the sums of its calls, as in [`Self::summary`].
     pub fn tally(&self) -> Tally {
         self.summary.as_ref().map_or_else(|| self.recovered(), |summary| summary.tally)
     }
@@ -156,7 +156,7 @@ pub(crate) mod tests {
         let mut sum = row(Summary::of(&[Nanos(10), Nanos(11)]), Nanos(100));
         assert_eq!((sum.durations.mean_ns, sum.active_exclusive_percent), (Some(Nanos(11)), 21.0));
         sum.add(&row(Summary::of(&[Nanos(9), Nanos(10)]), Nanos(100)), Nanos(200));
-        // The means of both are 11 and 10 when they are rounded, and 11 is the mean of these.
+        // The rounded means are 11 and 10. The mean of these would round to 11.
         assert_eq!((sum.calls, sum.durations.mean_ns), (4, Some(Nanos(10))));
         sum.add(&row(Summary::of(&[Nanos(1)]), Nanos(100)), Nanos(300));
         let DurationReport { min_ns, mean_ns, max_ns, sd_ns, .. } = sum.durations;
@@ -172,7 +172,7 @@ pub(crate) mod tests {
         let json = serde_json::to_string(&told).expect("JSON");
         let mut read: FunctionReport = serde_json::from_str(&json).expect("a row");
         assert!(read.summary.is_none());
-        // As of a version that did not tell it yet.
+        // From a version that did not have this number yet.
         let older: FunctionReport =
             serde_json::from_str(&json.replace("p75_ns", "unknown")).expect("a row");
         assert_eq!((older.durations.p75_ns, older.durations.max_ns), (None, Some(Nanos(901))));

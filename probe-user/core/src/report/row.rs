@@ -28,7 +28,7 @@ impl Serialize for FunctionReport {
     }
 }
 
-/// Numbers in an object of their own.
+/// Numbers in a nested object.
 struct Nested<'a> {
     numbers: &'a [Number],
     row: &'a FunctionReport,

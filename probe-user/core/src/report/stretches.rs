@@ -1,18 +1,19 @@
-//! Rows of stretches that follow each other, added and subtracted: of paths and threads, and
-//! estimates. Those of functions are in [`super::rendered`].
+//! Adds and subtracts rows of successive stretches: those of paths, of threads, and estimates.
+//! [`super::rendered`] does so for functions.
 
 use super::render::rows::percent;
 use super::{FunctionReport, PathReport, SampledReport, ThreadReport};
 use crate::units::Nanos;
 
 impl PathReport {
-    /// Without what cannot be told of several stretches.
+    /// Returns the row without numbers that cannot be combined over stretches.
     #[must_use]
     pub fn sums(&self) -> Self {
         Self { p50_ns: None, p90_ns: None, p99_ns: None, max_ns: None, ..self.clone() }
     }
 
-    /// Adds the stretch that follows. A call that is open at the end of this one is a call of that one.
+    /// Adds the following stretch. A call that is open at the end of this one counts in the later
+    /// one.
     pub fn add(&mut self, later: &Self) {
         self.close();
         self.calls = self.calls.saturating_add(later.calls);
@@ -22,14 +23,13 @@ impl PathReport {
         self.max_ns = self.max_ns.max(later.max_ns);
     }
 
-    /// Calls that are open are left to the stretch that follows.
+    /// Leaves open calls to the following stretch.
     pub fn close(&mut self) {
         self.calls = self.calls.saturating_sub(self.open);
         self.open = 0;
     }
 
-    /// Takes away an earlier stretch with which this one begins. Calls that were open at its end are
-    /// calls of what is left, too.
+    /// Removes an earlier stretch with which this one begins. Calls that were open at its end stay.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -42,14 +42,14 @@ impl PathReport {
 }
 
 impl ThreadReport {
-    /// Adds the stretch that follows.
+    /// Adds the following stretch.
     pub fn add(&mut self, later: &Self) {
         self.calls = self.calls.saturating_add(later.calls);
         self.last_ns = self.last_ns.max(later.last_ns);
         self.name = later.name.clone();
     }
 
-    /// Takes away an earlier stretch with which this one begins; nothing if no calls are left.
+    /// Removes an earlier stretch with which this one begins. Returns `None` if no calls are left.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         let calls = self.calls.saturating_sub(earlier.calls);
         let first_ns = earlier.last_ns.max(self.first_ns);
@@ -58,7 +58,8 @@ impl ThreadReport {
 }
 
 impl FunctionReport {
-    /// What it did in all of the time. Where it was armed throughout, what was seen is all there was.
+    /// Returns its numbers over the whole time. If it was always armed, these are the observed
+    /// ones.
     pub fn sampled_over(&self, stretch: Nanos) -> SampledReport {
         self.sampled.unwrap_or(SampledReport {
             armed_ns: stretch,
@@ -73,8 +74,8 @@ impl FunctionReport {
 }
 
 impl SampledReport {
-    /// Adds the stretch that follows; `both` is how long the two are together. Estimates add up, their
-    /// errors as those of independent ones do.
+    /// Adds the following stretch; `both` is the length of the two together. Estimates add up;
+    /// their errors add up as independent ones do.
     pub fn add(&mut self, later: &Self, both: Nanos) {
         let sum = |a: Option<Nanos>, b: Option<Nanos>| Some(a?.saturating_add(b?));
         let armed_ns = self.armed_ns.saturating_add(later.armed_ns);
@@ -92,8 +93,9 @@ impl SampledReport {
         };
     }
 
-    /// Takes away an earlier stretch with which this one begins. `seen` is the row of what is left:
-    /// that much it did at least. Nothing is known of a stretch in which it was not armed.
+    /// Removes an earlier stretch with which this one begins. `seen` is the observed row of the
+    /// rest and thus a lower bound. Nothing is known of a stretch in which the function was not
+    /// armed.
     #[must_use]
     pub fn since(&self, earlier: &Self, seen: &FunctionReport) -> Self {
         let armed_ns = self.armed_ns.since(earlier.armed_ns);
@@ -104,7 +106,8 @@ impl SampledReport {
         };
         let calls = self.calls.zip(earlier.calls).filter(|_| is_known);
         let calls = calls.map(|(later, earlier)| later.saturating_sub(earlier).max(seen.calls));
-        // The fewer windows, the less is known: over all stretches it comes to the error of the whole.
+        // Fewer windows mean a larger error. Over all stretches the errors combine to that of the
+        // whole.
         let calls_error = calls.filter(|_| windows > 0).and_then(|calls| {
             let relative = self.calls_error? as f64 / self.calls?.max(1) as f64;
             Some((calls as f64 * relative * (self.windows as f64 / windows as f64).sqrt()) as u64)
@@ -129,10 +132,10 @@ mod tests {
     use crate::units::{Pid, Tid};
     use proptest::prelude::*;
 
-    /// When the trace ends.
+    /// The end of the trace.
     const END: u64 = 1_000;
 
-    /// A call from its entry to its exit. Some last longer than the trace.
+    /// A call's entry and exit. Some calls last longer than the trace.
     type Call = (u64, u64);
 
     fn calls() -> impl Strategy<Value = Vec<Call>> {
@@ -140,7 +143,7 @@ mod tests {
         prop::collection::vec(call, 0..30)
     }
 
-    /// Times at which a trace is cut, with its begin and its end.
+    /// Returns times at which a trace is cut, including its start and end.
     fn cuts() -> impl Strategy<Value = Vec<u64>> {
         prop::collection::vec(1..END, 0..6).prop_map(|mut cuts| {
             cuts.extend([0, END]);
@@ -153,7 +156,7 @@ mod tests {
         calls.iter().filter(move |call| call.1 > from && call.1 <= to)
     }
 
-    /// What is seen of a path from one time to another.
+    /// Returns the observed row of a path in a period.
     fn path_row(calls: &[Call], from: u64, to: u64) -> PathReport {
         let open = calls.iter().filter(|call| call.0 <= to && to < call.1).count() as u64;
         let lengths = || ended(calls, from, to).map(|call| call.1 - call.0);
@@ -173,7 +176,7 @@ mod tests {
         }
     }
 
-    /// What is seen of a thread from one time to another; nothing if no call ended.
+    /// Returns the observed row of a thread in a period; `None` if no call ended.
     fn thread_row(calls: &[Call], from: u64, to: u64) -> Option<ThreadReport> {
         let calls: Vec<_> = ended(calls, from, to).collect();
         Some(ThreadReport {
@@ -186,12 +189,12 @@ mod tests {
         })
     }
 
-    /// All that a row says, to compare it.
+    /// Returns all fields of a row as text for comparison.
     fn all(row: &impl std::fmt::Debug) -> String {
         format!("{row:?}")
     }
 
-    /// The same calls one after the other, as one thread makes them.
+    /// Makes the calls successive, as on one thread.
     fn in_turn(calls: Vec<Call>) -> Vec<Call> {
         let mut now = 0;
         let turn = calls.into_iter().map(|(entry, exit)| {
@@ -238,7 +241,7 @@ mod tests {
             let (rest, seen) = (whole.since(&begin), thread_row(&calls, cut, END));
             let counts = |row: &ThreadReport| (row.calls, row.last_ns);
             prop_assert_eq!(rest.as_ref().map(counts), seen.as_ref().map(counts));
-            // It is only known to begin after the last call that was seen before.
+            // The rest is only known to begin after the last call seen before.
             if let Some((rest, seen)) = rest.zip(seen) {
                 prop_assert!(rest.first_ns == begin.last_ns && rest.first_ns <= seen.first_ns);
             }

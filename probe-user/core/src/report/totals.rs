@@ -1,18 +1,18 @@
-//! What the functions of a report did together, over any number of reports.
+//! Sums over all functions of any number of reports.
 
 use super::Report;
 use crate::units::Nanos;
 use serde::Serialize;
 
-/// Sums of reports that follow each other, or that are of several processes.
+/// Sums of successive reports, or of reports of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Time that reports cover.
+    /// The time that the reports cover.
     pub covered_ns: Nanos,
-    /// Calls that ended: one that is open at the end of a report is counted where it ends.
+    /// The number of ended calls. A call that is open at the end of a report counts where it ends.
     pub calls: u64,
     pub total_ns: u64,
-    /// Events that were lost.
+    /// The number of lost events.
     pub lost: u64,
 }
 

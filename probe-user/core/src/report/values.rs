@@ -1,4 +1,4 @@
-//! Values beside calls, as a report has them: names and numbers.
+//! Values of calls in a report: names and numbers.
 
 use super::render::clean::clean;
 use crate::units::{Nanos, Pid, Tid};
@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
-/// The values beside one call, in the order of the probe. JSON has them as an object.
+/// The values of one call, in the order of the probe. In JSON they are an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedValues(pub Vec<(Arc<str>, Option<Value>)>);
 
@@ -31,7 +31,8 @@ impl Serialize for NamedValues {
     }
 }
 
-/// `arg0=17 arg1=?`: a value that could not be read is a question mark. Names are the target's.
+/// Displays `arg0=17 arg1=?`: a value that could not be read is a question mark. The target chooses
+/// the names.
 impl std::fmt::Display for NamedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (place, (name, value)) in self.0.iter().enumerate() {
@@ -46,7 +47,7 @@ impl std::fmt::Display for NamedValues {
     }
 }
 
-/// A call with values beside it.
+/// A call that has values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PointReport {
     /// Index in `functions` of the report.
@@ -60,7 +61,7 @@ pub struct PointReport {
     pub values: NamedValues,
 }
 
-/// The first calls with values in order of time, and how many more there were.
+/// The first calls with values in order of time, and the number of further ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PointsReport {
     pub first: Vec<PointReport>,

@@ -1,5 +1,5 @@
-//! Spooled durations of timed calls, grouped by function and within it by path node, so that ranks
-//! of both are taken from one buffer.
+//! Spooled durations of timed calls, grouped by function and within it by path node, so that the
+//! ranks of both come from one buffer.
 
 use crate::calls::by_function::ByFunction;
 use crate::calls::spool::{Call, LONG};
@@ -8,20 +8,20 @@ use std::ops::Range;
 
 pub(crate) struct Grouped {
     durations: Vec<u32>,
-    /// By node: where its durations lie.
+    /// The range of each node's durations.
     ranges: Vec<Range<usize>>,
     long: HashMap<u32, Vec<u64>>,
 }
 
-/// Durations of one group, in any order.
+/// The durations of one group, in any order.
 pub(crate) struct Group<'a> {
-    /// [`LONG`] in place of a duration that is in `long`.
+    /// The durations; [`LONG`] stands for one that is in `long`.
     pub(crate) short: &'a mut [u32],
     pub(crate) long: Vec<u64>,
 }
 
 impl Grouped {
-    /// Of these calls; `counts` tells how many there are, by node.
+    /// Groups the durations of these calls; `counts` has their number by node.
     pub(crate) fn new(
         calls: impl Iterator<Item = Call>,
         by_function: &ByFunction,
@@ -47,7 +47,7 @@ impl Grouped {
         Self { durations, ranges, long }
     }
 
-    /// The durations of nodes that lie together.
+    /// Returns the durations of nodes that lie together.
     pub(crate) fn group(&mut self, nodes: &[u32]) -> Group<'_> {
         let long = nodes.iter().filter_map(|node| self.long.get(node)).flatten().copied().collect();
         let range = match (nodes.first(), nodes.last()) {

@@ -1,5 +1,5 @@
-//! How durations change over time: calls by function, octave of their duration, and the slice of
-//! time in which they ended.
+//! The change of durations over time: counts of calls by function, octave of the duration, and
+//! slice of time in which the call ended.
 
 use crate::hash::{IntMap, pair};
 use crate::report::HeatRow;
@@ -8,7 +8,7 @@ use crate::stats::slices::Slices;
 use crate::units::{FuncId, Nanos};
 use std::collections::BTreeMap;
 
-/// Room for the number of a slice in a key.
+/// The bits of a key for the number of a slice.
 const SLICE_BITS: u32 = 16;
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Heat {
         self.slices.edges()
     }
 
-    /// By function: its octaves, from short to long.
+    /// Returns by function its octaves, from short to long.
     pub(crate) fn into_rows(self) -> BTreeMap<usize, Vec<HeatRow>> {
         let mut cells: Vec<_> = self.cells.into_iter().collect();
         cells.sort_unstable();

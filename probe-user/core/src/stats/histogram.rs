@@ -1,8 +1,8 @@
 //! A log-linear histogram of durations that keeps only the buckets it uses.
 //!
 //! An octave has 512 buckets, so the middle of a bucket is within 0.1 % of everything in it.
-//! Durations arrive in bulk, when the spool is folded: so a sorted list of the used buckets, 8
-//! bytes each, does, and thousands of functions fit in a few megabytes.
+//! Durations arrive in bulk, when the spool is folded. So a sorted list of the used buckets
+//! suffices. It takes 8 bytes per bucket, and thousands of functions fit in a few megabytes.
 
 use crate::report::Distribution;
 use crate::units::Nanos;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Buckets per octave, as a power of two.
 const SUB_BITS: u32 = 9;
-/// Values below two octaves' worth have a bucket each; every later octave adds 512.
+/// Values in the first two octaves' worth have a bucket each; every later octave adds 512.
 const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 const COUNT_BITS: u32 = 48;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
@@ -19,7 +19,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Ascending: a bucket's number, above `COUNT_BITS` bits of its count.
+    /// In ascending order: a bucket's number, above `COUNT_BITS` bits of its count.
     used: Vec<u64>,
 }
 
@@ -28,13 +28,13 @@ pub(crate) fn bucket_of(duration: u64) -> usize {
     log_bucket(duration, SUB_BITS)
 }
 
-/// The durations of a bucket: the least, and how many there are.
+/// Returns the least duration of a bucket, and the number of durations.
 pub(crate) fn bounds_of(bucket: usize) -> (u64, u64) {
     log_bounds(bucket, SUB_BITS)
 }
 
-/// The bucket of a duration where an octave has two to the power of `sub_bits` of them. Edges of
-/// few buckets are edges of many, too.
+/// Returns the bucket of a duration if an octave has two to the power of `sub_bits` buckets. The
+/// edges of a coarse scale are also edges of a finer one.
 #[inline]
 pub(crate) fn log_bucket(duration: u64, sub_bits: u32) -> usize {
     let bits = u64::BITS - duration.leading_zeros();
@@ -42,13 +42,13 @@ pub(crate) fn log_bucket(duration: u64, sub_bits: u32) -> usize {
     ((octave as usize) << sub_bits) + (duration >> octave) as usize
 }
 
-/// The durations of such a bucket: the least, and how many there are.
+/// Returns the least duration of such a bucket, and the number of durations.
 pub(crate) fn log_bounds(bucket: usize, sub_bits: u32) -> (u64, u64) {
     let octave = (bucket >> sub_bits).saturating_sub(1);
     (((bucket - (octave << sub_bits)) as u64) << octave, 1 << octave)
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket.
 pub(crate) fn value_of(bucket: usize) -> u64 {
     let (low, width) = bounds_of(bucket);
     low + (width >> 1)
@@ -82,7 +82,7 @@ impl Histogram {
         self.used = merged;
     }
 
-    /// Without the durations of an earlier one, all of which are in this one, too.
+    /// Returns the histogram without the durations of an earlier one, which this one includes.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let mut before = earlier.used.iter().peekable();
         let used = self.used.iter().filter_map(|used| {
@@ -96,24 +96,25 @@ impl Histogram {
         Self { used: used.collect() }
     }
 
-    /// The least and the largest duration that its calls may have had.
+    /// Returns bounds on the shortest and the longest duration of its calls.
     pub(crate) fn bounds(&self) -> Option<(u64, u64)> {
         let [first, last] = [self.used.first()?, self.used.last()?]
             .map(|used| bounds_of((used >> COUNT_BITS) as usize));
         Some((first.0, last.0.saturating_add(last.1 - 1)))
     }
 
-    /// Durations within 0.1 %, ascending, and how many calls took so long.
+    /// Returns durations within 0.1 %, ascending, and the number of calls of each.
     pub fn durations(&self) -> impl Iterator<Item = (Nanos, u64)> {
         self.buckets().map(|(bucket, count)| (Nanos(value_of(bucket)), count))
     }
 
-    /// The buckets in use, with their counts, ascending.
+    /// Returns the used buckets with their counts, ascending.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
         self.used.iter().map(|used| ((used >> COUNT_BITS) as usize, used & COUNT_MASK))
     }
 
-    /// In two to the power of `sub_bits` buckets an octave, from the first to the last with a call.
+    /// Returns two to the power of `sub_bits` buckets per octave, from the first to the last with a
+    /// call.
     pub(crate) fn distribution(&self, sub_bits: u32) -> Distribution {
         let mut counts = BTreeMap::<usize, u64>::new();
         for (bucket, count) in self.buckets() {
@@ -132,7 +133,7 @@ impl Histogram {
         }
     }
 
-    /// The duration at `rank` (0 is the least), within 0.1 %.
+    /// Returns the duration at `rank` (0 is the least), within 0.1 %.
     pub(crate) fn at(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;
         self.used.iter().find_map(|used| {
@@ -144,31 +145,31 @@ impl Histogram {
 
 const OCTAVES: usize = BUCKETS >> SUB_BITS;
 const OCTAVE: usize = 1 << SUB_BITS;
-/// Blocks of counts that are kept before they are added to the histograms: 4 MiB.
+/// The number of blocks that are kept before they are added to the histograms: 4 MiB.
 const BLOCKS: usize = 2048;
 
 /// An octave of one histogram.
 #[derive(Debug)]
 struct Block {
     counts: [u32; OCTAVE],
-    /// By bucket: whether its count is not 0.
+    /// One bit for each bucket: set if its count is not 0.
     used: [u64; OCTAVE / 64],
 }
 
-/// Counts durations of many histograms at once: dense where they are, which is in few octaves. It
-/// is kept, as its blocks are many and hardly touched where there are many histograms.
+/// Counts durations of many histograms at once, in dense arrays for the few octaves in use. It is
+/// reused, because allocating its blocks anew would cost more than the few counts in them.
 #[derive(Debug, Default)]
 pub(crate) struct HistogramCounter {
-    /// By histogram and octave: the number of its block, from 1.
+    /// The number of the block of each histogram and octave, from 1; 0 for none.
     numbers: Vec<u32>,
-    /// Those in use, and then some that are all zero.
+    /// The blocks in use, followed by some that are all zero.
     blocks: Vec<Block>,
-    /// By block in use: its place in `numbers`.
+    /// The index in `numbers` of each block in use.
     places: Vec<usize>,
 }
 
 impl HistogramCounter {
-    /// Counts durations, each of the histogram of its index.
+    /// Counts durations, each in the histogram of its index.
     pub(crate) fn count(
         &mut self,
         histograms: &mut [Histogram],
@@ -225,7 +226,7 @@ impl HistogramCounter {
 }
 
 impl Block {
-    /// Moves its counts behind those of lower buckets; `first` is its first bucket.
+    /// Appends its counts to those of lower buckets; `first` is its first bucket.
     fn take(&mut self, first: usize, counts: &mut Vec<u64>) {
         for (word, used) in self.used.iter_mut().enumerate() {
             while *used != 0 {

@@ -1,12 +1,12 @@
-//! Which source of a k-way merge comes next.
+//! The choice of the next source in a k-way merge.
 //!
-//! The source in hand is kept out of the heap, and a switch is one exchange with the heap's top:
+//! The current source is kept out of the heap, and a switch is one exchange with the heap's top:
 //! with two sources that is one comparison.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A source and the key of its next item; the greatest key is next, ties go to the lower source.
+/// A source and the key of its next item. The greatest key is next; ties go to the lower source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) key: u64,
@@ -25,7 +25,7 @@ impl PartialOrd for Head {
     }
 }
 
-/// The sources that are waiting.
+/// The waiting sources.
 #[derive(Debug, Default)]
 pub(crate) struct Frontier {
     waiting: BinaryHeap<Head>,
@@ -40,13 +40,13 @@ impl Frontier {
         self.waiting.pop()
     }
 
-    /// The best of the waiting sources.
+    /// Returns the best of the waiting sources.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Head> {
         self.waiting.peek().copied()
     }
 
-    /// Puts `head` back and takes the best of all.
+    /// Puts `head` back and returns the best of all.
     #[inline]
     pub(crate) fn exchange(&mut self, head: Head) -> Head {
         match self.waiting.peek_mut() {

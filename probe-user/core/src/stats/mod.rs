@@ -1,6 +1,6 @@
 //! The arithmetic of reports: sums, histograms, ranks and unions of intervals.
 //!
-//! Nothing here knows where a call comes from: the engine and the reader of recordings use the same.
+//! Nothing here knows where a call comes from: the engine and the reader of recordings share it.
 
 pub(crate) mod grouped;
 pub(crate) mod heat;

@@ -1,8 +1,8 @@
 //! Exact ranks: percentiles and the two tails, from the durations of single calls.
 //!
-//! Durations are selected, not sorted, and only those around the wanted ranks and in the tails are
-//! here at all; the others are gaps in the order. They are 32 bits wide where they fit; longer ones
-//! are few and lie in a sorted list of their own, at the end of the order.
+//! Durations are selected, not sorted. Only those around the wanted ranks and in the tails are
+//! kept; the others are gaps in the order. Durations are stored in 32 bits. The few that do not fit
+//! lie in a separate sorted list, at the end of the order.
 
 use crate::calls::spool::LONG;
 use crate::report::percentiles::{PERMILLE, Percentiles};
@@ -12,22 +12,24 @@ use crate::stats::tally::mean;
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// The nearest rank: the least rank such that at least `permille` of the calls are at or below it.
+/// Returns the nearest rank: the least rank such that at least `permille` of the calls are at or
+/// below it.
 pub(crate) fn nearest_rank(count: u64, permille: u64) -> u64 {
     let calls = u128::from(count) * u128::from(permille);
     (calls.div_ceil(1_000) as u64).saturating_sub(1)
 }
 
-/// How many calls are cut off at each end.
+/// Returns the number of calls that are cut off at each end.
 pub(crate) fn cut(count: u64, percent: f64) -> u64 {
-    // The sum makes 1,000 * 0.1 % one call although 0.1 is no binary fraction.
+    // The addend makes 1,000 * 0.1 % one call although 0.1 is no binary fraction.
     (count as f64 * percent.clamp(0.0, 50.0) / 100.0 + 1e-9).floor() as u64
 }
 
-/// Which calls make up a center, decided call by call, latest first.
+/// Decides call by call, latest first, which calls belong to a center.
 ///
-/// Calls of equal duration are ordered by their end, so the latest of those as long as the longest
-/// in the center are cut as slowest, and the earliest of those as short as the shortest as fastest.
+/// Calls of equal duration are ordered by their end. Of those as long as the longest in the center,
+/// the latest are cut as slowest. Of those as short as the shortest, the earliest are cut as
+/// fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Keep {
     pub(crate) shortest: u64,
@@ -37,16 +39,17 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    /// Whether a duration is that of the longest, and of the shortest, of which not all are alike.
+    /// Returns whether a duration equals the longest, and whether it equals the shortest, in the
+    /// center. Only some of the calls that tie with these are kept.
     pub(crate) fn edges(&self, duration: u64) -> (bool, bool) {
         (duration == self.longest, duration == self.shortest)
     }
 
-    /// So many calls of either duration were decided on.
+    /// Counts calls of the two boundary durations that were decided.
     pub(crate) fn pass(&mut self, longest: u64, shortest: u64) {
         let cut = self.longest_to_cut.min(longest);
         self.longest_to_cut -= cut;
-        // Where both are the same, those that are cut come first.
+        // If both durations are the same, the calls that are cut come first.
         let shortest = if self.longest == self.shortest { shortest - cut } else { shortest };
         self.shortest_to_keep = self.shortest_to_keep.saturating_sub(shortest);
     }
@@ -69,7 +72,7 @@ impl Keep {
     }
 }
 
-/// The ranks that a function's report is made from.
+/// The ranks that a function's report needs.
 pub(crate) struct Wanted {
     percentiles: [usize; PERMILLE.len()],
     low: Range<usize>,
@@ -79,7 +82,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Of `count` durations, with `percent` cut off at each end.
+    /// Makes the ranks for `count` durations, with `percent` cut off at each end.
     pub(crate) fn new(count: u64, percent: f64) -> Self {
         let (cut, percentiles) = (cut(count, percent) as usize, Self::percentiles(count));
         let count = count as usize;
@@ -92,25 +95,25 @@ impl Wanted {
         PERMILLE.map(|permille| nearest_rank(count, permille) as usize)
     }
 
-    /// How many are cut off at each end, what is between, and the rank of its median.
+    /// Returns the number cut off at each end, the ranks in between, and the rank of their median.
     pub(crate) fn middle(&self) -> (u64, Range<u64>, u64) {
         let Range { start, end } = self.middle;
         (self.low.len() as u64, start as u64..end as u64, self.median as u64)
     }
 
-    /// The last rank of the low tail and the first of the high one.
+    /// Returns the last rank of the low tail and the first of the high one.
     pub(crate) fn tails(&self) -> [Option<u64>; 2] {
         let low = self.low.clone().next_back();
         [low, self.high.clone().next()].map(|rank| rank.map(|rank| rank as u64))
     }
 
-    /// The single ranks, and the edges of the tails.
+    /// Returns the single ranks, and the edges of the tails.
     pub(crate) fn edges(&self) -> impl Iterator<Item = u64> {
         let singles = self.singles().into_iter().map(|rank| rank as u64);
         singles.chain(self.tails().into_iter().flatten())
     }
 
-    /// Single ranks: to be in their places.
+    /// Returns the single ranks, whose durations must be at their exact places.
     fn singles(&self) -> Vec<usize> {
         let mut ranks = self.percentiles.to_vec();
         if !self.middle.is_empty() {
@@ -119,7 +122,7 @@ impl Wanted {
         ranks
     }
 
-    /// All of them.
+    /// Returns all wanted ranks.
     pub(crate) fn ranges(&self) -> Vec<Range<usize>> {
         let singles = self.singles().into_iter().map(|rank| rank..rank + 1);
         singles.chain([self.low.clone(), self.high.clone()]).collect()
@@ -129,15 +132,15 @@ impl Wanted {
 /// The durations of some timed calls, in any order.
 pub(crate) struct Durations<'a> {
     short: &'a mut [u32],
-    /// Ascending; each has a [`LONG`] among `short`.
+    /// In ascending order; each has a [`LONG`] among `short`.
     long: Vec<u64>,
-    /// Ranks of further durations, which are not here; ascending.
+    /// The ranks of missing durations, ascending.
     gaps: Vec<Range<usize>>,
-    /// Those in the gaps included.
+    /// The number of durations, including those in the gaps.
     count: usize,
 }
 
-/// The two tails and what is between.
+/// The two tails and the center between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Center {
     pub(crate) fastest: TailReport,
@@ -153,7 +156,8 @@ impl<'a> Durations<'a> {
         Self { short, long, gaps, count }
     }
 
-    /// The percentiles, and the center with `percent` cut off at each end. `sum`: of all durations.
+    /// Returns the percentiles, and the center with `percent` cut off at each end. `sum`: of all
+    /// durations.
     pub(crate) fn rank(&mut self, percent: f64, sum: u64) -> (Percentiles, Center) {
         if self.count == 0 {
             return Default::default();
@@ -185,7 +189,7 @@ impl<'a> Durations<'a> {
         select(self.short, 0, &places);
     }
 
-    /// How many durations of lower rank are here: the place of the one at `rank`.
+    /// Returns the place of the duration at `rank`: the number of lower ranks outside the gaps.
     fn place(&self, rank: usize) -> usize {
         let gaps = self.gaps.iter().take_while(|gap| gap.start < rank);
         rank - gaps.map(|gap| gap.end.min(rank) - gap.start).sum::<usize>()
@@ -222,14 +226,14 @@ impl<'a> Durations<'a> {
         }
     }
 
-    /// The part of `long` that is in these places.
+    /// Returns the part of `long` that is in these places.
     fn long_in(&self, places: &Range<usize>) -> &[u64] {
         let first = self.short.len() - self.long.len();
         let at = |place: usize| place.saturating_sub(first).min(self.long.len());
         &self.long[at(places.start)..at(places.end)]
     }
 
-    /// The duration at one of the selected ranks.
+    /// Returns the duration at one of the selected ranks.
     fn at(&self, rank: usize) -> u64 {
         let place = self.place(rank);
         self.long_in(&(place..place + 1)).first().copied().unwrap_or(u64::from(self.short[place]))
@@ -266,7 +270,7 @@ impl<'a> Durations<'a> {
     }
 }
 
-/// Puts what belongs in each of `places` (ascending) there, as `select_nth_unstable` for one.
+/// Puts the right value at each of `places` (ascending), like `select_nth_unstable` for one.
 fn select(values: &mut [u32], offset: usize, places: &[usize]) {
     let Some(&place) = places.get(places.len() / 2) else { return };
     let (low, _, high) = values.select_nth_unstable(place - offset);

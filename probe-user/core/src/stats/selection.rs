@@ -1,19 +1,19 @@
-//! Which durations ranks need: few, so that only these are gathered and compared.
+//! Selects the few durations that ranks need, so that only these are gathered and compared.
 //!
-//! All durations are counted in buckets first. The counts tell in which bucket a rank lies, and
-//! only buckets with a wanted rank are gathered. A function and its path nodes share buckets and
-//! the choice of them, so that what is gathered of the nodes is together what is gathered of it.
+//! All durations are first counted in buckets. The counts tell the bucket of each rank, and only
+//! buckets with a wanted rank are gathered. A function and its path nodes share the buckets and the
+//! selection. So the durations gathered for the nodes together are those gathered for the function.
 
 use crate::calls::spool::{Call, Spool};
 use crate::stats::tally::Tally;
 use std::ops::Range;
 
-/// Buckets per octave, as a power of two; fewer where calls are few.
+/// Buckets per octave, as a power of two; fewer if there are few calls.
 const MAX_SUB_BITS: u32 = 6;
-/// So many calls pay for a bucket.
+/// The number of calls that are worth a bucket.
 const CALLS_PER_BUCKET: u64 = 16;
 
-/// The buckets of a path node. Origins are where the bucket of duration 0 would be.
+/// The buckets of a path node. An origin is the index that the bucket of duration 0 would have.
 #[derive(Clone, Debug, Default)]
 struct Table {
     sub_bits: u32,
@@ -25,16 +25,16 @@ struct Table {
 
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// By path node.
+    /// The tables by path node.
     tables: Vec<Table>,
-    /// By node and bucket.
+    /// The number of calls by node and bucket.
     counts: Vec<u64>,
-    /// By function and bucket.
+    /// True for wanted buckets, by function and bucket.
     wanted: Vec<bool>,
 }
 
-/// Where `duration` is counted when an octave has two to the power of `sub_bits` buckets: the
-/// exponent and the first bits of the fraction that a floating-point number has.
+/// Returns the bucket of `duration` if an octave has two to the power of `sub_bits` buckets: the
+/// exponent and the first bits of the fraction of the floating-point number.
 #[inline]
 fn bucket_of(duration: u64, sub_bits: u32) -> usize {
     let signed = i64::try_from(duration).unwrap_or(i64::MAX);
@@ -42,8 +42,8 @@ fn bucket_of(duration: u64, sub_bits: u32) -> usize {
 }
 
 impl Selection {
-    /// Counts the spooled durations. `functions` gives the nodes of each function, `tallies` by
-    /// node those of the same calls.
+    /// Counts the spooled durations. `functions` has the nodes of each function, `tallies` has the
+    /// sums of the same calls by node.
     pub(crate) fn new<'a>(
         spool: &Spool,
         functions: impl Iterator<Item = &'a [u32]>,
@@ -80,8 +80,8 @@ impl Selection {
         Self { tables, counts, wanted: vec![false; wanted_len] }
     }
 
-    /// The buckets that some nodes of one function have durations in: each with the ranks of
-    /// these, and its place in `wanted`.
+    /// Returns the buckets in which some nodes of one function have durations, each with the ranks
+    /// of these and its index in `wanted`.
     fn buckets(&self, nodes: &[u32]) -> impl Iterator<Item = (Range<usize>, usize)> {
         let tables = || nodes.iter().map(|&node| &self.tables[node as usize]);
         let wanted = tables().next().map_or(0..0, |table| table.wanted.clone());
@@ -94,7 +94,7 @@ impl Selection {
         })
     }
 
-    /// `ranks` among the durations of `nodes`, some of one function's, will be asked for.
+    /// Selects `ranks` among the durations of `nodes`, which are nodes of one function.
     pub(crate) fn want(&mut self, nodes: &[u32], ranks: &[Range<usize>]) {
         let overlaps = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
         let buckets = self.buckets(nodes);
@@ -104,14 +104,14 @@ impl Selection {
         }
     }
 
-    /// Whether the call's bucket is wanted.
+    /// Returns true if the call's bucket is wanted.
     #[inline]
     pub(crate) fn selects(&self, call: &Call) -> bool {
         let table = &self.tables[call.node as usize];
         self.wanted[table.wanted_origin.wrapping_add(bucket_of(call.duration, table.sub_bits))]
     }
 
-    /// By node: how many calls it selects.
+    /// Returns the number of selected calls by node.
     pub(crate) fn selected(&self) -> Vec<usize> {
         let selected = |table: &Table| {
             let counts = &self.counts[table.counts.clone()];
@@ -121,7 +121,7 @@ impl Selection {
         self.tables.iter().map(selected).collect()
     }
 
-    /// The ranks among the durations of `nodes` that are not selected, ascending.
+    /// Returns the ranks among the durations of `nodes` that are not selected, ascending.
     pub(crate) fn gaps(&self, nodes: &[u32]) -> Vec<Range<usize>> {
         let buckets = self.buckets(nodes);
         buckets.filter(|(_, place)| !self.wanted[*place]).map(|(ranks, _)| ranks).collect()

@@ -1,9 +1,9 @@
-//! A stretch of time in equal slices. Like a window, a slice begins behind its first edge and has its
-//! last.
+//! A stretch of time in equal slices. Like a window, a slice excludes its first edge and includes
+//! its last.
 
 use crate::units::Nanos;
 
-/// More would not be seen, and cells count them in 16 bits.
+/// More slices would not be visible, and cells count them in 16 bits.
 const MAX: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,13 @@ impl Slices {
         self.count as usize
     }
 
-    /// The edge before the slice of this index.
+    /// Returns the edge before the slice of this index.
     pub(crate) fn edge(&self, index: usize) -> u64 {
         let part = u128::from(self.length) * index as u128 / u128::from(self.count);
         self.start + part as u64
     }
 
-    /// No slice is shorter.
+    /// Returns a lower bound on the length of all slices.
     pub(crate) fn shortest(&self) -> u64 {
         self.length / self.count
     }
@@ -39,7 +39,7 @@ impl Slices {
         (0..=self.len()).map(|index| Nanos(self.edge(index))).collect()
     }
 
-    /// The slice that something at this time is in: the nearest, if it is in none.
+    /// Returns the slice that contains this time, or else the nearest.
     #[inline]
     pub(crate) fn of(&self, time: u64) -> usize {
         let since = time.saturating_sub(self.start).saturating_sub(1).min(self.length);

@@ -1,9 +1,8 @@
-//! All that is known of a function over a stretch of time, as exact integers.
+//! The exact integer sums of a function over a stretch of time.
 //!
-//! Means, deviations and shares are rendered from it. Stretches are added and subtracted here and
-//! nowhere else, so no rounded number is ever averaged. It says nothing about two things: percentiles
-//! of single calls, which need the calls, and calls that a filter left out, which are counted for a
-//! report as a whole.
+//! Means, deviations and shares are rendered from them. Stretches are added and subtracted only
+//! here, so no rounded number is ever averaged. Two things are missing: percentiles of single
+//! calls, which need the calls, and filtered calls, which are counted for a report as a whole.
 
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::tally::Tally;
@@ -14,20 +13,20 @@ use crate::units::Nanos;
 pub struct Summary {
     /// Calls that ended in the stretch.
     pub tally: Tally,
-    /// Calls that had not ended at its end.
+    /// The number of calls that had not ended at its end.
     pub open: u64,
-    /// Exits without an entry.
+    /// The number of exits without an entry.
     pub headless: u64,
-    /// Time in which any thread was in the function.
+    /// The time in which any thread was in the function.
     pub active_ns: u64,
-    /// Time in which it was the innermost traced function of any thread.
+    /// The time in which it was the innermost traced function of any thread.
     pub exclusive_ns: u64,
-    /// Durations of all timed calls; nothing if they were not counted.
+    /// The durations of all timed calls; `None` if they were not counted.
     pub histogram: Option<Histogram>,
 }
 
 impl Summary {
-    /// Timed calls of these durations, one after the other, with no callees.
+    /// Returns the summary of successive timed calls of these durations, without callees.
     pub fn of(durations: &[Nanos]) -> Self {
         let mut tally = Tally::default();
         durations.iter().for_each(|duration| tally.add_timed(duration.0, duration.0));
@@ -43,18 +42,18 @@ impl Summary {
         }
     }
 
-    /// Calls that ended, with or without a known duration.
+    /// Returns the number of ended calls, with or without a known duration.
     pub fn ended(&self) -> u64 {
         self.tally.timed.saturating_add(self.tally.untimed)
     }
 
-    /// Calls, those that have not ended included.
+    /// Returns the number of calls, including those that have not ended.
     pub fn calls(&self) -> u64 {
         self.ended().saturating_add(self.open)
     }
 
-    /// Adds the stretch that follows this one. A call that is open at the end of this stretch is a
-    /// call of the next one, so only those at the end of the later one are open.
+    /// Adds the following stretch. A call that is open at the end of this stretch belongs to the
+    /// next one, so only the open calls of the later one remain.
     pub fn add(&mut self, later: &Self) {
         self.histogram = match (self.histogram.take(), &later.histogram) {
             (Some(mut all), Some(later)) => {
@@ -71,13 +70,13 @@ impl Summary {
         self.exclusive_ns = self.exclusive_ns.saturating_add(later.exclusive_ns);
     }
 
-    /// Takes away an earlier stretch with which this one begins: what is left is the later part.
+    /// Removes an earlier stretch with which this one begins, and returns the later part.
     ///
-    /// All sums, counts, unions and histograms are exact, as long as no sum has saturated. The least
-    /// and the longest duration are exact only where they lie beyond those of the earlier stretch.
-    /// Otherwise they are bounds: no call of the later part was shorter or longer. With a histogram
-    /// they are the edges of the outermost buckets, at most 0.2 % away; without one they are those of
-    /// the whole.
+    /// All sums, counts, unions and histograms are exact, as long as no sum has saturated. The
+    /// shortest and the longest duration are exact only if they lie beyond those of the earlier
+    /// stretch. Otherwise they are bounds: no call of the later part was shorter or longer. With a
+    /// histogram they are the edges of the outermost buckets, at most 0.2 % away; without one they
+    /// are those of the whole.
     pub fn since(&self, earlier: &Self) -> Self {
         let histogram = match (&self.histogram, &earlier.histogram) {
             (Some(all), Some(earlier)) => Some(all.since(earlier)),
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A stretch: its timed and untimed calls, and counts.
+    /// Generates a stretch: its timed and untimed calls, and counts.
     fn stretch() -> impl Strategy<Value = Summary> {
         let duration = prop_oneof![5 => 0u64..3_000, 2 => 1u64 << 20..1 << 21, 1 => 0u64..1 << 45];
         let calls = prop::collection::vec((duration, 0u64..100, prop::bool::ANY), 0..40);
@@ -125,7 +124,7 @@ mod tests {
         })
     }
 
-    /// All but the extremes.
+    /// Returns all fields but the extremes.
     fn exact(summary: &Summary) -> Summary {
         let tally = Tally { min_ns: 0, max_ns: 0, ..summary.tally };
         Summary { tally, ..summary.clone() }
@@ -187,7 +186,7 @@ mod tests {
         whole.add(&Summary::of(&[Nanos(9_001), Nanos(30_003)]));
         let since = whole.since(&earlier).tally;
         assert_eq!((since.min(), since.max()), (Some(9_001), Some(30_003)));
-        // Between them only a bucket is known, or the whole where nothing was counted.
+        // Between the extremes only a bucket is known, or only the whole without a histogram.
         let (mut inside, later) = (earlier.clone(), Summary::of(&[Nanos(15_003)]));
         inside.add(&later);
         let since = inside.since(&earlier).tally;

@@ -1,19 +1,19 @@
-//! The running sums of one path node: all that needs no memory of single calls.
+//! The running sums of one path node: all numbers that need no memory of single calls.
 
 /// Sums over finished calls. Sums saturate, so that absurd times cannot wrap into plausible ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Calls of a known duration.
+    /// The number of calls with a known duration.
     pub timed: u64,
     pub untimed: u64,
     pub timed_ns: u64,
-    /// As long as untimed calls were seen to last.
+    /// The time that untimed calls were seen to last.
     pub untimed_ns: u64,
     pub self_ns: u64,
     /// The shortest timed call; the largest number if there is none.
     pub min_ns: u64,
     pub max_ns: u64,
-    /// Sum of the squares of the timed calls' durations.
+    /// The sum of the squares of the timed calls' durations.
     pub squares: u128,
 }
 
@@ -67,7 +67,8 @@ impl Tally {
         self.squares = self.squares.saturating_add(other.squares);
     }
 
-    /// Without calls that are in this one, too. The extremes are still those of all.
+    /// Returns the sums without calls that this tally includes. The extremes are still those of
+    /// all.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let timed = self.timed.saturating_sub(earlier.timed);
         let none = Self::default();
@@ -84,8 +85,8 @@ impl Tally {
         }
     }
 
-    /// Every duration turns out to be within these bounds. Extremes beyond those of `earlier`, which
-    /// was taken away, are known exactly and stay.
+    /// Narrows the extremes to these bounds on every duration. Extremes beyond those of `earlier`,
+    /// which was subtracted, are exact and stay.
     pub(crate) fn narrow(&mut self, earlier: &Self, least: u64, most: u64) {
         if self.min_ns >= earlier.min_ns {
             self.min_ns = self.min_ns.max(least);
@@ -111,7 +112,7 @@ impl Tally {
         mean(self.timed_ns, self.timed)
     }
 
-    /// Standard deviation of the population, and that over the mean.
+    /// Returns the standard deviation of the population, and that divided by the mean.
     ///
     /// Deviations are taken from the whole part of the mean, in integers, so nothing cancels.
     pub fn spread(&self) -> Option<(u64, Option<f64>)> {
@@ -126,7 +127,7 @@ impl Tally {
     }
 }
 
-/// `sum / count`, rounded to the nearest integer.
+/// Returns `sum / count`, rounded to the nearest integer.
 pub(crate) fn mean(sum: u64, count: u64) -> Option<u64> {
     let (sum, count) = (u128::from(sum), u128::from(count));
     (sum + count / 2).checked_div(count).map(|mean| mean as u64)

@@ -1,9 +1,10 @@
 //! Lengths of unions of intervals over all threads: active, active-exclusive, tracked.
 //!
-//! One algorithm: walk all threads backwards in time together. A thread's log, read backwards,
-//! gives calls by descending end, parents before children; a small stack turns that into *segments*,
-//! the stretches in which a call is the innermost one; of a leaf, that is the call itself. Both
-//! streams descend, so a union needs two words: how far down it is covered, and its length.
+//! One algorithm walks all threads backwards in time together. A thread's log, read backwards,
+//! gives calls by descending end, parents before children. A small stack turns that into
+//! *segments*, the stretches in which a call is the innermost one; the segment of a leaf is the
+//! call itself. Both streams descend, so a union needs two words: the lower end of the covered
+//! time, and its length.
 
 use crate::calls::paths::{Node, ROOT};
 use crate::calls::spool::{Backward, Call};
@@ -30,7 +31,7 @@ impl Cover {
     }
 }
 
-/// The stretch of time that unions are clipped to.
+/// The stretch of time to which unions are clipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) start: u64,
@@ -39,7 +40,7 @@ pub(crate) struct Window {
 
 /// One thread: its finished calls, and those still open, outermost first.
 pub(crate) struct ThreadCalls<I> {
-    /// Latest first.
+    /// The finished calls, latest first.
     pub(crate) finished: I,
     pub(crate) open: Vec<OpenCall>,
 }
@@ -48,13 +49,13 @@ pub(crate) struct ThreadCalls<I> {
 pub(crate) struct OpenCall {
     pub(crate) start: u64,
     pub(crate) node: u32,
-    /// It will end, and be in its function's center.
+    /// True if it will end and be in its function's center.
     pub(crate) kept: bool,
-    /// It will turn out to have ended then, with the last event of its thread.
+    /// Its end, if it turns out to have ended with the last event of its thread.
     pub(crate) end: u64,
 }
 
-/// The calls of logs, by their places, with open calls of the same threads, and of others.
+/// Combines the calls of logs, by index, with open calls of the same and of other threads.
 pub(crate) fn with_open<'a>(
     logs: impl Iterator<Item = Backward<'a>>,
     open: Vec<(Option<usize>, Vec<OpenCall>)>,
@@ -70,7 +71,7 @@ pub(crate) fn with_open<'a>(
     threads
 }
 
-/// Lengths for one function.
+/// The lengths of one function's unions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FunctionUnions {
     pub(crate) active: u64,
@@ -101,7 +102,7 @@ impl Unions {
 
 #[derive(Clone, Copy)]
 struct FunctionCovers {
-    /// Which calls belong to the center.
+    /// Decides which calls belong to the center.
     keep: Keep,
     active: Cover,
     exclusive: Cover,
@@ -124,21 +125,21 @@ struct Inside {
     kept: bool,
 }
 
-/// A thread on the way back.
+/// A thread during the walk backwards.
 struct Walk<I> {
-    /// Still to come before `finished`, outermost first.
+    /// The remaining open calls, which come before `finished`, outermost first.
     open: std::vec::IntoIter<OpenCall>,
     finished: I,
-    /// The next call, if there is one, and its end (0 if not).
+    /// The next call, if there is one, and its end (0 if there is none).
     next: Call,
     next_end: u64,
-    /// Whether the next is in its function's center, if that is known.
+    /// True if the next call is in its function's center; `None` if not known yet.
     next_kept: Option<bool>,
     is_over: bool,
     inside: Vec<Inside>,
-    /// Everything after this is done.
+    /// Everything after this time is done.
     cursor: u64,
-    /// Where the earliest call so far begins: the thread was in some call from here on.
+    /// The start of the earliest call so far: the thread was in some call from here on.
     tracked: u64,
 }
 
@@ -161,7 +162,7 @@ impl<I: Iterator<Item = Call>> Walk<I> {
         }
     }
 
-    /// When the next item ends, or none is left.
+    /// Returns the end of the next item, or `None` at the end.
     #[inline]
     fn key(&self) -> Option<u64> {
         match self.inside.is_empty() {
@@ -170,8 +171,8 @@ impl<I: Iterator<Item = Call>> Walk<I> {
         }
     }
 
-    /// Takes one item: a segment of the innermost call, or the next call, with its segment if it
-    /// is a leaf.
+    /// Takes one item: a segment of the innermost call, or the next call, with its segment if it is
+    /// a leaf.
     #[inline]
     fn step(&mut self, covers: &mut Covers) {
         if let Some(&top) = self.inside.last() {
@@ -234,7 +235,8 @@ impl Covers<'_> {
     }
 }
 
-/// The unions within `window`; `keep` says for each function which calls are its center.
+/// Returns the unions within `window`; `keep` decides for each function which calls are in its
+/// center.
 pub(crate) fn unions(
     window: Window,
     threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,

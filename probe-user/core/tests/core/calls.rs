@@ -1,4 +1,4 @@
-//! What counts as a call, and which calls have a duration: the contract of the report.
+//! Tests which events make a call, and which calls have a duration: the contract of the report.
 
 use crate::support::*;
 use ctrace_common::Kind;
@@ -219,7 +219,8 @@ fn another_stack_is_another_stack() {
     assert_eq!(path_lines(&report), ["main 1", "main>f 1", "main>f>g 1", "main>f>g>loop 1"]);
 }
 
-/// A handler on a stack of its own that is left by a jump is inside what it interrupts, each time.
+/// A handler on a separate stack that leaves by a jump is each time inside the code that it
+/// interrupts.
 #[test]
 fn a_handler_that_jumps_out_comes_again() {
     let (main, signal) = (0x7fff_0000_9000, 0x1000_9000);
@@ -248,7 +249,7 @@ fn a_handler_that_jumps_out_nests_nothing() {
     assert_eq!(path_lines(&report), ["f 50", "f>g 50"]);
 }
 
-/// A signal stack next to the thread's own is told apart by what is known of the mappings.
+/// Known mappings distinguish a signal stack from the thread's own stack next to it.
 #[test]
 fn known_stacks_are_told_apart_however_near() {
     let events = [

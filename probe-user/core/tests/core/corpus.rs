@@ -1,4 +1,4 @@
-//! The fuzzer's first inputs are recordings that can be read; with CTRACE_WRITE_CORPUS they are
+//! Tests that the fuzzer's first inputs are readable recordings. With CTRACE_WRITE_CORPUS they are
 //! written anew.
 
 use crate::support::{enter, function, point, ret};
@@ -40,7 +40,8 @@ fn recording(turns: u64, ended: bool) -> Vec<u8> {
     }
 }
 
-/// What the repository has under this name, which is `made` if the corpus is written anew.
+/// Returns the repository's file of this name. It is replaced by `made` if the corpus is written
+/// anew.
 fn stored(target: &str, name: &str, made: &[u8]) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     if std::env::var_os("CTRACE_WRITE_CORPUS").is_some() {

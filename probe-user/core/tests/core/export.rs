@@ -1,4 +1,4 @@
-//! The machine formats: JSON against its published schema, CSV against what a reader of it needs.
+//! The machine formats: JSON against its published schema, CSV against the needs of its readers.
 
 use crate::fixture;
 
@@ -103,7 +103,7 @@ fn the_schema_refuses_what_is_no_report() {
     assert!(!validator.is_valid(&bad), "integers are integers");
 }
 
-/// The order people see is the order of the interface's description.
+/// The order of keys is that of the interface's description.
 #[test]
 fn keys_are_in_the_documented_order() {
     let text = json::to_line(&fixture::typical());
@@ -171,7 +171,7 @@ fn keys_are_in_the_documented_order() {
     }
 }
 
-/// Each number of a function is in JSON under its key, as the schema describes it.
+/// Each number of a function is in JSON under its key, and the schema describes it.
 #[test]
 fn every_number_is_in_json_and_in_the_schema() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
@@ -222,7 +222,7 @@ fn json_is_safe_to_print_and_loses_nothing() {
     assert_eq!(parse(&text)["functions"][0]["name"], *report.functions[0].name);
 }
 
-/// Reads what RFC 4180 describes.
+/// Reads CSV as RFC 4180 describes it.
 fn read_csv(text: &str) -> Vec<Vec<String>> {
     let mut rows = vec![vec![String::new()]];
     let mut quoted = false;

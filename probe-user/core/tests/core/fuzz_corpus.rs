@@ -1,5 +1,5 @@
-//! The corpus of the fuzz targets in an ordinary build: each input as it is, and with single bytes
-//! changed. Fuzzing for real is `cargo xtask test --all`.
+//! Runs the corpus of the fuzz targets in an ordinary build: each input unchanged, and with single
+//! bytes changed. `cargo xtask test --all` does real fuzzing.
 
 #![allow(unreachable_pub, reason = "shared with the fuzz targets, which are a crate of their own")]
 
@@ -20,7 +20,7 @@ fn check_all(target: &str, check: impl Fn(&[u8]), seal: impl Fn(&mut [u8])) {
     corpus::check_all(&folder, 100, check, seal);
 }
 
-/// Makes the check sums right again: fuzz targets do not look at them.
+/// Corrects the checksums, because fuzz targets do not check them.
 fn seal(bytes: &mut [u8]) {
     let blocks: Vec<usize> = (0..bytes.len().saturating_sub(BLOCK_HEADER - 1))
         .filter(|at| bytes[*at..].starts_with(BLOCK_MAGIC))

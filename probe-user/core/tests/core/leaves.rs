@@ -1,6 +1,6 @@
-//! A leaf call, whose return follows its entry at once, is entered by a shorter way. It must make
-//! no difference: the same events are processed with and without another thread's event between
-//! any two, and give the same report, whatever is lost, late, filtered or folded.
+//! Tests the shortcut for a leaf call, whose return directly follows its entry. The shortcut must
+//! make no difference: the same events are processed with and without another thread's event
+//! between any two. Both must give the same report, whatever is lost, late, filtered or folded.
 
 use crate::support::*;
 use ctrace_core::engine::EngineConfig;
@@ -87,7 +87,8 @@ fn feed(steps: &[Step]) -> Vec<Fed> {
     fed
 }
 
-/// With `noise`, an event that is no call comes after each. Gives the reports of two periods.
+/// Returns the reports of two periods. With `noise`, an event that is no call comes after each
+/// event.
 fn reports(fed: &[Fed], noise: bool, config: &EngineConfig) -> [Report; 2] {
     let functions = ["a", "b", "c"].map(function);
     let mut engine = engine(&functions, config.clone());

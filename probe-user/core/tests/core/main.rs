@@ -1,5 +1,5 @@
-//! All tests of the core beside its sources, in one program: each program of its own would compile
-//! the readers of recordings once more. Only `memory` needs a process to itself.
+//! All integration tests of the core, in one program: separate programs would each compile the
+//! readers of recordings again. Only `memory` needs a separate process.
 
 mod calls;
 mod corpus;

@@ -1,4 +1,4 @@
-//! Marker scopes in the call tree, alone and among functions seen by probes.
+//! Marker scopes in the call tree, alone and among probed functions.
 
 use crate::support::{PID, end, engine, enter, function, lines, meta, path_lines, ret};
 use ctrace_core::engine::{Engine, EngineConfig};
@@ -15,7 +15,7 @@ fn scope(name: &str) -> FunctionInfo {
     FunctionInfo { kind: FunctionKind::Marker, exit: ExitSeen::ByExitSites, ..function(name) }
 }
 
-/// One event of a buffer: scope, depth of its stack pointer, time, whether it is the exit.
+/// One event of a buffer: scope, depth of its stack pointer, time, true for the exit.
 type Mark = (u64, u64, u64, bool);
 
 fn begin(scope: u64, depth: u64, time: u64) -> Mark {
@@ -30,7 +30,7 @@ fn sp(depth: u64) -> u64 {
     STACK - 64 * depth
 }
 
-/// A buffer as a runtime fills it.
+/// Makes a buffer as a runtime fills it.
 fn buffer(marks: &[Mark]) -> Box<[u8; BUFFER_LEN]> {
     let mut bytes = Box::new([0; BUFFER_LEN]);
     bytes[..8].copy_from_slice(b"ctraceb\x01");
@@ -58,11 +58,11 @@ fn read(engine: &mut Engine, marks: &[Mark]) {
     engine.sample_clocks(ClockSample { ticks: Ticks(1), time: Nanos(100_000) }, Nanos(100_000));
 }
 
-/// Scopes a, b, c and function f, numbered from 0.
+/// Makes an engine with scopes a, b, c and function f, numbered from 0.
 fn traced() -> Engine {
     let functions = [scope("a"), scope("b"), scope("c"), function("f")];
     let mut engine = engine(&functions, EngineConfig::default());
-    // The last entry is a second place of `a`.
+    // The last entry is a second site of `a`.
     let place = |(function, number)| Some(MarkerPlace { function: FuncId(function), number });
     let functions = [(0, 0), (1, 0), (2, 0), (0, 1)].map(place).into();
     let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });
@@ -105,7 +105,7 @@ fn recursion_nests_at_lower_stack_pointers() {
 
 #[test]
 fn a_longjmp_leaves_scopes_untimed() {
-    // Out of b into its caller's a, in which c begins.
+    // A jump from b into its caller's a, in which c begins.
     check(
         &[begin(0, 1, 10), begin(1, 3, 20), begin(2, 2, 30), leave(2, 2, 40), leave(0, 1, 50)],
         &[
@@ -114,7 +114,7 @@ fn a_longjmp_leaves_scopes_untimed() {
             "c: 1 calls, 1 timed, total 10 self 10",
         ],
     );
-    // Out of b, and no scope until a ends.
+    // A jump from b, without another scope until a ends.
     check(
         &[begin(0, 1, 10), begin(1, 3, 20), leave(0, 1, 50)],
         &[
@@ -122,7 +122,7 @@ fn a_longjmp_leaves_scopes_untimed() {
             "b: 1 calls, 0 timed, 1 untimed, total 0 self 0",
         ],
     );
-    // Back into the function, which enters the same scope again.
+    // A jump back into the function, which enters the same scope again.
     check(
         &[begin(0, 1, 10), begin(0, 1, 20), leave(0, 1, 50)],
         &["a: 2 calls, 1 timed, 1 untimed, total 30 self 30"],
@@ -151,7 +151,7 @@ fn scopes_that_end_out_of_order_do_not_make_up_times() {
 #[test]
 fn scopes_and_functions_are_in_one_tree() {
     let mut engine = traced();
-    // f's return address lies above the frames of what it encloses.
+    // f's return address lies above the frames of the scopes that it encloses.
     engine.push(0, &enter(3, sp(2), 20).bytes());
     engine.push(0, &ret(3, sp(2), 80).bytes());
     read(&mut engine, &[begin(0, 1, 10), begin(1, 3, 30), leave(1, 3, 50), leave(0, 1, 100)]);

@@ -1,4 +1,4 @@
-//! Values beside calls: what goes in beside an event comes out beside its call, or is counted as lost.
+//! Tests that the values of an event reach its call, or are counted as lost.
 
 mod losses;
 
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 const OUTER: u32 = 0;
 const STAGE: u32 = 1;
 
-/// A function, a probe with a signed and an unsigned value, and a function with one value.
+/// Returns a function, a probe with a signed and an unsigned value, and a function with one value.
 fn functions() -> Vec<FunctionInfo> {
     let value = |name: &str, kind| ValueInfo { name: name.into(), kind };
     let stage = vec![value("arg0", ValueKind::Signed), value("arg1", ValueKind::Unsigned)];
@@ -30,7 +30,7 @@ fn functions() -> Vec<FunctionInfo> {
     ]
 }
 
-/// The record that an eBPF program writes behind the event.
+/// Makes the record that an eBPF program writes after the event.
 fn payload(event: &Event, values: &[u64], unread: u64) -> Vec<u8> {
     let slots = payload_slots(values.len()) as u16;
     let head = Event { kind: Kind::Payload, sp: unread, lost: slots, ..*event };
@@ -40,7 +40,7 @@ fn payload(event: &Event, values: &[u64], unread: u64) -> Vec<u8> {
     bytes
 }
 
-/// A trace in the making.
+/// A trace under construction.
 struct Trace {
     engine: Engine,
     writer: Writer<Vec<u8>>,
@@ -63,7 +63,7 @@ impl Trace {
         self
     }
 
-    /// An event with values, which come through the ring of this number.
+    /// Pushes an event and its values, both through the ring of this number.
     fn push_with(&mut self, event: Event, ring: usize, values: &[u64], unread: u64) -> &mut Self {
         self.engine.push(ring, &event.bytes());
         self.engine.push(ring, &payload(&event, values, unread));
@@ -100,7 +100,7 @@ fn report(recording: &Recording<Vec<u8>>, query: &Query) -> Report {
     report_with(recording, query, meta_with(extras))
 }
 
-/// Start and values of the points that the report names first.
+/// Returns the start and values of the points that the report lists first.
 fn points(report: &Report) -> Vec<(u64, String)> {
     let first = report.points.first.iter();
     first.map(|point| (point.start_ns.0, point.values.to_string())).collect()
@@ -114,7 +114,7 @@ fn export(recording: &Recording<Vec<u8>>, format: &str) -> Vec<u8> {
     out
 }
 
-/// Points in two threads, one of them inside a call.
+/// Records points in two threads, one of them inside a call.
 fn typical() -> Vec<u8> {
     let mut trace = Trace::new(Filter::default());
     trace.push(enter(OUTER, 900, 10));
@@ -163,7 +163,7 @@ fn a_filter_leaves_out_values_with_their_calls() {
     let others = report(&recording, &Query { functions, ..Query::default() });
     assert!(points(&others).is_empty());
 
-    // The same when it is recorded.
+    // The same filter during recording.
     let mut trace = Trace::new(only("8"));
     trace.push_with(point(STAGE, 800, 20), 0, &[7, 1], 0);
     trace.push_with(point(STAGE, 800, 30).on(8), 1, &[9, 2], 0);
@@ -265,7 +265,7 @@ fn a_recording_without_values_has_no_block_of_them() {
     assert!(!bytes.windows(6).any(|six| six == kind));
 }
 
-/// Time, thread, whether it goes through the other ring, values, and which are unread.
+/// Time, thread, true for the other ring, values, and a bit for each unread value.
 type Random = (u64, u32, bool, [u64; 2], u64);
 
 proptest! {

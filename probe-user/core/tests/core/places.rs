@@ -1,4 +1,4 @@
-//! Functions can be moved within a report, and everything in it still is of the same ones.
+//! Tests that all references in a report stay correct when its functions move.
 
 use crate::fixture;
 
@@ -6,7 +6,7 @@ use ctrace_core::report::Report;
 use ctrace_core::report::render::json;
 use serde_json::Value;
 
-/// Names in place of indices of functions, in order.
+/// Returns names in place of indices of functions, in order.
 fn named(report: &Report) -> Vec<String> {
     let name = |index: usize| report.functions[index].name.to_string();
     let mut names: Vec<String> = report.paths.iter().map(|path| name(path.function)).collect();
@@ -24,7 +24,8 @@ fn named(report: &Report) -> Vec<String> {
     names
 }
 
-/// Indices in JSON: values of keys called `function`, and numbers in lists called `functions`.
+/// Counts indices in JSON: values of keys called `function`, and numbers in lists called
+/// `functions`.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(values) => values.iter().map(count).sum(),

@@ -1,4 +1,5 @@
-//! A trace that is recorded and read again has every call, wherever it is cut off.
+//! Tests that a recorded trace has every call when it is read again, even if it was cut off
+//! anywhere.
 
 #[path = "../../examples/read_recording.rs"]
 #[allow(dead_code, reason = "its main is for people")]
@@ -22,7 +23,8 @@ fn groups() -> Vec<Vec<Event>> {
     ]
 }
 
-/// Name of the path, start, duration, timed, by time of the end; of chunks that can be read.
+/// Returns name of the path, start, duration and timed for calls in readable chunks, by time of the
+/// end.
 fn calls(recording: &Recording<Vec<u8>>) -> Vec<(String, u64, u64, bool)> {
     let mut calls = Vec::new();
     for entry in recording.chunks() {
@@ -139,7 +141,7 @@ fn damage_is_an_error_and_never_another_call() {
     }
 }
 
-/// Where the blocks of a kind begin; their contents are behind a header of 24 bytes.
+/// Returns the starts of the blocks of a kind. Their contents follow a header of 24 bytes.
 fn blocks(bytes: &[u8], kind: u8) -> Vec<usize> {
     let head = [b"CTRB".as_slice(), &[kind, 0]].concat();
     (0..bytes.len()).filter(|&at| bytes[at..].starts_with(&head)).collect()
@@ -151,7 +153,7 @@ fn damage_costs_its_own_chunk_where_there_is_no_index_too() {
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
     let whole = record(&groups, false);
     let second = blocks(&whole, 4)[1];
-    // In its magic number, its kind, its length, its check sum, its contents.
+    // Its magic number, kind, length, checksum and contents.
     for at in [0, 4, 8, 20, 24] {
         let mut bytes = whole.clone();
         bytes[second + at] ^= 0x55;
@@ -162,14 +164,14 @@ fn damage_costs_its_own_chunk_where_there_is_no_index_too() {
     }
 }
 
-/// Such as one that has entries of a later ctrace.
+/// An example is an index with entries of a later ctrace.
 #[test]
 fn nothing_is_missing_where_only_the_index_cannot_be_found_or_read() {
     let groups = groups();
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
     let whole = record(&groups, true);
     let index = *blocks(&whole, 6).last().expect("an index");
-    // In its header, its contents, and what tells where it is.
+    // Its header, its contents, and the reference to it.
     for at in [index, index + 8, index + 24, whole.len() - 16, whole.len() - 8, whole.len() - 1] {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
@@ -185,7 +187,7 @@ fn what_came_before_damaged_names_is_read() {
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
     for ended in [true, false] {
         let mut bytes = record(&groups, ended);
-        // The thread that comes up last.
+        // The thread that occurs last.
         let names = *blocks(&bytes, 2).last().expect("names");
         bytes[names + 24] ^= 0x55;
         let unreadable = (bytes.len() - names) as u64;
@@ -204,7 +206,7 @@ fn others_files_and_newer_ones_are_told() {
     assert!(matches!(Recording::open(newer), Err(RecordError::Newer { found: 2, known: 1 })));
 }
 
-/// Reports of intervals and a recording of the same calls, from one engine.
+/// Checks the reports of intervals and a recording of the same calls, from one engine.
 #[test]
 fn what_is_kept_beside_reports_is_whole() {
     use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};

@@ -1,4 +1,4 @@
-//! A file that begins in the middle of a trace knows what its ids stand for.
+//! Tests that a file that begins in the middle of a trace defines its ids.
 
 use crate::support::*;
 use ctrace_common::Kind;
@@ -8,7 +8,7 @@ use ctrace_core::recording::{BlockKind, Definitions, End, Recording, Start, Writ
 use ctrace_core::report::render::json;
 use ctrace_core::units::Nanos;
 
-/// Threads that call something in each second, and when they end.
+/// A thread, the seconds in which it calls something, and the second in which it ends.
 struct Busy {
     tid: u32,
     seconds: &'static [u64],
@@ -38,7 +38,7 @@ fn definitions(threads: &[Busy], seconds: u64) -> Definitions {
     definitions
 }
 
-/// The ids that threads of the trace have in the system, of those a new file knows.
+/// Returns the system's ids of the threads that a new file knows.
 fn known(definitions: &Definitions) -> Vec<u32> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     definitions.write(&mut writer).expect("memory takes all");
@@ -99,13 +99,13 @@ fn what_is_kept_is_between_what_was_asked_for() {
     assert_eq!(between(u64::MAX, 2 * last + 100), [3_000, 4_000]);
 }
 
-/// Seconds of calls in one file, and in files of so many seconds each. Functions and threads come up
-/// one by one, and calls go on from file to file.
+/// Returns seconds of calls in one file, and in files of the given numbers of seconds. Functions
+/// and threads appear one by one, and calls continue from file to file.
 fn rotated(seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
     rotated_by("1", seconds_in_each)
 }
 
-/// The same by this version of ctrace.
+/// Like [`rotated`], by this version of ctrace.
 fn rotated_by(version: &str, seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut engine = engine(&[function("f0")], EngineConfig { record: true, ..Default::default() });
     let begin = |from: u64| {
@@ -146,11 +146,11 @@ fn rotated_by(version: &str, seconds_in_each: &[u64]) -> (Vec<u8>, Vec<Vec<u8>>)
         }
         files.push(end(writer, second * SECOND, &["it goes on"]));
     }
-    // Only the last one says how it all ended.
+    // Only the last file tells the end of the trace.
     (end(whole, second * SECOND, &["it goes on"]), files)
 }
 
-/// Cuts a file off where this chunk begins.
+/// Cuts a file off at the start of this chunk.
 fn cut_before_chunk(file: &[u8], number: usize) -> Vec<u8> {
     let begins = |at: &usize| file[*at..].starts_with(b"CTRB\x04\0");
     let at = (0..file.len()).filter(begins).nth(number).expect("a chunk");
@@ -200,7 +200,7 @@ fn files_that_are_not_one_recording_are_told() {
     );
     let unrelated = join(&files, &[0, 3]).expect_err("it is another");
     assert!(unrelated.contains("file 3 is not of the same recording as file 0"), "{unrelated}");
-    // The end of the second is not there any more, nor is its chunk.
+    // The end of the second file is missing, and with it its chunk.
     let cut = files[1].len() / 2;
     files[1].truncate(cut);
     let report = join(&files, &[0, 1, 2]).expect("what there is");
@@ -233,7 +233,7 @@ fn a_file_that_breaks_off_before_the_next_begins_is_refused() {
     assert_eq!(Recording::open(files[0].clone()).expect("sound").unreadable(), 0);
     let refused = join(&files, &[0, 1]).expect_err("a chunk is missing");
     assert!(refused.contains("file 0 was not ended and breaks off before file 1"), "{refused}");
-    // As far as its last chunk.
+    // The file up to its last chunk.
     let end = whole.windows(6).position(|bytes| bytes == b"CTRB\x05\0").expect("an end");
     files[0] = whole[..end].to_vec();
     assert!(join(&files, &[0, 1]).is_ok());

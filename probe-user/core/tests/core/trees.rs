@@ -1,11 +1,11 @@
-//! Slow calls in a recording, with what was inside them.
+//! Slow calls in a recording, and the calls inside them.
 
 use crate::support::{Event, enter, function, point, recorded, ret};
 use ctrace_core::recording::replay::{Tree, Wanted, trees};
 use ctrace_core::recording::{Recording, Start};
 use ctrace_core::units::Nanos;
 
-/// A slow call over three chunks, with three calls inside it, and one of another thread.
+/// A slow call over three chunks with three calls inside it, and one of another thread.
 fn groups() -> [Vec<Event>; 3] {
     [
         vec![enter(0, 900, 10), enter(1, 800, 20), enter(2, 700, 22), ret(2, 700, 24)],
@@ -29,7 +29,7 @@ fn read(groups: &[Vec<Event>], wanted: &Wanted) -> Vec<Tree> {
     trees
 }
 
-/// Start, duration, caller and whether it is slow, of each call.
+/// Returns the start, duration and caller of each call, and whether it is slow.
 fn told(tree: &Tree) -> Vec<(u64, u64, Option<usize>, bool)> {
     let told = tree.branches.iter().map(|branch| {
         let call = branch.call;

@@ -92,12 +92,12 @@ pub(crate) fn meta(center_cut: f64) -> ReportMeta {
     ReportMeta { center_cut, ..ReportMeta::default() }
 }
 
-/// With more than sums.
+/// Returns the metadata with optional parts of a report.
 pub(crate) fn meta_with(extras: ctrace_core::report::Extras) -> ReportMeta {
     ReportMeta { extras, ..meta(10.0) }
 }
 
-/// One line per function with calls: what a user would check first.
+/// Returns one line per function with calls, with the numbers that a user would check first.
 pub(crate) fn lines(report: &Report) -> Vec<String> {
     let hit = report.functions.iter().filter(|f| f.calls + f.headless > 0);
     hit.map(|f: &FunctionReport| {

@@ -6,7 +6,7 @@ use ctrace_core::function::FunctionInfo;
 use ctrace_core::recording::{End, Start, Writer};
 use ctrace_core::units::{Nanos, Pid, Tid};
 
-/// The thread that has the process's id is called so.
+/// The name of the thread that has the process's id.
 pub(crate) const MAIN: &str = "main";
 
 /// Records the events with a chunk after each group of them.

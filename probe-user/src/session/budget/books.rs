@@ -65,16 +65,6 @@ impl Books {
         }
     }
 
-    /// Returns the events of the group's functions that are not entered yet.
-    pub(crate) fn new_events(
-        &self,
-        group: usize,
-        events: &[u64],
-    ) -> impl Iterator<Item = (FuncId, u64)> {
-        let ids = self.groups[group].functions.iter();
-        ids.map(|id| (*id, events[id.index()].saturating_sub(self.entered[id.index()])))
-    }
-
     pub(crate) fn sampling(&self, id: usize) -> Option<&Sampling> {
         self.samplings.get(id)
     }

@@ -9,13 +9,19 @@
 pub(crate) mod books;
 pub(crate) mod calibrate;
 pub(crate) mod costs;
+mod group;
 pub(crate) mod note;
 pub(crate) mod sampling;
 pub(crate) mod slowdown;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use ctrace_core::units::Nanos;
+use group::Group;
+use window::{is_telling, plan};
+
+pub(crate) use window::Window;
 
 /// Less than this share of one core is no cost. A target that hardly runs would have no budget.
 const NEGLIGIBLE: f64 = 1e-4;
@@ -23,8 +29,14 @@ const NEGLIGIBLE: f64 = 1e-4;
 const FILL: f64 = 0.7;
 /// A group comes back if no more than this part of the budget is used with it.
 const CALM: f64 = 0.5;
+/// It also comes back if it takes no more than this part of what the others leave of the budget:
+/// they may use more than `CALM` for ever.
+const LITTLE: f64 = 0.05;
 /// The number of calm windows in a row before a group comes back.
 const CALM_WINDOWS: u32 = 3;
+/// The longest time to wait for the kernel to let go of a group that is to come back. What its
+/// windows showed is too old then.
+const LONGEST_RETURN: Nanos = Nanos::from_millis(30_000);
 /// The part of the budget that windows fill up.
 const CLOSE: f64 = 0.95;
 /// The least part of the budget for windows.
@@ -34,11 +46,6 @@ const FAR_BEYOND: f64 = 4.0;
 /// The time between looks, unless the probes cost `DEAR` before.
 const LOOK: Nanos = Nanos::from_millis(1_000);
 const DEAR: Nanos = Nanos::from_millis(20);
-/// The usual time from window to window.
-const PERIOD: f64 = 5e9;
-const LONGEST_PERIOD: f64 = 300e9;
-const SHORTEST_WINDOW: f64 = 20e6;
-const LONGEST_WINDOW: f64 = 1e9;
 /// Groups that cost more than this share of the target's own time have windows of their own: they
 /// would distort what other groups show.
 const DROWNING: f64 = 0.5;
@@ -46,8 +53,6 @@ const DROWNING: f64 = 0.5;
 const FOR_DROWNING: f64 = 0.25;
 /// The time constant of the average of the target's own CPU time.
 const MEMORY: f64 = 5e9;
-/// A calmer target is expected to hit probes less often, by no more than this factor.
-const LEAST_CALM: f64 = 0.02;
 
 /// Totals at one time.
 #[derive(Clone, Copy, Debug)]
@@ -57,56 +62,6 @@ pub(crate) struct Reading<'a> {
     pub cpu: Nanos,
     /// The cost of each group's probes so far.
     pub spent: &'a [Nanos],
-}
-
-/// A time in which costly groups are armed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub begins: Nanos,
-    pub length: Nanos,
-    pub groups: Vec<usize>,
-}
-
-/// Costs are in nanoseconds per nanosecond in which a group is armed.
-#[derive(Clone, Copy, Debug)]
-enum Group {
-    Always {
-        cost: f64,
-    },
-    InWindows {
-        cost: f64,
-        /// The target's own CPU time, per time, when the cost was measured.
-        own: f64,
-        /// Calm windows in a row.
-        calm: u32,
-    },
-    /// Calm again and to be armed, as soon as the kernel has let go of its last links.
-    Returning {
-        cost: f64,
-    },
-}
-
-impl Group {
-    fn cost(self) -> f64 {
-        match self {
-            Group::Always { cost } | Group::InWindows { cost, .. } | Group::Returning { cost } => {
-                cost
-            }
-        }
-    }
-
-    /// Returns the cost that is expected of a window, while the target uses `own_now` for itself.
-    ///
-    /// A target that does less than when the cost was measured hits its probes less often. By the
-    /// old cost, windows of a target that has become calm would be minutes apart.
-    fn expected(self, own_now: f64) -> f64 {
-        match self {
-            Group::InWindows { cost, own, .. } if own > own_now => {
-                cost * (own_now / own).max(LEAST_CALM)
-            }
-            _ => self.cost(),
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -158,18 +113,28 @@ impl Budget {
         !matches!(self.groups[group], Group::Always { .. })
     }
 
-    /// The group could not be armed again: it has windows until it is calm once more.
-    pub(crate) fn put_in_windows(&mut self, group: usize) {
-        let (cost, own) = (self.groups[group].cost(), self.own_time());
-        self.groups[group] = Group::InWindows { cost, own, calm: 0 };
+    /// The kernel refused the group's probes. It has windows until it is calm, but none for a while.
+    pub(crate) fn could_not_arm(&mut self, group: usize) {
+        self.groups[group] = self.groups[group].refused(self.at, self.own_time());
         self.windows = self.plan_windows();
     }
 
-    /// The kernel still holds the group's last links. It needs no window any more: a window would
-    /// only give it new links to hold.
-    pub(crate) fn let_return(&mut self, group: usize) {
-        self.groups[group] = Group::Returning { cost: self.groups[group].cost() };
+    /// The kernel still holds the last links of a group that is to come back. It has no windows
+    /// meanwhile: a window would only give it new links to hold. Returns false if this has taken too
+    /// long: it has windows again, until they show anew that it is calm.
+    pub(crate) fn let_return(&mut self, group: usize, at: Nanos) -> bool {
+        let cost = self.groups[group].cost();
+        let since = match self.groups[group] {
+            Group::Returning { since, .. } => since,
+            _ => at,
+        };
+        let goes_on = at.since(since) < LONGEST_RETURN;
+        self.groups[group] = match goes_on {
+            true => Group::Returning { cost, since },
+            false => Group::in_windows(cost, self.own_time()),
+        };
         self.windows = self.plan_windows();
+        goes_on
     }
 
     /// The group is armed again, and stays so.
@@ -196,6 +161,15 @@ impl Budget {
         let cost = |group: &Group| match group {
             Group::Always { cost } => *cost,
             Group::InWindows { .. } | Group::Returning { .. } => 0.0,
+        };
+        self.groups.iter().map(cost).sum()
+    }
+
+    /// Returns the expected cost of groups that are going to be armed again.
+    fn returning(&self) -> f64 {
+        let cost = |group: &Group| match group {
+            Group::Returning { cost, .. } => *cost,
+            Group::Always { .. } | Group::InWindows { .. } => 0.0,
         };
         self.groups.iter().map(cost).sum()
     }
@@ -276,41 +250,47 @@ impl Budget {
                 break;
             }
             left -= cost;
-            self.groups[index] = Group::InWindows { cost, own: self.own_time(), calm: 0 };
+            self.groups[index] = Group::in_windows(cost, self.own_time());
             shed.push(index);
         }
         shed
     }
 
-    /// Ends a window that was armed for this time, with the cost of each group in it. Returns the
-    /// groups that are calm again, to be armed from here on.
+    /// Ends a planned window that was armed for this time. `spent`: the groups that could be armed,
+    /// with their cost. Returns those that are calm again, to be armed from here on. Nothing is
+    /// learned from a window that was cut short.
     pub(crate) fn window_over(
         &mut self,
+        over: &Window,
         at: Nanos,
         armed: Nanos,
         spent: &[(usize, Nanos)],
     ) -> Vec<usize> {
         let (allowed, own_now) = (self.allowed(), self.own_time());
-        let mut always = self.always();
+        let mut always = self.always() + self.returning();
         let mut back = Vec::new();
         for &(index, spent) in spent {
             let group = &mut self.groups[index];
             let expected = group.expected(own_now);
-            let Group::InWindows { cost, own, calm } = group else { continue };
+            let Group::InWindows { cost, own, calm, pause, .. } = group else { continue };
+            *pause = 0.0;
+            if !is_telling(armed) {
+                continue;
+            }
             let seen = spent.0 as f64 / armed.0.max(1) as f64;
             // A burst that is over must not keep it away for long.
             let weight = if seen < expected { 0.8 } else { 0.5 };
             (*cost, *own) = (expected + weight * (seen - expected), own_now);
-            *calm = if always + seen <= CALM * allowed { *calm + 1 } else { 0 };
+            let is_calm = always + seen <= CALM * allowed || seen <= LITTLE * (allowed - always);
+            *calm = if is_calm { *calm + 1 } else { 0 };
             if *calm >= CALM_WINDOWS {
                 always += seen;
                 *group = Group::Always { cost: seen };
                 back.push(index);
             }
         }
-        // The other kind keeps its time.
-        let of_this =
-            |window: &Window| spent.iter().any(|(group, _)| window.groups.contains(group));
+        // The other kind keeps its time. This one's is over even if nothing could be armed.
+        let of_this = |window: &Window| over.groups.iter().any(|g| window.groups.contains(g));
         let is_other = |window: &Option<Window>| {
             back.is_empty() && window.as_ref().is_some_and(|window| !of_this(window))
         };
@@ -332,8 +312,10 @@ impl Budget {
         let own_now = self.own_time();
         let limit = DROWNING * own_now;
         let cost = |(index, group): (usize, &Group)| match group {
-            Group::InWindows { .. } => Some((index, group.expected(own_now))),
-            Group::Always { .. } | Group::Returning { .. } => None,
+            Group::InWindows { resumes, .. } if *resumes <= self.at => {
+                Some((index, group.expected(own_now)))
+            }
+            _ => None,
         };
         let dear = self.groups.iter().enumerate().filter_map(cost);
         let (drowning, others): (Vec<_>, Vec<_>) = dear.partition(|(_, cost)| *cost > limit);
@@ -347,21 +329,4 @@ impl Budget {
         let [first, second] = self.waits;
         [plan(first, drowning, for_drowning * left), plan(second, others, for_others * left)]
     }
-}
-
-/// Plans the next window of groups with their costs. They have waited since `since`, and may cost
-/// `left` together.
-fn plan(since: Nanos, groups: Vec<(usize, f64)>, left: f64) -> Option<Window> {
-    if groups.is_empty() {
-        return None;
-    }
-    let (groups, costs): (Vec<usize>, Vec<f64>) = groups.into_iter().unzip();
-    let part = left / costs.iter().sum::<f64>().max(left);
-    let length = (part * PERIOD).clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
-    let period = (length / part).min(LONGEST_PERIOD);
-    Some(Window {
-        begins: since.saturating_add(Nanos((period - length) as u64)),
-        length: Nanos(length as u64),
-        groups,
-    })
 }

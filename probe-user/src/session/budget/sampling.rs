@@ -152,3 +152,7 @@ impl Sampling {
         Some(by_windows.max(by_chance).hypot(by_cost))
     }
 }
+
+#[cfg(test)]
+#[path = "sampling_tests.rs"]
+mod tests;

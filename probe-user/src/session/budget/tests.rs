@@ -1,7 +1,4 @@
-use super::{
-    Budget, Reading, Window,
-    sampling::{Sampling, Time},
-};
+use super::{Budget, Reading, Window};
 use ctrace_core::units::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
@@ -16,6 +13,10 @@ struct World {
     now: u64,
     cpu: f64,
     windows: u32,
+    /// A group that the kernel holds, or whose probes it refuses, when a window begins.
+    held: Option<usize>,
+    refused: Option<usize>,
+    refusals: u32,
 }
 
 impl World {
@@ -24,7 +25,18 @@ impl World {
         costs.iter().for_each(|_| budget.add());
         budget.begin(Nanos::ZERO, Nanos::ZERO);
         let spent = vec![0.0; costs.len()];
-        Self { budget, busy: 1.0, costs: costs.to_vec(), spent, now: 0, cpu: 0.0, windows: 0 }
+        Self {
+            budget,
+            busy: 1.0,
+            costs: costs.to_vec(),
+            spent,
+            now: 0,
+            cpu: 0.0,
+            windows: 0,
+            held: None,
+            refused: None,
+            refusals: 0,
+        }
     }
 
     fn totals(&self) -> Vec<Nanos> {
@@ -50,21 +62,36 @@ impl World {
         let end = self.now + seconds * SECOND;
         while self.now < end {
             match self.budget.window().cloned() {
-                Some(Window { begins, length, groups }) if begins.0 <= self.now => {
-                    let before = self.totals();
-                    self.pass(length.0, &groups);
-                    let used = self.totals();
-                    let spent: Vec<(usize, Nanos)> =
-                        groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
-                    self.budget.window_over(Nanos(self.now), length, &spent);
-                    self.windows += 1;
-                }
+                Some(window) if window.begins.0 <= self.now => self.pass_window(&window),
                 Some(Window { begins, .. }) => {
                     self.pass((begins.0 - self.now).min(SECOND / 5), &[]);
                 }
                 None => self.pass(SECOND / 5, &[]),
             }
         }
+    }
+
+    fn pass_window(&mut self, window: &Window) {
+        let mut groups = window.groups.clone();
+        groups.retain(|group| self.held != Some(*group));
+        if let Some(refused) = groups.extract_if(.., |group| self.refused == Some(*group)).next() {
+            self.budget.could_not_arm(refused);
+            self.refusals += 1;
+        }
+        let (begun, before) = (self.now, self.totals());
+        let (armed, spent) = loop {
+            let left = window.length.0 - (self.now - begun);
+            self.pass(left.min(SECOND / 20), &groups);
+            let (armed, used) = (Nanos(self.now - begun), self.totals());
+            let spent: Vec<(usize, Nanos)> =
+                groups.iter().map(|&g| (g, used[g].since(before[g]))).collect();
+            let all = Nanos(spent.iter().map(|(_, spent)| spent.0).sum());
+            if window.is_over(armed, all) {
+                break (armed, spent);
+            }
+        };
+        self.budget.window_over(window, Nanos(self.now), armed, &spent);
+        self.windows += u32::from(!spent.is_empty());
     }
 
     fn in_windows(&self) -> Vec<usize> {
@@ -130,6 +157,26 @@ fn what_is_calm_again_comes_back() {
     assert!(world.in_windows().is_empty());
 }
 
+/// The others may use most of the budget for ever.
+#[test]
+fn what_costs_next_to_nothing_comes_back_beside_the_others() {
+    let after = |costs: [f64; 3]| {
+        let mut world = World::new(1.0, &[0.5, 0.0045, 0.004]);
+        world.run(20);
+        assert_eq!(world.in_windows(), [0, 1]);
+        world.costs = costs.to_vec();
+        world.run(120);
+        world.in_windows()
+    };
+    for others in [0.004, 0.006, 0.0085] {
+        assert_eq!(after([0.0, 0.0045, others]), [1], "{others}");
+        assert_eq!(after([0.0, 0.00005, others]), [0; 0], "{others}");
+        assert_eq!(after([0.0045, 0.0, others]), [0], "{others}");
+    }
+    assert_eq!(after([0.0, 0.001, 0.0085]), [1], "most of what is left");
+    assert_eq!(after([0.5, 0.0, 0.0099]), [0]);
+}
+
 /// The first reading of a busy machine may show next to no time of the target.
 #[test]
 fn a_window_that_was_planned_too_late_is_brought_forward() {
@@ -155,13 +202,96 @@ fn what_the_kernel_still_holds_has_no_windows() {
     let mut world = World::new(1.0, &[2.0, 0.001]);
     world.run(5);
     assert_eq!(world.in_windows(), [0]);
-    world.budget.let_return(0);
+    assert!(world.budget.let_return(0, Nanos(world.now)));
     assert_eq!((world.in_windows(), world.budget.window()), (vec![0], None));
     let windows = world.windows;
     world.run(20);
     assert_eq!((world.in_windows(), world.windows), (vec![0], windows));
     world.budget.take_out_of_windows(0);
     assert_eq!((world.in_windows(), world.budget.window()), (Vec::new(), None));
+}
+
+/// The kernel may hold the links of a whole kind of groups when its window begins.
+#[test]
+fn a_window_in_which_nothing_is_armed_does_not_keep_the_other_kind_away() {
+    for held in [0, 1] {
+        let mut world = World::new(1.0, &[30.0, 0.02]);
+        world.run(5);
+        assert_eq!(world.in_windows(), [0, 1]);
+        (world.held, world.costs) = (Some(held), vec![1e-5; 2]);
+        world.run(900);
+        assert_eq!(world.in_windows(), [held]);
+        world.held = None;
+        world.run(900);
+        assert!(world.in_windows().is_empty());
+    }
+}
+
+/// Each attempt costs time, and fails again for the same reason.
+#[test]
+fn what_the_kernel_refuses_is_tried_seldom_but_for_ever() {
+    let mut world = World::new(1.0, &[0.5, 0.02]);
+    world.refused = Some(0);
+    world.run(5);
+    assert_eq!(world.in_windows(), [0, 1]);
+    world.run(3600);
+    assert!((8..=17).contains(&world.refusals), "{}", world.refusals);
+    assert!(world.windows > 300, "{} windows of the other", world.windows);
+    (world.refused, world.costs[0]) = (None, 0.001);
+    world.run(900);
+    assert_eq!(world.in_windows(), [1]);
+}
+
+#[test]
+fn a_window_that_was_cut_short_teaches_nothing() {
+    let mut world = World::new(1.0, &[2.0, 0.001]);
+    world.run(5);
+    let window = world.budget.window().cloned().expect("one");
+    for spent in [Nanos::ZERO, Nanos(500)] {
+        world.budget.window_over(&window, Nanos(world.now), Nanos(1), &[(0, spent)]);
+        assert_eq!(world.budget.window().expect("one").length, window.length);
+    }
+}
+
+#[test]
+fn what_the_kernel_holds_for_long_has_windows_again() {
+    let mut world = World::new(1.0, &[2.0, 0.001]);
+    world.run(5);
+    let held = |world: &mut World| world.budget.let_return(0, Nanos(world.now));
+    assert!(held(&mut world));
+    world.run(29);
+    assert!(held(&mut world));
+    world.run(2);
+    assert!(!held(&mut world));
+    assert_eq!(world.budget.window().expect("one").groups, [0]);
+    // The next time counts anew.
+    assert!(held(&mut world));
+    world.run(29);
+    assert!(held(&mut world));
+}
+
+/// Both would be calm without the other.
+#[test]
+fn what_is_going_to_return_is_counted() {
+    let mut world = World::new(1.0, &[0.5, 0.4]);
+    world.run(3);
+    assert_eq!(world.in_windows(), [0, 1]);
+    let window = world.budget.window().cloned().expect("one");
+    // Half of the budget is 5 ms a second.
+    let (at, first, second) = (Nanos(world.now), Nanos::from_millis(3), Nanos::from_millis(4));
+    let mut round = |spent: &[(usize, Nanos)]| {
+        let back = world.budget.window_over(&window, at, Nanos(SECOND), spent);
+        if back == [0] {
+            assert!(world.budget.let_return(0, at));
+        }
+        back
+    };
+    let backs: Vec<_> = (0..3).map(|_| round(&[(0, first), (1, second)])).collect();
+    assert_eq!(backs, [vec![], vec![], vec![0]]);
+    assert!((0..5).all(|_| round(&[(1, second)]).is_empty()));
+    assert!(world.budget.let_return(0, at));
+    world.budget.take_out_of_windows(0);
+    assert_eq!(world.in_windows(), [1]);
 }
 
 /// The cost of a busy time says little about a target that does a hundredth of the work.
@@ -174,6 +304,29 @@ fn a_target_that_becomes_calm_is_looked_at_soon() {
     world.costs = vec![20.0 * 1e-6, 1e-5];
     world.run(200);
     assert!(world.in_windows().is_empty(), "{:?}", world.budget);
+}
+
+/// The windows of a target that sleeps are long.
+#[test]
+fn a_window_ends_early_if_the_target_wakes_in_it() {
+    let mut world = World::new(1.0, &[0.2, 0.001]);
+    world.run(60);
+    (world.busy, world.costs) = (0.001, vec![0.0002, 1e-6]);
+    world.run(120);
+    assert_eq!(world.in_windows(), [0]);
+    let window = world.budget.window().cloned().expect("one");
+    assert_eq!(window.length, Nanos(SECOND));
+    let slept = world.now;
+    world.pass_window(&window);
+    assert_eq!(world.now - slept, SECOND, "it costs what was planned");
+    (world.busy, world.costs) = (1.0, vec![0.2, 0.001]);
+    let (woken, before) = (world.now, world.spent[0]);
+    world.pass_window(&window);
+    assert!(world.now - woken <= SECOND / 10, "{}", world.now - woken);
+    let spent = world.spent[0] - before;
+    assert!(spent <= 0.02 * SECOND as f64, "{spent}");
+    let next = world.budget.window().expect("one");
+    assert!(next.length.0 < SECOND / 10, "it has learned from the window: {next:?}");
 }
 
 #[test]
@@ -202,91 +355,4 @@ fn a_target_that_hardly_runs_is_left_alone() {
         let spent = [Nanos(second * 50_000)];
         assert!(budget.look(Reading { at, cpu, spent: &spent }).is_empty());
     }
-}
-
-fn time(at: u64, own: u64) -> Time {
-    Time { at: Nanos(at), own: Nanos(own) }
-}
-
-#[test]
-fn nothing_is_estimated_of_what_was_armed_throughout() {
-    let mut sampling = Sampling::default();
-    sampling.armed_throughout(time(SECOND, SECOND), 100);
-    assert_eq!(sampling.report(50, Nanos(7), Nanos(7)), None);
-}
-
-#[test]
-fn an_estimate_holds_the_truth_within_its_error() {
-    let mut sampling = Sampling::default();
-    // A second throughout, then 100 with ten windows of 0.1 s each; about 1,000 events a second.
-    sampling.armed_throughout(time(SECOND, SECOND), 1_000);
-    sampling.in_windows(time(100 * SECOND, 100 * SECOND));
-    for events in [96, 104, 99, 101, 97, 103, 100, 100, 98, 102] {
-        sampling.window(time(SECOND / 10, SECOND / 10), events, Nanos(1_000_000));
-    }
-    let seen = 2_000;
-    let report = sampling.report(seen, Nanos(4_000), Nanos(3_000)).unwrap();
-    assert_eq!((report.windows, report.armed_ns), (10, Nanos(2 * SECOND)));
-    assert_eq!((report.calls, report.total_ns), (Some(101_000), Some(Nanos(202_000))));
-    let error = report.calls_error.unwrap();
-    assert!((1_000..5_000).contains(&error), "{error}");
-}
-
-#[test]
-fn the_work_of_a_slowed_target_is_what_counts() {
-    let mut sampling = Sampling::default();
-    // In windows it gets half as far.
-    sampling.in_windows(time(10 * SECOND, 10 * SECOND));
-    for _ in 0..5 {
-        let spent = Nanos(SECOND / 20);
-        sampling.window(time(SECOND / 10, SECOND / 20), 50, spent);
-    }
-    let report = sampling.report(250, Nanos::ZERO, Nanos::ZERO).unwrap();
-    assert_eq!(report.calls, Some(10_000));
-    // All windows are alike, but the cost of probes has an error of 15 %.
-    assert_eq!(report.calls_error, Some(1_500));
-}
-
-/// A burst was seen before there were windows, and nothing in them: it may come again at any time.
-#[test]
-fn where_hardly_anything_was_seen_nothing_is_claimed() {
-    let mut sampling = Sampling::default();
-    sampling.armed_throughout(time(SECOND, SECOND), 32);
-    sampling.in_windows(time(100 * SECOND, 100 * SECOND));
-    sampling.window(time(SECOND, SECOND), 50, Nanos(1_000));
-    assert_eq!(sampling.report(41, Nanos(1), Nanos(1)).unwrap().calls, None, "a single window");
-    let mut seldom = Sampling::default();
-    seldom.armed_throughout(time(SECOND, SECOND), 32);
-    seldom.in_windows(time(100 * SECOND, 100 * SECOND));
-    (0..3).for_each(|_| seldom.window(time(SECOND, SECOND), 0, Nanos(1_000)));
-    assert_eq!(seldom.report(16, Nanos(1), Nanos(1)).unwrap().calls, None, "none in windows");
-}
-
-#[test]
-fn where_windows_differ_too_much_nothing_is_claimed() {
-    let estimate = |windows: &[u64]| {
-        let mut sampling = Sampling::default();
-        sampling.in_windows(time(100 * SECOND, 100 * SECOND));
-        for events in windows {
-            sampling.window(time(SECOND / 10, SECOND / 10), *events, Nanos(1_000));
-        }
-        let seen = windows.iter().sum();
-        let report = sampling.report(seen, Nanos(1), Nanos(1)).unwrap();
-        assert_eq!(report.calls.is_some(), report.total_ns.is_some());
-        report.calls
-    };
-    assert_eq!(estimate(&[50, 60, 40, 50]), Some(50_000));
-    assert_eq!(estimate(&[0, 0, 200, 0]), None);
-}
-
-#[test]
-fn where_probes_took_all_nothing_is_claimed() {
-    let mut sampling = Sampling::default();
-    sampling.in_windows(time(10 * SECOND, 10 * SECOND));
-    sampling.window(time(SECOND, SECOND / 100), 1_000_000, Nanos(99 * SECOND / 100));
-    let report = sampling.report(1_000_000, Nanos(1), Nanos(1)).unwrap();
-    assert_eq!((report.calls, report.calls_error, report.total_ns), (None, None, None));
-    let mut never = Sampling::default();
-    never.in_windows(time(SECOND, SECOND));
-    assert_eq!(never.report(0, Nanos::ZERO, Nanos::ZERO).unwrap().calls, None);
 }

@@ -23,6 +23,7 @@ pub(crate) struct LinkOptions {
 }
 
 /// The sites in one file, by the program that is attached there.
+#[derive(Default)]
 pub(crate) struct ByRole {
     path: PathBuf,
     exits: Vec<Site>,
@@ -44,14 +45,7 @@ impl ByRole {
         path: &Path,
         functions: impl IntoIterator<Item = (FuncId, &'a Planned)>,
     ) -> Result<Self, BpfError> {
-        let mut sites = Self {
-            path: path.to_owned(),
-            exits: Vec::new(),
-            functions: Vec::new(),
-            entries: Vec::new(),
-            points: Vec::new(),
-            points_with_values: Vec::new(),
-        };
+        let mut sites = Self { path: path.to_owned(), ..Self::default() };
         for (id, planned) in functions {
             add_sites(kernel, &mut sites, id, planned)?;
         }

@@ -3,11 +3,16 @@
 
 use super::arm::{ByRole, LinkOptions, attach_some};
 use crate::{
-    bpf::{Attachment, BpfError, Kernel, Role, Site},
+    bpf::{Attachment, BpfError, Kernel, LinkKind, Role, Site},
     session::plan::{Identity, ObjectPlan, markers::switches},
+    ui::units::counted,
 };
-use ctrace_core::units::FuncId;
-use std::thread::{Builder, JoinHandle};
+use anyhow::bail;
+use ctrace_core::units::{FuncId, Nanos};
+use std::{
+    fmt::Display,
+    thread::{Builder, JoinHandle},
+};
 
 /// The limit for one object. Each group has links of its own, and each link costs a file
 /// descriptor.
@@ -23,15 +28,30 @@ pub(crate) struct Group {
     attachments: Vec<Attachment>,
     /// The kernel waits for calls under way before it lets go of a link.
     closing: Option<JoinHandle<()>>,
+    /// True if the reader knows that it could not be armed.
+    told: bool,
 }
 
-/// Splits the functions to trace in an object into groups. `ids` are those of its functions.
-/// Nothing is attached.
-pub(crate) fn split(
+/// Puts the probes of an object's functions in place, group by group. `ids` are those of its
+/// functions. On an error, or if the groups are dropped, all of these probes go.
+pub(crate) fn attach(
     kernel: &Kernel,
+    options: LinkOptions,
     object: &ObjectPlan,
     ids: &[FuncId],
-) -> Result<Vec<Group>, BpfError> {
+) -> anyhow::Result<Vec<Group>> {
+    let mut groups = split(kernel, object, ids)?;
+    for group in &mut groups {
+        group.probe(kernel, options)?;
+        if group.attachments.iter().any(|attachment| attachment.kind() == LinkKind::Perf) {
+            bail!("--budget needs probes that can be taken away quickly: Linux 6.6 or later");
+        }
+    }
+    Ok(groups)
+}
+
+/// Splits the functions to trace in an object into groups. Nothing is attached.
+fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Group>, BpfError> {
     let each = object.functions.len().div_ceil(MOST_GROUPS).max(1);
     let functions: Vec<_> = ids.iter().copied().zip(&object.functions).collect();
     let groups = functions.chunks(each).map(|functions| {
@@ -43,6 +63,7 @@ pub(crate) fn split(
             switches: switches(scopes),
             attachments: Vec::new(),
             closing: None,
+            told: false,
         })
     });
     groups.collect()
@@ -50,7 +71,7 @@ pub(crate) fn split(
 
 impl Group {
     /// Puts its probes in place, except those that switch marker scopes on.
-    pub(crate) fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+    fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
         self.attachments = self.sites.attach(kernel, options)?;
         Ok(())
     }
@@ -77,6 +98,20 @@ impl Group {
             },
         )?;
         Ok(true)
+    }
+
+    /// Returns a note on a failure to arm it, `after` the start. There is one for all failures: they
+    /// would displace other notes.
+    pub(crate) fn failure(&mut self, why: impl Display, after: Nanos) -> Option<String> {
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let functions = counted(self.functions.len() as u64, "function", "functions");
+        let after = after.0 as f64 / 1e9;
+        Some(format!(
+            "{functions} could not be armed again {after:.3} s after the start: {why}; ctrace goes \
+             on trying"
+        ))
     }
 
     /// Takes its probes away. They are gone at once, but the kernel may hold them for as long as a
@@ -109,5 +144,34 @@ impl Group {
 
     pub(crate) fn attachments(&self) -> &[Attachment] {
         &self.attachments
+    }
+
+    /// Returns a group without places to probe.
+    #[cfg(test)]
+    pub(crate) fn without_sites(functions: Vec<FuncId>) -> Self {
+        Self {
+            identity: Identity::default(),
+            functions,
+            sites: ByRole::default(),
+            switches: Vec::new(),
+            attachments: Vec::new(),
+            closing: None,
+            told: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_once() {
+        let mut group = Group::without_sites(vec![FuncId(3), FuncId(4)]);
+        let error = "the kernel refused";
+        let told = group.failure(error, Nanos(1_500_000_000)).expect("a note");
+        let begin = "2 functions could not be armed again 1.500 s after the start: ";
+        assert!(told.starts_with(begin), "{told}");
+        assert_eq!(group.failure(error, Nanos(2_500_000_000)), None);
     }
 }

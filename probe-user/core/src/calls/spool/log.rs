@@ -1,11 +1,12 @@
-//! The calls of one thread, in chunks that double, so that thousands of short threads cost little.
+//! The calls of one thread, in chunks of doubling size: thousands of short threads cost little
+//! memory.
 
 use super::{ASIDE, Call, DISTANCE_SHIFT, DURATION_BITS, DURATION_SHIFT, REPORT_BYTES};
 use crate::units::ThreadId;
 use std::collections::{VecDeque, vec_deque};
 use std::slice::Iter;
 
-/// Calls in a log's first chunk, and in its largest.
+/// The numbers of calls in a log's first and largest chunk.
 const CHUNK: std::ops::RangeInclusive<usize> = 8..=8192;
 
 /// The calls of one thread.
@@ -13,27 +14,27 @@ const CHUNK: std::ops::RangeInclusive<usize> = 8..=8192;
 pub(crate) struct Log {
     full: VecDeque<Vec<u64>>,
     tail: Vec<u64>,
-    /// When the latest call ended.
+    /// The end of the latest call.
     end: u64,
-    /// Calls that do not fit, each with the end of the call before it.
+    /// Calls that do not fit, each with the end of the previous call.
     aside: VecDeque<(Call, u64)>,
-    /// 0: nobody's.
+    /// 0 if nobody owns the log.
     pub(super) generation: u32,
     owner: ThreadId,
-    /// How many chunks and calls aside are forgotten.
+    /// The numbers of forgotten chunks and of forgotten calls aside.
     forgotten: [usize; 2],
 }
 
-/// Where a log ended at some moment.
+/// The end of a log at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogCut {
     generation: u32,
     end: u64,
-    /// Chunks and calls aside before it, those that are forgotten included.
+    /// The numbers of chunks and of calls aside before it, including forgotten ones.
     before: [usize; 2],
 }
 
-/// Bytes that a chunk counts as.
+/// Returns the number of bytes that a chunk counts as.
 fn bytes_of(chunk: &Vec<u64>) -> usize {
     chunk.capacity() * (size_of::<u64>() + REPORT_BYTES)
 }
@@ -47,13 +48,13 @@ impl Log {
         self.full.is_empty() && self.tail.is_empty()
     }
 
-    /// Latest first.
+    /// Returns the calls, latest first.
     pub(crate) fn backward(&self) -> Backward<'_> {
         let (chunk, earlier) = (self.tail.iter(), self.full.iter());
         Backward { chunk, earlier, end: self.end, aside: self.aside.iter() }
     }
 
-    /// Adds a call; says how many bytes more there are.
+    /// Adds a call; returns the number of added bytes.
     #[inline]
     pub(super) fn push(&mut self, call: Call) -> usize {
         let mut bytes = 0;
@@ -85,7 +86,7 @@ impl Log {
         bytes_of(&self.tail)
     }
 
-    /// Cuts here, at the end of a chunk; says how many bytes that saved.
+    /// Cuts here, at the end of a chunk; returns the number of saved bytes.
     pub(super) fn cut(&mut self) -> (LogCut, usize) {
         let mut chunk = std::mem::take(&mut self.tail);
         let mut saved = bytes_of(&chunk);
@@ -99,20 +100,20 @@ impl Log {
         (LogCut { generation: self.generation, end: self.end, before }, saved)
     }
 
-    /// How many chunks and calls aside lie before a cut of this log, if it is one.
+    /// Returns the numbers of chunks and of calls aside before a cut, if it is one of this log.
     fn places_before(&self, cut: &LogCut) -> Option<[usize; 2]> {
         let places = || [0, 1].map(|i| cut.before[i].saturating_sub(self.forgotten[i]));
         (cut.generation == self.generation && self.generation != 0).then(places)
     }
 
-    /// The calls before a cut.
+    /// Returns the calls before a cut, if it is one of this log.
     pub(super) fn before(&self, cut: &LogCut) -> Option<Backward<'_>> {
         let [chunks, aside] = self.places_before(cut)?;
         let (chunk, earlier) = (Iter::default(), self.full.range(..chunks));
         Some(Backward { chunk, earlier, end: cut.end, aside: self.aside.range(..aside) })
     }
 
-    /// Takes out the calls before a cut, if it is one of this log.
+    /// Removes and returns the calls before a cut, if it is one of this log.
     pub(super) fn take_before(&mut self, cut: &LogCut) -> Option<Taken> {
         let [chunks, aside] = self.places_before(cut)?;
         self.forgotten = [0, 1].map(|i| self.forgotten[i].max(cut.before[i]));
@@ -135,23 +136,23 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Whose calls these are.
+    /// Returns the thread that made the calls.
     pub(crate) fn owner(&self) -> ThreadId {
         self.owner
     }
 
-    /// How many.
+    /// Returns the number of calls.
     pub(crate) fn len(&self) -> usize {
         self.chunks.iter().map(Vec::len).sum()
     }
 
-    /// What they counted as in the spool.
+    /// Returns the number of bytes that they counted as in the spool.
     pub(super) fn bytes(&self) -> usize {
         let chunks: usize = self.chunks.iter().map(bytes_of).sum();
         chunks + self.aside.len() * size_of::<(Call, u64)>()
     }
 
-    /// Latest first.
+    /// Returns the calls, latest first.
     pub(crate) fn backward(&self) -> Backward<'_> {
         let (chunk, earlier) = (Iter::default(), self.chunks.iter());
         Backward { chunk, earlier, end: self.end, aside: self.aside.iter() }

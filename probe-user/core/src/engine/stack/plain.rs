@@ -1,5 +1,5 @@
-//! Entries and exits that are what they seem, which nearly all are: they are told apart with a few
-//! comparisons, and anything odd is left to the parent module.
+//! Plain entries and exits, which nearly all are. A few comparisons recognise them; the parent
+//! module handles the others.
 
 use super::{Frame, MAX_FRAMES, Place, Stacks};
 use crate::calls::paths::ROOT;
@@ -8,8 +8,8 @@ use crate::engine::ledger::Ledger;
 use crate::filter::Filter;
 
 impl Stacks {
-    /// Where a function entered at `sp` plainly belongs: the path node of its caller, and how many
-    /// frames enclose it. It is plain nearly always.
+    /// Returns the path node of the caller of a function entered at `sp`, and the number of frames
+    /// that enclose it, if they are plain. They nearly always are.
     #[inline]
     fn plain_caller(&self, at: Place, filter: &Filter) -> Option<(u32, u32)> {
         let stack = self.stacks.get(self.current)?;
@@ -30,7 +30,7 @@ impl Stacks {
         plain.then_some((parent, above))
     }
 
-    /// A function was entered, if it is plain what its caller is.
+    /// Enters a function, if its caller is plain.
     #[inline]
     pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         let Some((parent, above)) = self.plain_caller(at, &ledger.filter) else { return false };
@@ -51,7 +51,7 @@ impl Stacks {
         true
     }
 
-    /// A function was entered and, with the thread's next event, left at `end`: the same as
+    /// Enters a function that the thread's next event left at `end`: the same as
     /// [`Self::enter_plainly`] and [`Self::exit_plainly`], without the frame.
     #[inline]
     pub(crate) fn leaf_plainly(&mut self, at: Place, end: u64, ledger: &mut Ledger) -> bool {
@@ -67,7 +67,7 @@ impl Stacks {
         true
     }
 
-    /// A function was left, if it is the innermost frame's: nearly always.
+    /// Leaves a function if the innermost frame is of it, which nearly always holds.
     #[inline]
     pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         let Some(stack) = self.stacks.get_mut(self.current) else { return false };

@@ -1,15 +1,16 @@
-//! Scopes of one thread at the same nanosecond, in several buffers: which comes first?
+//! The order of scopes of one thread at the same nanosecond in several buffers.
 //!
-//! A thread has a buffer for each runtime. Processors whose time stamp counters advance in steps of
-//! ten nanoseconds give calls in both the same time often. The stack tells what was inside what.
+//! A thread has a buffer for each runtime. On CPUs whose time stamp counter advances in steps of
+//! ten nanoseconds, calls in both often have the same time. The stack tells which call was inside
+//! which.
 
 use crate::ingest::event::Event;
 use ctrace_common::Kind;
 
-/// More at one time were not written by a program that runs: they stay as they are.
+/// A running program does not write more than this at one time. More events stay as they are.
 const MOST: usize = 64;
 
-/// `events`: each with its lane, in order of time, and at the same time in order of lane and arrival.
+/// Orders `events`, each with its lane. They are sorted by time, then by lane and arrival.
 pub(super) fn settle(events: &mut [(usize, Event)]) {
     let groups = events.chunk_by_mut(|(_, a), (_, b)| a.ts() == b.ts());
     for group in groups.filter(|group| (2..=MOST).contains(&group.len())) {
@@ -31,7 +32,7 @@ fn is_enter(event: &Event) -> bool {
     event.kind() == Some(Kind::ScopeEnter)
 }
 
-/// Of one thread: the lanes keep their order.
+/// Merges events of one thread. Each lane keeps its order.
 fn merge(events: &mut [(usize, Event)]) {
     let as_they_came = events.to_vec();
     let mut lanes: Vec<_> = as_they_came.chunk_by(|(a, _), (b, _)| a == b).collect();
@@ -47,7 +48,7 @@ fn merge(events: &mut [(usize, Event)]) {
     }
 }
 
-/// Whether the first event of one lane comes before that of the other.
+/// Returns true if the first event of one lane comes before that of the other.
 fn comes_before(one: &[(usize, Event)], other: &[(usize, Event)]) -> bool {
     let ((_, a), (_, b)) = (&one[0], &other[0]);
     match (is_enter(a), is_enter(b)) {
@@ -58,7 +59,8 @@ fn comes_before(one: &[(usize, Event)], other: &[(usize, Event)]) -> bool {
     }
 }
 
-/// Whether a lane's first event begins a call that is over before this exit of one around it.
+/// Returns true if a lane's first event begins a call that is over before this exit of a call
+/// around it.
 fn is_inside(lane: &[(usize, Event)], exit: &Event) -> bool {
     let (_, enter) = &lane[0];
     let is_its_end = |event: &Event| {
@@ -72,8 +74,8 @@ mod tests {
     use super::*;
     use crate::units::{FuncId, Pid, Tid};
 
-    /// Words like `1+a` and `1-a`: lane, entry or exit, and scope; `a` is the outermost one. All at
-    /// the same time.
+    /// Words are like `1+a` and `1-a`: lane, entry or exit, and scope; `a` is the outermost one.
+    /// All are at the same time.
     #[track_caller]
     fn check(came: &str, expected: &str) {
         let event = |word: &str| {
@@ -95,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_stack_tells_what_was_first() {
-        // The caller is in the lane before, or in the one after.
+        // The caller is in the first lane, or in the second.
         check("1-a 2-b", "2-b 1-a");
         check("1-b 2-a", "1-b 2-a");
         check("1+a 2+b", "1+a 2+b");
@@ -103,11 +105,11 @@ mod tests {
         // A call ends, and the next one begins.
         check("1-a 1+a 2-b", "2-b 1-a 1+a");
         check("1-a 1+a 2-b 2+b", "2-b 1-a 1+a 2+b");
-        // In no time.
+        // The inner call takes no time.
         check("1-a 2+b 2-b", "2+b 2-b 1-a");
         check("1-a 2+b 2+c 2-c 2-b", "2+b 2+c 2-c 2-b 1-a");
         check("1+a 1-a 2+b 2-b", "1+a 2+b 2-b 1-a");
-        // The next call lasts.
+        // The next call takes time.
         check("1-a 2+b", "1-a 2+b");
     }
 }

@@ -1,14 +1,14 @@
-//! Strings that come from the target, made harmless for a terminal.
+//! Makes strings that come from the target harmless for a terminal.
 //!
-//! Symbol names, file names and thread names are the target's to choose. One with an escape
-//! sequence could retitle the reader's terminal, and one with a bidirectional override could make
-//! a table lie, so every such character is shown as its code point instead. So are code points that
-//! are no characters: XML may not have them.
+//! The target chooses symbol names, file names and thread names. An escape sequence could retitle
+//! the reader's terminal, and a bidirectional override could falsify a table. So every such
+//! character is shown as its code point instead. Code points that are not characters are shown so,
+//! too, because XML forbids them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether `c` does something to a terminal, or to its neighbours, other than being seen.
+/// Returns true if `c` affects a terminal, or its neighbours, other than by being seen.
 pub fn is_harmful(c: char) -> bool {
     c.is_control()
         || (c as u32) & 0xfffe == 0xfffe
@@ -23,7 +23,7 @@ pub fn is_harmful(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// `text` with every harmful character as `\u{1b}`, borrowed when there is none.
+/// Returns `text` with every harmful character escaped like `\u{1b}`, borrowed if there is none.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_harmful) {
         return Cow::Borrowed(text);

@@ -1,5 +1,5 @@
-//! The columns that rows can be sorted by: one list per table, from which `--sort`, its errors and
-//! its help derive.
+//! The columns by which rows can be sorted: one list per table. `--sort`, its errors and its help
+//! derive from these lists.
 
 use super::RowKind;
 use crate::report::numbers::NUMBERS;
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// What a row is compared by.
+/// A value by which rows are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Key<'a> {
     Text(&'a str),
@@ -18,7 +18,7 @@ pub enum Key<'a> {
 }
 
 impl Key<'_> {
-    /// A whole number, if there is one.
+    /// Returns a whole number, if it is one.
     pub fn whole(&self) -> Option<u64> {
         match *self {
             Self::Count(n) => n,
@@ -26,7 +26,7 @@ impl Key<'_> {
         }
     }
 
-    /// A number, if there is one.
+    /// Returns a number, if it is one.
     pub fn real(&self) -> Option<f64> {
         match *self {
             Self::Text(_) => None,
@@ -35,7 +35,8 @@ impl Key<'_> {
         }
     }
 
-    /// Order in a table: text from A to Z, numbers from large to small, what is absent last.
+    /// Compares in the order of a table: text from A to Z, numbers from large to small, absent
+    /// values last.
     pub fn in_table(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
@@ -49,7 +50,7 @@ impl Key<'_> {
     }
 }
 
-/// As CSV has it: nothing for what is absent.
+/// Displays the text of CSV, which is empty for an absent value.
 impl fmt::Display for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -64,7 +65,7 @@ impl fmt::Display for Key<'_> {
 /// A column of a table of `T`.
 pub struct Column<T: 'static> {
     pub name: &'static str,
-    /// Other spellings, as other tools have them.
+    /// Other spellings of the name, as in other tools.
     pub aliases: &'static [&'static str],
     pub key: for<'a> fn(&'a T) -> Key<'a>,
 }
@@ -105,11 +106,12 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
     columns
 });
 
-/// Columns of functions as people are told of them: those to sort by most first. Others follow.
+/// The order in which people see the columns of functions: the most useful for sorting first.
+/// Others follow.
 const ORDER: &str = "ae a total self calls threads min mean p50 p75 p90 p95 p99 p999 max sd cv \
                      ae_center a_center timed untimed open headless calls_per_second name object file";
 
-/// See [`FUNCTIONS`].
+/// Returns the columns of functions, see [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {
     &FUNCTIONS
 }
@@ -148,7 +150,7 @@ pub static THREADS: &[Column<ThreadReport>] = &[
     column("name", &["thread"], |t| Key::Text(&t.name)),
 ];
 
-/// The column called `name`; case, and `-` for `_`, do not matter.
+/// Returns the column called `name`. Case is ignored, and `-` equals `_`.
 pub fn find<T>(columns: &'static [Column<T>], name: &str) -> Option<&'static Column<T>> {
     let name = name.to_ascii_lowercase().replace('-', "_");
     columns.iter().find(|c| c.name == name || c.aliases.contains(&name.as_str()))
@@ -160,7 +162,7 @@ pub enum UnknownColumn {
     #[error("cannot sort by '{}': choose one of {valid}", super::clean::clean(given))]
     Other {
         given: String,
-        /// The names of the columns there are, separated by commas.
+        /// The names of the existing columns, separated by commas.
         valid: String,
     },
     #[error("cannot sort by '{}': the timeline is in order of time", super::clean::clean(given))]
@@ -192,7 +194,7 @@ impl RowKind {
     }
 }
 
-/// The names of the columns that any of `tables` can be sorted by, each once.
+/// Returns the names of the columns by which any of `tables` can be sorted, each once.
 pub fn names(tables: &[RowKind]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for name in tables.iter().flat_map(|table| table.columns()) {

@@ -1,8 +1,8 @@
-//! Comma-separated values: one table per file, raw nanoseconds, quoted as RFC 4180 has it.
+//! Comma-separated values: one table per file, raw nanoseconds, quoted as in RFC 4180.
 //!
-//! A file of rows has no place for the loss line; who writes one also prints that line elsewhere.
-//! Absent values are empty. Lines end in a line feed, as Unix tools expect. A name that a spreadsheet
-//! would take for a formula begins with an apostrophe.
+//! A file of rows has no place for the loss line, so the caller prints that line elsewhere. Absent
+//! values are empty. Lines end in a line feed, as Unix tools expect. A name that a spreadsheet
+//! would take for a formula gets a leading apostrophe.
 
 use super::RowKind;
 use super::clean::clean;
@@ -15,11 +15,11 @@ use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport
 use crate::units::Nanos;
 use std::borrow::{Borrow, Cow};
 
-/// A column: its heading and the text of a row.
+/// A column: its heading, and a function that returns a row's text.
 type Field<T> = (&'static str, fn(&T) -> String);
 type PathField<T> = (&'static str, fn(&OnPath<'_, T>) -> String);
 
-/// The rows that `selection` chooses from `table`, with a heading row.
+/// Renders the rows that `selection` chooses from `table`, with a heading row.
 pub fn render(
     report: &Report,
     table: RowKind,
@@ -80,11 +80,11 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a spreadsheet takes for the beginning of a formula, in narrow and wide letters.
+/// The characters that begin a formula in a spreadsheet, in narrow and wide form.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
-/// A name that comes from the target, as no formula. Some spreadsheets begin a cell behind each
-/// semicolon as well.
+/// Protects a name that comes from the target from being read as a formula. Some spreadsheets also
+/// begin a cell after each semicolon.
 pub(crate) fn text(name: &str) -> Cow<'_, str> {
     if !name.contains(FORMULA) {
         return Cow::Borrowed(name);
@@ -130,10 +130,10 @@ fn kind(kind: FunctionKind) -> String {
     .to_owned()
 }
 
-/// A heading, and the text below it for a function.
+/// A heading, and a function that returns a function's text below it.
 type FunctionColumn = (&'static str, Box<dyn Fn(&FunctionReport) -> String>);
 
-/// The names of a function, and its numbers.
+/// Returns the columns of a function: its names and its numbers.
 fn functions() -> Vec<FunctionColumn> {
     let texts = NAMES.iter().map(|&(heading, text)| (heading, Box::new(text) as Box<_>));
     let numbers = NUMBERS.iter().map(|number| {
@@ -154,8 +154,8 @@ static NAMES: &[Field<FunctionReport>] = &[
     ("group", |f| maybe_text(f.group.as_deref())),
 ];
 
-/// The path is folded as flame graph tools have it: root to leaf, separated by semicolons, markers
-/// with their groups.
+/// The path is folded as in flame graph tools: root to leaf, separated by semicolons, markers with
+/// their groups.
 static PATHS: &[PathField<PathReport>] = &[
     ("path", |p| joined(&p.names)),
     ("depth", |p| p.names.len().to_string()),
@@ -174,7 +174,7 @@ static COUNTS: &[PathField<PathReport>] = &[
     ("calls", |p| p.of.calls.to_string()),
 ];
 
-/// A row for each bucket.
+/// One row for each bucket.
 static HISTOGRAMS: &[Field<Bucket>] = &[
     ("name", |b| text(&b.name).into_owned()),
     ("object", |b| text(&b.object).into_owned()),
@@ -195,7 +195,7 @@ static CALLS: &[PathField<CallReport>] = &[
     ("inside_calls", |c| c.of.inside_calls.to_string()),
 ];
 
-/// A row for each slice in which something ran at a depth; depth 0 is what was innermost.
+/// One row for each slice in which something ran at a depth. Depth 0 is the innermost function.
 static TIMELINE: &[Field<Slice>] = &[
     ("pid", |s| s.pid.0.to_string()),
     ("tid", |s| s.tid.0.to_string()),
@@ -238,7 +238,7 @@ mod tests {
         ] {
             assert_eq!(text(name), cell);
         }
-        // These two are never at the beginning, because they drive terminals.
+        // These two never begin the text, because they drive terminals and are escaped.
         assert_eq!(quoted(&text("\t=1")), "\\u{9}'=1");
         assert_eq!(quoted(&text("\r=1")), "\\u{d}'=1");
         assert_eq!(quoted(&text("=a,b")), "\"'=a,b\"");

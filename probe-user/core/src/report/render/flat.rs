@@ -1,4 +1,4 @@
-//! Nested parts of a report as rows, for formats that have nothing else.
+//! Nested parts of a report as rows, for formats that have only rows.
 
 use super::rows::{self, Selection};
 use crate::report::{CallReport, FunctionHistogram, PathReport, Report, TimelineCell};
@@ -6,20 +6,20 @@ use crate::units::{Nanos, Pid, Tid};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A row about a path.
+/// A row of a path.
 pub(super) struct OnPath<'a, T> {
-    /// Root to leaf.
+    /// The names of its functions, root to leaf.
     pub(super) names: Vec<Cow<'a, str>>,
     pub(super) of: &'a T,
 }
 
-/// The paths at these indices.
+/// Returns the paths at these indices.
 pub(super) fn paths<'a>(report: &'a Report, indices: &[usize]) -> Vec<OnPath<'a, PathReport>> {
     let row = |&at: &usize| OnPath { names: report.names_on_path(at), of: &report.paths[at] };
     indices.iter().map(row).collect()
 }
 
-/// The slowest calls that are shown.
+/// Returns the slowest calls that are shown.
 pub(super) fn calls<'a>(report: &'a Report, selection: &Selection) -> Vec<OnPath<'a, CallReport>> {
     let calls = report.slowest_calls.as_deref().unwrap_or_default();
     let rows = rows::calls(report, selection).indices.into_iter().map(|index| &calls[index]);
@@ -36,7 +36,7 @@ pub(super) struct Bucket {
     pub(super) calls: u64,
 }
 
-/// Buckets with calls, of the functions that are shown.
+/// Returns the buckets with calls, of the functions that are shown.
 pub(super) fn histograms(report: &Report, selection: &Selection) -> Vec<Bucket> {
     let mut out = Vec::new();
     for index in rows::functions(report, selection).indices {
@@ -70,7 +70,7 @@ pub(super) struct Slice {
     pub(super) cell: TimelineCell,
 }
 
-/// Lane by lane, what was innermost first.
+/// Returns slices lane by lane, those of the innermost functions first.
 pub(super) fn timeline(report: &Report) -> Vec<Slice> {
     let Some(timeline) = &report.timeline else { return Vec::new() };
     let mut out = Vec::new();

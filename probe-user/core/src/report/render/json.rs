@@ -1,8 +1,8 @@
-//! JSON of reports (`ctrace.report.v1`, described by `docs/report.schema.json`) and of all else that
-//! has an interface of its own.
+//! JSON of reports (`ctrace.report.v1`, described by `docs/report.schema.json`) and of all other
+//! JSON interfaces.
 //!
-//! Names come from the target and the text may be printed on a terminal, so characters that would
-//! drive one are written as `\u` escapes, which a reader of JSON turns back: nothing is lost.
+//! Names come from the target and the text may be printed on a terminal. So characters that would
+//! drive a terminal are written as `\u` escapes. A JSON reader decodes them, so nothing is lost.
 
 use super::clean::is_harmful;
 use crate::report::Report;
@@ -11,27 +11,27 @@ use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
-/// One object over several lines, with a line feed at the end.
+/// Returns one object over several lines, with a line feed at the end.
 pub fn to_pretty(value: &impl Serialize) -> String {
     serialise(value, Safe(PrettyFormatter::new()))
 }
 
-/// The same, as it is made: what is too large for a text.
+/// Writes the same text piece by piece, for values too large for a string.
 pub fn write_pretty(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     write(value, Safe(PrettyFormatter::new()), out)
 }
 
-/// One object on one line, with a line feed at the end: a report of `--interval`.
+/// Returns one object on one line, with a line feed at the end: a report of `--interval`.
 pub fn to_line(report: &Report) -> String {
     line(report)
 }
 
-/// Anything with string keys as one line, with a line feed at the end.
+/// Returns anything with string keys as one line, with a line feed at the end.
 pub fn line(value: &(impl Serialize + ?Sized)) -> String {
     serialise(value, Safe(CompactFormatter))
 }
 
-/// Anything with string keys as JSON on one line, without a line feed.
+/// Returns anything with string keys as JSON on one line, without a line feed.
 pub(crate) fn compact(value: &(impl Serialize + ?Sized)) -> String {
     let mut line = serialise(value, Safe(CompactFormatter));
     line.pop();
@@ -40,7 +40,7 @@ pub(crate) fn compact(value: &(impl Serialize + ?Sized)) -> String {
 
 fn serialise(value: &(impl Serialize + ?Sized), formatter: impl Formatter) -> String {
     let mut bytes = Vec::with_capacity(256);
-    // All of ours have string keys only, and a Vec takes every write.
+    // All our values have string keys only, and a Vec accepts every write.
     let done = write(value, formatter, &mut bytes);
     debug_assert!(done.is_ok(), "values are always JSON: {done:?}");
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
@@ -55,7 +55,7 @@ fn write(
     out.write_all(b"\n")
 }
 
-/// A formatter that also escapes what would drive a terminal.
+/// A formatter that also escapes characters that would drive a terminal.
 struct Safe<F>(F);
 
 macro_rules! forward {

@@ -1,6 +1,6 @@
-//! Machine formats of a report, and what they share with the tables: which rows, in which order.
+//! Machine formats of a report, and the choice and order of rows that they share with the tables.
 //!
-//! A report is only read here. Each format is a module; [`columns`] names what can be sorted by,
+//! A report is only read here. Each format is a module; [`columns`] lists the sortable columns,
 //! [`rows`] chooses the rows, and [`clean`] keeps strings of the target from driving a terminal.
 
 pub mod clean;
@@ -25,7 +25,7 @@ pub enum RowKind {
 }
 
 impl RowKind {
-    /// Every table there is.
+    /// All tables.
     pub const ALL: [Self; 7] = [
         Self::Functions,
         Self::Paths,

@@ -1,39 +1,40 @@
-//! Which rows of a report are shown, and in which order: `--sort`, `--top` and `--min-percent` as
-//! functions of a report, the same for tables and CSV.
+//! The choice and order of a report's rows: `--sort`, `--top` and `--min-percent` as functions of a
+//! report, the same for tables and CSV.
 
 use super::columns::{self, Column};
 use crate::report::{CallReport, FunctionReport, PathReport, Report};
 use crate::units::Nanos;
 
-/// What the reader asked to see.
+/// The reader's choice of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// A column's name; a table without that column keeps its default order.
     pub sort: Option<String>,
     pub top: Option<usize>,
-    /// Leave out functions below this share of active-exclusive time, and paths below this share
+    /// Leaves out functions below this share of active-exclusive time, and paths below this share
     /// of the duration.
     pub min_percent: Option<f64>,
-    /// Also functions that were never called.
+    /// Also shows functions that were never called.
     pub show_zero: bool,
 }
 
-/// The chosen rows, as indices into the report's list, in order.
+/// The chosen rows in order, as indices into the report's list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     pub indices: Vec<usize>,
-    /// Rows that `--top` or `--min-percent` left out.
+    /// The number of rows that `--top` or `--min-percent` left out.
     pub left_out: usize,
-    /// Functions without a call, left out unless they are asked for.
+    /// The number of functions without a call that are left out because they were not requested.
     pub never_called: usize,
 }
 
-/// `part` of `whole` in percent, zero when there is no whole.
+/// Returns `part` of `whole` in percent, or zero if `whole` is zero.
 pub fn percent(part: Nanos, whole: Nanos) -> f64 {
     if whole.0 == 0 { 0.0 } else { part.0 as f64 * 100.0 / whole.0 as f64 }
 }
 
-/// Whether no event of the function was seen. One whose only calls began before tracing was seen.
+/// Returns true if no event of the function was seen. An end of a call that began before tracing is
+/// one.
 pub fn is_never_called(function: &FunctionReport) -> bool {
     function.calls == 0 && function.headless == 0
 }
@@ -55,7 +56,7 @@ pub fn functions(report: &Report, selection: &Selection) -> Rows {
     }
 }
 
-/// Whether the path takes enough of the duration to be shown.
+/// Returns true if the path's share of the duration is large enough to be shown.
 pub fn path_is_large_enough(report: &Report, selection: &Selection, path: &PathReport) -> bool {
     selection.min_percent.is_none_or(|min| percent(path.total_ns, report.duration_ns) >= min)
 }
@@ -71,13 +72,13 @@ pub fn paths(report: &Report, selection: &Selection) -> Rows {
     Rows { left_out: report.paths.len() - indices.len(), indices, never_called: 0 }
 }
 
-/// The paths by their counts, unless another column is asked for.
+/// Returns the paths by their counts, unless another column is requested.
 pub fn counts(report: &Report, selection: &Selection) -> Rows {
     let sort = selection.sort.clone().or_else(|| Some("calls".to_owned()));
     paths(report, &Selection { sort, ..selection.clone() })
 }
 
-/// Of the slowest calls that the report has.
+/// Returns the chosen ones of the slowest calls in the report.
 pub fn calls(report: &Report, selection: &Selection) -> Rows {
     let list = report.slowest_calls.as_deref().unwrap_or_default();
     let indices = choose(list, columns::CALLS, selection, |_| true, CallReport::name);
@@ -109,7 +110,7 @@ fn choose<T>(
     indices
 }
 
-/// The column asked for, or the table's default.
+/// Returns the requested column, or the table's default.
 pub fn sort_column<T>(columns: &'static [Column<T>], selection: &Selection) -> &'static Column<T> {
     selection.sort.as_deref().and_then(|name| columns::find(columns, name)).unwrap_or(&columns[0])
 }

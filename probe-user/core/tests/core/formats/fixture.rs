@@ -1,4 +1,4 @@
-//! The recordings that the formats are tested with, and what each format makes of them.
+//! The recordings with which the formats are tested, and their exports.
 
 use crate::support::{Event, PID, enter, function, point, recorded, ret};
 use ctrace_core::formats::{Coverage, Export, Format, Options};
@@ -10,7 +10,7 @@ use ctrace_core::units::{Nanos, Pid};
 
 pub(crate) type Bytes = Recording<Vec<u8>>;
 
-/// What a thread does over three chunks, and a second one:
+/// The calls of a thread over three chunks, and of a second thread:
 ///
 /// ```text
 /// main  outer 1000 ─────────────────────────────────── 10000
@@ -65,10 +65,10 @@ pub(crate) fn ended() -> Bytes {
     open(bytes_of(&functions(), &groups))
 }
 
-/// In all texts of [`hostile`] that are no names of functions.
+/// Is part of all texts of [`hostile`] except names of functions.
 pub(crate) const TEXT: &str = "\u{9b}5m\u{85}\u{202e}\x1b[2J";
 
-/// Names that no format may take for anything but names.
+/// A recording with names that formats could mistake for syntax.
 pub(crate) fn hostile() -> Bytes {
     let names = [
         "a;b \"c\",d 12",
@@ -90,12 +90,12 @@ pub(crate) fn hostile() -> Bytes {
     open(recorded::record(&infos, &start, &groups, true))
 }
 
-/// No calls at all.
+/// A recording without calls.
 pub(crate) fn empty() -> Bytes {
     open(bytes_of(&functions(), &[Vec::new()]))
 }
 
-/// Of ctrace that was killed while it wrote its second chunk.
+/// A recording of a ctrace that was killed while it wrote its second chunk.
 pub(crate) fn cut_off() -> Bytes {
     let whole = bytes_of(&functions(), &groups()[..1]);
     let groups = groups();
@@ -105,7 +105,7 @@ pub(crate) fn cut_off() -> Bytes {
     open(bytes)
 }
 
-/// Deeper than paths are told apart.
+/// A recording with paths deeper than the bound.
 pub(crate) fn deep() -> Bytes {
     let depth = 600_u64;
     let down = (0..depth).map(|n| enter(0, 100_000 - n, 1_000 + n));
@@ -118,7 +118,7 @@ pub(crate) fn open(bytes: Vec<u8>) -> Bytes {
     Recording::open(bytes).expect("a recording")
 }
 
-/// The recording in a format.
+/// Exports the recording in a format.
 pub(crate) fn export(format: &str, recording: &Bytes) -> (Vec<u8>, Coverage) {
     export_with(format, recording, Options::default())
 }
@@ -131,7 +131,7 @@ pub(crate) fn export_with(
     export_part(format, recording, &Query::default(), options)
 }
 
-/// What a query leaves of it.
+/// Exports the part of it that a query selects.
 pub(crate) fn export_part(
     format: &str,
     recording: &Bytes,
@@ -148,7 +148,8 @@ pub(crate) fn text(format: &str, recording: &Bytes) -> String {
     String::from_utf8(export(format, recording).0).expect("UTF-8")
 }
 
-/// Some thousands of calls of two functions in several chunks, with durations of all kinds.
+/// A recording of some thousands of calls of two functions in several chunks, with varied
+/// durations.
 pub(crate) fn many_calls() -> Bytes {
     let (mut random, mut now) = (7_u64, 1_000);
     let mut step = || {

@@ -21,7 +21,7 @@ a:b "c",d_12 6500
 "###);
 }
 
-/// The sum over all stacks is the time that any function was running, and each stack is one line.
+/// Checks that the sum over all stacks is the time in which any function was running.
 fn check_sum(folded: &str, sum: u64) {
     let counts = folded.lines().map(|line| line.rsplit(' ').next().expect("a count"));
     assert_eq!(counts.map(|count| count.parse::<u64>().expect("a number")).sum::<u64>(), sum);
@@ -39,7 +39,7 @@ fn calls_beyond_the_bounds_on_paths_are_told_apart() {
     let folded = text("folded", &deep());
     let unknown: Vec<_> = folded.lines().filter(|line| line.contains("[path not")).collect();
     let [unknown] = unknown[..] else { panic!("{unknown:?}") };
-    // The innermost 88 of 600 frames: two nanoseconds each, and the last one what it took.
+    // The innermost 88 of 600 frames have two nanoseconds each, except the last one.
     let innermost = 5_000 - 599 - (1_000 + 599);
     assert_eq!(unknown, format!("[path not recorded];outer {}", 2 * 87 + innermost));
 }
@@ -60,7 +60,7 @@ fn reversed_the_graph_stands_on_its_innermost_frames() {
     let recording = typical();
     let options = Options { reversed: true, ..Options::default() };
     let svg = String::from_utf8(export_with("flamegraph", &recording, options).0).expect("UTF-8");
-    // As wide as all calls of it, at the bottom of its stacks.
+    // Its width is that of all its calls, at the bottom of its stacks.
     assert!(svg.contains("inner (3,500 ns"), "{svg}");
     assert!(svg.contains("outer (6,500 ns"), "what outer did itself");
 }

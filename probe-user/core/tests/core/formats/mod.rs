@@ -1,4 +1,4 @@
-//! Recordings in the formats of other tools: what a user of those would see.
+//! Recordings in the formats of other tools, as the users of those tools would see them.
 
 mod fixture;
 mod flat;

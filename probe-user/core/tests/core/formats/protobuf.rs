@@ -1,6 +1,6 @@
-//! A decoder of protocol buffers, as slow and as simple as can be.
+//! A slow and simple decoder of protocol buffers.
 
-/// Fields of a message: number, and a number or bytes.
+/// Returns the fields of a message: number, and a number or bytes.
 pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -52,7 +52,7 @@ pub(crate) fn bytes<'a>(fields: &[(u64, Field<'a>)], field: u64) -> Option<&'a [
     })
 }
 
-/// All texts of a field.
+/// Returns all texts of a field.
 pub(crate) fn texts(fields: &[(u64, Field<'_>)], field: u64) -> Vec<String> {
     let texts = fields.iter().filter_map(|(n, value)| match value {
         Field::Bytes(text) if *n == field => Some(String::from_utf8_lossy(text).into_owned()),

@@ -1,4 +1,4 @@
-//! What holds for every format.
+//! Tests of all formats.
 
 use crate::formats::fixture;
 use ctrace_core::formats::{Coverage, Export, ExportError, Format, Options};
@@ -60,7 +60,7 @@ fn every_format_takes_every_recording_and_text_drives_no_terminal() {
                 let bad = text
                     .chars()
                     .find(|&c| c != '\n' && ctrace_core::report::render::clean::is_harmful(c));
-                // Inferno's own script has tabs in it.
+                // Inferno's own script contains tabs.
                 assert!(bad.is_none_or(|c| c == '\t'), "{}: {bad:?}", format.name);
             }
         }
@@ -79,7 +79,7 @@ fn every_format_tells_what_is_missing() {
     }
 }
 
-/// A reader that goes away.
+/// A reader that closes its end.
 struct Closed;
 
 impl io::Write for Closed {
@@ -113,7 +113,7 @@ fn a_damaged_chunk_is_left_out_and_counted() {
     let whole = fixture::open(bytes.clone());
     let calls: Vec<u64> = whole.chunks().iter().map(|chunk| chunk.calls).collect();
     assert_eq!(calls, [2, 1, 2], "and one is open");
-    // Blocks of calls begin so; their contents are behind a header of 24 bytes.
+    // Blocks of calls begin like this. Their contents follow a header of 24 bytes.
     let starts: Vec<usize> =
         (0..bytes.len() - 8).filter(|&at| bytes[at..].starts_with(b"CTRB\x04\0")).collect();
     bytes[starts[1] + 24] ^= 0x55;

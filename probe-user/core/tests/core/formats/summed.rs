@@ -45,7 +45,7 @@ fn speedscope_samples_are_of_frames_that_exist() {
     }
 }
 
-/// Each sample as `frames;… calls untimed time thread`.
+/// Returns each sample as `frames;… calls untimed time thread`.
 fn pprof_samples(file: &[u8]) -> Vec<String> {
     let mut profile = Vec::new();
     GzDecoder::new(file).read_to_end(&mut profile).expect("gzip");
@@ -109,9 +109,9 @@ fn firefox_samples_show_where_each_thread_was() {
     assert_eq!(profile["meta"]["product"], "app: 6 calls, 2 calls untimed, 1 calls open");
     let threads = profile["threads"].as_array().expect("threads");
     assert_eq!(threads.len(), 2);
-    // Its first thread is shown under the name of the process.
+    // The process's first thread is shown under the name of the process.
     assert_eq!((&threads[0]["name"], &threads[0]["tid"]), (&json!("app"), &json!("100")));
-    // Once a microsecond since 500 ns: outer, inner at 2.5, 4.5, 5.5 and 6.5.
+    // Samples once a microsecond from 500 ns on: outer, and inner at 2.5, 4.5, 5.5 and 6.5.
     let stacks = threads[0]["samples"]["stack"].as_array().expect("stacks");
     let depth = |stack: &Value| match stack.as_u64() {
         None => 0,
@@ -128,12 +128,12 @@ fn firefox_samples_show_where_each_thread_was() {
     assert_eq!(depths, [1, 1, 1, 2, 2, 2, 1, 1, 1, 0]);
 }
 
-/// Many threads are looked at less often, so that a profile has a bounded number of samples.
+/// Many threads are sampled less often, so that a profile has a bounded number of samples.
 #[test]
 fn firefox_profiles_of_many_threads_are_bounded() {
     for (threads, looks) in [(2, 100_000), (400, 10_000)] {
         let span = 10_000_000_000;
-        // Only the first has calls all the time.
+        // Only the first thread has calls all the time.
         let mut events = vec![enter(0, 900, 1_000)];
         events
             .extend((1..threads).map(|tid| enter(1, 900, 1_000 + u64::from(tid)).on(tid + 1_000)));
@@ -147,7 +147,7 @@ fn firefox_profiles_of_many_threads_are_bounded() {
     }
 }
 
-/// Where no call is open, which a report leaves out of its sums.
+/// This holds without open calls, which a report leaves out of its sums.
 #[test]
 fn own_times_are_those_of_a_report() {
     for recording in [fixture::many_calls(), fixture::ended()] {

@@ -1,5 +1,5 @@
-//! The tools that the formats are for, where they are or can be installed: each must take its file
-//! and find in it what is there. Where one is missing, its test says so and is skipped.
+//! Tests with the tools that read the formats, if they are installed or can be. Each must accept
+//! its file and find its contents. If a tool is missing, its test says so and is skipped.
 
 use crate::formats::fixture::{self, export, hostile, typical};
 use serde_json::Value;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Files of a test, under the folder for temporary files of the build.
+/// Creates a file of a test, in the folder for temporary files of the build.
 fn file(name: &str, contents: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, contents).expect("the build's folder takes files");
     path
 }
 
-/// What a command printed, if it is there and succeeded.
+/// Returns the output of a command, if it exists and succeeded.
 fn run(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The same for a tool that must succeed, since it is there.
+/// Like [`run`], for a tool that must succeed, since it exists.
 #[track_caller]
 fn must(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("the tool is there");
@@ -29,7 +29,7 @@ fn must(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A Python with these packages from PyPI, made once.
+/// Returns a Python with these packages from PyPI, made once.
 fn python() -> Option<&'static Path> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let make = || {
@@ -121,7 +121,7 @@ for row in duckdb.sql(open(sys.argv[1]).read()).fetchall():
 
 #[test]
 fn speedscope_files_are_valid_for_its_schema() {
-    // The package has the schema, and no more of it is looked at.
+    // Only the schema of the package is used.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("speedscope");
     let schema = folder.join("package/dist/release/file-format-schema.json");
     if !schema.exists() {
@@ -146,11 +146,11 @@ fn speedscope_files_are_valid_for_its_schema() {
     }
 }
 
-/// The drawing as a browser has it after its scripts have run, with a search for `searched`.
+/// Returns the drawing in a browser after its scripts have run, with a search for `searched`.
 fn in_a_browser(name: &str, recording: &fixture::Bytes, searched: &str) -> Option<String> {
     run(Command::new("chromium").arg("--version"))?;
     let drawing = file(&format!("{name}.svg"), &export("flamegraph", recording).0);
-    // Each has a folder of its own: two browsers do not share one.
+    // Each has its own folder, because two browsers cannot share one.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{name}"));
     let mut browser = Command::new("timeout");
     browser.args(["120", "chromium", "--headless", "--no-sandbox", "--disable-gpu"]);
@@ -198,7 +198,7 @@ fn go_tool_pprof_reads_profiles() {
     pprof(&["-traces"], &hostile);
 }
 
-/// With the schema in Perfetto's own package; its trace processor would have to be fetched from
+/// Uses the schema in Perfetto's own package; its trace processor would have to be fetched from
 /// elsewhere.
 #[test]
 fn perfettos_schema_knows_every_field() {

@@ -1,4 +1,4 @@
-//! Formats with every call in time.
+//! Formats with the time of every call.
 
 use crate::formats::fixture::{deep, export, hostile, text, typical};
 use crate::formats::protobuf::{Field, bytes, fields, number};
@@ -31,7 +31,7 @@ fn chrome_has_a_complete_event_for_each_call() {
 /// Start, end and name, in nanoseconds.
 type Slice = (u64, u64, String);
 
-/// The events of each process and thread.
+/// Returns the events of each process and thread.
 fn chrome_calls(json: &str) -> HashMap<(u64, u64), Vec<Slice>> {
     let trace: Value = serde_json::from_str(json).expect("JSON");
     let mut threads: HashMap<_, Vec<_>> = HashMap::new();
@@ -63,8 +63,8 @@ fn chrome_events_of_a_thread_nest() {
     }
 }
 
-/// What Perfetto would show: for each sequence, `name start end` in order of the ends, with the
-/// names of what is annotated at the end.
+/// Returns the slices that Perfetto would show: for each sequence, `name start end` in order of the
+/// ends, with the names of annotations at the end.
 fn perfetto_calls(trace: &[u8]) -> Vec<String> {
     let mut packets = Vec::new();
     for (_, packet) in fields(trace) {

@@ -5,7 +5,7 @@ use ctrace_core::report::Report;
 use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
 use std::collections::BTreeMap;
 
-/// The whole numbers of each function that `choose` chooses.
+/// Returns the integer numbers of each function that `choose` selects.
 fn told(report: &Report, choose: impl Fn(&Number) -> bool) -> Vec<Row> {
     let is_whole = |number: &&Number| matches!(number.unit, Unit::Count | Unit::Time);
     let chosen: Vec<&Number> = NUMBERS.iter().filter(is_whole).filter(|n| choose(n)).collect();
@@ -24,7 +24,7 @@ pub(crate) fn centers(report: &Report) -> Vec<Row> {
     told(report, |number| number.parent.is_some())
 }
 
-/// Numbers of which those of all intervals together are those of the whole.
+/// Returns the numbers that add up over intervals.
 pub(crate) fn additive(report: &Report) -> Vec<Row> {
     told(report, |number| number.additive)
 }

@@ -1,4 +1,4 @@
-//! A slow and obvious reading of the definitions.
+//! A slow and obvious implementation of the definitions.
 
 use crate::reference::program::{Call, FUNCTIONS, THREADS};
 use std::cmp::Reverse;
@@ -39,7 +39,7 @@ pub(crate) fn rank(sorted: &[u64], permille: usize) -> u64 {
     sorted.get((sorted.len() * permille).div_ceil(1_000).max(1) - 1).copied().unwrap_or(0)
 }
 
-/// The definitions, for the calls that ended in `(from, to]` or are open at `to`.
+/// Applies the definitions to the calls that ended in `(from, to]` or are open at `to`.
 pub(crate) fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
     let is_in = |c: &Call| c.start <= to && c.known > from;
     let is_open = |c: &Call| c.known > to;
@@ -90,7 +90,7 @@ pub(crate) fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
         let mine = || inside().filter(|(_, c)| c.func == func);
         let ended = || mine().filter(|(_, c)| !is_open(c));
         let mut timed: Vec<(usize, &Call)> = ended().filter(|(_, c)| c.timed).collect();
-        // Of two that end together in one thread, the inner one ends first.
+        // If two calls of a thread end together, the inner one ends first.
         timed.sort_by_key(|(_, c)| (c.end - c.start, c.known, Reverse(c.depth)));
         let durations: Vec<u64> = timed.iter().map(|(_, c)| c.end - c.start).collect();
         let mut threads: Vec<u64> = mine().map(|(_, c)| c.thread).collect();
@@ -150,7 +150,7 @@ pub(crate) fn expect(calls: &[Call], from: u64, to: u64, cut: f64) -> Expected {
     expected
 }
 
-/// A call that the filter drops leaves its callees to its caller.
+/// Removes the calls that `keep` rejects. Their callees become those of their callers.
 pub(crate) fn filter(calls: &[Call], keep: impl Fn(&Call) -> bool) -> Vec<Call> {
     let mut places = vec![None; calls.len()];
     let mut kept: Vec<Call> = Vec::new();
@@ -167,10 +167,10 @@ pub(crate) fn filter(calls: &[Call], keep: impl Fn(&Call) -> bool) -> Vec<Call> 
     kept
 }
 
-/// The calls at these places, without the others.
+/// Returns only the calls at these indices.
 pub(crate) fn pick(calls: &[Call], places: &[usize]) -> Vec<Call> {
     let numbered = calls.iter().enumerate().map(|(place, call)| Call {
-        // A stand-in that tells the place.
+        // Holds the index for the moment.
         depth: place,
         ..call.clone()
     });
@@ -178,7 +178,7 @@ pub(crate) fn pick(calls: &[Call], places: &[usize]) -> Vec<Call> {
     with_depths(&filter(&numbered, |call| places.contains(&call.depth)))
 }
 
-/// How deep each call is among these.
+/// Sets the depth of each call among these.
 pub(crate) fn with_depths(calls: &[Call]) -> Vec<Call> {
     let mut calls = calls.to_vec();
     for place in 0..calls.len() {

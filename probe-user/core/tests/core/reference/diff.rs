@@ -1,4 +1,4 @@
-//! A comparison's numbers are those of the reports, however the time is cut into stretches.
+//! Tests that a comparison's numbers are those of the reports, for any stretches of time.
 
 use crate::reference::program::*;
 use crate::reference::replay::{cuts, long, record};
@@ -9,7 +9,7 @@ use ctrace_core::units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Makes steps of nanoseconds some tenths of milliseconds, so that there are many stretches.
+/// Turns steps of nanoseconds into tenths of milliseconds, so that there are many stretches.
 const FACTOR: u64 = 100_000;
 
 fn compare(old: &Recording<Vec<u8>>, new: &Recording<Vec<u8>>, query: &Query) -> Diff {
@@ -20,13 +20,13 @@ fn compare(old: &Recording<Vec<u8>>, new: &Recording<Vec<u8>>, query: &Query) ->
     diff(&[source(old)], &[source(new)], &Options::default())
 }
 
-/// The whole amount that a rate is of.
+/// Returns the total amount of a rate.
 fn amount(function: &FunctionDiff, metric: Metric, duration: Nanos) -> u64 {
     let rate = function.compared.changes.of(metric).new.unwrap_or(0.0);
     (rate * duration.0 as f64 / 1e9).round() as u64
 }
 
-/// As far as three decimals of a rate tell.
+/// Returns true if the numbers agree within the three decimals of a rate.
 fn same(got: u64, expected: u64) -> bool {
     got.abs_diff(expected) as f64 <= 1.0 + expected as f64 * 1e-6
 }

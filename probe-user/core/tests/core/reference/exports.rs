@@ -1,4 +1,4 @@
-//! An export of what a query leaves of a recording has the calls that a report of the same query
+//! Tests that an export of a part of a recording has the calls that a report of the same query
 //! counts.
 
 use crate::reference::program::*;
@@ -22,7 +22,7 @@ fn export(format: &str, recording: &Recording<Vec<u8>>, query: &Query) -> (Strin
     (String::from_utf8(bytes).expect("UTF-8"), told)
 }
 
-/// By path: calls, open ones among them, untimed ones, and the time of those that ended.
+/// Returns by path: calls, open calls, untimed calls, and the time of ended calls.
 fn by_path(lines: &str) -> BTreeMap<String, [u64; 4]> {
     let mut paths = BTreeMap::<String, [u64; 4]>::new();
     for line in lines.lines() {
@@ -40,7 +40,7 @@ fn by_path(lines: &str) -> BTreeMap<String, [u64; 4]> {
     paths
 }
 
-/// One of the functions.
+/// Generates a choice of one of the functions.
 fn one() -> impl Strategy<Value = Option<Vec<bool>>> {
     weighted(0.3, (0..FUNCTIONS).prop_map(|one| (0..FUNCTIONS).map(|f| f == one).collect()))
 }
@@ -93,7 +93,7 @@ proptest! {
         let told_of = |place: usize| got.values().map(|row| row[place]).sum::<u64>();
         prop_assert_eq!(told_of(1), report.loss.calls_open);
         prop_assert_eq!(told_of(2), report.loss.calls_untimed);
-        // What is open has time in an export.
+        // Open calls have time in an export, but not in a report.
         if report.loss.calls_open == 0 {
             let own: BTreeMap<String, u64> = report.paths.iter()
                 .filter(|path| path.self_ns.0 > 0)

@@ -1,5 +1,5 @@
-//! What views ask for besides, from a recording cut into chunks anywhere: histograms, how they
-//! change over time, and the slowest calls with what was inside them.
+//! The optional parts of reports, from a recording cut into chunks anywhere: histograms, their
+//! change over time, and the slowest calls with the calls inside them.
 
 use crate::reference::definitions::*;
 use crate::reference::program::*;
@@ -14,12 +14,13 @@ use ctrace_core::units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// No two events at one time, which would leave open what is inside what; and long ones.
+/// Separates events in time, because the nesting of simultaneous ones is ambiguous, and lengthens
+/// calls.
 pub(crate) fn apart(steps: Vec<Step>, factor: u64) -> Vec<Step> {
     steps.into_iter().map(|step| Step { wait: (step.wait + 1) * factor, ..step }).collect()
 }
 
-/// Timed calls that ended in the window.
+/// Returns the timed calls that ended in the window.
 fn timed(calls: &[Call], (from, to): (u64, u64)) -> impl Iterator<Item = (usize, &Call)> {
     let is_in = move |c: &Call| c.timed && c.known > from && c.known <= to;
     calls.iter().enumerate().filter(move |(_, c)| is_in(c))
@@ -60,7 +61,7 @@ fn check_histograms(
     Ok(())
 }
 
-/// Calls, their sum and the longest, by path from the function inside.
+/// The number of calls, their sum and the longest, by path from the function inside.
 type Sums = BTreeMap<String, (u64, u64, u64)>;
 
 fn add(sums: &mut Sums, path: String, calls: u64, total: u64, max: u64) {
@@ -151,7 +152,7 @@ proptest! {
         let report = report_with(&recording, &query, meta_with(extras));
         let window = (0, program.end);
         check_histograms(report.histograms.as_ref().expect("asked for"), &kept, window)?;
-        // A call too short to count stays on the paths of calls in it.
+        // A call too short to count stays on the paths of the calls inside it.
         if min == 0 {
             check_calls(&report, &kept, window, top)?;
         }
@@ -191,7 +192,7 @@ proptest! {
         check_paths(&report, &recorded.paths)?;
     }
 
-    /// Events at one time: what is inside what is open, but how long calls take is not.
+    /// If events are simultaneous, the nesting of calls is ambiguous, but not their durations.
     #[test]
     fn the_slowest_are_the_slowest_whatever_is_inside_them(steps in steps(true), cuts in cuts()) {
         let program = run(&steps);
@@ -206,7 +207,7 @@ proptest! {
     }
 }
 
-/// Of one function, the paths' histograms add up to its timed calls.
+/// Checks that the histograms of a function's paths add up to its timed calls.
 fn check_paths(
     report: &Report,
     recorded: &[ctrace_core::report::PathReport],

@@ -1,6 +1,7 @@
-//! The engine's numbers against a slow and obvious reading of the definitions, on random programs
-//! of several threads: nested, recursive, tail-calling, jumping out of frames, seen through several
-//! rings out of order. In a session and from a recording.
+//! Compares the engine's numbers with a slow and obvious implementation of the definitions. Random
+//! programs have several threads with nested, recursive and tail calls and jumps out of frames.
+//! Their events come through several rings out of order. The numbers come from a session and from a
+//! recording.
 
 mod actual;
 mod definitions;
@@ -32,7 +33,7 @@ fn start(config: EngineConfig) -> Engine {
     engine(&functions(), EngineConfig { rings: RINGS, ..config })
 }
 
-/// Feeds what happened after `from` and up to `to`.
+/// Feeds the events after `from` and up to `to`.
 fn feed(engine: &mut Engine, program: &Program, from: u64, to: u64) {
     for (ring, events) in program.rings.iter().enumerate() {
         for event in events.iter().filter(|event| event.ts > from && event.ts <= to) {
@@ -112,8 +113,8 @@ proptest! {
         }
     }
 
-    /// Of reports, as people read them. A call that is open when an interval ends is a call of both.
-    /// Frames that are found dead later are left out: until then they count as active.
+    /// Reports include an open call in both intervals between which it runs. Frames that are found
+    /// dead later are left out here: until then they count as active.
     #[test]
     fn additive_numbers_of_intervals_add_up_to_the_whole(
         steps in steps(false), mut cuts in prop::collection::vec(0u64..=100, 0..5),
@@ -188,7 +189,7 @@ proptest! {
                 (any::<[u8; 64]>(), 0u8..24, any::<bool>(), 0u8..6).prop_map(|(mut b, kind, long, small)| {
                     b[28] = kind;
                     b[8 + usize::from(small)..32].iter_mut().enumerate().for_each(|(i, b)| if i != 20 - usize::from(small) { *b &= 1 });
-                    // Reserved bytes are 0 in most of them, or few would be records.
+                    // Most records have reserved bytes of 0, because the others are invalid.
                     b[29] *= u8::from(small == 5);
                     if small < 4 {
                         let (third, fourth) = (b[48], b[56]);

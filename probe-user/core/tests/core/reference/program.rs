@@ -1,4 +1,4 @@
-//! Random programs of several threads, what really happens in them, and the events of it.
+//! Random programs of several threads: their true calls, and their events.
 
 use crate::support::*;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ pub(crate) struct Step {
     pub(crate) swap: bool,
 }
 
-/// What really happened.
+/// A true call of the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) thread: u64,
@@ -35,14 +35,14 @@ pub(crate) struct Call {
     pub(crate) depth: usize,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// When the engine can know that it is over.
+    /// The time at which the engine can know that it is over.
     pub(crate) known: u64,
     pub(crate) timed: bool,
 }
 
 #[derive(Clone, Default)]
 pub(crate) struct Live {
-    /// Call, stack pointer, room that callees leave for a later one above them.
+    /// The call, its stack pointer, and the room that callees leave for a later one above them.
     frames: Vec<(usize, u64, u64)>,
     dead: Vec<usize>,
     last: u64,

@@ -1,4 +1,4 @@
-//! From a recording, cut into chunks anywhere, the numbers are those of the definitions.
+//! Tests that the numbers from a recording, cut into chunks anywhere, match the definitions.
 
 use crate::reference::actual::*;
 use crate::reference::definitions::*;
@@ -13,7 +13,7 @@ use ctrace_core::report::Report;
 use ctrace_core::units::{Nanos, Tid};
 use proptest::prelude::*;
 
-/// A recording with a chunk's end at each of these times.
+/// Makes a recording with a chunk's end at each of these times.
 pub(crate) fn record(program: &Program, cuts: &[u64]) -> Recording<Vec<u8>> {
     let mut engine = start(EngineConfig { record: true, ..EngineConfig::default() });
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
@@ -62,7 +62,7 @@ pub(crate) fn cuts() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(0u64..=100, 0..6)
 }
 
-/// Durations at which buckets are wider than one value, so that ranks have to be gathered.
+/// Lengthens durations until buckets are wider than one value, so that ranks have to be gathered.
 pub(crate) fn long(steps: Vec<Step>, factor: u64) -> Vec<Step> {
     steps.into_iter().map(|step| Step { wait: step.wait * factor, ..step }).collect()
 }
@@ -117,7 +117,7 @@ proptest! {
         });
         let report = report(&recording, &query, 10.0);
         check_sums(&report, &kept, (0, program.end), 10.0)?;
-        // A call too short to count stays on the paths of calls in it that ended unseen.
+        // A call too short to count stays on the paths of calls inside it that ended unseen.
         if min == 0 {
             check(&report, &kept, (0, program.end), 10.0)?;
         }

@@ -1,4 +1,4 @@
-//! What ran when, slice by slice, from a recording cut into chunks anywhere.
+//! The timeline, slice by slice, from a recording cut into chunks anywhere.
 
 use crate::reference::definitions::*;
 use crate::reference::extras::apart;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// By slice and function: time.
+/// The time by slice and function.
 type Times = BTreeMap<(usize, u32), u64>;
 
 fn add(times: &mut Times, edges: &[u64], function: u32, from: u64, to: u64) {

@@ -1,11 +1,11 @@
 //! The steps of a session that concern its budget, if it has one.
 
 use super::{Arming, Session, budgeted::Budgeted, scene::Scene};
-use crate::{bpf::BpfError, session::plan::ObjectPlan};
-use ctrace_core::{
-    report::Report,
-    units::{FuncId, Nanos},
+use crate::{
+    bpf::{self, BpfError},
+    session::{plan::ObjectPlan, run::groups::Group},
 };
+use ctrace_core::{report::Report, units::Nanos};
 
 impl Session {
     /// Returns the budget, if there is one, and the parts of the session that concern it.
@@ -24,13 +24,12 @@ impl Session {
         Some((budget.as_mut()?, scene))
     }
 
-    /// Attaches an object's functions group by group.
-    pub(super) fn attach_groups(
-        &mut self,
-        object: &ObjectPlan,
-        ids: &[FuncId],
-    ) -> anyhow::Result<()> {
-        self.budgeted().map_or(Ok(()), |(budget, scene)| budget.attach(object, ids, &scene))
+    /// Adds an object's groups, all of whose probes are in place.
+    pub(super) fn add_groups(&mut self, groups: Vec<Group>) {
+        if let Some((budget, scene)) = self.budgeted() {
+            let now = scene.known(bpf::now()).time;
+            groups.into_iter().for_each(|group| budget.add(group, now));
+        }
     }
 
     /// Raises the semaphores of the object's scopes.

@@ -2,16 +2,16 @@
 
 use super::scene::{Armed, Now, Scene};
 use crate::{
-    bpf::{self, BpfError, LinkKind},
+    bpf::{self, BpfError},
     session::{
         budget::{
-            Budget, Reading,
+            self, Budget, Reading,
             books::Books,
             note::sampled_note,
             sampling::{Sampling, Time},
         },
         plan::ObjectPlan,
-        run::groups::{self, Group},
+        run::groups::Group,
     },
 };
 use ctrace_core::{
@@ -34,12 +34,14 @@ pub(super) struct Budgeted {
 
 /// The time between two tries to arm a group that the kernel still holds.
 const RETRY: Nanos = Nanos::from_millis(100);
+/// The reason why a group has windows again after all tries.
+const HELD: &str =
+    "the kernel has held the last probes for half a minute, as it does during a call";
 
 enum Phase {
     /// Waiting for the next window, if there is to be one.
     Waiting,
     Armed {
-        until: Nanos,
         window: Window,
     },
     /// Disarmed; earlier events are still on their way. `cpu`: CPU time of the target when it was
@@ -52,12 +54,31 @@ enum Phase {
     },
 }
 
-/// A time in which these groups are armed.
+/// A time in which costly groups are armed.
 struct Window {
+    plan: budget::Window,
+    begun: Nanos,
+    /// The cost of each group of the session, armed or not, before the window.
+    before: Vec<Nanos>,
+    /// The groups of the plan that could be armed.
+    groups: Vec<usize>,
+    /// The end of what the books have of it. A report moves this, but not `begun`.
     since: Time,
     /// The cost of all probes together, up to `since`.
     spent: Nanos,
-    groups: Vec<usize>,
+}
+
+impl Window {
+    /// Returns the cost of each group that was armed for it. `spent`: that of each group so far.
+    fn costs(&self, spent: &[Nanos]) -> Vec<(usize, Nanos)> {
+        let cost = |&group: &usize| (group, spent[group].since(self.before[group]));
+        self.groups.iter().map(cost).collect()
+    }
+
+    fn is_over(&self, now: Nanos, spent: &[Nanos]) -> bool {
+        let cost = self.costs(spent).iter().map(|(_, cost)| cost.0).sum();
+        self.plan.is_over(now.since(self.begun), Nanos(cost))
+    }
 }
 
 impl Budgeted {
@@ -88,7 +109,7 @@ impl Budgeted {
                 let retry = (!self.returning.is_empty()).then_some(self.retry);
                 window.into_iter().chain(retry).min()
             }
-            Phase::Armed { until, .. } => Some(*until),
+            Phase::Armed { window } => Some(window.begun.saturating_add(window.plan.length)),
             Phase::Settling { .. } => None,
         }
     }
@@ -105,7 +126,7 @@ impl Budgeted {
                     books.armed_throughout(group, *time, events);
                     continue;
                 }
-                Phase::Armed { window, .. } if window.groups.contains(&group) => {
+                Phase::Armed { window } if window.groups.contains(&group) => {
                     let spent = spent.since(window.spent);
                     books.window(group, time.since(window.since), events, spent);
                 }
@@ -125,36 +146,18 @@ impl Budgeted {
     /// Moves the window's start to `now`, so that nothing is entered twice.
     fn entered(&mut self, now: (Time, Nanos)) {
         let window = match &mut self.phase {
-            Phase::Armed { window, .. } => window,
+            Phase::Armed { window } => window,
             Phase::Settling { window: Some(window), .. } => window,
             _ => return,
         };
         (window.since, window.spent) = (now.0.max(window.since), now.1);
     }
 
-    pub(super) fn attach(
-        &mut self,
-        object: &ObjectPlan,
-        ids: &[FuncId],
-        scene: &Scene<'_>,
-    ) -> anyhow::Result<()> {
-        let now = scene.known(bpf::now()).time;
-        let mut groups = groups::split(scene.kernel, object, ids)?;
-        for group in &mut groups {
-            group.probe(scene.kernel, scene.links)?;
-            let perf = |attachment: &bpf::Attachment| attachment.kind() == LinkKind::Perf;
-            if group.attachments().iter().any(perf) {
-                anyhow::bail!(
-                    "--budget needs probes that can be taken away quickly: Linux 6.6 or later"
-                );
-            }
-        }
-        for group in groups {
-            self.control.add();
-            self.books.add(&group.functions, now);
-            self.groups.push(group);
-        }
-        Ok(())
+    /// Adds a group that is armed from then on.
+    pub(super) fn add(&mut self, group: Group, at: Time) {
+        self.control.add();
+        self.books.add(&group.functions, at);
+        self.groups.push(group);
     }
 
     pub(super) fn switch_on(
@@ -170,34 +173,40 @@ impl Budgeted {
     }
 
     pub(super) fn tend(&mut self, scene: &mut Scene<'_>) {
-        let now = bpf::now();
-        match &mut self.phase {
+        let (now, spent) = (bpf::now(), self.spent(scene));
+        match &self.phase {
             Phase::Settling { at, .. } if scene.settled < *at => {}
             Phase::Settling { .. } => self.settle(scene),
-            Phase::Armed { until, .. } if now >= *until => self.disarm(scene, Vec::new()),
+            Phase::Armed { window } if window.is_over(now, &spent) => {
+                self.disarm(scene, Vec::new());
+            }
             Phase::Waiting if !self.returning.is_empty() && now >= self.retry => {
                 self.bring_back(scene);
             }
             Phase::Waiting if self.control.window().is_some_and(|next| next.begins <= now) => {
                 self.open_window(scene);
             }
-            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene),
+            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene, &spent),
         }
     }
 
-    fn look_at_cost(&mut self, scene: &Scene<'_>) {
+    /// Returns the cost of each group so far.
+    fn spent(&self, scene: &Scene<'_>) -> Vec<Nanos> {
         let hits = scene.engine.counters().hits;
         let cost = |group: &Group| {
             let of = |id: &FuncId| scene.costs.of_function(id.index(), hits[id.index()]).0;
             Nanos(group.functions.iter().map(of).sum())
         };
-        let spent: Vec<Nanos> = self.groups.iter().map(cost).collect();
+        self.groups.iter().map(cost).collect()
+    }
+
+    fn look_at_cost(&mut self, scene: &Scene<'_>, spent: &[Nanos]) {
         let at = scene.settled.max(scene.start);
-        if !self.control.is_due(at, &spent) {
+        if !self.control.is_due(at, spent) {
             return;
         }
         let Some(cpu) = scene.clock.time() else { return };
-        let shed = self.control.look(Reading { at, cpu, spent: &spent });
+        let shed = self.control.look(Reading { at, cpu, spent });
         tracing::debug!("shed {shed:?} of {:?}", self.control);
         if !shed.is_empty() {
             self.disarm(scene, shed);
@@ -207,7 +216,7 @@ impl Budgeted {
     /// Disarms the groups to shed, and those that are armed for a window.
     fn disarm(&mut self, scene: &Scene<'_>, shed: Vec<usize>) {
         let window = match std::mem::replace(&mut self.phase, Phase::Waiting) {
-            Phase::Armed { window, .. } => Some(window),
+            Phase::Armed { window } => Some(window),
             _ => None,
         };
         let (at, cpu) = (bpf::now(), scene.clock.time().unwrap_or_default());
@@ -218,13 +227,19 @@ impl Budgeted {
     }
 
     fn open_window(&mut self, scene: &mut Scene<'_>) {
-        let Some(window) = self.control.window() else { return };
-        let mut armed = window.groups.clone();
-        armed.retain(|group| scene.arm(&mut self.groups[*group]) == Armed::Yes);
-        let Now { spent, time, .. } = scene.known(bpf::now());
-        let until = time.at.saturating_add(window.length);
-        let window = Window { since: time, spent, groups: armed };
-        self.phase = Phase::Armed { until, window };
+        let Some(plan) = self.control.window().cloned() else { return };
+        let mut groups = Vec::new();
+        for &group in &plan.groups {
+            match scene.arm(&mut self.groups[group]) {
+                Armed::Yes => groups.push(group),
+                Armed::StillHeld => {}
+                Armed::Failed => self.control.could_not_arm(group),
+            }
+        }
+        let Now { spent, time: since, .. } = scene.known(bpf::now());
+        let before = self.spent(scene);
+        let window = Window { plan, begun: since.at, before, groups, since, spent };
+        self.phase = Phase::Armed { window };
     }
 
     /// Arms the groups that are calm again if the kernel has let go of them meanwhile.
@@ -236,8 +251,11 @@ impl Budgeted {
                     self.books.in_windows(group, before);
                     self.control.take_out_of_windows(group);
                 }
-                Armed::StillHeld => self.returning.push(group),
-                Armed::Failed => self.control.put_in_windows(group),
+                Armed::StillHeld if self.control.let_return(group, bpf::now()) => {
+                    self.returning.push(group);
+                }
+                Armed::StillHeld => scene.note_failure(&mut self.groups[group], HELD),
+                Armed::Failed => self.control.could_not_arm(group),
             }
         }
         self.retry = bpf::now().saturating_add(RETRY);
@@ -246,44 +264,45 @@ impl Budgeted {
     /// Ends the phase in which events from before the disarming are awaited: all of them have been
     /// seen.
     fn settle(&mut self, scene: &mut Scene<'_>) {
-        let Budgeted { control, books, groups, phase, returning, retry, .. } = self;
-        let Phase::Settling { at, cpu, window, shed } = std::mem::replace(phase, Phase::Waiting)
-        else {
-            return;
-        };
-        let disarmed = window.iter().flat_map(|window| &window.groups).chain(&shed);
-        scene.forsake(disarmed.flat_map(|group| &groups[*group].functions).copied());
-        let now = scene.known(at);
-        let at = now.at(at, cpu);
-        for &group in &shed {
-            books.armed_throughout(group, at, now.events);
-        }
-        let Some(window) = window else { return };
-        let armed = at.since(window.since);
-        let cost = |&group: &usize| {
-            let events = books.new_events(group, now.events);
-            let cost = events.map(|(id, events)| scene.costs.of_function(id.index(), events).0);
-            (group, Nanos(cost.sum()))
-        };
-        let costs: Vec<(usize, Nanos)> = window.groups.iter().map(cost).collect();
-        for &group in &window.groups {
-            books.window(group, armed, now.events, now.spent.since(window.spent));
-        }
-        for group in control.window_over(at.at, armed.at, &costs) {
-            let now = scene.known(bpf::now()).time;
-            books.in_windows(group, now);
-            match scene.arm(&mut groups[group]) {
+        let Phase::Settling { at, window, shed, .. } = &self.phase else { return };
+        let (at, disarmed) = (*at, window.iter().flat_map(|window| &window.groups).chain(shed));
+        scene.forsake(disarmed.flat_map(|group| &self.groups[*group].functions).copied());
+        let spent = self.spent(scene);
+        for group in self.settled(&scene.known(at), &spent) {
+            self.books.in_windows(group, scene.known(bpf::now()).time);
+            match scene.arm(&mut self.groups[group]) {
                 Armed::Yes => {}
                 // On a busy machine the kernel may hold the links for longer than the events take
                 // to arrive.
                 Armed::StillHeld => {
-                    control.let_return(group);
-                    returning.push(group);
-                    *retry = bpf::now().saturating_add(RETRY);
+                    self.control.let_return(group, bpf::now());
+                    self.returning.push(group);
+                    self.retry = bpf::now().saturating_add(RETRY);
                 }
-                Armed::Failed => control.put_in_windows(group),
+                Armed::Failed => self.control.could_not_arm(group),
             }
         }
+    }
+
+    /// Enters what was disarmed, now that all of its events are known. `spent`: the cost of each
+    /// group so far. Returns the groups that are calm again.
+    fn settled(&mut self, now: &Now<'_>, spent: &[Nanos]) -> Vec<usize> {
+        let Phase::Settling { at, cpu, window, shed } =
+            std::mem::replace(&mut self.phase, Phase::Waiting)
+        else {
+            return Vec::new();
+        };
+        let at = now.at(at, cpu);
+        for &group in &shed {
+            self.books.armed_throughout(group, at, now.events);
+        }
+        let Some(window) = window else { return Vec::new() };
+        let (armed, of_all) = (at.since(window.since), now.spent.since(window.spent));
+        for &group in &window.groups {
+            self.books.window(group, armed, now.events, of_all);
+        }
+        let (armed, costs) = (at.at.since(window.begun), window.costs(spent));
+        self.control.window_over(&window.plan, at.at, armed, &costs)
     }
 
     pub(super) fn add_samples(&mut self, report: &mut Report, now: &Now<'_>, reset: bool) {
@@ -303,3 +322,7 @@ impl Budgeted {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "budgeted_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::{clock::TargetClock, notes::Notes};
 use crate::{
-    bpf::Kernel,
+    bpf::{self, Kernel},
     session::{
         budget::{costs::Costs, sampling::Time},
         run::{arm::LinkOptions, groups::Group},
@@ -13,7 +13,7 @@ use ctrace_core::{
     function::FunctionKind,
     units::{FuncId, Nanos},
 };
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Display};
 
 /// The result of an attempt to arm a group.
 #[derive(PartialEq, Eq)]
@@ -67,10 +67,16 @@ impl Scene<'_> {
             Ok(true) => Armed::Yes,
             Ok(false) => Armed::StillHeld,
             Err(error) => {
-                let functions = group.functions.len();
-                self.notes.add(format!("{functions} functions are not traced any more: {error}"));
+                self.note_failure(group, error);
                 Armed::Failed
             }
+        }
+    }
+
+    /// Notes why a group could not be armed, if it is the first time.
+    pub(super) fn note_failure(&mut self, group: &mut Group, why: impl Display) {
+        if let Some(note) = group.failure(why, bpf::now().since(self.start)) {
+            self.notes.add(note);
         }
     }
 

@@ -5,7 +5,10 @@ use crate::{
     bpf,
     session::{
         plan::{ObjectPlan, Plan},
-        run::arm::{self, ByRole},
+        run::{
+            arm::{self, ByRole},
+            groups,
+        },
     },
     target::maps::MappedObject,
 };
@@ -60,8 +63,9 @@ impl Session {
         if let Some(flight) = &self.delivery.flight {
             self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }
+        let mut groups = Vec::new();
         if self.arming.budget.is_some() {
-            self.attach_groups(object, &ids)?;
+            groups = groups::attach(&self.kernel, self.arming.links, object, &ids)?;
         } else {
             let functions = ids.into_iter().zip(&object.functions);
             let sites = ByRole::new(&self.kernel, &object.open_path, functions)?;
@@ -70,6 +74,8 @@ impl Session {
         if object.markers.is_wanted() {
             self.attach_runtimes(object, first)?;
         }
+        // Last: after an error the budget knows nothing of these groups, and their probes go.
+        self.add_groups(groups);
         Ok(())
     }
 
