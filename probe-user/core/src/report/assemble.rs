@@ -78,7 +78,7 @@ impl Facts<'_> {
                 report
             })
             .collect::<Vec<_>>();
-        let (paths, paths_other_calls) = self.paths(meta.extras.path_histograms);
+        let (paths, others) = self.paths(meta.extras.path_histograms);
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;
         if more_threads > 0 {
@@ -105,7 +105,8 @@ impl Facts<'_> {
             },
             functions,
             paths,
-            paths_other_calls,
+            paths_other_calls: others.calls,
+            paths_other_open: others.open,
             threads,
             notes,
             histograms,
@@ -162,7 +163,7 @@ impl Facts<'_> {
     }
 
     /// All paths with calls on them or below, and the calls on paths beyond the bound.
-    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, u64) {
+    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, Others) {
         let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
         let histograms = self.histograms.filter(|_| with_histograms);
         let calls = |node: usize| {
@@ -173,11 +174,12 @@ impl Facts<'_> {
         for node in (1..nodes.len()).rev().filter(|&node| !nodes[node].other) {
             wanted[nodes[node].parent as usize] |= wanted[node];
         }
-        let (mut paths, mut places, mut other_calls) =
-            (Vec::<PathReport>::new(), vec![None; nodes.len()], 0);
+        let (mut paths, mut places, mut others) =
+            (Vec::<PathReport>::new(), vec![None; nodes.len()], Others::default());
         for node in (ROOT as usize + 1..nodes.len()).filter(|&node| wanted[node]) {
             if nodes[node].other {
-                other_calls += calls(node);
+                others.calls = others.calls.saturating_add(calls(node));
+                others.open = others.open.saturating_add(self.open.calls[node]);
                 continue;
             }
             let parent: Option<usize> = places[nodes[node].parent as usize];
@@ -201,8 +203,15 @@ impl Facts<'_> {
                 histogram: histograms.map(|histograms| histograms[node].distribution(0)),
             });
         }
-        (paths, other_calls)
+        (paths, others)
     }
+}
+
+/// Calls on paths beyond the bound, and those of them that have not ended.
+#[derive(Default)]
+struct Others {
+    calls: u64,
+    open: u64,
 }
 
 /// Of some nodes together.

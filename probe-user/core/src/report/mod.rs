@@ -59,6 +59,9 @@ pub struct Report {
     pub paths: Vec<PathReport>,
     /// Calls on paths beyond the bound on paths, and how many such calls there were.
     pub paths_other_calls: u64,
+    /// Of those, the ones that had not ended.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub paths_other_open: u64,
     pub threads: Vec<ThreadReport>,
     /// Facts for the reader that are no loss: children not followed, functions armed late, …
     pub notes: Vec<String>,
@@ -130,10 +133,19 @@ impl LossReport {
         self.unreadable_calls > 0 || self.unreadable_bytes > 0
     }
 
-    /// Adds what is missing from another stretch of tracing.
+    /// Adds what is missing from another trace.
     pub fn add(&mut self, other: &Self) {
-        let Self { events, late, calls_untimed, calls_open, calls_headless, .. } = other;
-        let Self { decode_errors, unreadable_calls, unreadable_bytes, payloads, .. } = other;
+        let Self {
+            events,
+            late,
+            calls_untimed,
+            calls_open,
+            calls_headless,
+            decode_errors,
+            unreadable_calls,
+            unreadable_bytes,
+            payloads,
+        } = other;
         for (mine, other) in [
             (&mut self.events, events),
             (&mut self.late, late),
@@ -149,15 +161,24 @@ impl LossReport {
         }
     }
 
+    /// Adds what is missing from the stretch that follows. Open calls are those at its end.
+    pub fn add_later(&mut self, later: &Self) {
+        self.calls_open = 0;
+        self.add(later);
+    }
+
     /// Takes away an earlier stretch with which this one begins. Open calls are those at the end.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             events: self.events.saturating_sub(earlier.events),
             late: self.late.saturating_sub(earlier.late),
             calls_untimed: self.calls_untimed.saturating_sub(earlier.calls_untimed),
+            calls_open: self.calls_open,
             calls_headless: self.calls_headless.saturating_sub(earlier.calls_headless),
             decode_errors: self.decode_errors.saturating_sub(earlier.decode_errors),
-            ..*self
+            unreadable_calls: self.unreadable_calls.saturating_sub(earlier.unreadable_calls),
+            unreadable_bytes: self.unreadable_bytes.saturating_sub(earlier.unreadable_bytes),
+            payloads: self.payloads.saturating_sub(earlier.payloads),
         }
     }
 }
@@ -288,6 +309,9 @@ pub struct ThreadReport {
     pub tid: Tid,
     pub name: Arc<str>,
     pub calls: u64,
+    /// Of those, the ones that had not ended.
+    #[serde(default)]
+    pub open: u64,
     pub first_ns: Nanos,
     pub last_ns: Nanos,
 }

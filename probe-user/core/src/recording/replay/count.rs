@@ -19,6 +19,8 @@ const AT_ONCE: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCount {
     pub(crate) calls: u64,
+    /// Of those, the ones that are open at the end.
+    pub(crate) open: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
     /// A bit for each of the first [`NEAR`] functions that it called.
@@ -33,7 +35,8 @@ const NEAR: usize = 1 << 12;
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { calls: 0, first: u64::MAX, last: 0, called: Vec::new(), far: BTreeSet::new() }
+        let (called, far) = (Vec::new(), BTreeSet::new());
+        Self { calls: 0, open: 0, first: u64::MAX, last: 0, called, far }
     }
 }
 
@@ -79,6 +82,7 @@ impl ThreadCount {
 
     fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
+        self.open = self.open.saturating_add(other.open);
         self.saw(other.first, other.last);
         self.called.resize(self.called.len().max(other.called.len()), 0);
         self.far.extend(&other.far);
