@@ -17,7 +17,7 @@ use crate::stats::histogram::Histogram;
 use crate::stats::rank::Center;
 use crate::stats::tally::Tally;
 use crate::stats::unions::{FunctionUnions, Unions};
-use crate::units::{FuncId, Nanos};
+use crate::units::{FuncId, Nanos, saturating_sum};
 
 /// Ranks of all functions and path nodes.
 pub(crate) struct Ranks {
@@ -71,7 +71,8 @@ impl Facts<'_> {
                 let unions = self.unions.functions.get(index).copied().unwrap_or_default();
                 let summary = self.summary(index, nodes, unions, meta.extras.latencies);
                 let mut report = FunctionReport::new(&self.functions[index]);
-                report.threads = self.counts[index].threads + self.open.threads[index];
+                report.threads =
+                    self.counts[index].threads.saturating_add(self.open.threads[index]);
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);
@@ -96,11 +97,9 @@ impl Facts<'_> {
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {
-                calls_untimed: functions.iter().map(|f| f.untimed).sum(),
-                calls_open: functions.iter().map(|f| f.open).sum(),
-                calls_headless: functions
-                    .iter()
-                    .fold(0, |sum: u64, f| sum.saturating_add(f.headless)),
+                calls_untimed: saturating_sum(functions.iter().map(|f| f.untimed)),
+                calls_open: saturating_sum(functions.iter().map(|f| f.open)),
+                calls_headless: saturating_sum(functions.iter().map(|f| f.headless)),
                 ..self.loss
             },
             functions,
@@ -146,7 +145,7 @@ impl Facts<'_> {
     ) -> Summary {
         let tally = sum(self.tallies, nodes);
         Summary {
-            open: nodes.iter().map(|&node| self.open.calls[node as usize]).sum(),
+            open: saturating_sum(nodes.iter().map(|&node| self.open.calls[node as usize])),
             headless: self.counts[index].headless,
             active_ns: unions.active,
             exclusive_ns: unions.exclusive,
@@ -168,7 +167,7 @@ impl Facts<'_> {
         let histograms = self.histograms.filter(|_| with_histograms);
         let calls = |node: usize| {
             let tally = &self.tallies[node];
-            tally.timed + tally.untimed + self.open.calls[node]
+            tally.timed.saturating_add(tally.untimed).saturating_add(self.open.calls[node])
         };
         let mut wanted = (0..nodes.len()).map(|node| calls(node) > 0).collect::<Vec<_>>();
         for node in (1..nodes.len()).rev().filter(|&node| !nodes[node].other) {
