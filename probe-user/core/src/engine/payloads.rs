@@ -54,9 +54,14 @@ impl Payloads {
         self.held.extract_if(.., is_due).collect()
     }
 
+    /// How many were lost since the start.
+    pub(crate) fn lost(&self) -> u64 {
+        self.dropped.saturating_add(self.lost_in_rings)
+    }
+
     /// How many were lost since the last time.
     pub(crate) fn take_lost(&mut self) -> u64 {
-        let lost = self.dropped.saturating_add(self.lost_in_rings);
+        let lost = self.lost();
         lost.saturating_sub(std::mem::replace(&mut self.told, lost))
     }
 }

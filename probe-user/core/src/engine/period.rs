@@ -13,6 +13,8 @@ pub(crate) struct Period {
     pub(crate) decode_errors: u64,
     /// The kernel's count of lost events when the period began.
     pub(crate) lost_before: u64,
+    /// How many payloads were lost when the period began.
+    pub(crate) payloads_before: u64,
     /// Unions up to here are in `unions`; the spool holds what came later.
     pub(crate) folded_to: u64,
     pub(crate) unions: Unions,
