@@ -7,6 +7,7 @@ pub(crate) mod assemble;
 mod calls;
 mod distribution;
 mod extras;
+pub mod key;
 mod meta;
 mod names;
 pub mod numbers;

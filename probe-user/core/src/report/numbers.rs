@@ -5,8 +5,8 @@
 //! entry, at the end, so that columns stay where readers of CSV know them.
 
 use super::FunctionReport;
+use super::key::Key;
 use super::percentiles::permille_of;
-use super::render::columns::Key;
 use crate::units::Nanos;
 
 /// What a number counts.
