@@ -2,6 +2,7 @@
 
 mod trace;
 
+use ctrace_core::engine::EngineConfig;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use trace::Trace;
@@ -43,4 +44,18 @@ fn report(bencher: Bencher) {
     let mut engine = trace.engine();
     trace.feed(&mut engine);
     bencher.counter(ItemsCount::new(trace.calls)).bench(|| trace.report(&engine));
+}
+
+/// Into a recording. Few calls have values beside them, or none: the others cost the same.
+#[divan::bench(args = [false, true], sample_count = 10)]
+fn recording(bencher: Bencher, with_values: bool) {
+    let trace = Trace::with_loads(CALLS, with_values);
+    let config = || EngineConfig { record: true, ..EngineConfig::default() };
+    bencher
+        .counter(ItemsCount::new(trace.calls))
+        .with_inputs(|| Trace::engine_with(config()))
+        .bench_values(|mut engine| {
+            trace.feed_with(&mut engine, |engine| drop(engine.take_blocks()));
+            engine
+        });
 }

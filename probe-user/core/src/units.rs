@@ -27,6 +27,11 @@ impl Nanos {
     }
 }
 
+/// The sum, or the largest number where that is larger.
+pub fn saturating_sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, u64::saturating_add)
+}
+
 /// A process, by its id in the initial pid namespace.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

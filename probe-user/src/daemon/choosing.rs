@@ -2,10 +2,10 @@
 //! session traces it already.
 
 use super::{
-    SessionId,
+    SessionId, TargetName,
     backoff::{Failure, Retry},
     commands,
-    config::{Target, TargetName},
+    config::Target,
     session::{self, Running, Shared},
     supervisor::Supervisor,
 };

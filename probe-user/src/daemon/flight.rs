@@ -1,15 +1,9 @@
 //! Writes the flight recorder's calls after a slow one beside the other recordings, at a limited
 //! rate, and passes them on for export as spans.
 
-use super::{
-    config::{self, Target},
-    hub::Hub,
-    recordings::Recordings,
-    spans,
-};
+use super::{config::Target, hub::Hub, recordings::Recordings, spans};
 use crate::{
-    session::keep::flight::{FlightSpec, Flown, TooSlow},
-    target::pattern::Pattern,
+    session::keep::flight::{FlightSpec, Flown},
     ui,
 };
 use ctrace_core::{
@@ -22,14 +16,6 @@ use std::{
     time::Instant,
 };
 
-/// Checks a target's settings for slow calls. Returns `None` if they are off.
-pub(crate) fn too_slow(flight: &config::Flight) -> anyhow::Result<Option<TooSlow>> {
-    let functions = flight.functions.iter().map(|text| Pattern::parse(text));
-    let functions = functions.collect::<Result<_, _>>()?;
-    let threshold = flight.slow.map(|slow| Nanos(slow.as_nanos() as u64));
-    Ok(threshold.map(|threshold| TooSlow { threshold, functions }))
-}
-
 /// Returns the flight recorder's options for a session of the target.
 pub(super) fn asked(
     target: &Arc<Target>,
@@ -37,7 +23,7 @@ pub(super) fn asked(
     recordings: &Arc<Mutex<Recordings>>,
     hub: &Arc<Hub>,
 ) -> Option<FlightSpec> {
-    let too_slow = too_slow(&target.flight).ok()??;
+    let too_slow = target.flight.too_slow().ok()??;
     let mut keeper = Keeper {
         target: Arc::clone(target),
         pid,

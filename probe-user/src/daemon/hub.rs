@@ -4,8 +4,8 @@
 //! thread writes the reports.
 
 use super::{
-    SessionId,
-    config::{Config, Target, TargetName},
+    SessionId, TargetName,
+    config::{Config, Target},
     metrics::{catalog::Own, hub::MetricsHub},
     reports::{Header, Style, Writer},
     spans::Spans,

@@ -37,6 +37,7 @@ pub(crate) use supervisor::run;
 
 use crate::bpf::Traced;
 use ctrace_core::units::Pid;
+use std::{fmt, sync::Arc};
 
 /// An event for the supervisor.
 pub(crate) enum Event {
@@ -55,6 +56,16 @@ pub(crate) enum Event {
 /// The number of a session in this daemon, in the order of starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SessionId(pub u64);
+
+/// The name of a target in reports and commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TargetName(pub Arc<str>);
+
+impl fmt::Display for TargetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// The progress of a session.
 pub(crate) enum Progress {

@@ -1,6 +1,6 @@
 //! Logs each problem once: hours of failure are one line, and so is their end.
 
-use super::config::TargetName;
+use super::TargetName;
 use crate::ui;
 use std::collections::{HashMap, HashSet};
 

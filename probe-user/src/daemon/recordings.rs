@@ -1,6 +1,6 @@
 //! The folder of recordings: names new ones, and removes the oldest when there are too many.
 
-use super::config::{self, TargetName};
+use super::{TargetName, config};
 use crate::{
     files::{self, Owner},
     ui,

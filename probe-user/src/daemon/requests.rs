@@ -1,9 +1,9 @@
 //! Answers requests from the control socket on the supervisor's thread.
 
 use super::{
-    SessionId,
+    SessionId, TargetName,
     backoff::Retry,
-    config::{Target, TargetName},
+    config::Target,
     control::{Answer, Ask, Choice, Handle, Reply, Whom},
     session::Running,
     supervisor::{ByHand, Supervisor},

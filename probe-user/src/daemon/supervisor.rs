@@ -1,10 +1,10 @@
 //! The thread that decides which processes have sessions.
 
 use super::{
-    Event, Progress, SessionId,
+    Event, Progress, SessionId, TargetName,
     backoff::{Failure, Retry},
     commands::Commands,
-    config::{Config, Target, TargetName},
+    config::{Config, Target},
     control,
     finder::Finder,
     hub::Hub,

@@ -71,7 +71,7 @@ impl Data {
         let Snapshot { report, spent, cpu } = snapshot;
         let used = cpu.zip(self.cpu).map(|(now, before)| now.since(before));
         self.cpu = cpu;
-        self.lost.add(&report.loss);
+        self.lost.add_later(&report.loss);
         let ids = self.catalogue.ids_of(&report);
         let from_histograms = self.from_histograms;
         let figures = Figures { report, ids, spent, cost, cpu: used, from_histograms };

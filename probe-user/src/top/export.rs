@@ -3,11 +3,11 @@
 
 use super::{
     columns::{Column, shown},
-    compare::Change,
     figures::{Figures, FromHistograms, WITHIN_PERCENT},
+    format::Format,
+    lines::{cell, losses, stretch, title},
     model::{Model, View},
     narrow::narrow,
-    view::status,
 };
 use crate::files::{FileError, Owner, Place};
 use crate::ui::{
@@ -22,32 +22,6 @@ use std::{
     io::{ErrorKind, Write},
     path::{Path, PathBuf},
 };
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Text,
-    Json,
-    Csv,
-}
-
-impl Format {
-    pub(super) fn of_key(c: char) -> Option<Self> {
-        match c {
-            't' => Some(Self::Text),
-            'j' => Some(Self::Json),
-            'c' => Some(Self::Csv),
-            _ => None,
-        }
-    }
-
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Text => "txt",
-            Self::Json => "json",
-            Self::Csv => "csv",
-        }
-    }
-}
 
 /// Writes a new file into the folder, and returns its path.
 pub(super) fn write(model: &Model, format: Format, folder: &Path) -> anyhow::Result<PathBuf> {
@@ -112,7 +86,7 @@ fn table(model: &Model, figures: &Figures) -> String {
         .collect();
     let names = rows.iter().map(|&place| names::label(&report.functions[place]));
     columns.push(grid::Column::left(Column::Name.heading(), names));
-    let mut out = format!("{}\n{}\n", status::title(model), status::stretch(model));
+    let mut out = format!("{}\n{}\n", title(model), stretch(model));
     if model.before().is_some() {
         out += "The columns show changes since the numbers were frozen.\n";
     }
@@ -121,13 +95,5 @@ fn table(model: &Model, figures: &Figures) -> String {
     }
     let table = grid::draw(&[&Group::untitled(columns)]);
     out += &Style::default().resolve(&format!("\n{table}\n"));
-    out + &status::losses(model) + "\n"
-}
-
-/// Formats a number of the table, or its change while comparing.
-pub(super) fn cell(model: &Model, figures: &Figures, column: Column, place: usize) -> String {
-    match model.before() {
-        Some(before) => Change::of(column, figures, before, figures.ids[place]).text(column),
-        None => column.text(column.value(figures, place), column.is_about(figures, place)),
-    }
+    out + &losses(model) + "\n"
 }

@@ -6,8 +6,8 @@ use super::{
     compare::Baseline,
     daemon::Traced,
     data::Data,
-    export::Format,
     figures::Figures,
+    format::Format,
     keys::Action,
     rows::{Sort, rows},
 };

@@ -14,7 +14,7 @@ use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{
         CenterReport, Distribution, DurationReport, FunctionHistogram, FunctionReport,
-        HistogramsReport, PathReport, Report, ThreadReport, render::rows::percent,
+        HistogramsReport, PathReport, Report, ThreadReport,
     },
     units::{Nanos, Pid, Tid},
 };
@@ -30,30 +30,15 @@ pub(super) struct Look {
 pub(super) fn between(earlier: &Look, later: &Look) -> Snapshot {
     let before = Before::new(earlier, later);
     let (old, new) = (&earlier.snapshot.report, &later.snapshot.report);
-    let duration_ns = new.end_ns.since(old.end_ns);
-    let tracked_ns = new.tracked_ns.since(old.tracked_ns);
-    let mut notes = new.notes.clone();
-    notes.extend(FromHistograms::Extremes.note());
-    let report = Report {
-        start_ns: old.end_ns,
-        duration_ns,
-        tracked_ns,
-        tracked_percent: percent(tracked_ns, duration_ns),
+    let mut report = Report {
         approximate: true,
-        filtered_calls: new.filtered_calls.saturating_sub(old.filtered_calls),
-        loss: new.loss.since(&old.loss),
-        functions: before.functions(duration_ns),
         paths: before.paths(),
-        paths_other_calls: new.paths_other_calls.saturating_sub(old.paths_other_calls),
         threads: threads(old, new),
-        notes,
         histograms: Some(HistogramsReport { slice_edges_ns: None, functions: before.histograms() }),
-        target: new.target.clone(),
-        slowest_calls: None,
-        points: Default::default(),
-        timeline: None,
-        ..*new
+        ..new.sums_since(old)
     };
+    report.functions = before.functions(report.duration_ns);
+    report.notes.extend(FromHistograms::Extremes.note());
     let spent = later.snapshot.spent.iter().enumerate().map(|(place, spent)| {
         let old = before.places[place].and_then(|old| earlier.snapshot.spent.get(old));
         spent.since(old.copied().unwrap_or_default())

@@ -10,9 +10,8 @@ use super::{
 };
 use ctrace_core::{
     report::{
-        DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, LossReport,
-        PathReport, ThreadReport,
-        render::rows::{is_never_called, percent},
+        DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, PathReport,
+        ThreadReport, render::rows::is_never_called,
     },
     stats::Summary,
     units::{Nanos, Pid, Tid},
@@ -33,13 +32,10 @@ pub(super) struct Sums {
 impl Sums {
     /// Starts with a first interval.
     pub(super) fn new(first: &Figures) -> Self {
-        let mut report = first.report.clone();
-        report.functions.clear();
-        report.paths.clear();
-        report.threads.clear();
+        // Without its sums, which are added below.
+        let mut report = first.report.sums_since(&first.report);
+        report.start_ns = first.report.start_ns;
         report.histograms = Some(HistogramsReport::default());
-        (report.tracked_ns, report.filtered_calls) = (Nanos::ZERO, 0);
-        (report.paths_other_calls, report.loss) = (0, LossReport::default());
         let figures = Figures {
             report,
             ids: Vec::new(),
@@ -56,17 +52,8 @@ impl Sums {
     pub(super) fn add(&mut self, interval: &Figures) {
         let new = &interval.report;
         let report = &mut self.figures.report;
-        report.end_ns = new.end_ns;
-        report.duration_ns = new.end_ns.since(report.start_ns);
-        report.tracked_ns = report.tracked_ns.saturating_add(new.tracked_ns);
-        report.tracked_percent = percent(report.tracked_ns, report.duration_ns);
+        report.add_sums(new);
         report.approximate = true;
-        report.filtered_calls = report.filtered_calls.saturating_add(new.filtered_calls);
-        report.paths_other_calls = report.paths_other_calls.saturating_add(new.paths_other_calls);
-        report.loss.add(&new.loss);
-        report.loss.calls_open = new.loss.calls_open;
-        report.target.clone_from(&new.target);
-        report.notes.clone_from(&new.notes);
         // Figures from a daemon have such a note already.
         if interval.from_histograms == FromHistograms::Nothing {
             report.notes.extend(FromHistograms::Percentiles.note());
@@ -165,16 +152,23 @@ impl Sums {
 
     fn add_threads(&mut self, threads: &[ThreadReport]) {
         let rows = &mut self.figures.report.threads;
+        // Open calls are those of the last interval.
+        rows.iter_mut().for_each(ThreadReport::close);
         for new in threads {
             let place = *self.threads.entry((new.pid, new.tid)).or_insert_with(|| {
-                rows.push(ThreadReport { calls: 0, ..new.clone() });
+                rows.push(ThreadReport { calls: 0, open: 0, ..new.clone() });
                 rows.len() - 1
             });
             rows[place].add(new);
         }
+        let before = rows.len();
+        // A call that was open may turn out to be too short to count.
+        rows.retain(|thread| thread.calls > 0);
         if rows.len() > MOST_THREADS {
             rows.sort_by_key(|thread| std::cmp::Reverse(thread.last_ns));
             rows.truncate(MOST_THREADS / 2);
+        }
+        if rows.len() < before {
             let places = rows.iter().enumerate();
             self.threads = places.map(|(place, row)| ((row.pid, row.tid), place)).collect();
         }

@@ -16,7 +16,6 @@ mod loss;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod number;
-mod options;
 mod path;
 pub(crate) mod plot;
 mod stack;
@@ -31,8 +30,8 @@ pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
 pub(crate) use exported::remarks;
 pub use loss::loss_line;
 pub(crate) use loss::warnings;
-pub use options::{ViewError, ViewName, ViewOptions};
 pub use style::Style;
+pub use views::{ViewError, ViewName, ViewOptions};
 
 use crate::writing;
 use ctrace_core::report::Report;

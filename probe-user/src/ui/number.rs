@@ -5,8 +5,8 @@ use super::grid::{Cell, Column};
 use super::style::Tone;
 use super::units::{ABSENT, Digits, count, maybe_percent, maybe_time, rate, ratio};
 use ctrace_core::report::FunctionReport;
+use ctrace_core::report::key::Key;
 use ctrace_core::report::numbers::{Number, Unit};
-use ctrace_core::report::render::columns::Key;
 use ctrace_core::units::Nanos;
 
 /// A heading, and the number below it.

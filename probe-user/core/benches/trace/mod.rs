@@ -1,9 +1,9 @@
 //! A trace in ring bytes: two threads on two CPUs, four functions, nested three deep.
 #![allow(dead_code, reason = "each program uses its own part")]
 
-use ctrace_common::{Kind, RECORD_LEN};
+use ctrace_common::{Kind, RECORD_LEN, payload_slots};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-use ctrace_core::function::FunctionInfo;
+use ctrace_core::function::{FunctionInfo, ValueInfo, ValueKind};
 use ctrace_core::recording::{End, Host, Start, Writer};
 use ctrace_core::report::Report;
 use ctrace_core::units::{Nanos, Pid, Tid};
@@ -11,6 +11,11 @@ use ctrace_core::units::{Nanos, Pid, Tid};
 /// Records between two calls of `advance`, per ring: 10 ms at a million events a second.
 const BATCH: usize = 10_000;
 const HOLD_NS: u64 = 100_000_000;
+/// Turns in which `load` is called once.
+const SELDOM: usize = 1_000;
+/// As many values as `load` has.
+const VALUES: usize = 2;
+const FUNCTIONS: [&str; 5] = ["handle", "parse", "work", "step", "load"];
 
 pub(crate) struct Trace {
     rings: [Vec<u8>; 2],
@@ -21,6 +26,15 @@ pub(crate) struct Trace {
 impl Trace {
     /// `handle` calls `parse` and `work`, and `work` calls `step` thrice: six calls a turn.
     pub(crate) fn new(calls: usize) -> Self {
+        Self::with(calls, None)
+    }
+
+    /// The same, and every 1,000 turns a call of `load`, with values beside it or without.
+    pub(crate) fn with_loads(calls: usize, with_values: bool) -> Self {
+        Self::with(calls, Some(with_values))
+    }
+
+    fn with(calls: usize, loads: Option<bool>) -> Self {
         let turns = calls / 12;
         let mut rings = [Vec::new(), Vec::new()];
         let mut end = 0;
@@ -39,8 +53,12 @@ impl Trace {
                 ring.extend_from_slice(&(4_000 + cpu as u32).to_le_bytes());
                 ring.extend_from_slice(&probe.to_le_bytes());
                 ring.extend_from_slice(&[kind as u8, 0, 0, 0]);
+                if kind == Kind::Enter && FUNCTIONS[probe as usize] == "load" && loads == Some(true)
+                {
+                    add_payload(ring);
+                }
             };
-            for _ in 0..turns {
+            for turn in 0..turns {
                 event(0, Kind::Enter, 0);
                 event(1, Kind::Enter, 1);
                 event(1, Kind::Return, 1);
@@ -50,6 +68,10 @@ impl Trace {
                     event(3, Kind::Return, 2);
                 }
                 event(2, Kind::Return, 1);
+                if loads.is_some() && turn % SELDOM == 0 {
+                    event(4, Kind::Enter, 1);
+                    event(4, Kind::Return, 1);
+                }
                 event(0, Kind::Return, 0);
             }
             end = end.max(ts);
@@ -63,8 +85,11 @@ impl Trace {
 
     pub(crate) fn engine_with(config: EngineConfig) -> Engine {
         let mut engine = Engine::new(EngineConfig { rings: 2, ..config });
-        for name in ["handle", "parse", "work", "step"] {
-            engine.add_function(FunctionInfo::new(name, "server"));
+        let value = |name: &str| ValueInfo { name: name.into(), kind: ValueKind::Unsigned };
+        for name in FUNCTIONS {
+            let values =
+                if name == "load" { ["key", "size"].map(value).into() } else { Vec::new() };
+            engine.add_function(FunctionInfo { values, ..FunctionInfo::new(name, "server") });
         }
         engine
     }
@@ -75,13 +100,13 @@ impl Trace {
 
     /// The same; `advanced` is called every 10 ms of the trace.
     pub(crate) fn feed_with(&self, engine: &mut Engine, mut advanced: impl FnMut(&mut Engine)) {
-        let mut batches = self.rings.each_ref().map(|ring| ring.chunks(BATCH * RECORD_LEN));
+        let mut rings = self.rings.each_ref().map(|ring| records(ring));
         let mut more = true;
         while more {
             more = false;
             let mut newest = 0;
-            for (ring, batches) in batches.iter_mut().enumerate() {
-                for record in batches.next().into_iter().flat_map(|b| b.chunks_exact(RECORD_LEN)) {
+            for (ring, records) in rings.iter_mut().enumerate() {
+                for record in records.take(BATCH) {
                     engine.push(ring, record);
                     newest = u64::from_le_bytes(record[..8].try_into().unwrap_or_default());
                     more = true;
@@ -117,4 +142,33 @@ impl Trace {
     pub(crate) fn report(&self, engine: &Engine) -> Report {
         engine.report(Nanos(self.end), ReportMeta { center_cut: 1.0, ..ReportMeta::default() })
     }
+}
+
+/// The records of a ring; one of values is longer.
+fn records(ring: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = ring;
+    std::iter::from_fn(move || {
+        let head = rest.get(..RECORD_LEN)?;
+        let slots = match head[28] == Kind::Payload as u8 {
+            true => u16::from_le_bytes([head[30], head[31]]),
+            false => 1,
+        };
+        let (record, after) = rest.split_at_checked(usize::from(slots) * RECORD_LEN)?;
+        rest = after;
+        Some(record)
+    })
+}
+
+/// Values of the last event, as an eBPF program writes them behind it.
+fn add_payload(ring: &mut Vec<u8>) {
+    let begin = ring.len() - RECORD_LEN;
+    let mut record = ring[begin..].to_vec();
+    let slots = payload_slots(VALUES) as u16;
+    // No value is unread.
+    record[8..16].fill(0);
+    record[28] = Kind::Payload as u8;
+    record[30..].copy_from_slice(&slots.to_le_bytes());
+    (0..VALUES as u64).for_each(|value| record.extend(value.to_le_bytes()));
+    record.resize(usize::from(slots) * RECORD_LEN, 0);
+    ring.extend(record);
 }

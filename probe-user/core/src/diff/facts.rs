@@ -1,6 +1,6 @@
 //! A JSON report as an input of a comparison: data of functions, without single calls.
 
-use super::metric::{ABSENT, Metric, Values};
+use super::metric::{Metric, Values};
 use crate::calls::paths::{Node, ROOT};
 use crate::function::{ExitSeen, FunctionInfo};
 use crate::report::{self, FunctionReport, LossReport};
@@ -117,9 +117,14 @@ impl ReportFacts {
 
     /// Returns the numbers of a function.
     pub(crate) fn values_of(&self, row: &FunctionReport) -> Values {
+        self.values(|metric| metric.of(row))
+    }
+
+    /// Returns these numbers; amounts are those of a second.
+    fn values(&self, of: impl Fn(Metric) -> f64) -> Values {
         Metric::ALL.map(|metric| match metric.is_rate() {
-            true => self.rate(metric.of(row)),
-            false => metric.of(row),
+            true => self.rate(of(metric)),
+            false => of(metric),
         })
     }
 }
@@ -130,18 +135,15 @@ fn real(ns: Option<Nanos>) -> f64 {
 
 impl Path {
     pub(crate) fn values(&self, report: &ReportFacts) -> Values {
-        let mut values = ABSENT;
-        let known = [
-            (Metric::Calls, report.rate(self.calls as f64)),
-            (Metric::P50, real(self.p50_ns)),
-            (Metric::P90, real(self.p90_ns)),
-            (Metric::P99, real(self.p99_ns)),
-            (Metric::Total, report.rate(self.total_ns.0 as f64)),
-            (Metric::Own, report.rate(self.self_ns.0 as f64)),
-        ];
-        for (metric, value) in known {
-            values[metric.index()] = value;
-        }
-        values
+        report.values(|metric| match metric {
+            Metric::Calls => self.calls as f64,
+            Metric::P50 => real(self.p50_ns),
+            Metric::P90 => real(self.p90_ns),
+            Metric::P99 => real(self.p99_ns),
+            Metric::Total => self.total_ns.0 as f64,
+            Metric::Own => self.self_ns.0 as f64,
+            // A path of a report does not have them.
+            Metric::Mean | Metric::Exclusive => f64::NAN,
+        })
     }
 }

@@ -8,7 +8,7 @@ use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::LossReport;
-use crate::units::{FuncId, Nanos};
+use crate::units::{FuncId, Nanos, saturating_sum};
 use std::ops::Range;
 
 /// A number of calls, and their total time.
@@ -55,9 +55,9 @@ impl<R> Read<'_, R> {
             events: counts.loss.lost_events(),
             late: counts.loss.late,
             decode_errors: counts.loss.decode_errors,
-            calls_untimed: counts.tallies.iter().map(|tally| tally.untimed).sum(),
+            calls_untimed: saturating_sum(counts.tallies.iter().map(|tally| tally.untimed)),
             calls_open: self.counted.open.len() as u64,
-            calls_headless: counts.headless.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)),
+            calls_headless: saturating_sum(counts.headless.iter().copied()),
             unreadable_calls: counts.unreadable,
             unreadable_bytes: self.recording.unreadable(),
             // Comparisons have no values.

@@ -332,7 +332,11 @@ impl Engine {
         }
         self.tracker.ledger.reset();
         self.tracker.threads.reset();
-        self.tracker.period = Period { lost_before: self.lost(), ..Period::new(end.0) };
+        self.tracker.period = Period {
+            lost_before: self.lost(),
+            payloads_before: self.tracker.payloads.lost(),
+            ..Period::new(end.0)
+        };
         report
     }
 

@@ -76,9 +76,14 @@ impl Payloads {
         self.held.extract_if(.., is_due).collect()
     }
 
+    /// Returns the number of losses since the start.
+    pub(crate) fn lost(&self) -> u64 {
+        self.dropped.saturating_add(self.lost_in_rings)
+    }
+
     /// Returns the number of losses since the last time.
     pub(crate) fn take_lost(&mut self) -> u64 {
-        let lost = self.dropped.saturating_add(self.lost_in_rings);
+        let lost = self.lost();
         lost.saturating_sub(std::mem::replace(&mut self.told, lost))
     }
 }

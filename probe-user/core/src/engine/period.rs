@@ -13,6 +13,8 @@ pub(crate) struct Period {
     pub(crate) decode_errors: u64,
     /// The kernel's count of lost events when the period began.
     pub(crate) lost_before: u64,
+    /// The number of lost payloads when the period began.
+    pub(crate) payloads_before: u64,
     /// The end of the time that `unions` covers; the spool holds later calls.
     pub(crate) folded_to: u64,
     pub(crate) unions: Unions,

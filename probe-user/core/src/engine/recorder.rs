@@ -33,9 +33,10 @@ impl Recorder {
         }
     }
 
-    /// Sets the start of the first chunk.
+    /// Sets the start of the first chunk, and of a period with its counts of events.
     pub(crate) fn begin(&mut self, start: u64) {
         self.from = start;
+        (self.loss.late, self.loss.decode_errors) = (0, 0);
     }
 
     /// Resets the counts that belong to a period.
@@ -58,7 +59,11 @@ impl Tracker {
     #[inline]
     pub(crate) fn record_when_due(&mut self) {
         let calls = self.ledger.calls;
-        if self.recorder.as_ref().is_some_and(|r| calls - r.calls >= CHUNK_CALLS as u64) {
+        if self
+            .recorder
+            .as_ref()
+            .is_some_and(|r| calls.saturating_sub(r.calls) >= CHUNK_CALLS as u64)
+        {
             self.record(self.now);
         }
     }
@@ -109,9 +114,9 @@ impl Tracker {
         let before = std::mem::replace(&mut recorder.loss, loss);
         let loss = ChunkLoss {
             events: loss.events.wrapping_sub(before.events),
-            late: loss.late - before.late,
-            decode_errors: loss.decode_errors - before.decode_errors,
-            filtered: loss.filtered - before.filtered,
+            late: loss.late.saturating_sub(before.late),
+            decode_errors: loss.decode_errors.saturating_sub(before.decode_errors),
+            filtered: loss.filtered.saturating_sub(before.filtered),
         };
         let mut harvest = Harvest::new(recorder.from..to, loss);
         recorder.headless.resize(self.functions.len(), 0);

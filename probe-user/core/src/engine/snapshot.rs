@@ -52,10 +52,17 @@ impl Tracker {
                 events: lost_events.saturating_sub(self.period.lost_before),
                 late: self.period.late,
                 decode_errors: self.period.decode_errors,
+                payloads: self.lost_payloads(),
                 ..LossReport::default()
             },
         }
         .report(meta)
+    }
+
+    /// Those of the period. Where nothing is recorded, none are kept, so none can be missed.
+    fn lost_payloads(&self) -> u64 {
+        let lost = self.payloads.lost().saturating_sub(self.period.payloads_before);
+        if self.recorder.is_some() { lost } else { 0 }
     }
 
     fn exact_ranks(&self, by_function: &ByFunction, center_cut: f64) -> Ranks {

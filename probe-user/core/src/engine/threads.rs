@@ -36,12 +36,14 @@ impl Thread {
 
     /// Returns a row for the report, if the thread made calls.
     pub(crate) fn row(&self) -> Option<ThreadReport> {
-        let calls = self.stacks.account.calls + self.stacks.open().len() as u64;
+        let open = self.stacks.open().len() as u64;
+        let calls = self.stacks.account.calls.saturating_add(open);
         (calls > 0).then(|| ThreadReport {
             pid: self.pid,
             tid: self.tid,
             name: self.name.clone(),
             calls,
+            open,
             first_ns: Nanos(self.first.unwrap_or(self.stacks.last)),
             last_ns: Nanos(self.stacks.last),
         })

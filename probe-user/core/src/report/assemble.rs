@@ -16,7 +16,7 @@ use crate::stats::histogram::Histogram;
 use crate::stats::rank::Center;
 use crate::stats::tally::Tally;
 use crate::stats::unions::{FunctionUnions, Unions};
-use crate::units::{FuncId, Nanos};
+use crate::units::{FuncId, Nanos, saturating_sum};
 
 /// Ranks of all functions and path nodes.
 pub(crate) struct Ranks {
@@ -70,14 +70,15 @@ impl Facts<'_> {
                 let unions = self.unions.functions.get(index).copied().unwrap_or_default();
                 let summary = self.summary(index, nodes, unions, meta.extras.latencies);
                 let mut report = FunctionReport::new(&self.functions[index]);
-                report.threads = self.counts[index].threads + self.open.threads[index];
+                report.threads =
+                    self.counts[index].threads.saturating_add(self.open.threads[index]);
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);
                 report
             })
             .collect::<Vec<_>>();
-        let (paths, paths_other_calls) = self.paths(meta.extras.path_histograms);
+        let (paths, others) = self.paths(meta.extras.path_histograms);
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;
         if more_threads > 0 {
@@ -95,16 +96,15 @@ impl Facts<'_> {
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {
-                calls_untimed: functions.iter().map(|f| f.untimed).sum(),
-                calls_open: functions.iter().map(|f| f.open).sum(),
-                calls_headless: functions
-                    .iter()
-                    .fold(0, |sum: u64, f| sum.saturating_add(f.headless)),
+                calls_untimed: saturating_sum(functions.iter().map(|f| f.untimed)),
+                calls_open: saturating_sum(functions.iter().map(|f| f.open)),
+                calls_headless: saturating_sum(functions.iter().map(|f| f.headless)),
                 ..self.loss
             },
             functions,
             paths,
-            paths_other_calls,
+            paths_other_calls: others.calls,
+            paths_other_open: others.open,
             threads,
             notes,
             histograms,
@@ -144,7 +144,7 @@ impl Facts<'_> {
     ) -> Summary {
         let tally = sum(self.tallies, nodes);
         Summary {
-            open: nodes.iter().map(|&node| self.open.calls[node as usize]).sum(),
+            open: saturating_sum(nodes.iter().map(|&node| self.open.calls[node as usize])),
             headless: self.counts[index].headless,
             active_ns: unions.active,
             exclusive_ns: unions.exclusive,
@@ -160,24 +160,24 @@ impl Facts<'_> {
         report.slowest = ranked.slowest;
     }
 
-    /// Returns all paths with calls on them or below, and the number of calls on paths beyond the
-    /// bound.
-    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, u64) {
+    /// Returns all paths with calls on them or below, and the calls on paths beyond the bound.
+    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, Others) {
         let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
         let histograms = self.histograms.filter(|_| with_histograms);
         let calls = |node: usize| {
             let tally = &self.tallies[node];
-            tally.timed + tally.untimed + self.open.calls[node]
+            tally.timed.saturating_add(tally.untimed).saturating_add(self.open.calls[node])
         };
         let mut wanted = (0..nodes.len()).map(|node| calls(node) > 0).collect::<Vec<_>>();
         for node in (1..nodes.len()).rev().filter(|&node| !nodes[node].other) {
             wanted[nodes[node].parent as usize] |= wanted[node];
         }
-        let (mut paths, mut places, mut other_calls) =
-            (Vec::<PathReport>::new(), vec![None; nodes.len()], 0);
+        let (mut paths, mut places, mut others) =
+            (Vec::<PathReport>::new(), vec![None; nodes.len()], Others::default());
         for node in (ROOT as usize + 1..nodes.len()).filter(|&node| wanted[node]) {
             if nodes[node].other {
-                other_calls += calls(node);
+                others.calls = others.calls.saturating_add(calls(node));
+                others.open = others.open.saturating_add(self.open.calls[node]);
                 continue;
             }
             let parent: Option<usize> = places[nodes[node].parent as usize];
@@ -201,8 +201,15 @@ impl Facts<'_> {
                 histogram: histograms.map(|histograms| histograms[node].distribution(0)),
             });
         }
-        (paths, other_calls)
+        (paths, others)
     }
+}
+
+/// Calls on paths beyond the bound, and those of them that have not ended.
+#[derive(Default)]
+struct Others {
+    calls: u64,
+    open: u64,
 }
 
 /// Returns the sum over some nodes.

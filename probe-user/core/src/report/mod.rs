@@ -7,6 +7,7 @@ pub(crate) mod assemble;
 mod calls;
 mod distribution;
 mod extras;
+pub mod key;
 mod meta;
 mod names;
 pub mod numbers;
@@ -59,6 +60,9 @@ pub struct Report {
     pub paths: Vec<PathReport>,
     /// The number of calls on paths beyond the bound on paths.
     pub paths_other_calls: u64,
+    /// Of those, the ones that had not ended.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub paths_other_open: u64,
     pub threads: Vec<ThreadReport>,
     /// Facts for the reader other than losses: children not followed, functions armed late, …
     pub notes: Vec<String>,
@@ -132,8 +136,17 @@ impl LossReport {
 
     /// Adds the losses of another stretch of tracing.
     pub fn add(&mut self, other: &Self) {
-        let Self { events, late, calls_untimed, calls_open, calls_headless, .. } = other;
-        let Self { decode_errors, unreadable_calls, unreadable_bytes, payloads, .. } = other;
+        let Self {
+            events,
+            late,
+            calls_untimed,
+            calls_open,
+            calls_headless,
+            decode_errors,
+            unreadable_calls,
+            unreadable_bytes,
+            payloads,
+        } = other;
         for (mine, other) in [
             (&mut self.events, events),
             (&mut self.late, late),
@@ -149,15 +162,24 @@ impl LossReport {
         }
     }
 
-    /// Removes an earlier stretch with which this one begins. Open calls are those at the end.
+    /// Adds the losses of the following stretch. Open calls are those at its end.
+    pub fn add_later(&mut self, later: &Self) {
+        self.calls_open = 0;
+        self.add(later);
+    }
+
+    /// Takes away an earlier stretch with which this one begins. Open calls are those at the end.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             events: self.events.saturating_sub(earlier.events),
             late: self.late.saturating_sub(earlier.late),
             calls_untimed: self.calls_untimed.saturating_sub(earlier.calls_untimed),
+            calls_open: self.calls_open,
             calls_headless: self.calls_headless.saturating_sub(earlier.calls_headless),
             decode_errors: self.decode_errors.saturating_sub(earlier.decode_errors),
-            ..*self
+            unreadable_calls: self.unreadable_calls.saturating_sub(earlier.unreadable_calls),
+            unreadable_bytes: self.unreadable_bytes.saturating_sub(earlier.unreadable_bytes),
+            payloads: self.payloads.saturating_sub(earlier.payloads),
         }
     }
 }
@@ -289,6 +311,9 @@ pub struct ThreadReport {
     pub tid: Tid,
     pub name: Arc<str>,
     pub calls: u64,
+    /// Of those, the ones that had not ended.
+    #[serde(default)]
+    pub open: u64,
     pub first_ns: Nanos,
     pub last_ns: Nanos,
 }

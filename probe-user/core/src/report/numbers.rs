@@ -5,8 +5,8 @@
 //! new number is one entry at the end, so that the columns of CSV stay in place.
 
 use super::FunctionReport;
+use super::key::Key;
 use super::percentiles::permille_of;
-use super::render::columns::Key;
 use crate::units::Nanos;
 
 /// The unit of a number.

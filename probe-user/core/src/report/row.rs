@@ -1,8 +1,8 @@
 //! The row of a function in JSON: its names, then each number of the registry under its key.
 
 use super::FunctionReport;
+use super::key::Key;
 use super::numbers::{NUMBERS, Number};
-use super::render::columns::Key;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 impl Serialize for FunctionReport {

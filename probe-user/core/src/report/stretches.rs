@@ -1,9 +1,83 @@
-//! Adds and subtracts rows of successive stretches: those of paths, of threads, and estimates.
-//! [`super::rendered`] does so for functions.
+//! Adds and subtracts successive stretches: the sums of a report, rows of paths and of threads, and
+//! estimates. [`super::rendered`] does so for functions.
 
 use super::render::rows::percent;
-use super::{FunctionReport, PathReport, SampledReport, ThreadReport};
+use super::{FunctionReport, PathReport, PointsReport, Report, SampledReport, ThreadReport};
 use crate::units::Nanos;
+
+impl Report {
+    /// Adds the sums of the stretch that follows, and takes over what is of its end. Rows stay, as
+    /// their places may differ, and so does what a single stretch tells.
+    pub fn add_sums(&mut self, later: &Self) {
+        let Self {
+            schema: _,
+            target,
+            start_ns: _,
+            end_ns,
+            duration_ns: _,
+            tracked_ns,
+            tracked_percent: _,
+            approximate,
+            center_cut_percent: _,
+            filtered_calls,
+            loss,
+            functions: _,
+            paths: _,
+            paths_other_calls,
+            paths_other_open,
+            threads: _,
+            notes,
+            histograms: _,
+            slowest_calls: _,
+            points: _,
+            timeline: _,
+        } = later;
+        self.target.clone_from(target);
+        self.end_ns = *end_ns;
+        self.duration_ns = end_ns.since(self.start_ns);
+        self.tracked_ns = self.tracked_ns.saturating_add(*tracked_ns);
+        self.tracked_percent = percent(self.tracked_ns, self.duration_ns);
+        self.approximate |= approximate;
+        self.filtered_calls = self.filtered_calls.saturating_add(*filtered_calls);
+        self.loss.add_later(loss);
+        let ended = self.paths_other_calls.saturating_sub(self.paths_other_open);
+        self.paths_other_calls = ended.saturating_add(*paths_other_calls);
+        self.paths_other_open = *paths_other_open;
+        self.notes.clone_from(notes);
+    }
+
+    /// Takes away the sums of an earlier stretch with which this one begins. Rows are left out, and so
+    /// is what a single stretch tells.
+    #[must_use]
+    pub fn sums_since(&self, earlier: &Self) -> Self {
+        let duration_ns = self.end_ns.since(earlier.end_ns);
+        let tracked_ns = self.tracked_ns.since(earlier.tracked_ns);
+        let ended = earlier.paths_other_calls.saturating_sub(earlier.paths_other_open);
+        Self {
+            schema: self.schema,
+            target: self.target.clone(),
+            start_ns: earlier.end_ns,
+            end_ns: self.end_ns,
+            duration_ns,
+            tracked_ns,
+            tracked_percent: percent(tracked_ns, duration_ns),
+            approximate: self.approximate,
+            center_cut_percent: self.center_cut_percent,
+            filtered_calls: self.filtered_calls.saturating_sub(earlier.filtered_calls),
+            loss: self.loss.since(&earlier.loss),
+            functions: Vec::new(),
+            paths: Vec::new(),
+            paths_other_calls: self.paths_other_calls.saturating_sub(ended),
+            paths_other_open: self.paths_other_open,
+            threads: Vec::new(),
+            notes: self.notes.clone(),
+            histograms: None,
+            slowest_calls: None,
+            points: PointsReport::default(),
+            timeline: None,
+        }
+    }
+}
 
 impl PathReport {
     /// Returns the row without numbers that cannot be combined over stretches.
@@ -15,12 +89,26 @@ impl PathReport {
     /// Adds the following stretch. A call that is open at the end of this one counts in the later
     /// one.
     pub fn add(&mut self, later: &Self) {
+        let Self {
+            path: _,
+            parent: _,
+            function: _,
+            calls,
+            open,
+            total_ns,
+            self_ns,
+            p50_ns: _,
+            p90_ns: _,
+            p99_ns: _,
+            max_ns,
+            histogram: _,
+        } = later;
         self.close();
-        self.calls = self.calls.saturating_add(later.calls);
-        self.open = later.open;
-        self.total_ns = self.total_ns.saturating_add(later.total_ns);
-        self.self_ns = self.self_ns.saturating_add(later.self_ns);
-        self.max_ns = self.max_ns.max(later.max_ns);
+        self.calls = self.calls.saturating_add(*calls);
+        self.open = *open;
+        self.total_ns = self.total_ns.saturating_add(*total_ns);
+        self.self_ns = self.self_ns.saturating_add(*self_ns);
+        self.max_ns = self.max_ns.max(*max_ns);
     }
 
     /// Leaves open calls to the following stretch.
@@ -42,16 +130,28 @@ impl PathReport {
 }
 
 impl ThreadReport {
-    /// Adds the following stretch.
+    /// Adds the following stretch. A call that is open at the end of this one counts in the later
+    /// one.
     pub fn add(&mut self, later: &Self) {
-        self.calls = self.calls.saturating_add(later.calls);
-        self.last_ns = self.last_ns.max(later.last_ns);
-        self.name = later.name.clone();
+        let Self { pid: _, tid: _, name, calls, open, first_ns, last_ns } = later;
+        self.close();
+        self.calls = self.calls.saturating_add(*calls);
+        self.open = *open;
+        self.first_ns = self.first_ns.min(*first_ns);
+        self.last_ns = self.last_ns.max(*last_ns);
+        self.name.clone_from(name);
     }
 
-    /// Removes an earlier stretch with which this one begins. Returns `None` if no calls are left.
+    /// Leaves open calls to the following stretch.
+    pub fn close(&mut self) {
+        self.calls = self.calls.saturating_sub(self.open);
+        self.open = 0;
+    }
+
+    /// Takes away an earlier stretch with which this one begins; nothing if no calls are left. Calls
+    /// that were open at its end are calls of what is left, too.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
-        let calls = self.calls.saturating_sub(earlier.calls);
+        let calls = self.calls.saturating_sub(earlier.calls.saturating_sub(earlier.open));
         let first_ns = earlier.last_ns.max(self.first_ns);
         (calls > 0).then(|| Self { calls, first_ns, ..self.clone() })
     }
@@ -127,6 +227,7 @@ impl SampledReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::LossReport;
     use crate::report::rendered::tests::row;
     use crate::stats::Summary;
     use crate::units::{Pid, Tid};
@@ -176,33 +277,9 @@ mod tests {
         }
     }
 
-    /// Returns the observed row of a thread in a period; `None` if no call ended.
-    fn thread_row(calls: &[Call], from: u64, to: u64) -> Option<ThreadReport> {
-        let calls: Vec<_> = ended(calls, from, to).collect();
-        Some(ThreadReport {
-            pid: Pid(7),
-            tid: Tid(8),
-            name: "worker".into(),
-            calls: calls.len() as u64,
-            first_ns: Nanos(calls.iter().map(|call| call.0).min()?),
-            last_ns: Nanos(calls.iter().map(|call| call.1).max()?),
-        })
-    }
-
-    /// Returns all fields of a row as text for comparison.
+    /// All that a row says, to compare it.
     fn all(row: &impl std::fmt::Debug) -> String {
         format!("{row:?}")
-    }
-
-    /// Makes the calls successive, as on one thread.
-    fn in_turn(calls: Vec<Call>) -> Vec<Call> {
-        let mut now = 0;
-        let turn = calls.into_iter().map(|(entry, exit)| {
-            let begin = now + entry / 20;
-            now = begin + (exit - entry) / 10 + 1;
-            (begin, now)
-        });
-        turn.collect()
     }
 
     proptest! {
@@ -221,30 +298,40 @@ mod tests {
             let rest = path_row(&calls, 0, END).since(&path_row(&calls, 0, cut));
             prop_assert_eq!(all(&rest), all(&path_row(&calls, cut, END).sums()));
         }
+    }
 
-        #[test]
-        fn threads_of_any_split_add_up_to_the_whole(calls in calls(), cuts in cuts()) {
-            let calls = in_turn(calls);
-            let rows = cuts.windows(2).filter_map(|cut| thread_row(&calls, cut[0], cut[1]));
-            let sum = rows.reduce(|mut sum, row| {
-                sum.add(&row);
-                sum
-            });
-            prop_assert_eq!(all(&sum), all(&thread_row(&calls, 0, END)));
-        }
-
-        #[test]
-        fn the_rest_of_a_thread_is_the_whole_without_its_begin(calls in calls(), cut in 1..END) {
-            let calls = in_turn(calls);
-            let rows = (thread_row(&calls, 0, END), thread_row(&calls, 0, cut));
-            let (Some(whole), Some(begin)) = rows else { return Ok(()) };
-            let (rest, seen) = (whole.since(&begin), thread_row(&calls, cut, END));
-            let counts = |row: &ThreadReport| (row.calls, row.last_ns);
-            prop_assert_eq!(rest.as_ref().map(counts), seen.as_ref().map(counts));
-            // The rest is only known to begin after the last call seen before.
-            if let Some((rest, seen)) = rest.zip(seen) {
-                prop_assert!(rest.first_ns == begin.last_ns && rest.first_ns <= seen.first_ns);
+    fn loss() -> impl Strategy<Value = LossReport> {
+        prop::array::uniform9(0u64..1 << 40).prop_map(|counts| {
+            let [events, late, calls_untimed, calls_open, calls_headless, ..] = counts;
+            let [.., decode_errors, unreadable_calls, unreadable_bytes, payloads] = counts;
+            LossReport {
+                events,
+                late,
+                calls_untimed,
+                calls_open,
+                calls_headless,
+                decode_errors,
+                unreadable_calls,
+                unreadable_bytes,
+                payloads,
             }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_rest_of_a_loss_is_what_was_added(earlier in loss(), later in loss()) {
+            let mut both = earlier;
+            both.add_later(&later);
+            prop_assert_eq!(both.since(&earlier), later);
+            prop_assert_eq!(both.payloads, earlier.payloads + later.payloads);
+            prop_assert_eq!(both.calls_open, later.calls_open);
+            // Of two files at the same time, both have open calls.
+            let mut beside = earlier;
+            beside.add(&later);
+            prop_assert_eq!(beside.calls_open, earlier.calls_open + later.calls_open);
         }
     }
 
@@ -277,20 +364,26 @@ mod tests {
             (4, 1, Nanos(9), Nanos(8))
         );
 
-        let thread = |calls, first, last| ThreadReport {
+        let thread = |calls, open, first, last| ThreadReport {
             pid: Pid(7),
             tid: Tid(8),
             name: "worker".into(),
             calls,
+            open,
             first_ns: Nanos(first),
             last_ns: Nanos(last),
         };
-        let (earlier, later) = (thread(3, 10, 20), thread(4, 25, 30));
+        let (earlier, later) = (thread(5, 2, 10, 20), thread(4, 1, 25, 30));
         let mut both = earlier.clone();
         both.add(&later);
-        assert_eq!((both.calls, both.first_ns, both.last_ns), (7, Nanos(10), Nanos(30)));
-        assert_eq!(both.since(&earlier).map(|left| left.calls), Some(4));
-        assert!(both.since(&both).is_none());
+        assert_eq!((both.calls, both.open), (7, 1));
+        assert_eq!((both.first_ns, both.last_ns), (Nanos(10), Nanos(30)));
+        let left = both.since(&earlier).expect("calls are left");
+        assert_eq!((left.calls, left.open, left.first_ns), (4, 1, Nanos(20)));
+        // It stays in its call, and is gone once that has ended.
+        assert_eq!(both.since(&both).map(|left| (left.calls, left.open)), Some((1, 1)));
+        let ended = ThreadReport { open: 0, ..both };
+        assert!(ended.since(&ended).is_none());
     }
 
     /// The first stretch is armed throughout, the second for a fifth of the time.

@@ -29,9 +29,10 @@ impl Totals {
     }
 
     pub fn add(&mut self, other: &Self) {
-        self.covered_ns = self.covered_ns.saturating_add(other.covered_ns);
-        self.calls = self.calls.saturating_add(other.calls);
-        self.total_ns = self.total_ns.saturating_add(other.total_ns);
-        self.lost = self.lost.saturating_add(other.lost);
+        let Self { covered_ns, calls, total_ns, lost } = *other;
+        self.covered_ns = self.covered_ns.saturating_add(covered_ns);
+        self.calls = self.calls.saturating_add(calls);
+        self.total_ns = self.total_ns.saturating_add(total_ns);
+        self.lost = self.lost.saturating_add(lost);
     }
 }

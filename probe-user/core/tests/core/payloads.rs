@@ -308,6 +308,21 @@ proptest! {
     }
 }
 
+/// A report counts the payloads that were lost in its interval.
+#[test]
+fn an_interval_misses_what_was_lost_in_it() {
+    let interval = |engine: &mut Engine, lost, to| {
+        engine.set_lost_payloads(lost);
+        engine.report_interval(Nanos(to), meta_with(Extras::default())).loss.payloads
+    };
+    let mut kept = Engine::new(EngineConfig { keep: true, ..EngineConfig::default() });
+    assert_eq!(interval(&mut kept, 3, 10), 3);
+    assert_eq!(interval(&mut kept, 8, 20), 5);
+    assert_eq!(interval(&mut kept, 8, 30), 0);
+    // Without a recording there is no room for any.
+    assert_eq!(interval(&mut Engine::new(EngineConfig::default()), 3, 10), 0);
+}
+
 #[test]
 fn as_many_values_as_a_note_has_arguments_fit() {
     let value =

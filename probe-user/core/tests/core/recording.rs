@@ -242,3 +242,24 @@ fn what_is_kept_beside_reports_is_whole() {
     assert_eq!(reported, 4);
     assert_eq!(told, [("inner".to_owned(), 30, 1)]);
 }
+
+/// A chunk may end before it is known when tracing was armed, and has counts of its own.
+#[test]
+fn counts_from_before_the_arming_are_not_taken_from_later_ones() {
+    use ctrace_core::engine::{Engine, EngineConfig};
+    use ctrace_core::recording::Writer;
+    use ctrace_core::units::Nanos;
+    let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
+    engine.count_malformed(5);
+    engine.end_chunk(Nanos(10));
+    engine.begin(Nanos(10));
+    engine.count_malformed(2);
+    engine.end_chunk(Nanos(20));
+    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+    for block in engine.take_blocks() {
+        writer.write(&block).expect("memory takes all");
+    }
+    let recording = Recording::open(writer.into_inner()).expect("a recording");
+    let errors = |entry| recording.chunk(entry).expect("a chunk").loss.decode_errors;
+    assert_eq!(recording.chunks().iter().map(errors).collect::<Vec<_>>(), [5, 2]);
+}

@@ -137,6 +137,6 @@ fn check(target: &Target) -> Result<(), String> {
     let what = &target.what;
     crate::session::run::setup::planner(&what.select, what.most, what.probes.returns)
         .map_err(text)?;
-    crate::daemon::reports::Style::of(&target.reports).map_err(text)?;
-    crate::daemon::flight::too_slow(&target.flight).map_err(text).map(drop)
+    target.reports.view_options().map_err(text)?;
+    target.flight.too_slow().map_err(text).map(drop)
 }

@@ -6,10 +6,10 @@
     reason = "a key's setter is an assignment that may fail: Ok(c.key = value?)"
 )]
 
-use super::{Daemon, Output, ReportKind, Target, TargetName, value::Value};
+use super::{Daemon, Output, ReportKind, Target, value::Value};
 use crate::{
     bpf::LinkChoice,
-    daemon::{accounts, matching::Pattern},
+    daemon::{TargetName, accounts, matching::Pattern},
     target::place::Returns,
     values,
 };

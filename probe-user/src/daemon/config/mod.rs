@@ -14,7 +14,7 @@ mod target;
 mod value;
 
 pub(crate) use metrics::{METRICS, Metrics};
-pub(crate) use target::{Flight, Output, ReportKind, Reports, Target, TargetName};
+pub(crate) use target::{Output, ReportKind, Reports, Target};
 
 use anyhow::Context;
 use std::{

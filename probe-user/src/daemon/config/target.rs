@@ -1,21 +1,16 @@
 //! One `[[target]]`: its processes, the functions to trace, and the outputs.
 
 use crate::{
-    daemon::matching::Pattern,
-    session::spec::TraceSpec,
-    target::facts::{Facts, Program},
+    daemon::{TargetName, matching::Pattern},
+    session::{keep::flight::TooSlow, spec::TraceSpec},
+    target::{
+        facts::{Facts, Program},
+        pattern,
+    },
+    ui::ViewOptions,
 };
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
-
-/// The name of a target in reports and commands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TargetName(pub Arc<str>);
-
-impl fmt::Display for TargetName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use ctrace_core::units::Nanos;
+use std::{path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Target {
@@ -106,6 +101,21 @@ pub(crate) struct Reports {
     pub keep_bytes: u64,
 }
 
+impl Reports {
+    /// Returns the chosen views and rows, if they fit the reports of a daemon.
+    pub(crate) fn view_options(&self) -> anyhow::Result<ViewOptions> {
+        let views = ViewOptions {
+            views: self.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
+            sort: self.sort.clone(),
+            top: self.top,
+            ..ViewOptions::default()
+        };
+        views.check(false)?;
+        views.check_intervals()?;
+        Ok(views)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ReportKind {
     #[default]
@@ -131,4 +141,14 @@ pub(crate) struct Flight {
     pub keep: Duration,
     pub memory: u64,
     pub pause: Duration,
+}
+
+impl Flight {
+    /// Returns the calls that are too slow, or `None` if it is off.
+    pub(crate) fn too_slow(&self) -> anyhow::Result<Option<TooSlow>> {
+        let functions = self.functions.iter().map(|text| pattern::Pattern::parse(text));
+        let functions = functions.collect::<Result<_, _>>()?;
+        let threshold = self.slow.map(|slow| Nanos(slow.as_nanos() as u64));
+        Ok(threshold.map(|threshold| TooSlow { threshold, functions }))
+    }
 }

@@ -10,7 +10,7 @@ mod underway;
 pub(crate) use server::{Listener, Request};
 
 use crate::{
-    daemon::{SessionId, config::TargetName, looks::Looks},
+    daemon::{SessionId, TargetName, looks::Looks},
     session::keep::live::Command,
 };
 use ctrace_core::units::{Nanos, Pid};

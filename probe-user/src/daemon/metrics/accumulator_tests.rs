@@ -7,7 +7,7 @@ use super::{
     metric::{Kind, Metric},
 };
 use crate::daemon::SessionId;
-use ctrace_core::units::Nanos;
+use ctrace_core::{report::LossReport, units::Nanos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -171,6 +171,26 @@ fn a_known_target_is_told_before_it_runs() {
     assert_eq!(number(&mut all, "ctrace_target_starts_total", &["web"]), Some(0.0));
     assert_eq!(number(&mut all, "ctrace_target_attach_failures_total", &["web"]), Some(1.0));
     assert_eq!(number(&mut all, "ctrace_target_losses_total", &["event"]), Some(0.0));
+}
+
+#[test]
+fn each_kind_of_loss_has_its_own_number() {
+    let mut all = Accumulator::new(Bounds::default());
+    let id = start(&mut all, 1, "web");
+    let mut interval = snapshot(0, 100, &[]);
+    interval.report.loss = LossReport {
+        events: 1,
+        late: 2,
+        decode_errors: 3,
+        calls_untimed: 4,
+        calls_headless: 5,
+        payloads: 6,
+        ..LossReport::default()
+    };
+    all.observe(id, &interval);
+    let kinds = ["event", "late_event", "decode_error", "untimed_call", "headless_exit", "payload"];
+    let told = kinds.map(|kind| number(&mut all, "ctrace_target_losses_total", &[kind]));
+    assert_eq!(told, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(Some));
 }
 
 #[test]

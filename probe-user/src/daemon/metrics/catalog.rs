@@ -188,10 +188,10 @@ pub(crate) static LOSSES: Metric = Metric::counter(
     "ctrace_target_losses_total",
     &["target", "kind"],
     "What could not be measured: events that found no room, came too late or made no sense, calls \
-     of unknown duration, exits without entry.",
+     of unknown duration, exits without entry, values beside calls that found no room.",
 );
 
-pub(crate) const LOSS_KINDS: usize = 5;
+pub(crate) const LOSS_KINDS: usize = 6;
 
 /// The values of the label `kind` of [`LOSSES`].
 pub(crate) static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
@@ -200,6 +200,7 @@ pub(crate) static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
     ("decode_error", |loss| loss.decode_errors),
     ("untimed_call", |loss| loss.calls_untimed),
     ("headless_exit", |loss| loss.calls_headless),
+    ("payload", |loss| loss.payloads),
 ];
 
 /// An event of a target.

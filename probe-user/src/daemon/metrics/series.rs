@@ -76,7 +76,7 @@ impl Functions {
     /// Returns rows for the functions in a snapshot that had calls or were sampled.
     pub(super) fn rows(&mut self, snapshot: &Snapshot, edges: &Edges) -> Vec<Row> {
         let functions = snapshot.report.functions.iter().enumerate();
-        let seen = functions.filter(|(_, f)| f.calls + f.headless > 0 || f.sampled.is_some());
+        let seen = functions.filter(|(_, f)| f.calls > 0 || f.headless > 0 || f.sampled.is_some());
         let rows = seen.map(|(index, function)| {
             let spent = snapshot.spent.get(index).copied().unwrap_or(Nanos::ZERO);
             let observed = snapshot.report.duration_ns;

@@ -15,7 +15,7 @@ use super::{
     series::{Functions, Row},
 };
 use crate::{daemon::SessionId, session::keep::live::Snapshot};
-use ctrace_core::units::Nanos;
+use ctrace_core::units::{Nanos, saturating_sum};
 use std::{collections::HashMap, sync::Arc};
 
 /// The data of a session in a stretch of time.
@@ -63,7 +63,8 @@ impl Target {
     }
 
     fn count(&mut self, event: Event) {
-        self.events[event as usize] += 1;
+        let count = &mut self.events[event as usize];
+        *count = count.saturating_add(1);
     }
 
     pub(super) fn begin(&mut self, id: SessionId) {
@@ -85,10 +86,10 @@ impl Target {
             return;
         }
         session.ended_to = snapshot.report.end_ns;
-        self.events[Event::Interval as usize] += 1;
         self.cpu = self.cpu.saturating_add(session.used(snapshot.cpu));
         session.present = Stretch { rows: stretch.still(), ..Stretch::default() };
         self.add(&stretch);
+        self.count(Event::Interval);
     }
 
     /// Takes in the current interval so far.
@@ -165,7 +166,7 @@ impl Target {
             for (sum, value) in OF_FUNCTION.iter().zip(sums.0) {
                 families.push(&sum.metric, labels.clone(), sum.metric.value(value));
             }
-            let open: u64 = rows.iter().map(|row| row.open).sum();
+            let open = saturating_sum(rows.iter().map(|row| row.open));
             families.push(&catalog::OPEN_CALLS, labels.clone(), open as f64);
             let mut latency = series.latency.clone();
             rows.iter().for_each(|row| latency.add(&row.latency));

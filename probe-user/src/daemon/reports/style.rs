@@ -2,8 +2,8 @@
 
 use crate::{
     daemon::{
-        SessionId,
-        config::{ReportKind, Reports, TargetName},
+        SessionId, TargetName,
+        config::{ReportKind, Reports},
         totals::Counts,
     },
     session::keep::live::Snapshot,
@@ -74,15 +74,7 @@ struct Full<'a> {
 
 impl Style {
     pub(crate) fn of(reports: &Reports) -> anyhow::Result<Self> {
-        let views = ViewOptions {
-            views: reports.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
-            sort: reports.sort.clone(),
-            top: reports.top,
-            ..ViewOptions::default()
-        };
-        views.check(false)?;
-        views.check_intervals()?;
-        Ok(Self { kind: reports.kind, views })
+        Ok(Self { kind: reports.kind, views: reports.view_options()? })
     }
 
     /// Returns `None` if no reports are wanted.

@@ -3,7 +3,7 @@
 
 use super::ids::Ids;
 use crate::daemon::{
-    config::TargetName,
+    TargetName,
     metrics::{
         names::label,
         otlp::{

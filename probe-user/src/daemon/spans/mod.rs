@@ -11,7 +11,7 @@ mod limit;
 mod receiver_tests;
 
 use super::{
-    config::TargetName,
+    TargetName,
     metrics::{
         catalog::Own,
         hub::MetricsHub,

@@ -3,7 +3,7 @@
 use super::{Job, Options, Spans};
 use crate::{
     daemon::{
-        config::TargetName,
+        TargetName,
         metrics::{
             accumulator::Bounds,
             catalog::Own,

@@ -2,7 +2,8 @@
 
 use super::{model, press, typed};
 use crate::top::{
-    export::{self, Format},
+    export,
+    format::Format,
     model::{Effect, View},
 };
 use ratatui::crossterm::event::KeyCode;

@@ -81,6 +81,21 @@ pub(super) fn call(start: u64, duration: u64) -> ([(u64, [u8; 32]); 2], u64) {
     ([at(Kind::Enter, start), at(Kind::Return, end)], end)
 }
 
+/// Enters functions, each from the one before.
+pub(super) fn nested(functions: &[u32], start: u64) -> Vec<(u64, [u8; 32])> {
+    let enter = |(depth, function): (usize, &u32)| {
+        let now = start + depth as u64;
+        (now, event(Kind::Enter, *function, 7, 1_000_000 - 100 * depth as u64, now))
+    };
+    functions.iter().enumerate().map(enter).collect()
+}
+
+/// Makes one call that far inside others.
+pub(super) fn leaf(function: u32, depth: u64, start: u64) -> [(u64, [u8; 32]); 2] {
+    [(Kind::Enter, start), (Kind::Return, start + 10)]
+        .map(|(kind, now)| (now, event(kind, function, 7, 1_000_000 - 100 * depth, now)))
+}
+
 /// A session that takes events up to a time, and reports.
 pub(super) struct Session {
     engine: Engine,
@@ -356,16 +371,19 @@ fn estimates_of_a_stretch() {
     assert_eq!(seen.calls, Some(10));
 }
 
-/// Takes calls by thread id and start in seconds, of the interval at the first and at the second
-/// look. Expects the calls between them.
+/// A thread: its id, its start in seconds, its calls, and how many of them are open.
+type Row = (u32, u64, u64, u64);
+
+/// Takes threads of the interval at the first and at the second look. Expects the calls between them.
 #[track_caller]
-fn check_threads(old: &[(u32, u64, u64)], new: &[(u32, u64, u64)], between: &[(u32, u64)]) {
-    let report = |rows: &[(u32, u64, u64)]| {
-        let thread = |&(tid, first, calls): &(u32, u64, u64)| ThreadReport {
+fn check_threads(old: &[Row], new: &[Row], between: &[(u32, u64)]) {
+    let report = |rows: &[Row]| {
+        let thread = |&(tid, first, calls, open): &Row| ThreadReport {
             pid: Pid(1),
             tid: Tid(tid),
             name: "".into(),
             calls,
+            open,
             first_ns: Nanos(first * SECOND),
             last_ns: Nanos(100 * SECOND),
         };
@@ -381,9 +399,17 @@ fn check_threads(old: &[(u32, u64, u64)], new: &[(u32, u64, u64)], between: &[(u
 
 #[test]
 fn threads_of_the_same_id_are_told_apart_by_their_start() {
-    check_threads(&[(7, 11, 5)], &[(7, 11, 9)], &[(7, 4)]);
-    check_threads(&[(7, 11, 5), (7, 20, 3)], &[(7, 11, 5), (7, 20, 4)], &[(7, 1)]);
-    check_threads(&[(7, 11, 5)], &[(7, 11, 5), (7, 30, 2)], &[(7, 2)]);
-    // The thread is in a call since before the interval. Its first event came after the first look.
-    check_threads(&[(7, 9, 2)], &[(7, 12, 5)], &[(7, 3)]);
+    check_threads(&[(7, 11, 5, 0)], &[(7, 11, 9, 0)], &[(7, 4)]);
+    let (gone, other) = ((7, 11, 5, 0), (7, 20, 3, 0));
+    check_threads(&[gone, other], &[gone, (7, 20, 4, 0)], &[(7, 1)]);
+    check_threads(&[gone], &[gone, (7, 30, 2, 0)], &[(7, 2)]);
+    // The thread is in two calls since before the interval. Its first event came after the first
+    // look. One of the calls has ended since, and three more.
+    check_threads(&[(7, 9, 2, 2)], &[(7, 12, 5, 1)], &[(7, 5)]);
+}
+
+#[test]
+fn a_thread_that_stays_in_its_calls_is_in_every_stretch() {
+    check_threads(&[(7, 9, 3, 3)], &[(7, 9, 3, 3)], &[(7, 3)]);
+    check_threads(&[(7, 11, 8, 1)], &[(7, 11, 8, 1)], &[(7, 1)]);
 }

@@ -2,7 +2,7 @@
 
 use super::{
     SECOND, fixture, model, model_of, nth, press, screen, snapshot,
-    stretches::{Session, call},
+    stretches::{Session, call, leaf, nested},
 };
 use crate::top::{data::Data, model::Model};
 use ctrace_core::{
@@ -63,6 +63,28 @@ fn many_intervals_are_as_exact_as_one() {
     let (sum, whole) = (&sum.durations, &whole.durations);
     assert_eq!((sum.mean_ns, sum.sd_ns), (whole.mean_ns, whole.sd_ns));
     assert_eq!((sum.min_ns, sum.max_ns, sum.cv), (whole.min_ns, whole.max_ns, whole.cv));
+}
+
+/// Two calls stay open, and one more ends in each interval.
+#[test]
+fn open_calls_of_a_thread_are_counted_once() {
+    let end = SECOND + 600 * 1_000;
+    let mut events = nested(&[0, 1], SECOND + 10);
+    events.extend((0..600).flat_map(|n| leaf(2, 2, SECOND + n * 1_000 + 100)));
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut session = Session::new(&events, 256 << 20);
+    for n in 1..=600 {
+        model.add(vec![session.end_interval(SECOND + n * 1_000)], 0);
+    }
+    press(&mut model, KeyCode::Char('c'));
+    let whole = Session::new(&events, 256 << 20).end_interval(end).report;
+    let rows = |report: &Report| {
+        let rows = report.threads.iter();
+        rows.map(|row| (row.calls, row.open, row.first_ns, row.last_ns)).collect::<Vec<_>>()
+    };
+    let sums = &model.figures().expect("numbers").report;
+    assert_eq!(rows(&whole)[0].0, 602);
+    assert_eq!(rows(sums), rows(&whole));
 }
 
 /// For sampled functions, the estimates are shown and added up.

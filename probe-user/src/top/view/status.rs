@@ -4,46 +4,18 @@ use super::{look, texts};
 use crate::{
     top::{
         figures::{FromHistograms, WITHIN_PERCENT},
-        model::{Basis, Mode, Model, View},
+        lines::{losses, stretch, title},
+        model::{Mode, Model, View},
     },
     ui::{
         head, names,
         style::Tone,
-        units::{ABSENT, Digits, count, counted, percent, time},
+        units::{Digits, count, percent, time},
     },
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};
 use ratatui::text::{Line, Span};
 use std::time::Duration;
-
-/// Returns the name of the target.
-pub(in crate::top) fn title(model: &Model) -> String {
-    let of_daemon = model.processes.is_some();
-    let Some(figures) = &model.data().interval else {
-        return if of_daemon { "what the daemon traces" } else { "ctrace top" }.to_owned();
-    };
-    let target = &figures.report.target;
-    let command: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
-    let mut title = command.join(" ");
-    if let (true, Some(exe)) = (title.is_empty(), &target.exe) {
-        title = clean(exe).into_owned();
-    }
-    if let Some(pid) = target.pid {
-        title += &format!(" · pid {}", pid.0);
-    }
-    title
-}
-
-/// Names the shown stretch of time.
-pub(in crate::top) fn stretch(model: &Model) -> String {
-    let duration = model.figures().map(|figures| figures.report.duration_ns);
-    let duration = duration.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, Digits::Short));
-    match (model.basis, &model.baseline) {
-        (Basis::Interval, _) => format!("last {duration}"),
-        (Basis::Start, None) => format!("since start, {duration}"),
-        (Basis::Start, Some(_)) => format!("since freeze, {duration}"),
-    }
-}
 
 pub(super) fn seconds(duration: Duration) -> String {
     time(crate::session::run::session::nanos(duration), Digits::Short)
@@ -73,25 +45,6 @@ pub(super) fn title_line(model: &Model, width: usize) -> Line<'static> {
         Span::raw(" ".repeat(fill)),
         Span::styled(state, look(Tone::Warning, model.colour)),
     ])
-}
-
-/// Describes all losses since the start.
-pub(in crate::top) fn losses(model: &Model) -> String {
-    let data = model.data();
-    let loss = &data.lost;
-    let mut parts = Vec::new();
-    for (number, one, many) in [
-        (loss.events, "event", "events"),
-        (loss.late, "late event", "late events"),
-        (loss.calls_untimed, "untimed call", "untimed calls"),
-        (loss.decode_errors, "decode error", "decode errors"),
-        (data.missed, "interval", "intervals"),
-    ] {
-        if number > 0 {
-            parts.push(counted(number, one, many));
-        }
-    }
-    if parts.is_empty() { "loss: none".to_owned() } else { format!("loss: {}", parts.join(", ")) }
 }
 
 /// Returns the cost of the probes, losses, and what is inexact. It is always visible.

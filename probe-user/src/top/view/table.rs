@@ -4,8 +4,8 @@ use super::look;
 use crate::{
     top::{
         columns::{Column, shown, trend_room},
-        export::cell,
         figures::Figures,
+        lines::cell,
         model::Model,
     },
     ui::{names, plot, style::Tone},

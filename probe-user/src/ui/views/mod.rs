@@ -6,6 +6,7 @@ mod counts;
 mod detail;
 pub(crate) mod hist;
 mod needs;
+mod options;
 mod paths;
 mod points;
 mod summary;
@@ -14,8 +15,8 @@ mod timeline;
 mod tree;
 
 pub(crate) use needs::Needs;
+pub use options::{ViewError, ViewName, ViewOptions};
 
-use super::options::ViewOptions;
 use super::style::Style;
 use ctrace_core::report::Report;
 use ctrace_core::report::render::RowKind;

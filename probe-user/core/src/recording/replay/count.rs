@@ -19,6 +19,8 @@ const AT_ONCE: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCount {
     pub(crate) calls: u64,
+    /// Of those, the ones that are open at the end.
+    pub(crate) open: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
     /// A bit for each of the first [`NEAR`] functions that it called.
@@ -33,7 +35,8 @@ const NEAR: usize = 1 << 12;
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { calls: 0, first: u64::MAX, last: 0, called: Vec::new(), far: BTreeSet::new() }
+        let (called, far) = (Vec::new(), BTreeSet::new());
+        Self { calls: 0, open: 0, first: u64::MAX, last: 0, called, far }
     }
 }
 
@@ -59,7 +62,7 @@ impl ThreadCount {
 
     #[inline]
     fn add(&mut self, function: FuncId, start: u64, end: u64) {
-        self.calls += 1;
+        self.calls = self.calls.saturating_add(1);
         self.saw(start, end);
         if function.index() >= NEAR {
             self.far.insert(function.0);
@@ -78,7 +81,8 @@ impl ThreadCount {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.open = self.open.saturating_add(other.open);
         self.saw(other.first, other.last);
         self.called.resize(self.called.len().max(other.called.len()), 0);
         self.far.extend(&other.far);
@@ -225,7 +229,8 @@ impl Part<'_> {
             if !lens.selects_thread(recording.thread(thread.thread)) {
                 let of_window = |call: &&Call| lens.is_in_window(call.end().0);
                 let filtered = chunk.calls(thread).iter().filter(of_window).count();
-                self.counts.filtered += filtered as u64;
+                let sum = &mut self.counts.filtered;
+                *sum = sum.saturating_add(filtered as u64);
                 continue;
             }
             let Counts { tallies, histograms, threads, filtered, .. } = &mut self.counts;
@@ -239,7 +244,7 @@ impl Part<'_> {
                     return;
                 }
                 let Some(node) = seen.counts_at else {
-                    *filtered += 1;
+                    *filtered = filtered.saturating_add(1);
                     return;
                 };
                 if call.timed {
@@ -296,7 +301,7 @@ impl Counts {
             return;
         }
         let Some(node) = joined.counts_at else {
-            self.filtered += 1;
+            self.filtered = self.filtered.saturating_add(1);
             return;
         };
         let tally = &mut self.tallies[node as usize];
@@ -317,7 +322,7 @@ impl Counts {
         for (id, thread) in &other.threads {
             self.threads.entry(*id).or_default().merge(thread);
         }
-        self.filtered += other.filtered;
+        self.filtered = self.filtered.saturating_add(other.filtered);
         self.add_loss(&other.loss);
         let headless = self.headless.iter_mut().zip(&other.headless);
         headless.for_each(|(mine, other)| *mine = mine.saturating_add(*other));
@@ -331,7 +336,7 @@ impl Counts {
         for thread in self.threads.values() {
             thread.each_called(|function| {
                 if let Some(count) = counts.get_mut(function.index()) {
-                    count.threads += 1;
+                    count.threads = count.threads.saturating_add(1);
                 }
             });
         }

@@ -156,7 +156,8 @@ fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
         if !about.has_called(function) {
             only_open.push((*thread, function));
         }
-        about.calls += 1;
+        about.calls = about.calls.saturating_add(1);
+        about.open = about.open.saturating_add(1);
     }
     only_open.sort_unstable();
     only_open.dedup();
@@ -176,6 +177,7 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<Thr
             tid: record.tid,
             name: record.name.clone(),
             calls: thread.calls,
+            open: thread.open,
             first_ns: Nanos(thread.first),
             last_ns: Nanos(thread.last),
         })

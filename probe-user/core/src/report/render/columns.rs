@@ -2,65 +2,11 @@
 //! derive from these lists.
 
 use super::RowKind;
+use crate::report::key::Key;
 use crate::report::numbers::NUMBERS;
 use crate::report::{CallReport, FunctionReport, PathReport, ThreadReport};
 use crate::units::Nanos;
-use std::cmp::Ordering;
-use std::fmt;
 use std::sync::LazyLock;
-
-/// A value by which rows are compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Key<'a> {
-    Text(&'a str),
-    Count(Option<u64>),
-    Real(Option<f64>),
-}
-
-impl Key<'_> {
-    /// Returns a whole number, if it is one.
-    pub fn whole(&self) -> Option<u64> {
-        match *self {
-            Self::Count(n) => n,
-            Self::Text(_) | Self::Real(_) => None,
-        }
-    }
-
-    /// Returns a number, if it is one.
-    pub fn real(&self) -> Option<f64> {
-        match *self {
-            Self::Text(_) => None,
-            Self::Count(n) => n.map(|n| n as f64),
-            Self::Real(n) => n,
-        }
-    }
-
-    /// Compares in the order of a table: text from A to Z, numbers from large to small, absent
-    /// values last.
-    pub fn in_table(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            (Self::Count(a), Self::Count(b)) => b.cmp(a),
-            (Self::Real(a), Self::Real(b)) => match (a, b) {
-                (Some(a), Some(b)) => b.total_cmp(a),
-                _ => b.is_some().cmp(&a.is_some()),
-            },
-            _ => Ordering::Equal,
-        }
-    }
-}
-
-/// Displays the text of CSV, which is empty for an absent value.
-impl fmt::Display for Key<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Count(Some(n)) => n.fmt(f),
-            Self::Real(Some(n)) => n.fmt(f),
-            Self::Count(None) | Self::Real(None) => Ok(()),
-        }
-    }
-}
 
 /// A column of a table of `T`.
 pub struct Column<T: 'static> {
@@ -216,4 +162,16 @@ pub fn check(name: &str, tables: &[RowKind]) -> Result<(), UnknownColumn> {
         true => UnknownColumn::None { given },
         false => UnknownColumn::Other { given, valid: names.join(", ") },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_in_the_order_is_one_of_a_column() {
+        let columns: Vec<_> = functions().iter().map(|column| column.name).collect();
+        let order: Vec<_> = ORDER.split(' ').collect();
+        assert_eq!(columns[..order.len()], order);
+    }
 }

@@ -10,6 +10,7 @@ mod exports;
 mod extras;
 mod program;
 mod replay;
+mod stretches;
 mod timeline;
 
 use crate::support::*;

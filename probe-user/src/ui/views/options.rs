@@ -1,6 +1,6 @@
 //! The options of the reader.
 
-use super::views::{self, View};
+use super::{DEFAULT, VIEWS, View};
 use ctrace_core::report::Extras;
 use ctrace_core::report::render::columns::{self, UnknownColumn};
 use ctrace_core::report::render::rows::Selection;
@@ -21,7 +21,7 @@ impl ViewName {
 
     /// Returns all views.
     pub fn all() -> impl Iterator<Item = Self> {
-        views::VIEWS.iter().map(|view| Self(view))
+        VIEWS.iter().map(|view| Self(view))
     }
 }
 
@@ -109,7 +109,7 @@ impl ViewOptions {
         extras
     }
 
-    pub(super) fn selection(&self) -> Selection {
+    pub(in crate::ui) fn selection(&self) -> Selection {
         Selection {
             sort: self.sort.clone(),
             top: self.top,
@@ -118,9 +118,9 @@ impl ViewOptions {
         }
     }
 
-    pub(super) fn views_or_default(&self) -> Vec<ViewName> {
+    pub(in crate::ui) fn views_or_default(&self) -> Vec<ViewName> {
         if self.views.is_empty() {
-            views::DEFAULT.iter().map(|view| ViewName(view)).collect()
+            DEFAULT.iter().map(|view| ViewName(view)).collect()
         } else {
             self.views.clone()
         }

@@ -1,0 +1,67 @@
+//! What the screen and the files say alike, as plain text: the target, the stretch, losses, and the
+//! cells of the table.
+
+use super::{
+    columns::Column,
+    compare::Change,
+    figures::Figures,
+    model::{Basis, Model},
+};
+use crate::ui::units::{ABSENT, Digits, counted, time};
+use ctrace_core::report::render::clean::clean;
+
+/// Returns the name of the target.
+pub(super) fn title(model: &Model) -> String {
+    let of_daemon = model.processes.is_some();
+    let Some(figures) = &model.data().interval else {
+        return if of_daemon { "what the daemon traces" } else { "ctrace top" }.to_owned();
+    };
+    let target = &figures.report.target;
+    let command: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
+    let mut title = command.join(" ");
+    if let (true, Some(exe)) = (title.is_empty(), &target.exe) {
+        title = clean(exe).into_owned();
+    }
+    if let Some(pid) = target.pid {
+        title += &format!(" · pid {}", pid.0);
+    }
+    title
+}
+
+/// Names the shown stretch of time.
+pub(super) fn stretch(model: &Model) -> String {
+    let duration = model.figures().map(|figures| figures.report.duration_ns);
+    let duration = duration.map_or_else(|| ABSENT.to_owned(), |ns| time(ns, Digits::Short));
+    match (model.basis, &model.baseline) {
+        (Basis::Interval, _) => format!("last {duration}"),
+        (Basis::Start, None) => format!("since start, {duration}"),
+        (Basis::Start, Some(_)) => format!("since freeze, {duration}"),
+    }
+}
+
+/// Describes all losses since the start.
+pub(super) fn losses(model: &Model) -> String {
+    let data = model.data();
+    let loss = &data.lost;
+    let mut parts = Vec::new();
+    for (number, one, many) in [
+        (loss.events, "event", "events"),
+        (loss.late, "late event", "late events"),
+        (loss.calls_untimed, "untimed call", "untimed calls"),
+        (loss.decode_errors, "decode error", "decode errors"),
+        (data.missed, "interval", "intervals"),
+    ] {
+        if number > 0 {
+            parts.push(counted(number, one, many));
+        }
+    }
+    if parts.is_empty() { "loss: none".to_owned() } else { format!("loss: {}", parts.join(", ")) }
+}
+
+/// Formats a number of the table, or its change while comparing.
+pub(super) fn cell(model: &Model, figures: &Figures, column: Column, place: usize) -> String {
+    match model.before() {
+        Some(before) => Change::of(column, figures, before, figures.ids[place]).text(column),
+        None => column.text(column.value(figures, place), column.is_about(figures, place)),
+    }
+}
