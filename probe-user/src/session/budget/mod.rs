@@ -113,15 +113,15 @@ impl Budget {
         !matches!(self.groups[group], Group::Always { .. })
     }
 
-    /// The kernel refused the group's probes. It has windows until it is calm, but none for a while.
+    /// The kernel refused the group's probes. It has windows until it is calm, after a pause.
     pub(crate) fn could_not_arm(&mut self, group: usize) {
         self.groups[group] = self.groups[group].refused(self.at, self.own_time());
         self.windows = self.plan_windows();
     }
 
     /// The kernel still holds the last links of a group that is to come back. It has no windows
-    /// meanwhile: a window would only give it new links to hold. Returns false if this has taken too
-    /// long: it has windows again, until they show anew that it is calm.
+    /// meanwhile: a window would only give it new links to hold. Returns false if this has taken
+    /// too long: it has windows again, until they show anew that it is calm.
     pub(crate) fn let_return(&mut self, group: usize, at: Nanos) -> bool {
         let cost = self.groups[group].cost();
         let since = match self.groups[group] {

@@ -100,8 +100,8 @@ impl Group {
         Ok(true)
     }
 
-    /// Returns a note on a failure to arm it, `after` the start. There is one for all failures: they
-    /// would displace other notes.
+    /// Returns a note on a failure to arm it, `after` the start. There is one for all failures:
+    /// they would displace other notes.
     pub(crate) fn failure(&mut self, why: impl Display, after: Nanos) -> Option<String> {
         if std::mem::replace(&mut self.told, true) {
             return None;
