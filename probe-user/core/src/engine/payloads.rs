@@ -1,9 +1,9 @@
 //! The values of events, from their release until the chunk of their call is made.
 //!
-//! Calls do not refer to them, so a call without values costs nothing more. The engine notes events
-//! of functions with values, and each payload removes its note: this proves that its call is not in
-//! a chunk yet. A payload has the start time of its call. It waits while that call is open, and goes
-//! into the next chunk.
+//! Calls do not refer to them, so a call without values costs nothing more. The engine notes
+//! events of functions with values, and each payload removes its note: this proves that its call
+//! is not in a chunk yet. A payload has the start time of its call. It waits while that call is
+//! open, and goes into the next chunk.
 
 use crate::engine::threads::Thread;
 use crate::ingest::event::Event;
@@ -15,11 +15,11 @@ use std::collections::{HashMap, HashSet};
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
-    /// Events whose payloads have not come, with the thread; `None` if a filter left the call out.
+    /// Events whose payloads have not come, and their threads; `None` if the call is filtered.
     awaited: HashMap<(Pid, Tid, Nanos, FuncId), Option<ThreadId>>,
     held: Vec<OfThread>,
-    /// The number of payloads whose calls no later chunk has, and of those that did not fit here; the
-    /// next field counts those lost in the rings.
+    /// The number of payloads whose calls no later chunk has, and of those that did not fit here.
+    /// The next field counts those lost in the rings.
     dropped: u64,
     lost_in_rings: u64,
     /// The number of losses, of both kinds, that chunks have reported.
@@ -31,7 +31,7 @@ impl Payloads {
         self.lost_in_rings = payloads;
     }
 
-    /// Notes that a payload may come for this event. `thread` made the call; `None` if it is filtered.
+    /// Notes that a payload may come for this event. `thread` is `None` if the call is filtered.
     #[cold]
     pub(crate) fn expect(&mut self, event: &Event, thread: Option<ThreadId>) {
         if self.awaited.len() < MOST_PAYLOADS {
@@ -40,8 +40,8 @@ impl Payloads {
         }
     }
 
-    /// Holds a payload for its call. It is lost if its event was dropped, or if it comes so late that
-    /// its call is already in a chunk.
+    /// Holds a payload for its call. It is lost if its event was dropped, or if it comes so late
+    /// that its call is already in a chunk.
     pub(crate) fn hold(&mut self, payload: RingPayload) {
         let RingPayload { pid, tid, time, function, .. } = payload;
         match self.awaited.remove(&(pid, tid, time, function)) {

@@ -308,7 +308,8 @@ impl Stacks {
     }
 
     /// Enters a marker scope on the current stack. Scopes of one function share a stack pointer.
-    /// But if the same scope is already open there, its exit was not seen. Returns true if it counts.
+    /// But if the same scope is already open there, its exit was not seen. Returns true if the new
+    /// one counts.
     pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         while self.is_open_at(at) {
