@@ -1,4 +1,4 @@
-//! Stretches that follow each other, added and subtracted: the sums of a report, and rows of paths and
+//! Stretches that follow each other, added and subtracted: the sums of a report, rows of paths and
 //! threads, and estimates. Those of functions are in [`super::rendered`].
 
 use super::render::rows::percent;
@@ -46,8 +46,8 @@ impl Report {
         self.notes.clone_from(notes);
     }
 
-    /// Takes away the sums of an earlier stretch with which this one begins. Rows are left out, and so
-    /// is what a single stretch tells.
+    /// Takes away the sums of an earlier stretch with which this one begins. Rows are left out, and
+    /// so is what a single stretch tells.
     #[must_use]
     pub fn sums_since(&self, earlier: &Self) -> Self {
         let duration_ns = self.end_ns.since(earlier.end_ns);
@@ -130,7 +130,8 @@ impl PathReport {
 }
 
 impl ThreadReport {
-    /// Adds the stretch that follows. A call that is open at the end of this one is a call of that one.
+    /// Adds the stretch that follows. A call that is open at the end of this one is a call of that
+    /// one.
     pub fn add(&mut self, later: &Self) {
         let Self { pid: _, tid: _, name, calls, open, first_ns, last_ns } = later;
         self.close();
@@ -147,8 +148,8 @@ impl ThreadReport {
         self.open = 0;
     }
 
-    /// Takes away an earlier stretch with which this one begins; nothing if no calls are left. Calls
-    /// that were open at its end are calls of what is left, too.
+    /// Takes away an earlier stretch with which this one begins; nothing if no calls are left.
+    /// Calls that were open at its end are calls of what is left, too.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         let calls = self.calls.saturating_sub(earlier.calls.saturating_sub(earlier.open));
         let first_ns = earlier.last_ns.max(self.first_ns);
