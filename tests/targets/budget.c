@@ -1,7 +1,9 @@
 /* Busy for some CPU time, then calm. `often` is called often enough to be costly, and works long
  * enough that its rate can be measured. `tiny` does next to nothing. `round_` contains them all.
+ * SIGUSR1 makes it calm at once.
  * Usage: budget BUSY_SECONDS CALM_SECONDS [TINY_PER_OFTEN=0] */
 #include "count.h"
+#include <signal.h>
 #include <time.h>
 
 COUNTER(round_);
@@ -10,6 +12,12 @@ COUNTER(tiny);
 
 static volatile unsigned long sink;
 static long tiny_per_often;
+static volatile sig_atomic_t is_calm;
+
+static void become_calm(int signal) {
+    (void)signal;
+    is_calm = 1;
+}
 
 FN void tiny(void) {
     COUNT(tiny);
@@ -37,10 +45,11 @@ int main(int argc, char **argv) {
     double busy = (double)number(argc, argv, 1, 5), calm = (double)number(argc, argv, 2, 0);
     tiny_per_often = number(argc, argv, 3, 0);
     setvbuf(stdout, NULL, _IOLBF, 0);
+    signal(SIGUSR1, become_calm);
     puts("ready");
     double start = now(CLOCK_MONOTONIC);
     /* Seldom enough to be cheap even if a probe takes ten microseconds. */
-    while (now(CLOCK_MONOTONIC) < start + busy) round_(100);
+    while (!is_calm && now(CLOCK_MONOTONIC) < start + busy) round_(100);
     start = now(CLOCK_MONOTONIC);
     while (now(CLOCK_MONOTONIC) < start + calm) {
         /* Short enough that every window of some milliseconds contains work and calls. */

@@ -93,13 +93,14 @@ fn the_target_is_not_slowed() {
 #[test]
 fn what_is_calm_comes_back() {
     let env = or_skip!(gate::live(Link::Session));
-    // Busy for longer than ctrace needs to measure the cost of probes, even on a busy machine.
-    let target = start(&env, &["20", "300"]);
+    let target = start(&env, &["600", "300"]);
     let dir = TempDir::new().expect("a folder");
     let file = dir.path().join("reports");
     let mut command = Command::new(&env.ctrace);
     command.args(["attach", &target.pid().to_string(), "-f", "round_", "-f", "often"]);
-    command.args(["--format", "json", "--budget", "2%", "--interval", "4", "-o"]).arg(&file);
+    // Busy, the probes cost 1 % to 3 %, however much a busy host slows the target beside the least
+    // cost of a probe; calm, they cost less than 0.1 %.
+    command.args(["--format", "json", "--budget", "0.5%", "--interval", "4", "-o"]).arg(&file);
     let tracing = Running::start(&mut command).expect("ctrace starts");
     let is_sampled = || -> Vec<bool> {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -108,12 +109,17 @@ fn what_is_calm_comes_back() {
             |report: Report| report.expect("often").expect("often").0["sampled"].is_object();
         reports.map(often).collect()
     };
-    wait_until("`often` is too dear", || is_sampled().contains(&true)).expect("it is");
-    let begun = Instant::now();
-    while is_sampled().last() != Some(&false) {
-        assert!(begun.elapsed() < LIMIT, "it does not come back: {:?}", is_sampled());
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    let wait_for = |is_last: bool| {
+        let begun = Instant::now();
+        while is_sampled().last() != Some(&is_last) {
+            assert!(begun.elapsed() < LIMIT, "waiting for {is_last}: {:?}", is_sampled());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    // `often` is too dear, and then it is not.
+    wait_for(true);
+    target.signal(Signal::USR1).expect("the target lives");
+    wait_for(false);
     tracing.signal(Signal::INT).expect("ctrace runs");
     let finished = tracing.wait(LIMIT).expect("it ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
