@@ -158,20 +158,17 @@ impl Budget {
     }
 
     fn always(&self) -> f64 {
-        let cost = |group: &Group| match group {
-            Group::Always { cost } => *cost,
-            Group::InWindows { .. } | Group::Returning { .. } => 0.0,
-        };
-        self.groups.iter().map(cost).sum()
+        self.cost_of(|group| matches!(group, Group::Always { .. }))
     }
 
     /// Returns the expected cost of groups that are going to be armed again.
     fn returning(&self) -> f64 {
-        let cost = |group: &Group| match group {
-            Group::Returning { cost, .. } => *cost,
-            Group::Always { .. } | Group::InWindows { .. } => 0.0,
-        };
-        self.groups.iter().map(cost).sum()
+        self.cost_of(|group| matches!(group, Group::Returning { .. }))
+    }
+
+    fn cost_of(&self, is_meant: fn(&Group) -> bool) -> f64 {
+        let groups = self.groups.iter().copied().filter(is_meant);
+        groups.map(Group::cost).sum()
     }
 
     /// Returns whether a look would show anything new: a reading takes time itself.
