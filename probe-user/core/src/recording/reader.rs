@@ -216,16 +216,12 @@ impl<R: ReadAt> Recording<R> {
         Chunk::decode(contents, self.nodes.len(), self.functions.len())
     }
 
-    /// Reads the header of a block of this kind, which ends at `end` at the latest: otherwise a
-    /// file of many headers could be read once for each of them.
+    /// Reads the header of a block of this kind, which ends at `end` at the latest.
     fn header(&self, offset: u64, kind: BlockKind, end: u64) -> Result<Header, RecordError> {
         let header = block::header_at(&self.source, offset)?
             .filter(|header| header.kind == Some(kind))
             .ok_or(RecordError::Malformed("a block is not where the index says"))?;
-        match header.end(offset) <= end {
-            true => Ok(header),
-            false => Err(RecordError::Malformed("a block does not end before the next one")),
-        }
+        ends_before(header, offset, end)
     }
 
     fn add_names(&mut self, names: Names) -> Result<(), RecordError> {
@@ -356,7 +352,7 @@ impl<R: ReadAt> Recording<R> {
         }
         match block::header_at(&self.source, behind)? {
             Some(header) if header.kind == Some(BlockKind::Payloads) => {
-                let header = self.header(behind, BlockKind::Payloads, entry.end)?;
+                let header = ends_before(header, behind, entry.end)?;
                 let contents = block::contents_at(&self.source, behind, &header)?;
                 Ok(Some((header, contents)))
             }
@@ -371,6 +367,15 @@ impl<R> Recording<R> {
     /// writing when it died. Damaged chunks that the index lists are not included.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
+    }
+}
+
+/// Refuses a block at `offset` that does not end at `end` or before: otherwise a file of many
+/// headers could be read once for each of them.
+fn ends_before(header: Header, offset: u64, end: u64) -> Result<Header, RecordError> {
+    match header.end(offset) <= end {
+        true => Ok(header),
+        false => Err(RecordError::Malformed("a block does not end before the next one")),
     }
 }
 
