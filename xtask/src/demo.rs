@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: goes from a fresh machine to tables, in one command.
 
 use crate::machine::no_live_tests;
-use crate::setup::{self, Need};
+use crate::setup::{self, COMPILERS};
 use crate::{build, paths, progress};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -19,7 +19,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn main(options: &Options) -> Result<()> {
-    setup::ensure(&[Need::Bpf, Need::Compilers], options.no_install)?;
+    setup::ensure(COMPILERS, options.no_install)?;
     build::release()?;
     let program = demo_program()?;
     if let Some(why) = no_live_tests() {

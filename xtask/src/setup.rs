@@ -28,6 +28,9 @@ pub(crate) enum Need {
     Machines,
 }
 
+/// The needs of a build.
+pub(crate) const COMPILERS: &[Need] = &[Need::Bpf, Need::Compilers];
+
 pub(crate) const EVERYTHING: &[Need] = &[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines];
 
 /// A Debian package, and the sign that it is installed.

@@ -22,5 +22,21 @@ pub(crate) fn require() -> Result<(), BpfError> {
 }
 
 pub(super) fn bytes() -> Result<&'static [u8], BpfError> {
-    if is_there() { Ok(OBJECT) } else { Err(BpfError::NoProgram { reason: toolchain() }) }
+    if_built(OBJECT)
+}
+
+fn if_built(object: &[u8]) -> Result<&[u8], BpfError> {
+    if object.is_empty() { Err(BpfError::NoProgram { reason: toolchain() }) } else { Ok(object) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_without_programs_says_what_to_do() {
+        assert_eq!(if_built(&[7]).unwrap(), [7]);
+        let error = if_built(&[]).unwrap_err().to_string();
+        assert!(error.contains("cargo xtask setup"), "{error}");
+    }
 }

@@ -10,7 +10,7 @@ mod lint;
 mod live;
 mod programs;
 
-use crate::setup::{self, EVERYTHING};
+use crate::setup::{self, COMPILERS, EVERYTHING, Need};
 use crate::summary::{Counts, Outcome, Stage as Ended, Summary};
 use crate::{build, fuzz, machine, paths, vm};
 use anyhow::{Result, bail};
@@ -72,25 +72,31 @@ const fn stage(name: &'static str, from: Extent, run: Run, finds: &'static str) 
 
 /// Groups of stages that run side by side: tests and emulated CPUs wait often.
 const GROUPS: &[&[Stage]] = &[
-    &[stage("setup", Extent::Gate, setup, "a machine that lacks tools")],
+    &[stage(
+        "setup of compilers",
+        Extent::Gate,
+        |it| setup(it, COMPILERS),
+        "a machine that lacks them",
+    )],
     &[
         stage("format", Extent::Quick, lint::format, "code that rustfmt would change"),
         stage("format of the eBPF programs", Extent::Quick, lint::format_ebpf, "the same there"),
+        // Packages are unpacked while compilers work.
+        stage("setup", Extent::Gate, |it| setup(it, EVERYTHING), "a machine that lacks tools"),
+        stage(
+            "build",
+            Extent::Quick,
+            build_for_tests,
+            "code that does not compile, and a binary without its eBPF programs",
+        ),
     ],
-    &[stage(
-        "build without a BPF toolchain",
-        Extent::Gate,
-        |_| build::without_bpf().map(|()| PASSED),
-        "a build that needs more than stable Rust; a binary that does not say what it lacks",
-    )],
-    &[stage(
-        "build",
-        Extent::Quick,
-        build_for_tests,
-        "code that does not compile, and a binary without its eBPF programs",
-    )],
     &[
-        stage("clippy", Extent::Quick, lint::clippy, "mistakes and unsafe code that lints know"),
+        stage(
+            "clippy",
+            Extent::Quick,
+            lint::clippy,
+            "mistakes and unsafe code that lints know; code that needs more than stable Rust",
+        ),
         stage(
             "clippy of the eBPF programs",
             Extent::Gate,
@@ -169,6 +175,12 @@ const GROUPS: &[&[Stage]] = &[
     ],
     &[stage("fuzz", Extent::All, |_| fuzz::run(), "inputs that nobody thought of")],
     &[stage(
+        "build without a BPF toolchain",
+        Extent::All,
+        |_| build::without_bpf().map(|()| PASSED),
+        "a build that fails without the second compiler; a binary that does not say what it lacks",
+    )],
+    &[stage(
         "release build",
         Extent::All,
         |_| build::release().map(|()| PASSED),
@@ -229,16 +241,16 @@ fn skipped(why: impl Into<String>) -> Result<(Outcome, Counts)> {
 }
 
 /// Installing may be impossible here. Stages that lack something report it.
-fn setup(options: &Options) -> Result<(Outcome, Counts)> {
-    let missing = setup::missing(EVERYTHING);
+fn setup(options: &Options, needs: &[Need]) -> Result<(Outcome, Counts)> {
+    let missing = setup::missing(needs);
     if missing.is_empty() {
         return Ok(PASSED);
     }
     if options.no_install {
-        setup::ensure(EVERYTHING, true)?;
+        setup::ensure(needs, true)?;
         return skipped("--no-install");
     }
-    match setup::ensure(EVERYTHING, false) {
+    match setup::ensure(needs, false) {
         Ok(()) => Ok(PASSED),
         Err(error) if !machine::is_root() => skipped(format!("{error:#}")),
         Err(error) => Err(error),
