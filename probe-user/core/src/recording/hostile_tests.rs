@@ -266,7 +266,14 @@ fn with_payloads(payloads: &[u8]) -> Recording<Vec<u8>> {
     );
     let chunk = Harvest::new(0..10, ChunkLoss::default());
     let mut writer = writer();
-    for block in [function, Block::of_calls(chunk, Vec::new(), Some(payloads.to_vec()))] {
+    for block in [
+        function,
+        Block::of_calls(
+            chunk,
+            Vec::new(),
+            Some(Block::new(BlockKind::Payloads, payloads.to_vec())),
+        ),
+    ] {
         writer.write(&block).expect("memory takes all");
     }
     let file = writer.finish(&End::default()).expect("memory takes all");
