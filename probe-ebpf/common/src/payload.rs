@@ -46,7 +46,8 @@ pub struct ValueSources {
     pub count: u32,
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,
-    /// The bits of [`SINGLES`], as in `sp` of the payload. All others are 0.
+    /// What `sp` of the payload is before anything is read: the bits of [`SINGLES`]. No program
+    /// delivers texts yet.
     pub forms: u64,
     pub sources: [Operand; MAX_VALUES],
 }

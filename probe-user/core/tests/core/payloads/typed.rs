@@ -4,6 +4,7 @@
 use super::*;
 use ctrace_common::{MAX_TEXT, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS};
 use ctrace_core::ingest::decode::{DecodeError, Decoded, decode};
+use ctrace_core::recording::{Definitions, Framed};
 use ctrace_core::values::{Float, Text};
 
 /// The id of the function that [`traced`] adds.
@@ -180,6 +181,29 @@ fn a_reader_that_does_not_know_them_passes_over_them() {
     let report = report(&open(unknown), &Query::default());
     assert_eq!(points(&report), [(15, "arg0=7 arg1=1".to_owned())]);
     assert_eq!((report.functions[QUERY as usize].calls, report.loss.payloads), (1, 0));
+}
+
+#[test]
+fn a_copy_of_a_chunk_and_a_file_that_was_not_ended_have_them() {
+    let mut trace = traced(&[("ratio", ValueKind::Float), ("key", ValueKind::Text)]);
+    trace.query(20, &[double(0.5), text(b"abc")], 0);
+    trace.engine.advance(Nanos(30));
+    trace.engine.end_chunk(Nanos(30));
+    let mut definitions = Definitions::default();
+    for block in trace.engine.take_blocks() {
+        definitions.note(&block);
+        trace.writer.write(&block).expect("memory takes all");
+    }
+    let bytes = trace.writer.into_inner();
+    let killed = open(bytes.clone());
+    let chunk = Framed::read(&bytes, &killed.chunks()[0]).expect("the chunk is whole");
+    let mut copy = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+    definitions.write(&mut copy).expect("memory takes all");
+    copy.add(chunk).expect("memory takes all");
+    for recording in [killed, open(copy.into_inner())] {
+        let shown = points(&report(&recording, &Query::default()));
+        assert_eq!(shown, [(20, r#"ratio=0.5 key="abc""#.to_owned())]);
+    }
 }
 
 #[test]
