@@ -266,6 +266,24 @@ fn a_recording_without_values_has_no_block_of_them() {
     assert!(!bytes.windows(6).any(|six| six == kind));
 }
 
+#[test]
+fn integers_alone_are_a_block_that_every_reader_knows() {
+    let contents = [
+        // The end of the chunk, losses, threads.
+        &[50, 0, 2][..],
+        // A thread with one payload: time, function, none unread, 7, 2^64 - 1.
+        &[1, 1, 30, 1, 0, 14, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
+        // Another: the second value is unread, the first is -3.
+        &[2, 1, 20, 1, 2, 5],
+    ];
+    let length = contents.concat().len() as u8;
+    let bytes = typical();
+    let at = bytes.windows(6).position(|six| six == b"CTRB\x07\0").expect("a block of payloads");
+    assert_eq!(bytes[at + 8..at + 12], [length, 0, 0, 0]);
+    assert_eq!(bytes[at + 24..][..length.into()], contents.concat());
+    assert!(!bytes.windows(6).any(|six| six == b"CTRB\x08\0"));
+}
+
 /// Time, thread, true for the other ring, values, and a bit for each unread value.
 type Random = (u64, u32, bool, [u64; 2], u64);
 
