@@ -4,7 +4,7 @@
 use crate::{
     loss, maps::VALUES, operand::Operands, output::Task, registers::Registers, ring::reserve,
 };
-use ctrace_common::{Cookie, Kind, LOST_PAYLOADS, MAX_VALUES, Record, payload_slots};
+use ctrace_common::{Cookie, Kind, LOST_PAYLOADS, MAX_VALUES, Record, UNREAD, payload_slots};
 
 /// Delivers the values of a site for its event of this time.
 #[inline(always)]
@@ -19,19 +19,19 @@ pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>
         // SAFETY: the pointer comes from a reference.
         unsafe { (&raw mut *value).write_volatile(0) };
     }
-    // This is always 0, but the verifier does not know that. If it knew the number, older kernels
+    // Its low bits are always 0, but the verifier does not know that. If it knew them, older kernels
     // would follow every value that the loop can give it.
-    let mut unread = site.reserved as u64;
+    let mut forms = site.forms;
     for (place, source) in (0..count).zip(&site.sources) {
         let (value, is_unread) = operands.value(source);
         values[place] = value;
-        unread |= is_unread << place;
+        forms |= is_unread << (place as u32 + UNREAD);
     }
-    let slots = payload_slots(count);
+    let slots = payload_slots(count, 0);
     let Some(room) = reserve(slots) else { return loss::add_to(LOST_PAYLOADS, 1) };
     let record = Record {
         ts_ns,
-        sp: unread,
+        sp: forms,
         pid: task.pid,
         tid: task.tid,
         probe: cookie.probe(),

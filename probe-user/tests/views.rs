@@ -7,7 +7,7 @@ mod fixture;
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
-use ctrace_core::values::Value;
+use ctrace_core::values::{Text, Value};
 use ctrace_user::testing::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
@@ -131,11 +131,27 @@ fn with_values() -> Report {
     report
 }
 
+/// The same, with a floating-point number and a text each: one that would drive the terminal, and
+/// one that was cut.
+fn with_values_of_all_types() -> Report {
+    let mut report = with_values();
+    let numbers = [-0.125, f64::INFINITY];
+    let texts = [b"GET \"/\"\x1b[2J\xff".to_vec(), "é".repeat(32).into_bytes()];
+    for ((point, number), text) in report.points.first.iter_mut().zip(numbers).zip(texts) {
+        let text = Text::new(&text).expect("it is short");
+        let values = [("ratio", Value::Float(number.into())), ("key", Value::Text(text))];
+        let values = values.map(|(name, value)| (name.into(), Some(value)));
+        point.values = NamedValues(values.into());
+    }
+    report
+}
+
 #[test]
 fn values_beside_calls() {
     let options = ViewOptions { top: Some(1), ..view("calls") };
     check("values_80", &with_values(), &options, &NARROW);
     check("values_file", &with_values(), &options, &FILE);
+    check("values_of_all_types", &with_values_of_all_types(), &options, &FILE);
 }
 
 #[test]

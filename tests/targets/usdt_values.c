@@ -1,10 +1,11 @@
 /* USDT probes with arguments of all sorts. The notes are written by hand, so that each argument is
  * where its note says, whatever the compiler does. Prints `usdt PROVIDER:NAME HITS`, and for each
  * readable argument `value PROVIDER:NAME:ARG READ SUM`: the number of reads and the sum of the
- * values.
+ * values, of floating-point numbers in quarters.
  * Usage: usdt_values [ROUNDS=1000] */
 #include "count.h"
 #include <stdint.h>
+#include <string.h>
 
 /* A site as sys/sdt.h writes it. The operands pin the registers that `arguments` names. */
 #define SITE(name, arguments, ...)                                                                      \
@@ -28,7 +29,8 @@ static void saw(struct probe *probe, int argument, uint64_t value) {
 }
 
 static struct probe registers = {.name = "registers"}, signs = {.name = "signs"}, memory = {.name = "memory"},
-                    bad = {.name = "bad"}, places = {.name = "places"}, floating = {.name = "floating"};
+                    bad = {.name = "bad"}, places = {.name = "places"}, floating = {.name = "floating"},
+                    sizes = {.name = "sizes"};
 
 /* Parts of a register, and constants. */
 FN void hit_registers(uint64_t i) {
@@ -100,12 +102,39 @@ FN void hit_places(uint64_t i) {
     }
 }
 
+static struct {
+    double wide;
+    float narrow[2];
+} floats;
+
 /* ctrace does not read the first argument. */
 FN void hit_floating(uint64_t i) {
     double half = i / 2.0;
+    uint64_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    floats.wide = 100.25 - i;
+    floats.narrow[1] = i / -4.0f;
     floating.hits++;
     saw(&floating, 1, i);
-    SITE("floating", "8f@%[half] 8@%%rdi", [half] "x"(half), "D"(i));
+    saw(&floating, 2, (int64_t)(half * 4));
+    saw(&floating, 3, (int64_t)(floats.wide * 4));
+    saw(&floating, 4, (int64_t)(floats.narrow[1] * 4));
+    SITE("floating", "8f@%[half] 8@%%rdi -8f@%%rax 8f@(%%rsi) -4f@12(%%rsi)", [half] "x"(half), "D"(i), "a"(bits),
+         "S"(&floats));
+}
+
+/* A floating-point number of 4 bytes at one place, and of 8 at the other. */
+FN void hit_sizes(uint64_t i) {
+    floats.wide = i + 0.5;
+    floats.narrow[0] = i + 0.25f;
+    sizes.hits++;
+    if (i % 3) {
+        saw(&sizes, 0, 4 * i + 2);
+        SITE("sizes", "8f@floats(%%rip)", "m"(floats));
+    } else {
+        saw(&sizes, 0, 4 * i + 1);
+        SITE("sizes", "4f@floats+8(%%rip)", "m"(floats));
+    }
 }
 
 static void show(const struct probe *probe) {
@@ -124,9 +153,10 @@ int main(int argc, char **argv) {
         hit_bad(i);
         hit_places(i);
         hit_floating(i);
+        hit_sizes(i);
     }
-    const struct probe *all[] = {&registers, &signs, &memory, &bad, &places, &floating};
-    for (int i = 0; i < 6; i++)
+    const struct probe *all[] = {&registers, &signs, &memory, &bad, &places, &floating, &sizes};
+    for (int i = 0; i < 7; i++)
         show(all[i]);
     return 0;
 }

@@ -3,9 +3,13 @@
 //!
 //! A payload is a separate record of [`Kind::Payload`](crate::Kind::Payload), so events without
 //! values cost nothing more. It has the time, the thread and the probe of its event, and follows
-//! it. Its `sp` has a bit for each value that could not be read; the first value has the lowest
-//! bit. Its `lost_before` is the number of slots that it fills, including the first. Values lie in
-//! the slots after that one.
+//! it. Its `lost_before` is the number of slots that it fills, including the first. A word for each
+//! value lies in the slots after that one. Its `sp` has bits for each value: see [`UNREAD`],
+//! [`TEXTS`] and [`SINGLES`].
+//!
+//! The word of a text is its length. Its bytes lie in a field of [`MAX_TEXT`] bytes; the fields
+//! follow the words in the order of their values. Fields of one size keep the program simple: the
+//! number of slots depends on the site alone.
 
 use crate::operand::Operand;
 use crate::ring::SLOT_LEN;
@@ -14,12 +18,24 @@ use crate::ring::SLOT_LEN;
 pub const MAX_VALUES: usize = 12;
 /// Values in a slot.
 pub const SLOT_VALUES: usize = SLOT_LEN / 8;
+/// Bytes of a text, at most. A program cuts a longer one, so a text of this length may go on.
+pub const MAX_TEXT: usize = 64;
+/// Slots of the field of a text.
+pub const TEXT_SLOTS: usize = MAX_TEXT / SLOT_LEN;
 /// Slots of the largest payload.
-pub const PAYLOAD_SLOTS: usize = payload_slots(MAX_VALUES);
+pub const PAYLOAD_SLOTS: usize = payload_slots(MAX_VALUES, MAX_VALUES);
 
-/// Returns the number of slots of a payload with this many values.
-pub const fn payload_slots(values: usize) -> usize {
-    1 + values.div_ceil(SLOT_VALUES)
+/// The lowest bit in `sp` of a payload for values that could not be read. The first value has the
+/// lowest bit; the same holds for the next two.
+pub const UNREAD: u32 = 0;
+/// The lowest bit in `sp` for texts.
+pub const TEXTS: u32 = 16;
+/// The lowest bit in `sp` for floating-point numbers of 4 bytes, which a program cannot widen.
+pub const SINGLES: u32 = 32;
+
+/// Returns the number of slots of a payload with this many values, of which some are texts.
+pub const fn payload_slots(values: usize, texts: usize) -> usize {
+    1 + values.div_ceil(SLOT_VALUES) + texts * TEXT_SLOTS
 }
 
 /// The sources of the values at one site: an element of the map `VALUES`.
@@ -30,7 +46,11 @@ pub struct ValueSources {
     pub count: u32,
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,
+    /// What `sp` of the payload is before anything is read: the bits of [`SINGLES`]. No program
+    /// delivers texts yet.
+    pub forms: u64,
     pub sources: [Operand; MAX_VALUES],
 }
 
-const _: () = assert!(size_of::<ValueSources>() == 8 + MAX_VALUES * size_of::<Operand>());
+const _: () = assert!(size_of::<ValueSources>() == 16 + MAX_VALUES * size_of::<Operand>());
+const _: () = assert!(MAX_VALUES <= (TEXTS - UNREAD) as usize && TEXT_SLOTS * SLOT_LEN == MAX_TEXT);

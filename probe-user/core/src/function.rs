@@ -27,21 +27,91 @@ pub enum ExitSeen {
 }
 
 /// The type of a value of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueKind {
     /// A signed integer, extended to 64 bits.
     Signed,
     /// An unsigned integer, extended to 64 bits.
     Unsigned,
+    /// A floating-point number, extended to 64 bits.
+    Float,
+    /// A short text.
+    Text,
+}
+
+impl ValueKind {
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::Signed | Self::Unsigned)
+    }
 }
 
 /// A value that is read at the entry of a function, or when a USDT probe is hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "ValueRecord", into = "ValueRecord")]
 pub struct ValueInfo {
     /// The argument's name, or `arg0` and so on if the program does not name it.
     pub name: Arc<str>,
     pub kind: ValueKind,
+}
+
+/// A [`ValueInfo`] in a recording. A `kind` that a reader does not know would cost it all names, so
+/// there are two for ever. A further type has a `form`, which readers pass over that do not know
+/// it. Its values are in a block that they do not know, either.
+#[derive(Serialize, Deserialize)]
+struct ValueRecord {
+    name: Arc<str>,
+    kind: Sign,
+    #[serde(default, skip_serializing_if = "Form::is_integer")]
+    form: Form,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Sign {
+    Signed,
+    Unsigned,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Form {
+    #[default]
+    Integer,
+    Float,
+    Text,
+    /// One that a later ctrace added.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Form {
+    fn is_integer(&self) -> bool {
+        matches!(self, Self::Integer)
+    }
+}
+
+impl From<ValueInfo> for ValueRecord {
+    fn from(ValueInfo { name, kind }: ValueInfo) -> Self {
+        let (kind, form) = match kind {
+            ValueKind::Signed => (Sign::Signed, Form::Integer),
+            ValueKind::Unsigned => (Sign::Unsigned, Form::Integer),
+            ValueKind::Float => (Sign::Unsigned, Form::Float),
+            ValueKind::Text => (Sign::Unsigned, Form::Text),
+        };
+        Self { name, kind, form }
+    }
+}
+
+impl From<ValueRecord> for ValueInfo {
+    fn from(ValueRecord { name, kind, form }: ValueRecord) -> Self {
+        let kind = match (form, kind) {
+            (Form::Float, _) => ValueKind::Float,
+            (Form::Text, _) => ValueKind::Text,
+            (Form::Integer | Form::Unknown, Sign::Signed) => ValueKind::Signed,
+            (Form::Integer | Form::Unknown, Sign::Unsigned) => ValueKind::Unsigned,
+        };
+        Self { name, kind }
+    }
 }
 
 /// A traced function.

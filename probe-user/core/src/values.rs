@@ -3,69 +3,184 @@
 //! The [`FunctionInfo`](crate::function::FunctionInfo) of their probe tells their meaning. They
 //! travel apart from events, so that an event stays four words.
 
+use crate::function::ValueKind;
+use crate::ingest::decode::DecodeError;
 use crate::units::{FuncId, Nanos, Pid, Tid};
-use ctrace_common::{MAX_VALUES, PAYLOAD_SLOTS, Record, SLOT_LEN, payload_slots};
+use ctrace_common::{
+    MAX_TEXT, MAX_VALUES, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS, UNREAD,
+    payload_slots,
+};
+use std::fmt;
+use std::sync::Arc;
 
 /// A value of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A signed integer.
     Signed(i64),
     /// An unsigned integer.
     Unsigned(u64),
+    /// A floating-point number.
+    Float(Float),
+    /// A short text.
+    Text(Text),
 }
 
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Signed(value) => value.fmt(f),
-            Self::Unsigned(value) => value.fmt(f),
+/// A floating-point number. Two are equal if all their bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Float(u64);
+
+impl Float {
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    pub fn get(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl From<f64> for Float {
+    fn from(number: f64) -> Self {
+        Self(number.to_bits())
+    }
+}
+
+/// Displays the shortest digits that mean the number. Those that JSON lacks have the names that
+/// protocol buffers give them in JSON.
+impl fmt::Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            number if number.is_finite() => write!(f, "{number:?}"),
+            f64::INFINITY => f.write_str("Infinity"),
+            f64::NEG_INFINITY => f.write_str("-Infinity"),
+            _ => f.write_str("NaN"),
         }
     }
 }
 
+/// A text of at most [`MAX_TEXT`] bytes. The target wrote it: it need not be UTF-8, and can drive a
+/// terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text(Arc<[u8]>);
+
+impl Text {
+    /// Returns `None` if there are too many bytes.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= MAX_TEXT).then(|| Self(bytes.into()))
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Displays `\u{fffd}` for what is not UTF-8, and `…` at the end of a text that may go on. Nothing
+/// is escaped.
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))?;
+        f.write_str(if self.0.len() == MAX_TEXT { "…" } else { "" })
+    }
+}
+
 /// The values that a program read at one event of a thread. The event has the same time and probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingPayload {
     pub time: Nanos,
     pub pid: Pid,
     pub tid: Tid,
     pub function: FuncId,
-    /// One bit for each value that could not be read; the first value has the lowest bit.
-    unread: u64,
-    /// A word for each slot. Those beyond the function's values are 0.
+    /// One bit for each value, the first one's lowest: it could not be read, it is a text, or it is
+    /// a floating-point number of 4 bytes.
+    unread: u16,
+    texts: u16,
+    singles: u16,
+    /// The number of words that the record had room for.
+    places: u8,
+    /// A word for each value. Those beyond the function's values are 0.
     words: [u64; MAX_VALUES],
-    slots: u8,
+    /// The bytes of all texts, one after the other. Their words are their lengths.
+    bytes: Box<[u8]>,
 }
 
 impl RingPayload {
-    /// Reads the payload of a record and the slots after it. Returns `None` if its length is wrong.
-    pub(crate) fn from_wire(record: &Record, rest: &[u8]) -> Option<Self> {
+    /// Reads the payload of a record and the slots after it.
+    pub(crate) fn from_wire(record: &Record, rest: &[u8]) -> Result<Self, DecodeError> {
+        const RESERVED: u64 = {
+            let each = (1 << MAX_VALUES) - 1;
+            !(each << UNREAD | each << TEXTS | each << SINGLES)
+        };
+        let wrong_length = DecodeError::Length(size_of::<Record>() + rest.len());
+        let [unread, texts, singles] =
+            [UNREAD, TEXTS, SINGLES].map(|lowest| (record.sp >> lowest) as u16);
+        if record.sp & RESERVED != 0 {
+            return Err(DecodeError::Reserved(record.kind));
+        }
+        let text_slots = texts.count_ones() as usize * TEXT_SLOTS;
         let slots = 1 + rest.len() / SLOT_LEN;
-        let fits = rest.len().is_multiple_of(SLOT_LEN)
-            && (2..=PAYLOAD_SLOTS).contains(&slots)
+        let word_slots = (slots - 1).checked_sub(text_slots).ok_or(wrong_length)?;
+        let is_whole = rest.len().is_multiple_of(SLOT_LEN)
+            && (2..=payload_slots(MAX_VALUES, 0)).contains(&(1 + word_slots))
             && usize::from(record.lost_before) == slots;
+        if !is_whole {
+            return Err(wrong_length);
+        }
+        let places = word_slots * SLOT_VALUES;
+        let (wire, fields) = rest.split_at(word_slots * SLOT_LEN);
         let mut words = [0; MAX_VALUES];
-        let (wire, _) = rest.as_chunks();
-        for (word, bytes) in words.iter_mut().zip(wire) {
+        for (word, bytes) in words.iter_mut().zip(wire.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        fits.then_some(Self {
-            time: Nanos(record.ts_ns),
-            pid: Pid(record.pid),
-            tid: Tid(record.tid),
-            function: FuncId(record.probe),
-            unread: record.sp,
-            words,
-            slots: slots as u8,
+        let of = |bits: u16| words.iter().enumerate().filter(move |(at, _)| bits >> at & 1 == 1);
+        let is_sound = u64::from(unread | texts | singles) >> places == 0
+            && texts & singles == 0
+            && of(texts).all(|(_, length)| *length <= MAX_TEXT as u64)
+            && of(singles).all(|(_, bits)| u32::try_from(*bits).is_ok());
+        if !is_sound {
+            return Err(DecodeError::Values);
+        }
+        let of_texts = fields.chunks_exact(MAX_TEXT).zip(of(texts));
+        let bytes = of_texts.flat_map(|(field, (_, length))| &field[..*length as usize]);
+        let bytes = bytes.copied().collect();
+        let (time, pid, tid) = (Nanos(record.ts_ns), Pid(record.pid), Tid(record.tid));
+        let (function, places) = (FuncId(record.probe), places as u8);
+        Ok(Self { time, pid, tid, function, unread, texts, singles, places, words, bytes })
+    }
+
+    /// Returns the values, which have these kinds; `None` for one that could not be read or is of
+    /// another kind. There are fewer if the record had no room for them.
+    pub fn values(
+        &self,
+        kinds: impl IntoIterator<Item = ValueKind>,
+    ) -> impl Iterator<Item = Option<Value>> {
+        let words = self.words.iter().take(self.places.into()).enumerate();
+        let mut bytes = &*self.bytes;
+        words.zip(kinds).map(move |((place, &word), kind)| {
+            let [is_unread, is_text, is_single] =
+                [self.unread, self.texts, self.singles].map(|bits| bits >> place & 1 == 1);
+            let text;
+            (text, bytes) = bytes.split_at_checked(if is_text { word as usize } else { 0 })?;
+            let value = match (kind, is_text, is_single) {
+                (ValueKind::Signed, false, false) => Value::Signed(word as i64),
+                (ValueKind::Unsigned, false, false) => Value::Unsigned(word),
+                (ValueKind::Float, false, false) => Value::Float(Float::from_bits(word)),
+                (ValueKind::Float, false, true) => {
+                    Value::Float(f64::from(f32::from_bits(word as u32)).into())
+                }
+                (ValueKind::Text, true, _) => Value::Text(Text::new(text)?),
+                _ => return None,
+            };
+            (!is_unread).then_some(value)
         })
     }
 
-    /// Returns the first `count` values as 64 bits each, or `None` for one that could not be read.
-    /// There are fewer if the record had no room for them.
-    pub fn values(&self, count: usize) -> impl Iterator<Item = Option<u64>> {
-        let has_room = (0..=MAX_VALUES).rev().find(|n| payload_slots(*n) <= self.slots.into());
-        let words = self.words.iter().take(count.min(has_room.unwrap_or(0)));
-        words.enumerate().map(|(place, word)| (self.unread >> place & 1 == 0).then_some(*word))
+    /// Returns the number of texts, and of their bytes.
+    pub fn texts(&self) -> (usize, usize) {
+        (self.texts.count_ones() as usize, self.bytes.len())
     }
 }

@@ -90,6 +90,7 @@ impl Ring {
         let piece = self.slots as u64 / 8;
         let mut given_back = self.position;
         let mut blocked = false;
+        let mut record = [[0; SLOT_LEN]; PAYLOAD_SLOTS];
         while self.position < end {
             let word = self.commit_word(self.position).load(Ordering::Acquire);
             if committed_kind(word) == 0 {
@@ -105,7 +106,6 @@ impl Ring {
                 _ if slots == 1 => each(self.slots(self.position, 1)),
                 // A control record or a payload: the next of its slots may be the ring's first.
                 _ => {
-                    let mut record = [[0; SLOT_LEN]; PAYLOAD_SLOTS];
                     let record = &mut record[..slots.min(PAYLOAD_SLOTS)];
                     for (slot, position) in record.iter_mut().zip(self.position..) {
                         slot.copy_from_slice(self.slots(position, 1));

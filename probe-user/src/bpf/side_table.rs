@@ -46,9 +46,10 @@ impl Element for ValueSources {
 
     fn to_bytes(&self) -> impl AsRef<[u8]> {
         let mut bytes = [0; size_of::<Self>()];
-        let (count, sources) = bytes.split_at_mut(size_of_val(&self.count) + size_of::<u32>());
-        count[..4].copy_from_slice(&self.count.to_le_bytes());
-        for (place, source) in sources.chunks_exact_mut(16).zip(&self.sources) {
+        let Self { count, reserved: _, forms, sources } = self;
+        bytes[..4].copy_from_slice(&count.to_le_bytes());
+        bytes[8..16].copy_from_slice(&forms.to_le_bytes());
+        for (place, source) in bytes[16..].chunks_exact_mut(16).zip(sources) {
             place.copy_from_slice(&source.to_bytes());
         }
         bytes
@@ -119,11 +120,11 @@ mod tests {
     fn the_bytes_are_those_of_the_structures() {
         let jump = JumpTarget { inside: [[-1, 2], [3, 4], [5, 6], [7, 8]], target: OPERAND };
         assert_eq!(words(&jump), [&[-1, 2, 3, 4, 5, 6, 7, 8][..], &OPERAND_WORDS].concat());
-        let mut values = ValueSources { count: 2, ..ValueSources::default() };
+        let mut values = ValueSources { count: 2, forms: 3 << 40, ..ValueSources::default() };
         values.sources[1] = OPERAND;
         let mut expected = vec![0; size_of::<ValueSources>() / 8];
-        expected[0] = 2;
-        expected[3..5].copy_from_slice(&OPERAND_WORDS);
+        expected[..2].copy_from_slice(&[2, 3 << 40]);
+        expected[4..6].copy_from_slice(&OPERAND_WORDS);
         assert_eq!(words(&values), expected);
     }
 

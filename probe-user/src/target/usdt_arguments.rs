@@ -1,4 +1,4 @@
-//! The arguments of a USDT site, as its note describes them: `-4@%edi 8@-24(%rbp) 4@$5`.
+//! The arguments of a USDT site, as its note describes them: `-4@%edi 8f@-24(%rbp) 4@$5`.
 //!
 //! Each is a size and an operand as the compiler writes it for x86-64. A note can contain anything,
 //! so an argument that is not fully understood is not read.
@@ -14,10 +14,12 @@ const LONGEST: usize = 4096;
 pub enum Unread {
     #[error("it is in no form that ctrace knows")]
     Form,
-    #[error("it is a floating-point number")]
-    Float,
+    #[error("it is a floating-point number only there")]
+    Mixed,
     #[error("it has none of the sizes 1, 2, 4 and 8")]
     Size,
+    #[error("it is a floating-point number of another size than 4 and 8")]
+    FloatSize,
     #[error("it is in a register that ctrace does not read")]
     Register,
     #[error("it lies at a symbol whose address the symbol table does not tell")]
@@ -39,6 +41,8 @@ pub struct Argument<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
     operand: Operand,
+    /// It is a floating-point number of the operand's size.
+    pub is_float: bool,
     /// A symbol whose address, less that of the site, is added to the displacement.
     pub symbol: Option<&'a str>,
 }
@@ -81,31 +85,38 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(at_blank).filter(|piece| !piece.is_empty())
 }
 
-/// Parses `N@OPERAND`.
+/// Parses `N@OPERAND` and `Nf@OPERAND`.
 fn argument(text: &str) -> Result<Source<'_>, Unread> {
     let (size, place) = text.split_once('@').ok_or(Unread::Form)?;
     let signed = size.starts_with('-');
-    let size = match size.strip_prefix('-').unwrap_or(size) {
-        "1" => 1,
-        "2" => 2,
+    let size = size.strip_prefix('-').unwrap_or(size);
+    let (size, is_float) = size.strip_suffix('f').map_or((size, false), |size| (size, true));
+    let size = match size {
         "4" => 4,
         "8" => 8,
-        other if other.ends_with('f') => return Err(Unread::Float),
+        other if is_float && other.parse::<u32>().is_ok() => return Err(Unread::FloatSize),
+        "1" => 1,
+        "2" => 2,
         other if other.parse::<u32>().is_ok() => return Err(Unread::Size),
         _ => return Err(Unread::Form),
     };
     let mut source = match place.split_at_checked(1) {
+        Some(("$", _)) if is_float => return Err(Unread::Form),
         Some(("$", number)) => sum(number)?,
         Some(("%", name)) => {
             let Register { number, size: width, shift } = register(name)?;
             let operand = Operand { base: number, shift, size: width, ..NUMBER };
-            Source { operand, symbol: None }
+            Source { operand, is_float: false, symbol: None }
         }
         _ => memory(place)?,
     };
+    if is_float && source.operand.size < size {
+        return Err(Unread::Form);
+    }
     // Bits above a register's own size do not belong to the argument.
     source.operand.size = source.operand.size.min(size);
-    source.operand.signed = signed.into();
+    source.operand.signed = (signed && !is_float).into();
+    source.is_float = is_float;
     Ok(source)
 }
 
@@ -136,7 +147,7 @@ fn memory(text: &str) -> Result<Source<'_>, Unread> {
         return Err(Unread::Form);
     }
     let mut source = match displacement {
-        "" => Source { operand: NUMBER, symbol: None },
+        "" => Source { operand: NUMBER, is_float: false, symbol: None },
         sum_of => sum(sum_of)?,
     };
     let operand = &mut source.operand;
@@ -198,7 +209,7 @@ fn sum(text: &str) -> Result<Source<'_>, Unread> {
     };
     let is_something = !is_first;
     is_something
-        .then_some(Source { operand: Operand { displacement, ..NUMBER }, symbol })
+        .then_some(Source { operand: Operand { displacement, ..NUMBER }, is_float: false, symbol })
         .ok_or(Unread::Form)
 }
 

@@ -73,6 +73,21 @@ fn memory_with_all_its_parts() {
 }
 
 #[test]
+fn floating_point_numbers_in_memory_and_general_registers() {
+    let float = |text| {
+        let Ok(source) = argument(text) else { panic!("{text}") };
+        assert!(source.is_float, "{text}");
+        source.operand
+    };
+    assert_eq!(float("8f@-8(%rbp)"), Operand { base: RBP, displacement: -8, ..MEMORY });
+    assert_eq!(float("-8f@%rax"), Operand { base: RAX, ..NUMBER });
+    // A sign would be extended into bits that do not belong to it.
+    assert_eq!(float("-4f@(%rdi)"), Operand { base: RDI, size: 4, ..MEMORY });
+    assert_eq!(float("4f@%eax"), Operand { base: RAX, size: 4, ..NUMBER });
+    assert!(!argument("8@-8(%rbp)").is_ok_and(|source| source.is_float));
+}
+
+#[test]
 fn symbols_are_looked_up() {
     let address_of = |name: &str| match name {
         "foo" => Some(0x4000),
@@ -99,8 +114,12 @@ fn symbols_are_looked_up() {
 
 #[test]
 fn what_is_not_understood_is_not_read() {
-    refused("8f@%xmm0", Unread::Float);
-    refused("-4f@(%rax)", Unread::Float);
+    refused("8f@%xmm0", Unread::Register);
+    refused("16f@(%rax)", Unread::FloatSize);
+    refused("2f@(%rax)", Unread::FloatSize);
+    for text in ["8f@$5", "8f@%eax", "f@(%rax)", "8ff@(%rax)"] {
+        refused(text, Unread::Form);
+    }
     refused("16@%rax", Unread::Size);
     refused("3@$1", Unread::Size);
     for text in ["8@%xmm0", "8@%rip", "8@%fs:16", "8@%fs:0x28(%rax)", "8@%r16", "8@%r08", "8@%r8dd"]

@@ -1,7 +1,8 @@
 //! The values beside the events of a point: which numbers come out of registers and memory.
 
 use crate::support::{BINARY, Session, Target, site};
-use ctrace_common::{Cookie, Kind, MAX_VALUES, NO_REGISTER, Operand, ValueSources};
+use ctrace_common::{Cookie, Kind, MAX_VALUES, NO_REGISTER, Operand, SINGLES, ValueSources};
+use ctrace_core::{function::ValueKind, values::Value};
 use ctrace_user::testing::bpf::{LinkChoice, Role};
 use std::{thread, time::Duration};
 
@@ -82,7 +83,7 @@ fn numbers_come_from_registers_and_memory() {
                 (point.ts, point.pid, point.tid, point.probe)
             );
             assert_eq!((point.probe, point.pid), (17, pid.0));
-            let values: Vec<_> = payload.values(MAX_VALUES).collect();
+            let values: Vec<_> = payload.values([ValueKind::Unsigned; MAX_VALUES]).collect();
             let expected = [
                 Some(0x8182_8384_8586_8788),
                 Some(0xffff_ffff_8586_8788),
@@ -97,9 +98,41 @@ fn numbers_come_from_registers_and_memory() {
                 Some(0xfedc_ba98),
                 None,
             ];
+            let expected = expected.map(|number| number.map(Value::Unsigned));
             assert_eq!(values, expected, "hit {nth} by {choice:?} links");
         }
         assert_eq!(session.lost().payloads, 0);
+    }
+}
+
+#[test]
+fn floating_point_numbers_come_with_their_sizes() {
+    let Some(mut session) = Session::start(false) else { return };
+    let memory = Operand { memory: 1, ..register(RBX, 8, 0) };
+    let operands = [
+        memory,
+        Operand { displacement: 4, size: 4, ..memory },
+        Operand { size: 4, ..memory },
+        // It reaches into a page that is not there.
+        Operand { base: RBP, size: 4, ..memory },
+    ];
+    let sources = ValueSources { forms: 0b1110 << SINGLES, ..sources(&operands) };
+    let index = session.kernel.add_values(&[sources]).unwrap();
+    let mut target = Target::start(&["values", "3"]);
+    let sites = [site("site_values", Cookie::with_values(17, index))];
+    let (role, pid) = (Role::PointWithValues, Some(target.pid()));
+    let choice = LinkChoice::Auto;
+    let _points = session.kernel.attach(&BINARY.path, pid, role, &sites, choice, false).unwrap();
+    target.go();
+    target.finish();
+    session.drain();
+    let [low, high] = [TABLE[0] as u32, (TABLE[0] >> 32) as u32].map(f32::from_bits);
+    let numbers = [f64::from_bits(TABLE[0]), high.into(), low.into()];
+    let expected = numbers.map(|number| Some(Value::Float(number.into())));
+    assert_eq!(session.payloads.len(), 3);
+    for payload in &session.payloads {
+        let values: Vec<_> = payload.values([ValueKind::Float; 4]).collect();
+        assert_eq!((&values[..3], &values[3]), (&expected[..], &None));
     }
 }
 
@@ -121,12 +154,12 @@ fn a_payload_has_as_many_slots_as_its_values_need() {
         target.finish();
         session.drain();
         let payload = session.payloads.pop().expect("one payload");
-        let values: Vec<_> = payload.values(MAX_VALUES).collect();
+        let values: Vec<_> = payload.values([ValueKind::Unsigned; MAX_VALUES]).collect();
         // The rest of the last slot is 0.
         assert_eq!(values.len(), count.next_multiple_of(4));
         for (value, place) in values.into_iter().zip(0..) {
             let expected = if place < count as u64 { 100 + place } else { 0 };
-            assert_eq!(value, Some(expected));
+            assert_eq!(value, Some(Value::Unsigned(expected)));
         }
     }
 }

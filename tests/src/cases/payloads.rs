@@ -1,4 +1,5 @@
 //! Values beside calls: the arguments of a program's USDT probes, which it adds up itself.
+//! Floating-point numbers are added up in quarters, so that every sum is an integer.
 
 use crate::env::Env;
 use crate::process::run;
@@ -55,9 +56,9 @@ fn seen(exported: &str) -> Result<Sums> {
         let call: Value = serde_json::from_str(line).context("a line of the export")?;
         let function = call["function"].as_str().context("a call without a function")?;
         for (name, value) in call["values"].as_object().into_iter().flatten() {
-            let Some(value) = value.as_u64().or(value.as_i64().map(|value| value as u64)) else {
-                continue;
-            };
+            let integer = value.as_u64().or(value.as_i64().map(|value| value as u64));
+            let quarters = value.as_f64().map(|value| (value * 4.0) as i64 as u64);
+            let Some(value) = integer.or(quarters) else { continue };
             let (read, sum) = sums.entry(format!("{function}:{name}")).or_default();
             (*read, *sum) = (*read + 1, sum.wrapping_add(value));
         }

@@ -163,7 +163,7 @@ fn records(ring: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn add_payload(ring: &mut Vec<u8>) {
     let begin = ring.len() - RECORD_LEN;
     let mut record = ring[begin..].to_vec();
-    let slots = payload_slots(VALUES) as u16;
+    let slots = payload_slots(VALUES, 0) as u16;
     // No value is unread.
     record[8..16].fill(0);
     record[28] = Kind::Payload as u8;

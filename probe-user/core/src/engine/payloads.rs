@@ -7,7 +7,7 @@
 
 use crate::engine::threads::Thread;
 use crate::ingest::event::Event;
-use crate::recording::payloads::{MOST_PAYLOADS, OfThread};
+use crate::recording::payloads::{MOST_PAYLOADS, MOST_TEXTS, OfThread};
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use crate::values::RingPayload;
 use std::collections::{HashMap, HashSet};
@@ -18,6 +18,8 @@ pub(crate) struct Payloads {
     /// Events whose payloads have not come, and their threads; `None` if the call is filtered.
     awaited: HashMap<(Pid, Tid, Nanos, FuncId), Option<ThreadId>>,
     held: Vec<OfThread>,
+    /// The cost of the texts in `held`.
+    texts: usize,
     /// The number of payloads whose calls no later chunk has, and of those that did not fit here.
     /// The next field counts those lost in the rings.
     dropped: u64,
@@ -45,12 +47,20 @@ impl Payloads {
     pub(crate) fn hold(&mut self, payload: RingPayload) {
         let RingPayload { pid, tid, time, function, .. } = payload;
         match self.awaited.remove(&(pid, tid, time, function)) {
-            Some(Some(thread)) if self.held.len() < MOST_PAYLOADS => {
-                self.held.push(OfThread { thread, payload });
-            }
+            Some(Some(thread)) => self.hold_for(OfThread { thread, payload }),
             // A filter left out the call.
             Some(None) => {}
-            Some(Some(_)) | None => self.dropped += 1,
+            None => self.dropped += 1,
+        }
+    }
+
+    fn hold_for(&mut self, payload: OfThread) {
+        let texts = self.texts + payload.texts_cost();
+        if self.held.len() < MOST_PAYLOADS && texts <= MOST_TEXTS {
+            self.texts = texts;
+            self.held.push(payload);
+        } else {
+            self.dropped += 1;
         }
     }
 
@@ -73,7 +83,9 @@ impl Payloads {
             thread.is_some_and(|thread| open.contains(&(thread, time.0)))
         });
         let is_due = |held: &mut OfThread| !open.contains(&(held.thread, held.payload.time.0));
-        self.held.extract_if(.., is_due).collect()
+        let due: Vec<_> = self.held.extract_if(.., is_due).collect();
+        self.texts -= due.iter().map(OfThread::texts_cost).sum::<usize>();
+        due
     }
 
     /// Returns the number of losses since the start.

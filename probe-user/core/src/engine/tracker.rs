@@ -210,14 +210,14 @@ impl Sink for Tracker {
     }
 
     /// Only a recording stores payloads.
-    fn payload(&mut self, payload: &RingPayload) {
+    fn payload(&mut self, payload: RingPayload) {
         if payload.time.0 < self.armed {
             return;
         }
         if payload.function.index() >= self.functions.len() {
             self.period.decode_errors += 1;
         } else if self.recorder.is_some() {
-            self.payloads.hold(*payload);
+            self.payloads.hold(payload);
         }
     }
 

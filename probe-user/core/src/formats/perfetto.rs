@@ -84,12 +84,14 @@ pub(super) fn write<R: ReadAt>(
 }
 
 /// Makes a name and a value that viewers show with a call.
-fn annotation(name: &str, value: Option<Value>) -> Message {
+fn annotation(name: &str, value: Option<&Value>) -> Message {
     let mut annotation = Message::default();
     annotation.text(10, &clean(name));
     match value {
-        Some(Value::Signed(value)) => annotation.number(4, value as u64),
-        Some(Value::Unsigned(value)) => annotation.number(3, value),
+        Some(Value::Signed(value)) => annotation.number(4, *value as u64),
+        Some(Value::Unsigned(value)) => annotation.number(3, *value),
+        Some(Value::Float(value)) => annotation.double(5, value.get()),
+        Some(Value::Text(value)) => annotation.text(6, &clean(&value.to_string())),
         None => annotation.text(6, "?"),
     };
     annotation
@@ -229,7 +231,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
                     event.message(field::EVENT_ANNOTATION, &annotation);
                 }
                 for (name, value) in values.iter().flat_map(|values| &values.0) {
-                    event.message(field::EVENT_ANNOTATION, &annotation(name, *value));
+                    event.message(field::EVENT_ANNOTATION, &annotation(name, value.as_ref()));
                 }
             }
         }

@@ -43,6 +43,8 @@ pub enum DecodeError {
     Kind(u8),
     #[error("a record of kind {0} has reserved bits set")]
     Reserved(u8),
+    #[error("the values of a payload are not what it says of them")]
+    Values,
 }
 
 /// Decodes one record.
@@ -72,8 +74,7 @@ fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
             Decoded::Change(ProcessEvent { time, pid, tid, lost_before, change })
         }
         (Some(Kind::Payload), CONTROL_LEN..=BUFFER_LEN) => {
-            let wrong = DecodeError::Length(bytes.len());
-            Decoded::Payload(RingPayload::from_wire(&record, rest).ok_or(wrong)?)
+            Decoded::Payload(RingPayload::from_wire(&record, rest)?)
         }
         (Some(Kind::Batch), CONTROL_LEN..=BUFFER_LEN) => {
             let buffer = BufferId { pid: Pid(record.pid), address: record.sp };

@@ -35,7 +35,7 @@ pub(crate) trait Sink {
     fn events(&mut self, events: &[Event], late_before: u64);
     fn change(&mut self, event: &ProcessEvent, late_before: u64);
     /// Takes a payload, after the event that it belongs to.
-    fn payload(&mut self, payload: &RingPayload);
+    fn payload(&mut self, payload: RingPayload);
     /// Everything up to the latest event seen has been released.
     fn caught_up(&mut self);
 }
@@ -227,7 +227,7 @@ impl Order {
             let change = change.filter(|_| to == change_at).map(|change| change.remove());
             self.release_slice(to, late_before, sink);
             while self.payloads.front().is_some_and(|payload| payload.time.0 <= to) {
-                self.payloads.pop_front().iter().for_each(|payload| sink.payload(payload));
+                self.payloads.pop_front().into_iter().for_each(|payload| sink.payload(payload));
             }
             sink.caught_up();
             match change {
@@ -291,7 +291,7 @@ mod tests {
             let Change::ProcessExit { status, .. } = event.change else { panic!("{event:?}") };
             self.0.push((event.tid.0, status, event.time.0 < late_before));
         }
-        fn payload(&mut self, _: &RingPayload) {}
+        fn payload(&mut self, _: RingPayload) {}
         fn caught_up(&mut self) {}
     }
 

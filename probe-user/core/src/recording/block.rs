@@ -18,7 +18,7 @@ const COMPRESSED: u16 = 1;
 /// Largest contents of a block, before and after compression.
 const MAX_LEN: u32 = 64 << 20;
 /// Largest contents of a chunk. Lower than [`MAX_LEN`]: several threads hold a chunk each.
-const MAX_CHUNK: u32 = 32 << 20;
+pub(super) const MAX_CHUNK: u32 = 32 << 20;
 /// A block header states the number of definitions before it modulo this. The field has 15 bits; 0
 /// means not stated.
 pub(crate) const TOLD_MODULO: u64 = (1 << 15) - 1;
@@ -40,12 +40,14 @@ pub enum BlockKind {
     End,
     /// The offsets of the other blocks.
     Index,
-    /// Values of the calls in the preceding chunk.
+    /// Values of the calls in the preceding chunk, all of them integers.
     Payloads,
+    /// Values of the calls in the preceding chunk, of any type.
+    TypedPayloads,
 }
 
 impl BlockKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Start,
         Self::Names,
         Self::Paths,
@@ -53,6 +55,7 @@ impl BlockKind {
         Self::End,
         Self::Index,
         Self::Payloads,
+        Self::TypedPayloads,
     ];
 
     pub(crate) fn to_wire(self) -> u16 {
@@ -66,6 +69,11 @@ impl BlockKind {
     /// True if later blocks cannot be understood without it.
     pub(crate) fn defines(self) -> bool {
         matches!(self, Self::Names | Self::Paths)
+    }
+
+    /// True if it holds the values of the calls in the chunk before it.
+    pub(crate) fn is_of_values(self) -> bool {
+        matches!(self, Self::Payloads | Self::TypedPayloads)
     }
 }
 
@@ -87,8 +95,8 @@ pub struct Block {
     /// The threads that a chunk mentions, and those that ended and that no later chunk mentions.
     pub(crate) threads: Vec<ThreadId>,
     pub(crate) ended: Vec<ThreadId>,
-    /// The contents of the payload block that follows a chunk.
-    payloads: Option<Vec<u8>>,
+    /// The block of payloads that follows a chunk.
+    payloads: Option<Box<Block>>,
 }
 
 impl Block {
@@ -108,11 +116,7 @@ impl Block {
         Self { kind, contents, window: 0..0, calls: 0, threads, ended, payloads }
     }
 
-    pub(crate) fn of_calls(
-        calls: Harvest,
-        ended: Vec<ThreadId>,
-        payloads: Option<Vec<u8>>,
-    ) -> Self {
+    pub(crate) fn of_calls(calls: Harvest, ended: Vec<ThreadId>, payloads: Option<Self>) -> Self {
         Self {
             kind: BlockKind::Calls,
             window: calls.window.clone(),
@@ -120,7 +124,7 @@ impl Block {
             threads: calls.threads().collect(),
             contents: Contents::Calls(calls),
             ended,
-            payloads,
+            payloads: payloads.map(Box::new),
         }
     }
 
@@ -131,7 +135,7 @@ impl Block {
 
     /// Returns the number of bytes of the packed contents.
     pub fn packed_len(&self) -> usize {
-        self.contents().len() + self.payloads.as_ref().map_or(0, Vec::len)
+        self.contents().len() + self.payloads().map_or(0, Self::packed_len)
     }
 
     /// Returns the contents as they are in the file before compression.
@@ -142,9 +146,9 @@ impl Block {
         }
     }
 
-    /// Returns the payload block that follows a chunk.
-    pub(crate) fn payloads(&self) -> Option<Self> {
-        Some(Self::new(BlockKind::Payloads, self.payloads.clone()?))
+    /// Returns the block of payloads that follows a chunk.
+    pub(crate) fn payloads(&self) -> Option<&Self> {
+        self.payloads.as_deref()
     }
 
     /// Returns the block as it is in the file, without what [`tell`] adds.
@@ -284,7 +288,8 @@ pub(crate) fn contents_at(
     offset: u64,
     header: &Header,
 ) -> Result<Vec<u8>, RecordError> {
-    let is_of_chunk = matches!(header.kind, Some(BlockKind::Calls | BlockKind::Payloads));
+    let is_of_chunk =
+        header.kind.is_some_and(|kind| kind == BlockKind::Calls || kind.is_of_values());
     if is_of_chunk && header.stored.max(header.len) > MAX_CHUNK {
         return Err(RecordError::Malformed("a chunk is larger than any should be"));
     }

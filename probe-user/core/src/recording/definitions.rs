@@ -37,7 +37,11 @@ impl Definitions {
                 self.last_seen.extend(block.threads.iter().map(|thread| (*thread, end)));
                 self.ended.extend(&block.ended);
             }
-            BlockKind::Start | BlockKind::End | BlockKind::Index | BlockKind::Payloads => {}
+            BlockKind::Start
+            | BlockKind::End
+            | BlockKind::Index
+            | BlockKind::Payloads
+            | BlockKind::TypedPayloads => {}
         }
     }
 

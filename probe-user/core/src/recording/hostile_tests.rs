@@ -8,6 +8,7 @@ use super::varint::put;
 use super::{ChunkLoss, End, Harvest, ReadAt, Recording, Start, Writer};
 use crate::formats::{Export, Format, Options};
 use crate::report::{Extras, ReportMeta};
+use ctrace_common::MAX_VALUES;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -259,14 +260,19 @@ fn a_chunk_cannot_have_more_than_it_says() {
 
 /// Returns a file whose chunk has this block of payloads. Its function has one value.
 fn with_payloads(payloads: &[u8]) -> Recording<Vec<u8>> {
-    let function = names(
-        r#"{"functions":[{"name":"f","aliases":[],"object":"a","kind":"function","exit":"never",
-        "entry_is_loop_head":false,"may_tail_jump":false,
-        "values":[{"name":"v","kind":"unsigned"}]}]}"#,
-    );
+    with_values(r#"{"name":"v","kind":"unsigned"}"#, BlockKind::Payloads, payloads)
+}
+
+/// The same for a function with these values and a block of this kind.
+fn with_values(values: &str, kind: BlockKind, payloads: &[u8]) -> Recording<Vec<u8>> {
+    let function = names(&format!(
+        r#"{{"functions":[{{"name":"f","aliases":[],"object":"a","kind":"function","exit":"never",
+        "entry_is_loop_head":false,"may_tail_jump":false,"values":[{values}]}}]}}"#
+    ));
     let chunk = Harvest::new(0..10, ChunkLoss::default());
+    let payloads = Block::new(kind, payloads.to_vec());
     let mut writer = writer();
-    for block in [function, Block::of_calls(chunk, Vec::new(), Some(payloads.to_vec()))] {
+    for block in [function, Block::of_calls(chunk, Vec::new(), Some(payloads))] {
         writer.write(&block).expect("memory takes all");
     }
     let file = writer.finish(&End::default()).expect("memory takes all");
@@ -281,6 +287,53 @@ fn payloads_cannot_be_more_than_they_say() {
     };
     assert_eq!(payloads(&[10, 3, 1, 7, 1, 2, 0, 0, 9]), Some((1, 3)));
     assert_eq!(payloads(&[10, 3, 1, 7, 1, 2, 0, 0, 9, 0]), None);
+}
+
+const TEXT: &str = r#"{"name":"t","kind":"unsigned","form":"text"}"#;
+
+#[test]
+fn texts_and_numbers_cannot_be_more_than_they_say() {
+    let values = [TEXT, r#"{"name":"f","kind":"unsigned","form":"float"}"#].join(",");
+    let read = |of_payload: &[&[u8]]| {
+        // A thread with one payload, nothing of it unread.
+        let block = [&[10, 0, 1, 7, 1, 2, 0, 0][..], &of_payload.concat()].concat();
+        let recording = with_values(&values, BlockKind::TypedPayloads, &block);
+        let read = recording.payloads(&recording.chunks()[0]);
+        read.map(|read| read.each.len()).map_err(|error| error.to_string())
+    };
+    let float = 1.5f64.to_le_bytes();
+    let broken = |why: &str| Err(format!("is broken: {why}"));
+    let cut_off = broken("there is less than it says");
+    assert_eq!(read(&[&[3], b"abc", &float]), Ok(1));
+    assert_eq!(read(&[&[0], &float]), Ok(1));
+    assert_eq!(read(&[&[3], b"abc", &float[1..]]), cut_off);
+    assert_eq!(read(&[&[12], b"abc", &float]), cut_off);
+    assert_eq!(read(&[&[255; 9], &[1], &float]), cut_off);
+    assert_eq!(read(&[&[2], b"abc", &float]), broken("there are more values than it says"));
+    assert_eq!(read(&[&[64], &[b'x'; 64], &float]), Ok(1));
+    let too_long = broken("a text is longer than any should be");
+    assert_eq!(read(&[&[65], &[b'x'; 65], &float]), too_long);
+}
+
+#[test]
+fn texts_of_a_chunk_are_bounded() {
+    let values = [TEXT; MAX_VALUES].join(",");
+    let read = |payloads: usize| {
+        let mut block = vec![10, 0, 1, 7];
+        put(&mut block, payloads as u64);
+        // Times that do not compress, so that only the texts can be too many.
+        let mut random = 1u64;
+        for _ in 0..payloads {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            put(&mut block, random);
+            block.extend([0, 0]);
+            (0..MAX_VALUES).for_each(|_| block.extend([&[64][..], &[b'x'; 64]].concat()));
+        }
+        let recording = with_values(&values, BlockKind::TypedPayloads, &block);
+        recording.payloads(&recording.chunks()[0]).map(|read| read.each.len()).ok()
+    };
+    // Each takes 12 × 80 bytes of 12 MiB.
+    assert_eq!([13_107, 13_108].map(read), [Some(13_107), None]);
 }
 
 #[test]

@@ -1,18 +1,31 @@
 //! Payloads in a recording: a separate block behind the chunk of their calls.
 //!
 //! The index does not list the block, and readers without payload support skip it. The names and
-//! types of a function's values are in the function's definition.
+//! types of a function's values are in the function's definition. A block in which all values are
+//! integers has a kind of its own, for readers that know no other types.
 
 use super::RecordError;
+use super::block::{Block, BlockKind, MAX_CHUNK};
 use super::varint::{put, take, take_count, take_u32};
 use crate::function::{FunctionInfo, ValueKind};
 use crate::units::{FuncId, Nanos, ThreadId};
-use crate::values::{RingPayload, Value};
+use crate::values::{Float, RingPayload, Text, Value};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
 
 /// Payloads of a chunk, at most: ctrace keeps no more, and a file with more is refused.
 pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
+
+/// The [cost](texts_cost) of the texts of a chunk, at most.
+pub(crate) const MOST_TEXTS: usize = 12 << 20;
+/// What a text costs beside its bytes: about what it takes in memory.
+const COST_OF_TEXT: usize = 16;
+
+/// Bytes of a payload without texts, at most: time, function, missing values, and as much for its
+/// thread.
+const MOST_OF_PAYLOAD: usize = 10 + 5 + 2 + 10 * MAX_VALUES + 10;
+// What the engine holds fits into a block that is read again.
+const _: () = assert!(MOST_PAYLOADS * MOST_OF_PAYLOAD + MOST_TEXTS < MAX_CHUNK as usize);
 
 /// Payloads that a block may have however few its bytes are: a small file must not take long to
 /// read.
@@ -20,10 +33,21 @@ const FREE: usize = 1 << 10;
 const IN_A_BYTE: usize = 16;
 
 /// A payload from a ring and its thread.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OfThread {
     pub(crate) thread: ThreadId,
     pub(crate) payload: RingPayload,
+}
+
+impl OfThread {
+    pub(crate) fn texts_cost(&self) -> usize {
+        let (texts, bytes) = self.payload.texts();
+        texts_cost(texts, bytes)
+    }
+}
+
+fn texts_cost(texts: usize, bytes: usize) -> usize {
+    texts * COST_OF_TEXT + bytes
 }
 
 /// The values of one call, in the order of the function's [`values`](FunctionInfo::values).
@@ -48,17 +72,26 @@ pub struct Payloads {
     pub lost: u64,
 }
 
-/// Returns the contents of the block, or `None` if there are no payloads and none were lost.
+/// Returns the block, or `None` if there are no payloads and none were lost.
 pub(crate) fn encode(
     mut payloads: Vec<OfThread>,
     lost: u64,
     to: u64,
     functions: &[FunctionInfo],
-) -> Option<Vec<u8>> {
+) -> Option<Block> {
     if payloads.is_empty() && lost == 0 {
         return None;
     }
     payloads.sort_by_key(|of| (of.thread, Reverse(of.payload.time)));
+    let kinds_of = |function: FuncId| {
+        let values = functions.get(function.index()).map_or(&[][..], |info| &info.values);
+        values.iter().take(MAX_VALUES).map(|value| value.kind)
+    };
+    let mut kinds = payloads.iter().flat_map(|of| kinds_of(of.payload.function));
+    let kind = match kinds.all(ValueKind::is_integer) {
+        true => BlockKind::Payloads,
+        false => BlockKind::TypedPayloads,
+    };
     let mut out = Vec::new();
     put(&mut out, to);
     put(&mut out, lost);
@@ -72,32 +105,53 @@ pub(crate) fn encode(
             put(&mut out, after.wrapping_sub(payload.time.0));
             after = payload.time.0;
             put(&mut out, payload.function.0.into());
-            let kinds = functions.get(payload.function.index()).map_or(&[][..], |f| &f.values);
-            let kinds = &kinds[..kinds.len().min(MAX_VALUES)];
-            let values: Vec<_> = payload.values(kinds.len()).collect();
+            let kinds = kinds_of(payload.function);
+            let values: Vec<_> = payload.values(kinds.clone()).collect();
             let missing = (0..kinds.len()).filter(|&at| values.get(at).is_none_or(Option::is_none));
             put(&mut out, missing.fold(0, |bits, at| bits | 1 << at));
-            for (info, word) in kinds.iter().zip(values) {
-                word.into_iter().for_each(|word| put(&mut out, packed(info.kind, word)));
-            }
+            values.iter().flatten().for_each(|value| pack(&mut out, value));
         }
     }
-    Some(out)
+    Some(Block::new(kind, out))
 }
 
-/// Encodes a value as a number that is small if the value is close to 0.
-fn packed(kind: ValueKind, word: u64) -> u64 {
-    match kind {
-        ValueKind::Signed => word << 1 ^ (word as i64 >> 63) as u64,
-        ValueKind::Unsigned => word,
+/// Writes a value. An integer is short if it is close to 0.
+fn pack(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Signed(number) => put(out, (number << 1 ^ number >> 63) as u64),
+        Value::Unsigned(number) => put(out, *number),
+        Value::Float(number) => out.extend(number.to_bits().to_le_bytes()),
+        Value::Text(text) => {
+            put(out, text.bytes().len() as u64);
+            out.extend(text.bytes());
+        }
     }
 }
 
-fn unpacked(kind: ValueKind, number: u64) -> Value {
-    match kind {
-        ValueKind::Signed => Value::Signed((number >> 1) as i64 ^ -((number & 1) as i64)),
-        ValueKind::Unsigned => Value::Unsigned(number),
-    }
+/// Takes a value. The cost of a text is taken from `room`.
+fn unpack(bytes: &mut &[u8], kind: ValueKind, room: &mut usize) -> Result<Value, RecordError> {
+    Ok(match kind {
+        ValueKind::Signed => {
+            let number = take(bytes)?;
+            Value::Signed((number >> 1) as i64 ^ -((number & 1) as i64))
+        }
+        ValueKind::Unsigned => Value::Unsigned(take(bytes)?),
+        ValueKind::Float => {
+            let is_short = RecordError::Malformed("there is less than it says");
+            let (number, rest) = bytes.split_first_chunk().ok_or(is_short)?;
+            *bytes = rest;
+            Value::Float(Float::from_bits(u64::from_le_bytes(*number)))
+        }
+        ValueKind::Text => {
+            let length = take_count(bytes, 1)?;
+            let (text, rest) = bytes.split_at(length);
+            *bytes = rest;
+            let left = room.checked_sub(texts_cost(1, text.len()));
+            *room = left.ok_or(RecordError::Malformed("a chunk has more text than any should"))?;
+            let is_long = RecordError::Malformed("a text is longer than any should be");
+            Value::Text(Text::new(text).ok_or(is_long)?)
+        }
+    })
 }
 
 impl Payloads {
@@ -115,6 +169,7 @@ impl Payloads {
     ) -> Result<Self, RecordError> {
         let bytes = &mut bytes;
         let most = FREE.saturating_add(stored as usize * IN_A_BYTE).min(MOST_PAYLOADS);
+        let mut room = MOST_TEXTS;
         let (to, lost) = (take(bytes)?, take(bytes)?);
         let mut each = Vec::new();
         for _ in 0..take_count(bytes, 2)? {
@@ -131,7 +186,7 @@ impl Payloads {
                 let missing = take(bytes)?;
                 let values = info.values.iter().take(MAX_VALUES).enumerate().map(|(at, info)| {
                     let is_there = missing >> at & 1 == 0;
-                    is_there.then(|| Ok(unpacked(info.kind, take(bytes)?))).transpose()
+                    is_there.then(|| unpack(bytes, info.kind, &mut room)).transpose()
                 });
                 let values = values.collect::<Result<_, RecordError>>()?;
                 each.push(Payload { thread, time: Nanos(time), function, values });

@@ -166,7 +166,7 @@ impl<R: ReadAt> Recording<R> {
 
     /// Reads a block, which ends at `end` at the latest.
     fn read_block(&mut self, entry: &Entry, end: u64) -> Result<(), RecordError> {
-        if matches!(entry.kind, BlockKind::Index | BlockKind::Payloads) {
+        if entry.kind == BlockKind::Index || entry.kind.is_of_values() {
             return Ok(());
         }
         if entry.kind == BlockKind::Calls && entry.window.end > 0 {
@@ -187,7 +187,10 @@ impl<R: ReadAt> Recording<R> {
             BlockKind::End => self.end = Some(json(&contents)?),
             BlockKind::Names => self.add_names(json(&contents)?)?,
             BlockKind::Paths => self.add_paths(&contents)?,
-            BlockKind::Calls | BlockKind::Index | BlockKind::Payloads => {}
+            BlockKind::Calls
+            | BlockKind::Index
+            | BlockKind::Payloads
+            | BlockKind::TypedPayloads => {}
         }
         Ok(())
     }
@@ -321,7 +324,7 @@ impl<R: ReadAt> Recording<R> {
     pub fn named_values(&self, payload: &Payload) -> NamedValues {
         let info = self.functions.get(payload.function.index());
         let names = info.iter().flat_map(|info| &info.values).map(|value| value.name.clone());
-        NamedValues(names.zip(payload.values.iter().copied()).collect())
+        NamedValues(names.zip(payload.values.iter().cloned()).collect())
     }
 
     /// Reads the values of a chunk's calls.
@@ -351,7 +354,7 @@ impl<R: ReadAt> Recording<R> {
             return Ok(None);
         }
         match block::header_at(&self.source, behind)? {
-            Some(header) if header.kind == Some(BlockKind::Payloads) => {
+            Some(header) if header.kind.is_some_and(BlockKind::is_of_values) => {
                 let header = ends_before(header, behind, entry.end)?;
                 let contents = block::contents_at(&self.source, behind, &header)?;
                 Ok(Some((header, contents)))

@@ -42,7 +42,7 @@ pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
             found.gaps.push(offset..at);
         }
         // Payloads need no entry: they are found behind their chunk.
-        if let Some(kind) = header.kind.filter(|kind| *kind != BlockKind::Payloads) {
+        if let Some(kind) = header.kind.filter(|kind| !kind.is_of_values()) {
             definitions += u64::from(kind.defines());
             found.index.0.push(Entry { kind, offset: at, window: 0..0, calls: 0 });
         }

@@ -22,14 +22,14 @@ impl Framed {
         let behind = chunk.offset.saturating_add(bytes.len() as u64);
         let payloads = match block::header_at(source, behind)? {
             _ if behind >= chunk.end => Vec::new(),
-            Some(Header { kind: Some(BlockKind::Payloads), .. }) => {
+            Some(Header { kind: Some(kind), .. }) if kind.is_of_values() => {
                 block::bytes_at(source, behind)?
             }
             Some(_) => Vec::new(),
             // They are damaged: the copy says so.
             None => {
-                let lost = payloads::encode(Vec::new(), 1, chunk.to.0, &[]).unwrap_or_default();
-                Block::new(BlockKind::Payloads, lost).to_bytes(false)
+                let lost = payloads::encode(Vec::new(), 1, chunk.to.0, &[]);
+                lost.map(|lost| lost.to_bytes(false)).unwrap_or_default()
             }
         };
         let window = chunk.from.0..chunk.to.0;

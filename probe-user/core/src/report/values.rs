@@ -1,10 +1,11 @@
-//! Values of calls in a report: names and numbers.
+//! Values of calls in a report, and how they look in text and JSON.
 
-use super::render::clean::clean;
+use super::render::{clean::clean, json::compact};
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 /// The values of one call, in the order of the probe. In JSON they are an object.
@@ -21,20 +22,41 @@ impl Serialize for NamedValues {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {
-            match value {
-                Some(Value::Signed(value)) => map.serialize_entry(name, value)?,
-                Some(Value::Unsigned(value)) => map.serialize_entry(name, value)?,
-                None => map.serialize_entry(name, &())?,
-            }
+            map.serialize_entry(name, value)?;
         }
         map.end()
     }
 }
 
+/// A floating-point number that JSON lacks is a string.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Signed(number) => number.serialize(to),
+            Self::Unsigned(number) => number.serialize(to),
+            Self::Float(number) if number.get().is_finite() => number.get().serialize(to),
+            Self::Float(number) => to.collect_str(number),
+            Self::Text(text) => to.collect_str(text),
+        }
+    }
+}
+
+/// Displays a text as JSON has it, so that it cannot look like another value.
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signed(number) => number.fmt(f),
+            Self::Unsigned(number) => number.fmt(f),
+            Self::Float(number) => number.fmt(f),
+            Self::Text(_) => f.write_str(&compact(self)),
+        }
+    }
+}
+
 /// Displays `arg0=17 arg1=?`: a value that could not be read is a question mark. The target chooses
 /// the names.
-impl std::fmt::Display for NamedValues {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for NamedValues {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (place, (name, value)) in self.0.iter().enumerate() {
             let name = clean(name);
             let gap = if place == 0 { "" } else { " " };

@@ -1,6 +1,7 @@
 //! Tests that the fuzzer's first inputs are readable recordings. With CTRACE_WRITE_CORPUS they are
 //! written anew.
 
+use crate::payloads::typed;
 use crate::support::{enter, function, point, ret};
 use ctrace_core::diff::{FactsError, ReportFacts};
 use ctrace_core::engine::{Engine, EngineConfig};
@@ -62,6 +63,16 @@ fn the_recordings_can_be_read() {
         for chunk in recording.chunks() {
             recording.chunk(chunk).expect("its calls can be read");
         }
+    }
+}
+
+#[test]
+fn a_recording_has_values_of_every_type() {
+    for target in ["recording", "exports"] {
+        let stored = stored(target, "values", &typed::recording());
+        let recording = Recording::open(stored).expect("it can be read");
+        let payloads = recording.payloads(&recording.chunks()[0]).expect("they are whole");
+        assert_eq!(payloads.each.len(), 3, "{target}");
     }
 }
 

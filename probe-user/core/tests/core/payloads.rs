@@ -1,6 +1,7 @@
 //! Tests that the values of an event reach its call, or are counted as lost.
 
 mod losses;
+pub(crate) mod typed;
 
 use crate::support::{Event, PID, control, enter, function, meta_with, point, ret};
 use ctrace_common::{Kind, MAX_VALUES, RECORD_LEN, payload_slots};
@@ -32,7 +33,7 @@ fn functions() -> Vec<FunctionInfo> {
 
 /// Makes the record that an eBPF program writes after the event.
 fn payload(event: &Event, values: &[u64], unread: u64) -> Vec<u8> {
-    let slots = payload_slots(values.len()) as u16;
+    let slots = payload_slots(values.len(), 0) as u16;
     let head = Event { kind: Kind::Payload, sp: unread, lost: slots, ..*event };
     let mut bytes = head.bytes().to_vec();
     bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
@@ -207,8 +208,8 @@ fn a_thread_id_that_is_used_again_is_of_two_threads() {
     let [first, second] = payloads.as_slice() else { panic!("{payloads:?}") };
     assert_ne!(first.thread, second.thread);
     assert_eq!(
-        (first.values[0], second.values[0]),
-        (Some(Value::Signed(1)), Some(Value::Signed(2)))
+        (&first.values[0], &second.values[0]),
+        (&Some(Value::Signed(1)), &Some(Value::Signed(2)))
     );
 }
 
@@ -265,6 +266,24 @@ fn a_recording_without_values_has_no_block_of_them() {
     assert!(!bytes.windows(6).any(|six| six == kind));
 }
 
+#[test]
+fn integers_alone_are_a_block_that_every_reader_knows() {
+    let contents = [
+        // The end of the chunk, losses, threads.
+        &[50, 0, 2][..],
+        // A thread with one payload: time, function, none unread, 7, 2^64 - 1.
+        &[1, 1, 30, 1, 0, 14, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
+        // Another: the second value is unread, the first is -3.
+        &[2, 1, 20, 1, 2, 5],
+    ];
+    let length = contents.concat().len() as u8;
+    let bytes = typical();
+    let at = bytes.windows(6).position(|six| six == b"CTRB\x07\0").expect("a block of payloads");
+    assert_eq!(bytes[at + 8..at + 12], [length, 0, 0, 0]);
+    assert_eq!(bytes[at + 24..][..length.into()], contents.concat());
+    assert!(!bytes.windows(6).any(|six| six == b"CTRB\x08\0"));
+}
+
 /// Time, thread, true for the other ring, values, and a bit for each unread value.
 type Random = (u64, u32, bool, [u64; 2], u64);
 
@@ -301,7 +320,7 @@ proptest! {
         let expected: Vec<_> = hits.iter().map(|&(time, tid, _, values, unread)| {
             let [a, b] = values;
             let values = [Value::Signed(a as i64), Value::Unsigned(b)];
-            let read = |at: usize| (unread >> at & 1 == 0).then_some(values[at]);
+            let read = |at: usize| (unread >> at & 1 == 0).then(|| values[at].clone());
             (tid, time, vec![read(0), read(1)])
         }).collect();
         prop_assert_eq!(seen, expected);

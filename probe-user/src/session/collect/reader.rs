@@ -55,6 +55,8 @@ pub(crate) struct Batch {
     pub changes: Vec<ProcessEvent>,
     /// Values beside the events.
     pub payloads: Vec<RingPayload>,
+    /// Bytes of their texts.
+    texts: usize,
     /// The number of records that made no sense.
     pub malformed: u64,
     /// Contents of marker buffers, shipped through a ring or read from outside. A buffer is copied
@@ -81,6 +83,7 @@ impl Batch {
             runs,
             changes,
             payloads,
+            texts: 0,
             malformed: 0,
             readings,
             copies: 0,
@@ -99,6 +102,11 @@ impl Batch {
         self.events.push(event);
     }
 
+    fn push_payload(&mut self, payload: RingPayload) {
+        self.texts += payload.texts().1;
+        self.payloads.push(payload);
+    }
+
     fn push_reading(&mut self, reading: Reading) {
         self.copies += 1 + usize::from(reading.before.is_some());
         self.readings.push(reading);
@@ -106,7 +114,8 @@ impl Batch {
 
     fn is_full(&self) -> bool {
         let events = size_of_val(&self.events[..]) + size_of_val(&self.changes[..]);
-        events + size_of_val(&self.payloads[..]) + self.copies * BUFFER_LEN >= BATCH_BYTES
+        let payloads = size_of_val(&self.payloads[..]) + self.texts;
+        events + payloads + self.copies * BUFFER_LEN >= BATCH_BYTES
     }
 
     /// Iterates over the events of one ring after the other, in the order of arrival.
@@ -258,7 +267,7 @@ impl Source {
         let drained = self.rings.drain(|ring, record| {
             match decode(record) {
                 Ok(Decoded::Event(event)) => batch.push_event(ring, event),
-                Ok(Decoded::Payload(payload)) => batch.payloads.push(payload),
+                Ok(Decoded::Payload(payload)) => batch.push_payload(payload),
                 Ok(Decoded::Buffer(reading)) => batch.push_reading(reading),
                 Ok(Decoded::Change(event)) => {
                     changes.extend(change_of_buffers(&event).map(|change| (event.time, change)));

@@ -13,7 +13,7 @@ use crate::{
         usdt_arguments::{Argument, Unread, parse},
     },
 };
-use ctrace_common::{Operand, ValueSources};
+use ctrace_common::{Operand, SINGLES, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
 use std::collections::{BTreeSet, HashMap};
 
@@ -110,9 +110,18 @@ impl Variables {
         Self(if names.is_empty() { HashMap::new() } else { object.variables(&names) })
     }
 
-    fn operand(&self, site: &UsdtSite, argument: &Argument<'_>) -> Result<Operand, Unread> {
-        argument.source?.operand(site.address, |name| self.0.get(name).copied())
+    fn number(&self, site: &UsdtSite, argument: &Argument<'_>) -> Result<Number, Unread> {
+        let source = argument.source?;
+        let operand = source.operand(site.address, |name| self.0.get(name).copied())?;
+        Ok(Number { operand, is_float: source.is_float })
     }
+}
+
+/// A number at one place.
+#[derive(Clone, Copy)]
+struct Number {
+    operand: Operand,
+    is_float: bool,
 }
 
 impl Values {
@@ -123,17 +132,14 @@ impl Values {
         let mut values = Self::default();
         let mut unread = Vec::new();
         for place in 0..arguments {
-            let operands: Vec<Result<Operand, Unread>> = sites
-                .iter()
-                .zip(&parsed)
-                .map(|(site, arguments)| {
-                    let argument = arguments.get(place).ok_or(Unread::Missing)?;
-                    variables.operand(site, argument)
-                })
-                .collect();
+            let numbers = sites.iter().zip(&parsed).map(|(site, arguments)| {
+                let argument = arguments.get(place).ok_or(Unread::Missing)?;
+                variables.number(site, argument)
+            });
+            let numbers = of_one_type(numbers.collect());
             let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
-            unread.extend(what_is_unread(place, text, &operands));
-            values.add(place, &operands);
+            unread.extend(what_is_unread(place, text, &numbers));
+            values.add(place, &numbers);
         }
         if !unread.is_empty() {
             values.unread = Some(unread.join("; "));
@@ -142,32 +148,43 @@ impl Values {
     }
 
     /// Adds an argument, if it is read anywhere.
-    fn add(&mut self, place: usize, operands: &[Result<Operand, Unread>]) {
-        let mut readable = operands.iter().flatten().peekable();
-        if readable.peek().is_none() {
-            return;
-        }
+    fn add(&mut self, place: usize, numbers: &[Result<Number, Unread>]) {
+        let mut readable = numbers.iter().flatten();
+        let Some(first) = readable.clone().next() else { return };
         // Where places differ, a negative number at one of them must not become a huge one.
-        let is_signed = readable.any(|operand| operand.signed != 0);
-        let kind = if is_signed { ValueKind::Signed } else { ValueKind::Unsigned };
+        let is_signed = readable.any(|number| number.operand.signed != 0);
+        let kind = match is_signed {
+            _ if first.is_float => ValueKind::Float,
+            true => ValueKind::Signed,
+            false => ValueKind::Unsigned,
+        };
         self.infos.push(ValueInfo { name: format!("arg{place}").into(), kind });
-        self.sources.resize(operands.len(), ValueSources::default());
-        for (sources, operand) in self.sources.iter_mut().zip(operands) {
-            sources.sources[sources.count as usize] = operand.unwrap_or(Operand::NOWHERE);
+        self.sources.resize(numbers.len(), ValueSources::default());
+        for (sources, number) in self.sources.iter_mut().zip(numbers) {
+            let operand = number.map_or(Operand::NOWHERE, |number| number.operand);
+            let is_single = number.is_ok_and(|number| number.is_float) && operand.size == 4;
+            sources.sources[sources.count as usize] = operand;
+            sources.forms |= u64::from(is_single) << (SINGLES + sources.count);
             sources.count += 1;
         }
     }
 }
 
+/// Leaves out floating-point numbers where the argument is an integer at other places: a value has
+/// one type.
+fn of_one_type(mut numbers: Vec<Result<Number, Unread>>) -> Vec<Result<Number, Unread>> {
+    if numbers.iter().flatten().any(|number| !number.is_float) {
+        let floats = numbers.iter_mut().filter(|number| number.is_ok_and(|it| it.is_float));
+        floats.for_each(|number| *number = Err(Unread::Mixed));
+    }
+    numbers
+}
+
 /// Returns a note on where an argument is not read, if so, with its text at its first place.
-fn what_is_unread(
-    place: usize,
-    text: &str,
-    operands: &[Result<Operand, Unread>],
-) -> Option<String> {
-    let reasons: Vec<&Unread> = operands.iter().filter_map(|it| it.as_ref().err()).collect();
+fn what_is_unread(place: usize, text: &str, numbers: &[Result<Number, Unread>]) -> Option<String> {
+    let reasons: Vec<&Unread> = numbers.iter().filter_map(|it| it.as_ref().err()).collect();
     let why = reasons.first()?;
-    let (unread, all) = (reasons.len(), operands.len());
+    let (unread, all) = (reasons.len(), numbers.len());
     if unread < all {
         return Some(format!("arg{place} is not read at {unread} of {all} places: {why}"));
     }
@@ -195,7 +212,7 @@ mod tests {
         values.infos.iter().map(|info| (&*info.name, info.kind)).collect()
     }
 
-    use ValueKind::{Signed, Unsigned};
+    use ValueKind::{Float, Signed, Unsigned};
 
     #[test]
     fn what_cannot_be_read_leaves_its_number_behind() {
@@ -204,7 +221,27 @@ mod tests {
         let [sources] = found.sources[..] else { panic!("one place") };
         assert_eq!(sources.count, 2);
         assert_eq!(sources.sources.map(|it| it.base)[..2], [7, 0]);
-        let unread = "arg1 (8f@%xmm0) is not read: it is a floating-point number";
+        let unread = "arg1 (8f@%xmm0) is not read: it is in a register that ctrace does not read";
+        assert_eq!(found.unread.as_deref(), Some(unread));
+    }
+
+    #[test]
+    fn floating_point_numbers_say_their_size() {
+        let found = values(&["8@%rax 4f@-4(%rbp) 8f@(%rbx)", "8@%rax 8f@%rcx -4f@(%rbx)"]);
+        assert_eq!(names(&found), [("arg0", Unsigned), ("arg1", Float), ("arg2", Float)]);
+        let forms: Vec<_> = found.sources.iter().map(|it| it.forms >> SINGLES).collect();
+        assert_eq!(forms, [0b010, 0b100]);
+        assert_eq!(found.unread, None);
+    }
+
+    #[test]
+    fn a_value_has_one_type_at_all_places() {
+        let found = values(&["4f@(%rax)", "-4@%edi", "8@%rax"]);
+        assert_eq!(names(&found), [("arg0", Signed)]);
+        let sources: Vec<_> = found.sources.iter().map(|it| (it.forms, it.sources[0])).collect();
+        assert_eq!(sources[0], (0, Operand::NOWHERE));
+        assert_eq!((sources[1].1.base, sources[2].1.base), (7, 0));
+        let unread = "arg0 is not read at 1 of 3 places: it is a floating-point number only there";
         assert_eq!(found.unread.as_deref(), Some(unread));
     }
 

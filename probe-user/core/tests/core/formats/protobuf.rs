@@ -5,16 +5,22 @@ pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
         let tag = varint(&mut bytes);
-        let value = varint(&mut bytes);
-        fields.push(match tag & 7 {
-            0 => (tag >> 3, Field::Number(value)),
-            2 => {
-                let (field, rest) = bytes.split_at(value as usize);
+        let value = match tag & 7 {
+            0 => Field::Number(varint(&mut bytes)),
+            1 => {
+                let (number, rest) = bytes.split_first_chunk().expect("eight bytes");
                 bytes = rest;
-                (tag >> 3, Field::Bytes(field))
+                Field::Double(f64::from_le_bytes(*number))
+            }
+            2 => {
+                let length = varint(&mut bytes) as usize;
+                let (field, rest) = bytes.split_at(length);
+                bytes = rest;
+                Field::Bytes(field)
             }
             other => panic!("wire type {other}"),
-        });
+        };
+        fields.push((tag >> 3, value));
     }
     fields
 }
@@ -22,6 +28,7 @@ pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Field<'a> {
     Number(u64),
+    Double(f64),
     Bytes(&'a [u8]),
 }
 

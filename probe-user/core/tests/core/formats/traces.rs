@@ -2,6 +2,8 @@
 
 use crate::formats::fixture::{deep, export, hostile, text, typical};
 use crate::formats::protobuf::{Field, bytes, fields, number};
+use crate::payloads::typed;
+use ctrace_core::recording::Recording;
 use flate2::read::ZlibDecoder;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -95,10 +97,15 @@ fn perfetto_calls(trace: &[u8]) -> Vec<String> {
             Field::Bytes(remark) => {
                 let remark = fields(remark);
                 let key = String::from_utf8_lossy(bytes(&remark, 10).expect("a key")).into_owned();
-                let value = bytes(&remark, 6).map(|v| String::from_utf8_lossy(v).into_owned());
+                let text = bytes(&remark, 6).map(|v| String::from_utf8_lossy(v).into_owned());
+                let double = remark.iter().find_map(|(field, value)| match value {
+                    Field::Double(value) if *field == 5 => Some(format!("{value:?}")),
+                    _ => None,
+                });
+                let value = text.or(double);
                 value.map_or(format!(" {key}"), |value| format!(" {key}={value}"))
             }
-            Field::Number(_) => panic!("an annotation is a message"),
+            Field::Number(_) | Field::Double(_) => panic!("an annotation is a message"),
         });
         let remark: String = remark.collect();
         let stack = stacks.entry(sequence).or_default();
@@ -132,6 +139,16 @@ fn perfetto_has_each_call_on_its_thread() {
 3: outer 11000 12000 open
 1: instant calls=6 calls_without_path=0 filtered_calls=0 has_no_end=false lost_calls_headless=0 lost_calls_open=1 lost_calls_untimed=2 lost_decode_errors=0 lost_events=0 lost_late=0 unreadable_bytes=0 unreadable_calls=0
 "###);
+}
+
+#[test]
+fn perfetto_has_the_values_of_calls() {
+    let calls = perfetto_calls(
+        &export("perfetto", &Recording::open(typed::recording()).expect("it can be read")).0,
+    );
+    let values: Vec<_> = calls.iter().filter_map(|call| call.split_once(" ratio=")).collect();
+    let values: Vec<_> = values.into_iter().map(|(_, values)| values).collect();
+    assert_eq!(values, ["0.25 key=GET \"/a\"", "NaN key=\\u{1b}[2J\u{fffd}", "? key=?"]);
 }
 
 #[test]
