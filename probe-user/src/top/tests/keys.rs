@@ -9,7 +9,7 @@ use ratatui::crossterm::event::KeyCode;
 #[test]
 fn rows_are_sorted_by_any_column_either_way() {
     let mut model = model();
-    for column in &Column::ALL[1..] {
+    for column in &Column::all()[1..] {
         model.sort.column = *column;
         for reversed in [false, true] {
             model.sort.reversed = reversed;
@@ -27,7 +27,7 @@ fn rows_are_sorted_by_any_column_either_way() {
     assert!(functions(&model).is_sorted());
     // The name comes first; go one column to the right.
     press(&mut model, KeyCode::Right);
-    assert_eq!(model.sort.column, Column::Rate);
+    assert_eq!(model.sort.column, Column::RATE);
     press(&mut model, KeyCode::Char('3'));
     assert_eq!(model.sort.column, Column::P50);
     press(&mut model, KeyCode::Char('3'));
