@@ -12,11 +12,11 @@ use anyhow::bail;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
+    let sort = args.sort.as_deref().map_or(Ok(Column::DEFAULT), str::parse)?;
     top::check()?;
     if args.command.is_empty() {
         run::check_no_user(&args.user)?;
     }
-    let sort = args.sort.as_deref().map_or(Ok(Column::DEFAULT), str::parse)?;
     if args.daemon {
         check_nothing_chosen(&args.what.select)?;
         top::run_with_daemon(&args.socket, args.interval, sort)?;

@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn wide_columns_leave_room_for_names() {
         let wide = Column::Number(NumberId::of("center_active_exclusive_percent"));
-        assert_eq!(shown(80, wide).len(), shown(80, Column::EXCLUSIVE).len() - 2);
+        assert_eq!(shown(80, wide).len(), shown(80, Column::EXCLUSIVE).len() - 1);
     }
 
     #[test]

@@ -215,3 +215,64 @@ impl Course<'_> {
             && happened.iter().filter(|amount| **amount > 0.0).count() >= LEAST_STRETCHES
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::histogram::{Histogram, HistogramCounter};
+
+    /// Makes ten stretches of 0.1 s. Each has calls of 1,000 to 3,000 ns, most of them short, and
+    /// some untimed ones.
+    fn recording() -> Vec<Stretch> {
+        let stretch = |nth: u64| {
+            let mut sums = Summary::default();
+            let mut histograms = vec![Histogram::default()];
+            let durations: Vec<u64> = (1..=2_000).map(|step| 1_000 + step * step / 2_000).collect();
+            durations.iter().for_each(|duration| sums.tally.add_timed(*duration, duration / 3));
+            (0..20 + nth).for_each(|_| sums.tally.add_untimed(70, 5));
+            (sums.active_ns, sums.exclusive_ns) = (9_000 + nth, 4_000 + nth);
+            let calls = durations.into_iter().map(|duration| (0, duration));
+            HistogramCounter::default().count(&mut histograms, calls);
+            Stretch { sums: vec![sums], histograms }
+        };
+        (0..10).map(stretch).collect()
+    }
+
+    /// A new number that can be compared is estimated without an entry here.
+    #[test]
+    fn every_metric_has_a_value_of_its_own() {
+        let (recordings, seconds) = (vec![recording()], [0.1; 10]);
+        let draws = Draws::new(&[10], 0);
+        let pool = Pool { recordings: &recordings, seconds: &seconds, draws: &draws };
+        let metrics: Vec<Metric> = Metric::all().collect();
+        let estimates = pool.estimates(0, false, &metrics);
+        for (at, (metric, estimate)) in metrics.iter().zip(&estimates).enumerate() {
+            assert!(estimate.value > 0.0 && estimate.spread.is_some(), "{metric:?}");
+            for (other, before) in metrics.iter().zip(&estimates[..at]) {
+                assert_ne!(estimate.value, before.value, "{metric:?} and {other:?}");
+            }
+        }
+        for (metric, expected) in [
+            (Metric::CALLS, 20_245.0),
+            (Metric::MEAN, 1_666.7),
+            (Metric::EXCLUSIVE, 40_045.0),
+            ("untimed".parse().expect("a metric"), 245.0),
+            ("a".parse().expect("a metric"), 90_045.0),
+            ("p95".parse().expect("a metric"), 2_805.0),
+        ] {
+            let at = metrics.iter().position(|known| *known == metric).expect("a metric");
+            let got = estimates[at].value;
+            assert!((got / expected - 1.0).abs() < 1e-3, "{metric:?}: {got}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_no_time_of_its_own() {
+        let (recordings, seconds) = (vec![recording()], [0.1; 10]);
+        let draws = Draws::new(&[10], 0);
+        let pool = Pool { recordings: &recordings, seconds: &seconds, draws: &draws };
+        let [exclusive, total] = [Metric::EXCLUSIVE, Metric::TOTAL]
+            .map(|metric| pool.estimates(0, true, &[metric])[0].value);
+        assert!(exclusive.is_nan() && total > 0.0, "{exclusive} {total}");
+    }
+}
