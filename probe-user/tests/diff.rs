@@ -257,3 +257,60 @@ fn rows_are_chosen_and_sorted() {
     let (_, out, _) = diff(&folder, &["old", "new", "--min-percent", "90"]);
     assert!(out.contains("2 functions not shown"), "{out}");
 }
+
+/// A metric beyond the usual ones is computed when it is asked for, and only then.
+#[test]
+fn any_sum_mean_or_percentile_can_be_the_metric() {
+    let folder = folder(&[("old", OLD), ("new", SLOWER)]);
+    let keys = |value: &Value| -> Vec<String> {
+        value["functions"][1]["changes"].as_object().unwrap().keys().cloned().collect()
+    };
+    let usual = keys(&json(&folder, &["old", "new"]));
+    assert_eq!(usual.len(), 8);
+    for (name, key) in [
+        ("p75", "p75_ns"),
+        ("p95", "p95_ns"),
+        ("a", "active_ns_per_second"),
+        ("timed", "timed_per_second"),
+    ] {
+        let value = json(&folder, &["old", "new", "--metric", name]);
+        assert_eq!(value["metric"], name);
+        let added = keys(&value).into_iter().filter(|key| !usual.contains(key));
+        assert_eq!(added.collect::<Vec<_>>(), [key]);
+        let parse = &value["functions"][1];
+        assert!(parse["changes"][key]["old"].as_f64() > Some(0.0), "{parse}");
+        assert_eq!(parse["verdict"], parse["changes"][key]["verdict"]);
+    }
+    // 60 of 4,000 calls are beyond it; p999 would need 10,000 calls.
+    let value = json(&folder, &["old", "new", "--metric", "p99.9"]);
+    assert_eq!(
+        (&value["metric"], &value["functions"][1]["verdict"]),
+        (&"p999".into(), &"too_few".into())
+    );
+    let status = |limit| diff(&folder, &["old", "new", "--metric", "p95", "--fail-over", limit]).0;
+    assert_eq!((status("5%"), status("20%")), (1, 0));
+    let (_, out, _) = diff(&folder, &["old", "new", "--sort", "p95"]);
+    assert!(out.lines().any(|line| line.contains("p99") && line.contains("p95")), "{out}");
+    // Paths have percentiles and sums, but nobody measures the time of theirs.
+    let path = &json(&folder, &["old", "new", "--metric", "a"])["paths"][1]["changes"];
+    assert!(path["total_ns_per_second"]["old"].is_number(), "{path}");
+    assert!(path["active_ns_per_second"]["old"].is_null(), "{path}");
+    assert!(path["active_exclusive_ns_per_second"]["old"].is_null(), "{path}");
+    // A report has the numbers of functions, too.
+    for name in ["old", "new"] {
+        let report = ctrace(
+            folder.path(),
+            &["report", name, "--format", "json", "-o", &format!("{name}.json")],
+        );
+        assert!(report.status.success());
+    }
+    let value = json(&folder, &["old.json", "new.json", "--metric", "p95"]);
+    let change = value["functions"][1]["changes"]["p95_ns"]["change_percent"].as_f64().unwrap();
+    assert!((8.0..12.0).contains(&change), "{change}");
+    let others =
+        "choose one of calls, p50, p90, p99, mean, total, self, ae, timed, untimed, a, p95";
+    for name in ["max", "headless", "threads", "cv", "center_mean"] {
+        refused(&folder, &["old", "new", "--metric", name], &[name, others]);
+        refused(&folder, &["old", "new", "--sort", name], &[name, "p95"]);
+    }
+}

@@ -44,7 +44,7 @@ pub(crate) struct DiffArgs {
 #[command(next_help_heading = "The verdict")]
 pub(crate) struct JudgeArgs {
     /// The metric that decides the verdict
-    #[arg(long, value_name = "METRIC", default_value = "p50", value_parser = values::metrics())]
+    #[arg(long, value_name = "METRIC", default_value = "p50", value_parser = values::Metrics)]
     pub metric: Metric,
     /// Exit with 1 if a function is significantly worse by more than this
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]

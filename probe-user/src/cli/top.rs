@@ -15,6 +15,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     sudo ctrace top 4711                         the marker scopes of a program that has some\n  \
     sudo ctrace top $(pidof redis-server) -f '/^(read|write).*/' --interval 2\n  \
     sudo ctrace top -f 'handle_*' -- ./server --port 80\n  \
+    sudo ctrace top 4711 -f '*' --sort p999\n  \
     sudo ctrace top --daemon                     what the daemon traces\n  \
     sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
 )]
@@ -49,4 +50,7 @@ pub(crate) struct TopArgs {
         help_heading = "Output"
     )]
     pub interval: Duration,
+    /// Sort rows by a column: name, cost, or any number that `report --sort` takes
+    #[arg(long, value_name = "COLUMN", help_heading = "Output")]
+    pub sort: Option<String>,
 }

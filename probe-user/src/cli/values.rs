@@ -3,14 +3,47 @@
 pub(crate) use crate::values::*;
 
 use crate::ui::ViewName;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ctrace_core::{diff::Metric, formats::Format, recording::Joined};
-use std::fs::File;
+use clap::{
+    Arg, Command, Error,
+    builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser},
+};
+use ctrace_core::{diff::Metric, formats::Format, recording::Joined, report::numbers::NumberId};
+use std::{ffi::OsStr, fs::File};
 
-/// Accepts the compared metrics, from their registry.
-pub(crate) fn metrics() -> impl TypedValueParser<Value = Metric> {
-    let values = Metric::ALL.map(|metric| PossibleValue::new(metric.name()).help(metric.help()));
-    PossibleValuesParser::new(values).try_map(|name| name.parse().map_err(|()| "no such metric"))
+/// Accepts the compared metrics, from the registry of numbers.
+#[derive(Clone)]
+pub(crate) struct Metrics;
+
+impl Metrics {
+    fn values() -> impl Iterator<Item = PossibleValue> {
+        Metric::all().map(|metric| {
+            let aliases = metric.number().number().aliases;
+            PossibleValue::new(metric.name()).aliases(aliases).help(metric.help())
+        })
+    }
+}
+
+impl TypedValueParser for Metrics {
+    type Value = Metric;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Metric, Error> {
+        let is_number = value.to_str().and_then(NumberId::named).is_some();
+        // A number that is no metric gets the reason, another word the closest name.
+        if !is_number {
+            PossibleValuesParser::new(Self::values()).parse_ref(command, arg, value)?;
+        }
+        let parser = StringValueParser::new().try_map(|name| name.parse::<Metric>());
+        parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::values()))
+    }
 }
 
 /// Accepts the names of the views, from their registry.

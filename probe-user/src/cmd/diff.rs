@@ -75,6 +75,7 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
     let (of_old, of_new) = queries.split_at(old.len());
     let options = Options {
         metric: args.judge.metric,
+        sort: args.output.sort.as_deref().and_then(|name| name.parse().ok()),
         fail_over: args.judge.fail_over,
         margin: args.judge.margin,
     };

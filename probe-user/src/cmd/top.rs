@@ -6,19 +6,20 @@ use crate::{
     cli::{SelectArgs, TopArgs},
     session::run::event_loop,
     target::process::Process,
-    top::{self, Subject},
+    top::{self, Column, Subject},
 };
 use anyhow::bail;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
+    let sort = args.sort.as_deref().map_or(Ok(Column::DEFAULT), str::parse)?;
     top::check()?;
     if args.command.is_empty() {
         run::check_no_user(&args.user)?;
     }
     if args.daemon {
         check_nothing_chosen(&args.what.select)?;
-        top::run_with_daemon(&args.socket, args.interval)?;
+        top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
     let subject = match args.pid {
@@ -34,7 +35,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
             Subject::Command { words: args.command, resolved, user }
         }
     };
-    top::run(spec::trace(&args.what), args.interval, subject)?;
+    top::run(spec::trace(&args.what), args.interval, sort, subject)?;
     Ok(0)
 }
 

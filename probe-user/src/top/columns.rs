@@ -1,98 +1,129 @@
 //! The columns of the function table, and the choice of columns for a narrow window.
+//!
+//! Every number of the registry is a column. Only those of [`Column::BY_NEED`] show unasked.
 
 use super::figures::{Figures, FromHistograms};
-use crate::ui::units::{ABSENT, Digits, count, percent, rate, ratio, time};
-use ctrace_core::report::numbers::{Number, Unit, number};
-use ctrace_core::units::Nanos;
+use crate::ui::{
+    names,
+    units::{ABSENT, Digits, count, percent, rate, ratio, time},
+};
+use ctrace_core::{
+    report::{
+        numbers::{Kind, NUMBERS, NumberId, Unit, phrase},
+        render::columns::UnknownColumn,
+    },
+    units::Nanos,
+};
+use std::{str::FromStr, sync::LazyLock};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(crate) enum Column {
     Name,
-    Rate,
-    Calls,
-    Exclusive,
-    P50,
-    P75,
-    P90,
-    P99,
-    Max,
-    Mean,
-    Own,
-    Total,
+    Number(NumberId),
+    /// What probes cost, which reports do not have.
     Cost,
 }
 
+static ALL: LazyLock<Vec<Column>> = LazyLock::new(|| {
+    let others = NumberId::all().map(Column::Number).filter(|c| !Column::FIRST.contains(c));
+    Column::FIRST.into_iter().chain(others).collect()
+});
+
 impl Column {
-    /// All columns from left to right, the name first.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const RATE: Self = Self::Number(NumberId::of("calls_per_second"));
+    pub(super) const CALLS: Self = Self::Number(NumberId::of("calls"));
+    pub(super) const EXCLUSIVE: Self = Self::Number(NumberId::of("active_exclusive_percent"));
+    pub(super) const P50: Self = Self::Number(NumberId::of("p50_ns"));
+    pub(super) const P75: Self = Self::Number(NumberId::of("p75_ns"));
+    pub(super) const P90: Self = Self::Number(NumberId::of("p90_ns"));
+    pub(super) const P99: Self = Self::Number(NumberId::of("p99_ns"));
+    pub(super) const P999: Self = Self::Number(NumberId::of("p999_ns"));
+    pub(super) const MAX: Self = Self::Number(NumberId::of("max_ns"));
+    pub(super) const MEAN: Self = Self::Number(NumberId::of("mean_ns"));
+    pub(super) const OWN: Self = Self::Number(NumberId::of("self_ns"));
+    pub(super) const TOTAL: Self = Self::Number(NumberId::of("total_ns"));
+    pub(super) const ACTIVE: Self = Self::Number(NumberId::of("active_ns"));
+    pub(super) const THREADS: Self = Self::Number(NumberId::of("threads"));
+
+    /// The column to sort by unasked.
+    pub(crate) const DEFAULT: Self = Self::EXCLUSIVE;
+
+    /// The first columns from left to right. The other numbers follow in the order of the registry.
+    pub(super) const FIRST: [Self; 13] = [
         Self::Name,
-        Self::Rate,
-        Self::Calls,
-        Self::Exclusive,
+        Self::RATE,
+        Self::CALLS,
+        Self::EXCLUSIVE,
         Self::P50,
         Self::P75,
         Self::P90,
         Self::P99,
-        Self::Max,
-        Self::Mean,
-        Self::Own,
-        Self::Total,
+        Self::MAX,
+        Self::MEAN,
+        Self::OWN,
+        Self::TOTAL,
         Self::Cost,
     ];
 
     /// The default columns, the most important first.
     pub(super) const BY_NEED: [Self; 11] = [
-        Self::Rate,
-        Self::Exclusive,
+        Self::RATE,
+        Self::EXCLUSIVE,
         Self::P50,
         Self::P99,
-        Self::Total,
-        Self::Max,
+        Self::TOTAL,
+        Self::MAX,
         Self::P90,
-        Self::Own,
-        Self::Mean,
+        Self::OWN,
+        Self::MEAN,
         Self::Cost,
-        Self::Calls,
+        Self::CALLS,
     ];
 
-    /// Returns the number that it shows, if that comes from the report.
-    fn number(self) -> Option<&'static Number> {
-        Some(match self {
-            Self::Name | Self::Cost => return None,
-            Self::Rate => const { number("calls_per_second") },
-            Self::Calls => const { number("calls") },
-            Self::Exclusive => const { number("active_exclusive_percent") },
-            Self::P50 => const { number("p50_ns") },
-            Self::P75 => const { number("p75_ns") },
-            Self::P90 => const { number("p90_ns") },
-            Self::P99 => const { number("p99_ns") },
-            Self::Max => const { number("max_ns") },
-            Self::Mean => const { number("mean_ns") },
-            Self::Own => const { number("self_ns") },
-            Self::Total => const { number("total_ns") },
-        })
+    /// The number of columns.
+    pub(super) const COUNT: usize = NUMBERS.len() + 2;
+
+    /// Returns all columns from left to right, the name first.
+    pub(super) fn all() -> &'static [Self] {
+        &ALL
+    }
+
+    /// Returns its place in a list of [`Self::COUNT`] columns, which is not that on the screen.
+    pub(super) fn place(self) -> usize {
+        match self {
+            Self::Name => NUMBERS.len(),
+            Self::Cost => NUMBERS.len() + 1,
+            Self::Number(id) => id.index(),
+        }
     }
 
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Name => "function",
-            Self::Rate => "calls/s",
-            Self::Exclusive => "ae %",
+            Self::RATE => "calls/s",
+            Self::EXCLUSIVE => "ae %",
+            Self::P999 => "p99.9",
             Self::Cost => "cost %",
-            other => other.number().and_then(|number| number.name).unwrap_or_default(),
+            Self::Number(id) => id.number().name,
+        }
+    }
+
+    /// Returns the name in `--sort`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Cost => "cost",
+            Self::Number(id) => id.number().name,
         }
     }
 
     /// Returns one sentence of help, as the rest of a line.
     pub(super) fn help(self) -> String {
-        let sentence = match self {
+        phrase(match self {
             Self::Name => "The function; a marker with its group, a USDT probe with its provider.",
             Self::Cost => "What its probes cost, of the target's CPU time; an estimate.",
-            other => other.number().map_or("", |number| number.help),
-        };
-        let sentence = sentence.trim_end_matches('.');
-        let (first, rest) = sentence.split_at(sentence.len().min(1));
-        first.to_lowercase() + rest
+            Self::Number(id) => id.number().help,
+        })
     }
 
     /// Returns the number of a function by its place, if there is one. Times are in nanoseconds.
@@ -100,11 +131,13 @@ impl Column {
         let function = figures.report.functions.get(place)?;
         // A sampled function shows estimates for the whole time.
         match (self, &function.sampled) {
-            (Self::Rate, Some(estimate)) => Some(estimate.calls? as f64 / figures.seconds()),
-            (Self::Calls, Some(estimate)) => Some(estimate.calls? as f64),
-            (Self::Total, Some(estimate)) => Some(estimate.total_ns?.0 as f64),
+            (Self::RATE, Some(estimate)) => Some(estimate.calls? as f64 / figures.seconds()),
+            (Self::CALLS, Some(estimate)) => Some(estimate.calls? as f64),
+            (Self::TOTAL, Some(estimate)) => Some(estimate.total_ns?.0 as f64),
+            (Self::ACTIVE, Some(estimate)) => Some(estimate.active_ns?.0 as f64),
             (Self::Cost, _) => figures.percent_of_cpu(*figures.spent.get(place)?),
-            _ => (self.number()?.of)(function).real(),
+            (Self::Number(id), _) => (id.number().of)(function).real(),
+            (Self::Name, _) => None,
         }
     }
 
@@ -113,21 +146,27 @@ impl Column {
         let functions = &figures.report.functions;
         let estimated = functions.get(place).is_some_and(|function| function.sampled.is_some());
         match self {
-            Self::Cost => true,
-            Self::Max => figures.from_histograms == FromHistograms::Extremes,
-            Self::Rate | Self::Calls | Self::Total => estimated,
-            other => figures.report.approximate && other.is_percentile(),
+            Self::RATE | Self::CALLS | Self::TOTAL | Self::ACTIVE if estimated => true,
+            _ => self.is_rough(figures),
         }
     }
 
-    fn is_percentile(self) -> bool {
-        self.number().is_some_and(|number| number.permille().is_some())
+    /// Returns whether the number is inexact for every function of this stretch of time.
+    pub(super) fn is_rough(self, figures: &Figures) -> bool {
+        let Self::Number(id) = self else { return self == Self::Cost };
+        match id.number().kind {
+            Kind::Percentile(_) => figures.report.approximate,
+            Kind::Extreme => figures.from_histograms == FromHistograms::Extremes,
+            // Of several intervals or looks, only a bound is known.
+            _ => self == Self::THREADS && figures.from_histograms != FromHistograms::Nothing,
+        }
     }
 
     fn unit(self) -> Option<Unit> {
         match self {
+            Self::Name => None,
             Self::Cost => Some(Unit::Percent),
-            other => other.number().map(|number| number.unit),
+            Self::Number(id) => Some(id.number().unit),
         }
     }
 
@@ -146,7 +185,7 @@ impl Column {
 
     /// Returns whether it grows with time, so that stretches are compared by second.
     pub(super) fn is_sum(self) -> bool {
-        self.number().is_some_and(|number| number.additive)
+        matches!(self, Self::Number(id) if id.number().is_additive())
     }
 
     /// Returns whether it is a share, which is compared in points.
@@ -154,26 +193,52 @@ impl Column {
         self.unit() == Some(Unit::Percent)
     }
 
-    /// Returns the name in `--sort` and CSV.
-    pub(super) fn sort_name(self) -> &'static str {
+    /// Returns the name by which reports sort.
+    pub(super) fn report_name(self) -> &'static str {
         match self {
-            Self::Name => "name",
-            other => other.number().and_then(|number| number.name).unwrap_or("ae"),
+            Self::Cost => Self::EXCLUSIVE.name(),
+            other => other.name(),
         }
+    }
+
+    /// Returns the usual width of it, with the gap before it.
+    fn width(self) -> usize {
+        const USUAL: usize = 8;
+        USUAL.max(names::width(self.heading()) + 1)
+    }
+}
+
+/// Takes the names that reports sort by, and the cost.
+impl FromStr for Column {
+    type Err = UnknownColumn;
+
+    fn from_str(name: &str) -> Result<Self, UnknownColumn> {
+        let others = [Self::Name, Self::Cost].into_iter();
+        let found = others.clone().find(|column| column.name().eq_ignore_ascii_case(name));
+        found.or_else(|| NumberId::named(name).map(Self::Number)).ok_or_else(|| {
+            let names = Self::all().iter().map(|column| column.name());
+            let valid = names.collect::<Vec<_>>().join(", ");
+            UnknownColumn::Other { given: name.to_owned(), valid }
+        })
     }
 }
 
 /// Returns the columns for a table of this width: the sorting column, and as many others as fit.
 pub(super) fn shown(width: usize, sort: Column) -> Vec<Column> {
-    let numbers = width.saturating_sub(name_room(width) + trend_room(width)) / EACH;
+    let mut left = width.saturating_sub(name_room(width) + trend_room(width));
     let first = (sort != Column::Name).then_some(sort);
     let others = Column::BY_NEED.into_iter().filter(|column| *column != sort);
-    let chosen: Vec<Column> = first.into_iter().chain(others).take(numbers.max(1)).collect();
-    Column::ALL.into_iter().filter(|column| chosen.contains(column)).collect()
+    let mut chosen = Vec::new();
+    for column in first.into_iter().chain(others) {
+        let width = column.width();
+        if width > left && !chosen.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(width);
+        chosen.push(column);
+    }
+    Column::all().iter().copied().filter(|column| chosen.contains(column)).collect()
 }
-
-/// The width of a number with the gap before it.
-const EACH: usize = 8;
 
 /// Returns the least width of a name.
 fn name_room(width: usize) -> usize {
@@ -199,25 +264,46 @@ mod tests {
 
     #[test]
     fn the_column_sorted_by_is_shown() {
-        use Column::*;
-        assert_eq!(shown(80, Exclusive), [Rate, Exclusive, P50, P99, Max, Total]);
-        assert_eq!(shown(80, Mean), [Rate, Exclusive, P50, P99, Mean, Total]);
-        assert_eq!(shown(40, Name), [Rate, Exclusive, P50]);
-        assert_eq!(shown(0, Cost), [Cost]);
-        assert_eq!(shown(200, Name).len(), 11);
+        use Column as C;
+        let (rate, ae, p99) = (C::RATE, C::EXCLUSIVE, C::P99);
+        assert_eq!(shown(80, ae), [rate, ae, C::P50, p99, C::MAX, C::TOTAL]);
+        assert_eq!(shown(80, C::MEAN), [rate, ae, C::P50, p99, C::MEAN, C::TOTAL]);
+        assert_eq!(shown(40, C::Name), [rate, ae, C::P50]);
+        assert_eq!(shown(0, C::Cost), [C::Cost]);
+        assert_eq!(shown(200, C::Name).len(), 11);
     }
 
+    /// A new number is a column without an entry here.
     #[test]
-    fn only_p75_has_to_be_asked_for() {
-        let is_hidden = |column: &&Column| !Column::BY_NEED.contains(column);
-        let hidden: Vec<_> = Column::ALL[1..].iter().filter(is_hidden).collect();
-        assert_eq!(hidden, [&Column::P75]);
-        assert!(shown(60, Column::P75).contains(&Column::P75));
+    fn every_number_can_be_asked_for() {
+        assert_eq!(Column::all().len(), Column::COUNT);
+        for id in NumberId::all() {
+            let column = Column::Number(id);
+            assert!(Column::all().contains(&column), "{column:?}");
+            assert!(shown(60, column).contains(&column), "{column:?}");
+            for name in [id.number().name].iter().chain(id.number().aliases) {
+                assert_eq!(name.parse(), Ok(column), "{name}");
+            }
+        }
+        let mut places: Vec<_> = Column::all().iter().map(|column| column.place()).collect();
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..Column::COUNT));
+        assert_eq!(shown(200, Column::P75).len(), 12);
+        assert_eq!(("NAME".parse(), "cost".parse()), (Ok(Column::Name), Ok(Column::Cost)));
+        let error = "p98".parse::<Column>().expect_err("no column").to_string();
+        assert!(error.contains("'p98'") && error.contains("p95, p999"), "{error}");
+    }
+
+    /// A long heading takes the place of columns, not of the function's name.
+    #[test]
+    fn wide_columns_leave_room_for_names() {
+        let wide = Column::Number(NumberId::of("center_active_exclusive_percent"));
+        assert_eq!(shown(80, wide).len(), shown(80, Column::EXCLUSIVE).len() - 1);
     }
 
     #[test]
     fn every_column_has_a_heading_and_a_meaning() {
-        for column in Column::ALL {
+        for column in Column::all() {
             assert!(!column.heading().is_empty() && !column.help().is_empty(), "{column:?}");
         }
         assert_eq!(Column::P99.help(), "all but one in a hundred took no longer");

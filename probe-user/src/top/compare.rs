@@ -87,8 +87,8 @@ mod tests {
             (Column::P50, Some(250.0), Some(1_000.0), "-75%"),
             (Column::P50, Some(12_000.0), Some(1_000.0), "×12.0"),
             (Column::P50, Some(5e6), Some(1_000.0), "×5000"),
-            (Column::Exclusive, Some(12.0), Some(10.5), "+1.5 pp"),
-            (Column::Exclusive, Some(10.51), Some(10.5), "="),
+            (Column::EXCLUSIVE, Some(12.0), Some(10.5), "+1.5 pp"),
+            (Column::EXCLUSIVE, Some(10.51), Some(10.5), "="),
         ];
         for (column, now, before, text) in cases {
             assert_eq!(Change { now, before }.text(column), text);

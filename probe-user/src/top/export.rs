@@ -55,7 +55,7 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
         View::Threads => &views::THREADS,
     };
     let sort = match model.view {
-        View::Functions | View::Histogram => Some(model.sort.column.sort_name().to_owned()),
+        View::Functions | View::Histogram => Some(model.sort.column.report_name().to_owned()),
         _ => None,
     };
     Ok(match format {

@@ -30,6 +30,7 @@ mod tests;
 mod trend;
 mod view;
 
+pub(crate) use columns::Column;
 pub(crate) use run::{run, run_with_daemon};
 pub(crate) use screen::check;
 pub(crate) use source::Subject;

@@ -111,7 +111,7 @@ impl Model {
             view: View::Functions,
             mode: Mode::Look,
             basis: Basis::Interval,
-            sort: Sort { column: Column::Exclusive, reversed: false },
+            sort: Sort { column: Column::DEFAULT, reversed: false },
             filter: String::new(),
             selected: None,
             scroll: 0,
@@ -211,9 +211,10 @@ impl Model {
             Action::First => self.go(isize::MIN),
             Action::Last => self.go(isize::MAX),
             Action::SortBeside(by) => {
-                let at = Column::ALL.iter().position(|c| *c == self.sort.column).unwrap_or(0);
-                let at = at.saturating_add_signed(by).min(Column::ALL.len() - 1);
-                self.sort_by(Column::ALL[at]);
+                let all = Column::all();
+                let at = all.iter().position(|c| *c == self.sort.column).unwrap_or(0);
+                let at = at.saturating_add_signed(by).min(all.len() - 1);
+                self.sort_by(all[at]);
             }
             Action::SortAt(number) => {
                 let columns = shown(self.size.0, self.sort.column);

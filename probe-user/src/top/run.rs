@@ -1,6 +1,7 @@
 //! The only loop: snapshots, keys and signals in, screens out.
 
 use super::{
+    columns::Column,
     data::Data,
     export, keys,
     model::{Effect, Model},
@@ -39,22 +40,32 @@ pub(super) enum Event {
 const WAITING: usize = 256;
 
 /// Shows a process or a command until the user quits.
-pub(crate) fn run(spec: TraceSpec, interval: Duration, subject: Subject) -> anyhow::Result<()> {
+pub(crate) fn run(
+    spec: TraceSpec,
+    interval: Duration,
+    sort: Column,
+    subject: Subject,
+) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
     let source = Source::start(spec, interval, subject, sender.clone())?;
-    follow(&source, interval, sender, &events)
+    follow(&source, interval, sort, sender, &events)
 }
 
 /// Shows a daemon's processes until the user quits.
-pub(crate) fn run_with_daemon(socket: &Path, interval: Duration) -> anyhow::Result<()> {
+pub(crate) fn run_with_daemon(
+    socket: &Path,
+    interval: Duration,
+    sort: Column,
+) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
     let source = Source::ask_daemon(socket, interval, sender.clone())?;
-    follow(&source, interval, sender, &events)
+    follow(&source, interval, sort, sender, &events)
 }
 
 fn follow(
     source: &Source,
     interval: Duration,
+    sort: Column,
     sender: SyncSender<Event>,
     events: &Receiver<Event>,
 ) -> anyhow::Result<()> {
@@ -68,6 +79,7 @@ fn follow(
     let style = ui::terminal::detect(io::stdout());
     let mut screen = Screen::open(sender)?;
     let mut model = Model::new(Data::new(cpu), interval, style.colour);
+    model.sort.column = sort;
     let shown = show(&mut model, &mut screen, source, events);
     drop(screen);
     if !model.ended && source.stop() {

@@ -8,8 +8,22 @@ pub(super) const KEPT: usize = 32;
 /// The factor for small numbers, since marks are drawn from integers.
 const FINE: f32 = 1_000.0;
 
-/// The numbers of a function in the order of [`Column::ALL`]. Marks need no more precision.
-type Numbers = [f32; Column::ALL.len()];
+/// The numbers of a function by [`Column::place`].
+type Numbers = [Coarse; Column::COUNT];
+
+/// The upper half of a float, within 1 %: marks need no more, and there are many of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Coarse(u16);
+
+impl Coarse {
+    fn new(number: f64) -> Self {
+        Self(((number as f32).to_bits() >> 16) as u16)
+    }
+
+    fn get(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+}
 
 /// The last intervals, the newest last, with only the functions that were called.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +38,12 @@ impl Trend {
         let places = (0..figures.report.functions.len()).filter(called);
         let mut rows: Vec<(RowId, Numbers)> = places
             .map(|place| {
-                let number = |column: Column| column.value(figures, place).unwrap_or(0.0) as f32;
-                (figures.ids[place], Column::ALL.map(number))
+                let mut numbers = [Coarse::default(); Column::COUNT];
+                for column in Column::all() {
+                    let value = column.value(figures, place);
+                    numbers[column.place()] = Coarse::new(value.unwrap_or(0.0));
+                }
+                (figures.ids[place], numbers)
             })
             .collect();
         rows.sort_unstable_by_key(|(id, _)| *id);
@@ -34,12 +52,11 @@ impl Trend {
 
     /// Returns a column's numbers in the last `most` intervals.
     pub(super) fn of(&self, id: RowId, column: Column, most: usize) -> Vec<u64> {
-        let at = Column::ALL.iter().position(|c| *c == column).unwrap_or(0);
         let skipped = self.0.len().saturating_sub(most);
         let rows = self.0.iter().skip(skipped);
         let number = rows.map(|rows| {
             let found = rows.binary_search_by_key(&id, |(id, _)| *id);
-            found.map_or(0, |place| (rows[place].1[at] * FINE) as u64)
+            found.map_or(0, |place| (rows[place].1[column.place()].get() * FINE) as u64)
         });
         number.collect()
     }

@@ -159,7 +159,7 @@ fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<Group>>
             Column::right("new", rows.iter().map(|row| value(diff.metric, of(row).new, digits))),
         ],
     );
-    let others = Metric::ALL.into_iter().filter(|&metric| metric != diff.metric);
+    let others = diff.metrics.iter().copied().filter(|&metric| metric != diff.metric);
     let others = others.filter_map(|metric| {
         let changes: Vec<Change> =
             rows.iter().map(|row| *row.compared().changes.of(metric)).collect();
@@ -198,7 +198,7 @@ fn on_one_side<T: Row>(rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
             rows.iter().map(|row| count(row.compared().old_calls.max(row.compared().new_calls))),
         ),
         Column::right("p50", rows.iter().map(|row| of(row, Metric::P50))),
-        Column::right("total/s", rows.iter().map(|row| of(row, Metric::Total))),
+        Column::right("total/s", rows.iter().map(|row| of(row, Metric::TOTAL))),
     ])]]
 }
 

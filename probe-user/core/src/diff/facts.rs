@@ -1,6 +1,6 @@
 //! A JSON report as an input of a comparison: data of functions, without single calls.
 
-use super::metric::{Metric, Values};
+use super::metric::Metric;
 use crate::calls::paths::{Node, ROOT};
 use crate::function::{ExitSeen, FunctionInfo};
 use crate::report::{self, FunctionReport, LossReport};
@@ -115,17 +115,24 @@ impl ReportFacts {
         }
     }
 
-    /// Returns the numbers of a function.
-    pub(crate) fn values_of(&self, row: &FunctionReport) -> Values {
-        self.values(|metric| metric.of(row))
+    /// Returns the metrics of a function; NaN where there is none.
+    pub(super) fn values_of(&self, row: &FunctionReport, metrics: &[Metric]) -> Vec<f64> {
+        let of = |metric: Metric| (metric.number().number().of)(row).real().unwrap_or(f64::NAN);
+        self.values(metrics, of)
+    }
+
+    /// Returns the metrics of a path.
+    pub(super) fn values_on(&self, path: &Path, metrics: &[Metric]) -> Vec<f64> {
+        self.values(metrics, |metric| path.number(metric))
     }
 
     /// Returns these numbers; amounts are those of a second.
-    fn values(&self, of: impl Fn(Metric) -> f64) -> Values {
-        Metric::ALL.map(|metric| match metric.is_rate() {
+    fn values(&self, metrics: &[Metric], of: impl Fn(Metric) -> f64) -> Vec<f64> {
+        let value = |&metric: &Metric| match metric.is_rate() {
             true => self.rate(of(metric)),
             false => of(metric),
-        })
+        };
+        metrics.iter().map(value).collect()
     }
 }
 
@@ -134,16 +141,16 @@ fn real(ns: Option<Nanos>) -> f64 {
 }
 
 impl Path {
-    pub(crate) fn values(&self, report: &ReportFacts) -> Values {
-        report.values(|metric| match metric {
-            Metric::Calls => self.calls as f64,
+    fn number(&self, metric: Metric) -> f64 {
+        match metric {
+            Metric::CALLS => self.calls as f64,
             Metric::P50 => real(self.p50_ns),
             Metric::P90 => real(self.p90_ns),
             Metric::P99 => real(self.p99_ns),
-            Metric::Total => self.total_ns.0 as f64,
-            Metric::Own => self.self_ns.0 as f64,
-            // A path of a report does not have them.
-            Metric::Mean | Metric::Exclusive => f64::NAN,
-        })
+            Metric::TOTAL => self.total_ns.0 as f64,
+            Metric::OWN => self.self_ns.0 as f64,
+            // A path of a report has no other numbers.
+            _ => f64::NAN,
+        }
     }
 }

@@ -1,63 +1,33 @@
 //! The second pass over each recording: sums and durations of the compared rows, by stretch.
 
-use super::metric::Values;
+use super::metric::Metric;
 use super::stretches::Stretches;
 use super::survey::{Chosen, Read, Survey, Surveyed};
 use crate::calls::spool::Call;
 use crate::recording::replay::report::open_at_end;
 use crate::recording::replay::select::{CallReader, each_part};
 use crate::recording::{Chunk, ChunkEntry, ReadAt};
+use crate::stats::Summary;
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::rank::Keep;
 use crate::stats::unions::Unions;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-/// Sums over the calls of one function or path that ended in one stretch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
-    pub(crate) calls: u64,
-    pub(crate) timed: u64,
-    pub(crate) timed_ns: u64,
-    pub(crate) total_ns: u64,
-    pub(crate) self_ns: u64,
-    /// For functions: the active-exclusive time within the stretch.
-    pub(crate) exclusive_ns: u64,
-}
-
-impl Sums {
-    #[inline]
-    fn add_call(&mut self, call: &Call, own: u64) {
-        self.calls += 1;
-        self.total_ns = self.total_ns.saturating_add(call.duration);
-        self.self_ns = self.self_ns.saturating_add(own);
-        if call.timed {
-            self.timed += 1;
-            self.timed_ns = self.timed_ns.saturating_add(call.duration);
-        }
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        let Self { calls, timed, timed_ns, total_ns, self_ns, exclusive_ns } = other;
-        self.calls = self.calls.saturating_add(*calls);
-        self.timed = self.timed.saturating_add(*timed);
-        self.timed_ns = self.timed_ns.saturating_add(*timed_ns);
-        self.total_ns = self.total_ns.saturating_add(*total_ns);
-        self.self_ns = self.self_ns.saturating_add(*self_ns);
-        self.exclusive_ns = self.exclusive_ns.saturating_add(*exclusive_ns);
-    }
-}
-
 /// One stretch. Its vectors are indexed by slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stretch {
-    pub(crate) sums: Vec<Sums>,
+    /// The sums over calls that ended in it, and the time in functions. Paths have no times.
+    pub(crate) sums: Vec<Summary>,
     pub(crate) histograms: Vec<Histogram>,
 }
 
 impl Stretch {
     fn new(slots: usize) -> Self {
-        Self { sums: vec![Sums::default(); slots], histograms: vec![Histogram::default(); slots] }
+        Self {
+            sums: vec![Summary::default(); slots],
+            histograms: vec![Histogram::default(); slots],
+        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -74,12 +44,16 @@ pub(crate) enum Cells {
         seconds: f64,
         stretches: Vec<Stretch>,
     },
-    /// Indexed by slot.
-    Report(Vec<Option<Values>>),
+    /// The metrics of each slot.
+    Report(Vec<Option<Vec<f64>>>),
 }
 
 impl Cells {
-    pub(crate) fn gather<R: ReadAt>(survey: &Survey<'_, R>, chosen: &Chosen) -> Self {
+    pub(crate) fn gather<R: ReadAt>(
+        survey: &Survey<'_, R>,
+        chosen: &Chosen,
+        metrics: &[Metric],
+    ) -> Self {
         match &survey.content {
             Surveyed::Recording(read) => {
                 let stretches = Stretches::new(read.period.clone());
@@ -93,13 +67,14 @@ impl Cells {
                     if let Some(slot) =
                         chosen.slot_of_function[survey.index.functions[place].index()]
                     {
-                        values[slot as usize].get_or_insert(facts.values_of(function));
+                        values[slot as usize]
+                            .get_or_insert_with(|| facts.values_of(function, metrics));
                     }
                 }
                 for (place, path) in facts.paths.iter().enumerate() {
                     let path_here = survey.index.paths[place + 1];
                     if let Some(slot) = path_here.and_then(|at| chosen.slot_of_path[at as usize]) {
-                        values[slot as usize].get_or_insert(path.values(facts));
+                        values[slot as usize].get_or_insert_with(|| facts.values_on(path, metrics));
                     }
                 }
                 Self::Report(values)
@@ -186,18 +161,23 @@ impl Slots {
                 continue;
             }
             for slot in self.of_node[call.node as usize].into_iter().flatten() {
-                stretch.sums[slot as usize].add_call(call, *own);
+                let tally = &mut stretch.sums[slot as usize].tally;
                 if call.timed {
+                    tally.add_timed(call.duration, *own);
                     counter.add(&mut stretch.histograms, slot as usize, call.duration);
+                } else {
+                    tally.add_untimed(call.duration, *own);
                 }
             }
         }
     }
 
-    fn add_unions(&self, sums: &mut [Sums], unions: &Unions) {
+    fn add_unions(&self, sums: &mut [Summary], unions: &Unions) {
         for (slot, union) in self.of_function.iter().zip(&unions.functions) {
             if let Some(slot) = slot {
-                sums[*slot as usize].exclusive_ns += union.exclusive;
+                let sums = &mut sums[*slot as usize];
+                sums.active_ns += union.active;
+                sums.exclusive_ns += union.exclusive;
             }
         }
     }

@@ -6,12 +6,12 @@
 //! low share of false ones, and only for independent functions, which callers and callees are not.
 
 use super::gather::{Cells, Stretch};
-use super::metric::{ABSENT, Metric, Values};
+use super::metric::Metric;
 use super::resample::Draws;
 use super::spread::{Estimate, Pool};
+use super::student;
 use super::survey::Chosen;
 use super::verdict::Verdict;
-use super::{Options, student};
 use rayon::prelude::*;
 
 /// Certainty that nothing is falsely called changed.
@@ -24,8 +24,8 @@ pub(crate) enum Side {
         seconds: Vec<f64>,
         draws: Draws,
     },
-    /// Indexed by slot.
-    Report(Vec<Option<Values>>),
+    /// The metrics of each slot.
+    Report(Vec<Option<Vec<f64>>>),
 }
 
 impl Side {
@@ -51,14 +51,17 @@ impl Side {
         }
     }
 
-    fn estimate(&self, slot: usize) -> Estimate {
+    /// Returns an estimate of each metric.
+    fn estimates(&self, slot: usize, is_path: bool, metrics: &[Metric]) -> Vec<Estimate> {
         match self {
             Self::Recordings { recordings, seconds, draws } => {
-                Pool { recordings, seconds, draws }.estimate(slot)
+                Pool { recordings, seconds, draws }.estimates(slot, is_path, metrics)
             }
-            Self::Report(values) => Estimate {
-                values: values[slot].unwrap_or(ABSENT),
-                spreads: [const { None }; Metric::ALL.len()],
+            Self::Report(values) => match &values[slot] {
+                Some(values) => {
+                    values.iter().map(|&value| Estimate { value, spread: None }).collect()
+                }
+                None => vec![Estimate::ABSENT; metrics.len()],
             },
         }
     }
@@ -74,8 +77,12 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
 }
 
-/// Indexed by slot and metric.
-pub(crate) type Verdicts = Vec<[Judged; Metric::ALL.len()]>;
+/// The metrics of each slot.
+pub(crate) struct Verdicts {
+    pub(crate) metrics: Vec<Metric>,
+    /// Indexed by slot; in the order of the metrics.
+    pub(crate) judged: Vec<Vec<Judged>>,
+}
 
 /// The difference of two logarithms.
 #[derive(Clone, Copy)]
@@ -85,49 +92,53 @@ struct Difference {
     freedom: u32,
 }
 
-pub(crate) fn judge(sides: &[Side; 2], chosen: &Chosen, options: &Options) -> Verdicts {
+/// `margin`: the percentage of change that does not matter.
+pub(crate) fn judge(
+    sides: &[Side; 2],
+    chosen: &Chosen,
+    metrics: Vec<Metric>,
+    margin: f64,
+) -> Verdicts {
     let is_judged = sides.iter().all(|side| matches!(side, Side::Recordings { .. }));
-    let estimates: Vec<_> = (0..chosen.slots())
+    let estimates: Vec<Vec<[Estimate; 2]>> = (0..chosen.slots())
         .into_par_iter()
         .map(|slot| {
-            let [old, new] = sides.each_ref().map(|side| side.estimate(slot));
-            let differences = Metric::ALL.map(|metric| Difference::of(metric, &old, &new));
-            ([old.values, new.values], differences)
+            let is_path = slot >= chosen.functions.len();
+            let [old, new] = sides.each_ref().map(|side| side.estimates(slot, is_path, &metrics));
+            old.into_iter().zip(new).map(|(old, new)| [old, new]).collect()
         })
         .collect();
     let (functions, paths) = estimates.split_at(chosen.functions.len());
-    let mut verdicts = Vec::with_capacity(estimates.len());
+    let mut judged = Vec::with_capacity(estimates.len());
     for family in [functions, paths] {
-        let judged = Metric::ALL.map(|metric| {
-            let judged = |(_, differences): &&([Values; 2], [Option<Difference>; 8])| {
-                differences[metric.index()].is_some()
-            };
-            family.iter().filter(judged).count().max(1)
-        });
-        verdicts.extend(family.iter().map(|([old, new], differences)| {
-            Metric::ALL.map(|metric| {
-                let at = metric.index();
-                let chance = (1.0 - CONFIDENCE) / judged[at] as f64;
-                let interval = differences[at].as_ref().map(|d| d.interval(chance));
+        let chances: Vec<f64> = (0..metrics.len())
+            .map(|at| {
+                let is_told = |row: &&Vec<[Estimate; 2]>| Difference::of(&row[at]).is_some();
+                (1.0 - CONFIDENCE) / family.iter().filter(is_told).count().max(1) as f64
+            })
+            .collect();
+        judged.extend(family.iter().map(|row| {
+            let of_metric = |((sides, &metric), &chance): ((&[Estimate; 2], &Metric), &f64)| {
+                let interval = Difference::of(sides).map(|d| d.interval(chance));
                 let verdict = match interval {
-                    Some((low, high)) => Verdict::of(metric, low, high, options.margin / 100.0),
+                    Some((low, high)) => Verdict::of(metric, low, high, margin / 100.0),
                     None if is_judged => Verdict::TooFew,
                     None => Verdict::Unjudged,
                 };
-                Judged { old: old[at], new: new[at], interval, verdict }
-            })
+                Judged { old: sides[0].value, new: sides[1].value, interval, verdict }
+            };
+            row.iter().zip(&metrics).zip(&chances).map(of_metric).collect()
         }));
     }
-    verdicts
+    Verdicts { metrics, judged }
 }
 
 impl Difference {
     /// Both sides get the larger spread of the two, because a rare burst may have happened in only
     /// one of them.
-    fn of(metric: Metric, old: &Estimate, new: &Estimate) -> Option<Self> {
-        let at = metric.index();
-        let value = (new.values[at] / old.values[at]).ln();
-        let (old, new) = (old.spreads[at]?, new.spreads[at]?);
+    fn of([old, new]: &[Estimate; 2]) -> Option<Self> {
+        let value = (new.value / old.value).ln();
+        let (old, new) = (old.spread?, new.spread?);
         let variance = old.variance.max(new.variance);
         let error = variance / old.seconds + variance / new.seconds;
         Some(Self {

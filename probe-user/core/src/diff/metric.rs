@@ -1,59 +1,76 @@
-//! The numbers that are compared: one list, from which options, columns and JSON keys derive.
+//! The numbers that are compared, from the registry of numbers. Options, columns and JSON keys derive
+//! from them.
+//!
+//! A change is told from noise by cutting a recording into stretches of time, so only a number that
+//! every stretch has can be compared: a sum over calls or time, a mean, a percentile.
 
-use crate::report::FunctionReport;
-use crate::report::numbers::{Number, Unit, number};
+use crate::report::numbers::{Kind, NumberId, Unit};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::str::FromStr;
 
 /// A number of a function or a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Metric {
-    Calls,
-    P50,
-    P90,
-    P99,
-    Mean,
-    Total,
-    Own,
-    Exclusive,
-}
+pub struct Metric(NumberId);
+
+/// The name of no metric.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "only sums per second, means and percentiles are compared, since every stretch of time has them: \
+     choose one of {}",
+    Metric::all().map(Metric::name).collect::<Vec<_>>().join(", ")
+)]
+pub struct UnknownMetric;
 
 impl Metric {
-    pub const ALL: [Self; 8] = [
-        Self::Calls,
+    pub const CALLS: Self = Self(NumberId::of("calls"));
+    pub const P50: Self = Self(NumberId::of("p50_ns"));
+    pub const P90: Self = Self(NumberId::of("p90_ns"));
+    pub const P99: Self = Self(NumberId::of("p99_ns"));
+    pub const MEAN: Self = Self(NumberId::of("mean_ns"));
+    pub const TOTAL: Self = Self(NumberId::of("total_ns"));
+    pub const OWN: Self = Self(NumberId::of("self_ns"));
+    pub const EXCLUSIVE: Self = Self(NumberId::of("active_exclusive_ns"));
+
+    /// The metrics that each comparison has.
+    pub const USUAL: [Self; 8] = [
+        Self::CALLS,
         Self::P50,
         Self::P90,
         Self::P99,
-        Self::Mean,
-        Self::Total,
-        Self::Own,
-        Self::Exclusive,
+        Self::MEAN,
+        Self::TOTAL,
+        Self::OWN,
+        Self::EXCLUSIVE,
     ];
 
-    /// Returns the underlying number of a function. A rate is that number per second of trace.
-    fn number(self) -> &'static Number {
-        match self {
-            Self::Calls => const { number("calls") },
-            Self::P50 => const { number("p50_ns") },
-            Self::P90 => const { number("p90_ns") },
-            Self::P99 => const { number("p99_ns") },
-            Self::Mean => const { number("mean_ns") },
-            Self::Total => const { number("total_ns") },
-            Self::Own => const { number("self_ns") },
-            Self::Exclusive => const { number("active_exclusive_ns") },
+    /// Returns all metrics, the usual ones first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let others = NumberId::all().filter_map(Self::of).filter(|m| !Self::USUAL.contains(m));
+        Self::USUAL.into_iter().chain(others)
+    }
+
+    /// Returns the metric of a number, if that can be compared.
+    pub fn of(number: NumberId) -> Option<Self> {
+        match number.number().kind {
+            Kind::OfCalls | Kind::OfTime | Kind::Mean | Kind::Percentile(_) => Some(Self(number)),
+            Kind::Undated | Kind::Extreme | Kind::Other => None,
         }
+    }
+
+    /// Returns the underlying number of a function. A rate is that number per second of trace.
+    pub fn number(self) -> NumberId {
+        self.0
     }
 
     /// Returns the name in options and columns.
     pub fn name(self) -> &'static str {
-        let number = self.number();
-        number.name.unwrap_or(number.key)
+        self.0.number().name
     }
 
     /// Returns the key in JSON, which includes the unit.
     pub fn key(self) -> Cow<'static, str> {
-        let key = self.number().key;
+        let key = self.0.number().key;
         match self.is_rate() {
             true => format!("{key}_per_second").into(),
             false => key.into(),
@@ -61,40 +78,32 @@ impl Metric {
     }
 
     pub fn unit(self) -> Unit {
-        self.number().unit
+        self.0.number().unit
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        self.0.number().kind
     }
 
     /// Returns one line of help.
-    pub fn help(self) -> &'static str {
-        match self {
-            Self::Calls => "calls per second of trace",
-            Self::P50 => "median duration of a call",
-            Self::P90 => "duration that 90 % of the calls do not exceed",
-            Self::P99 => "duration that 99 % of the calls do not exceed",
-            Self::Mean => "mean duration of a call",
-            Self::Total => "sum of all durations, per second of trace",
-            Self::Own => "time in the function itself, per second of trace",
-            Self::Exclusive => "active-exclusive time, per second of trace",
+    pub fn help(self) -> String {
+        match (self, self.kind()) {
+            (Self::CALLS, _) => "calls per second of trace".to_owned(),
+            (Self::P50, _) => "median duration of a call".to_owned(),
+            (Self::OWN, _) => "time in the function itself, per second of trace".to_owned(),
+            (Self::EXCLUSIVE, _) => "active-exclusive time, per second of trace".to_owned(),
+            (_, Kind::Mean) => "mean duration of a call".to_owned(),
+            (_, Kind::Percentile(permille)) => {
+                let percent = permille as f64 / 10.0;
+                format!("duration that {percent} % of the calls do not exceed")
+            }
+            _ => format!("{}, per second of trace", self.0.number().phrase()),
         }
-    }
-
-    pub(crate) fn index(self) -> usize {
-        self as usize
     }
 
     /// Returns true for an amount per second of trace, false for durations.
     pub fn is_rate(self) -> bool {
-        self.number().additive
-    }
-
-    /// Returns the percentile's share of the calls, which are as short or shorter.
-    pub(crate) fn quantile(self) -> Option<f64> {
-        self.number().permille().map(|permille| permille as f64 / 1_000.0)
-    }
-
-    /// Returns the number in the row of a report; NaN if there is none.
-    pub(crate) fn of(self, row: &FunctionReport) -> f64 {
-        (self.number().of)(row).real().unwrap_or(f64::NAN)
+        self.0.number().is_additive()
     }
 }
 
@@ -105,28 +114,36 @@ impl Serialize for Metric {
 }
 
 impl FromStr for Metric {
-    type Err = ();
+    type Err = UnknownMetric;
 
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or(())
+    fn from_str(name: &str) -> Result<Self, UnknownMetric> {
+        NumberId::named(name).and_then(Self::of).ok_or(UnknownMetric)
     }
 }
-
-/// A value of each metric, in their order; NaN if there is none.
-pub(crate) type Values = [f64; Metric::ALL.len()];
-
-pub(crate) const ABSENT: Values = [f64::NAN; Metric::ALL.len()];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_is_in_its_place() {
-        for (place, metric) in Metric::ALL.into_iter().enumerate() {
-            assert_eq!(metric.index(), place);
+    fn names_are_those_of_the_registry() {
+        let names = Metric::all().map(Metric::name).collect::<Vec<_>>().join(" ");
+        assert!(
+            names.starts_with("calls p50 p90 p99 mean total self ae timed untimed a p95"),
+            "{names}"
+        );
+        for metric in Metric::all() {
             assert_eq!(metric.name().parse(), Ok(metric));
             assert_eq!(serde_json::json!(metric), metric.name());
+        }
+        assert_eq!("p99.9".parse::<Metric>().map(Metric::key), Ok("p999_ns".into()));
+    }
+
+    #[test]
+    fn numbers_that_stretches_lack_are_refused_with_a_list_of_the_others() {
+        for name in ["max", "open", "headless", "ae_percent", "center_mean", "p98", ""] {
+            let error = name.parse::<Metric>().expect_err("no metric").to_string();
+            assert!(error.contains("choose one of calls, p50,"), "{error}");
         }
     }
 }

@@ -30,7 +30,7 @@ mod verdict;
 mod rate_tests;
 
 pub use facts::{FactsError, ReportFacts};
-pub use metric::Metric;
+pub use metric::{Metric, UnknownMetric};
 pub use model::{
     Change, Changes, Compared, Diff, FunctionDiff, PathDiff, Presence, SCHEMA, SideReport,
     SourceKind,
@@ -71,6 +71,8 @@ pub enum Content<'a, R> {
 pub struct Options {
     /// The metric of the verdicts.
     pub metric: Metric,
+    /// The metric to sort by, if any.
+    pub sort: Option<Metric>,
     /// A significant worsening of the metric by more than this percentage is a failure.
     pub fail_over: Option<f64>,
     /// The percentage of change that does not matter.
@@ -79,7 +81,20 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { metric: Metric::P50, fail_over: None, margin: 1.0 }
+        Self { metric: Metric::P50, sort: None, fail_over: None, margin: 1.0 }
+    }
+}
+
+impl Options {
+    /// Returns the metrics to compute: the usual ones and those asked for.
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = Metric::USUAL.to_vec();
+        for asked in [Some(self.metric), self.sort].into_iter().flatten() {
+            if !metrics.contains(&asked) {
+                metrics.push(asked);
+            }
+        }
+        metrics
     }
 }
 
@@ -95,10 +110,11 @@ pub fn diff<'a, R: ReadAt>(
     };
     let surveys = [survey(old), survey(new)];
     let chosen = Chosen::new(&surveys, &catalogue, MAX_ROWS);
+    let metrics = options.metrics();
     let sides = [0, 1].map(|side: usize| {
-        let runs = surveys[side].iter().map(|survey| Cells::gather(survey, &chosen));
+        let runs = surveys[side].iter().map(|survey| Cells::gather(survey, &chosen, &metrics));
         Side::new(runs.collect(), side as u64)
     });
-    let judged = judge::judge(&sides, &chosen, options);
+    let judged = judge::judge(&sides, &chosen, metrics, options.margin);
     model::assemble(&[old, new], &surveys, &sides, &catalogue, &chosen, judged, options)
 }

@@ -26,6 +26,9 @@ pub struct Diff {
     pub new: SideReport,
     /// The metric of the verdicts.
     pub metric: Metric,
+    /// All metrics of its rows.
+    #[serde(skip)]
+    pub metrics: Vec<Metric>,
     /// Certainty that nothing is falsely called changed.
     pub confidence_percent: f64,
     pub margin_percent: f64,
@@ -103,9 +106,9 @@ pub struct Compared {
     pub changes: Changes,
 }
 
-/// Indexed by metric.
+/// The change of each metric that was asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Changes([Change; Metric::ALL.len()]);
+pub struct Changes(Vec<(Metric, Change)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
@@ -119,16 +122,18 @@ pub struct Change {
 }
 
 impl Changes {
+    /// Returns the change of a metric: nothing is known of one that was not asked for.
     pub fn of(&self, metric: Metric) -> &Change {
-        &self.0[metric.index()]
+        let found = self.0.iter().find(|(known, _)| *known == metric);
+        found.map_or(&Change::UNKNOWN, |(_, change)| change)
     }
 }
 
 impl Serialize for Changes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(Metric::ALL.len()))?;
-        for metric in Metric::ALL {
-            map.serialize_entry(&metric.key(), self.of(metric))?;
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (metric, change) in &self.0 {
+            map.serialize_entry(&metric.key(), change)?;
         }
         map.end()
     }
@@ -140,7 +145,7 @@ pub(super) fn assemble<R>(
     sides: &[Side; 2],
     catalogue: &Catalogue,
     chosen: &Chosen,
-    judged: Verdicts,
+    Verdicts { metrics, judged }: Verdicts,
     options: &Options,
 ) -> Diff
 where
@@ -150,7 +155,7 @@ where
         let calls = [0, 1].map(|side: usize| -> u64 {
             surveys[side].iter().map(|survey| survey.index.of_slot(chosen, slot).calls).sum()
         });
-        Compared::new(calls, judged, options)
+        Compared::new(calls, &metrics, judged, options)
     });
     let name = |id: &FuncId| catalogue.functions[id.index()].0.name.clone();
     let functions: Vec<FunctionDiff> = chosen
@@ -177,6 +182,7 @@ where
     Diff {
         schema: SCHEMA,
         metric: options.metric,
+        metrics: metrics.clone(),
         confidence_percent: CONFIDENCE * 100.0,
         margin_percent: options.margin,
         rounds: ROUNDS as u64,
@@ -217,17 +223,21 @@ impl SideReport {
 }
 
 impl Compared {
-    fn new([old_calls, new_calls]: [u64; 2], judged: &[Judged], options: &Options) -> Self {
+    fn new(
+        [old_calls, new_calls]: [u64; 2],
+        metrics: &[Metric],
+        judged: &[Judged],
+        options: &Options,
+    ) -> Self {
         let presence = match (old_calls, new_calls) {
             (_, 0) => Presence::Old,
             (0, _) => Presence::New,
             _ => Presence::Both,
         };
-        let changes = Changes(Metric::ALL.map(|metric| {
-            let judged = &judged[metric.index()];
-            let is_in = |other| presence == Presence::Both || presence == other;
-            Change::new(judged, is_in(Presence::Old), is_in(Presence::New))
-        }));
+        let is_in = |other| presence == Presence::Both || presence == other;
+        let change = |judged| Change::new(judged, is_in(Presence::Old), is_in(Presence::New));
+        let changes = metrics.iter().copied().zip(judged.iter().map(change));
+        let changes = Changes(changes.collect());
         let of_metric = changes.of(options.metric);
         let verdict = of_metric.verdict;
         let failed = options.fail_over.is_some_and(|limit| {
@@ -238,6 +248,15 @@ impl Compared {
 }
 
 impl Change {
+    const UNKNOWN: Self = Self {
+        old: None,
+        new: None,
+        change_percent: None,
+        low_percent: None,
+        high_percent: None,
+        verdict: Verdict::Unjudged,
+    };
+
     fn new(judged: &Judged, in_old: bool, in_new: bool) -> Self {
         let known = |value: f64, is_in: bool| (is_in && value.is_finite()).then(|| rounded(value));
         let percent = |ratio: f64| (ratio.is_finite()).then(|| rounded((ratio - 1.0) * 100.0));

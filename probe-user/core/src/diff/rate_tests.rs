@@ -1,16 +1,17 @@
 //! Measures the error rate of comparisons: two recordings of the same random process are called
 //! different at most as often as promised, and a real change is found.
 
-use super::Options;
-use super::gather::{Cells, Stretch, Sums};
-use super::judge::{Side, Verdicts, judge};
+use super::gather::{Cells, Stretch};
+use super::judge::{Judged, Side, Verdicts, judge};
 use super::metric::Metric;
 use super::resample::Random;
 use super::survey::Chosen;
 use super::verdict::Verdict;
+use crate::stats::Summary;
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::units::FuncId;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 const FUNCTIONS: usize = 6;
 const SEEDS: u64 = 200;
@@ -76,7 +77,7 @@ impl Process {
     }
 
     fn stretch(&self, random: &mut Random, mood: f64) -> Stretch {
-        let mut sums = vec![Sums::default(); FUNCTIONS];
+        let mut sums = vec![Summary::default(); FUNCTIONS];
         let mut histograms = vec![Histogram::default(); FUNCTIONS];
         let mut durations = Vec::new();
         for (function, sums) in sums.iter_mut().enumerate() {
@@ -86,14 +87,9 @@ impl Process {
                 let duration = 10_000.0 * mood * slower * (0.3 * random.normal()).exp();
                 let duration = duration as u64;
                 durations.push((function, duration));
-                sums.add(&Sums {
-                    calls: 1,
-                    timed: 1,
-                    timed_ns: duration,
-                    total_ns: duration,
-                    self_ns: duration,
-                    exclusive_ns: duration,
-                });
+                sums.tally.add_timed(duration, duration);
+                sums.active_ns += duration;
+                sums.exclusive_ns += duration;
             }
         }
         HistogramCounter::default().count(&mut histograms, durations.into_iter());
@@ -111,29 +107,26 @@ fn compare(old: Process, new: Process, seed: u64) -> Verdicts {
         paths_left_out: 0,
     };
     let sides = [old.side(2 * seed), new.side(2 * seed + 1)];
-    judge(&sides, &chosen, &Options::default())
+    judge(&sides, &chosen, Metric::all().collect(), 1.0)
 }
 
 /// Returns, by metric, the number of comparisons with a significant change of any function.
-fn alarms(process: Process) -> [u64; Metric::ALL.len()] {
-    let alarms = (0..SEEDS).into_par_iter().map(|seed| {
-        let verdicts = compare(process, process, seed);
-        Metric::ALL.map(|metric| {
-            let is_changed = |judged: &[super::judge::Judged; 8]| {
-                judged[metric.index()].verdict.is_significant()
-            };
-            u64::from(verdicts.iter().any(is_changed))
-        })
+fn alarms(process: Process) -> BTreeMap<&'static str, u64> {
+    let compared: Vec<Verdicts> =
+        (0..SEEDS).into_par_iter().map(|seed| compare(process, process, seed)).collect();
+    let alarms = Metric::all().enumerate().map(|(at, metric)| {
+        let is_changed = |judged: &Vec<Judged>| judged[at].verdict.is_significant();
+        let changed = compared.iter().filter(|all| all.judged.iter().any(is_changed));
+        (metric.name(), changed.count() as u64)
     });
-    let add = |a: [u64; 8], b: [u64; 8]| std::array::from_fn(|at| a[at] + b[at]);
-    alarms.reduce(|| [0; 8], add)
+    alarms.collect()
 }
 
 #[track_caller]
 fn check_alarms(process: Process) {
     let alarms = alarms(process);
     let most = (SEEDS as f64 * (1.0 - super::judge::CONFIDENCE)) as u64;
-    assert!(alarms.iter().all(|&alarms| alarms <= most), "{alarms:?} of {SEEDS}");
+    assert!(alarms.values().all(|&alarms| alarms <= most), "{alarms:?} of {SEEDS}");
 }
 
 #[test]
@@ -156,7 +149,7 @@ fn what_differs_from_run_to_run_is_noise_where_there_are_several() {
 #[test]
 fn what_differs_from_run_to_run_deceives_where_there_is_one() {
     let alarms = alarms(Process { between: 0.05, ..STEADY });
-    assert!(alarms[Metric::P50.index()] > SEEDS / 10, "{alarms:?}");
+    assert!(alarms["p50"] > SEEDS / 10, "{alarms:?}");
 }
 
 #[test]
@@ -164,8 +157,8 @@ fn a_change_of_a_tenth_is_found() {
     for process in [STEADY, Process { recordings: 5, between: 0.02, stretches: 24, ..STEADY }] {
         let found = (0..SEEDS).into_par_iter().filter(|&seed| {
             let verdicts = compare(process, Process { slower: 1.1, ..process }, seed);
-            let is_slower = |metric: Metric| verdicts[0][metric.index()].verdict == Verdict::Slower;
-            is_slower(Metric::P50)
+            let p50 = verdicts.metrics.iter().position(|metric| *metric == Metric::P50);
+            verdicts.judged[0][p50.expect("a usual one")].verdict == Verdict::Slower
         });
         let found = found.count() as u64;
         assert!(found >= SEEDS * 17 / 20, "{found} of {SEEDS}");

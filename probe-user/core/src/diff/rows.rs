@@ -1,6 +1,6 @@
 //! Selects and sorts the shown rows: `--sort`, `--top` and `--min-percent`.
 
-use super::metric::Metric;
+use super::metric::{Metric, UnknownMetric};
 use super::model::{Compared, FunctionDiff, PathDiff, Presence};
 use super::verdict::Verdict;
 use crate::report::render::columns::UnknownColumn;
@@ -41,7 +41,7 @@ impl Row for FunctionDiff {
     }
 
     fn time(&self) -> Metric {
-        Metric::Exclusive
+        Metric::EXCLUSIVE
     }
 }
 
@@ -55,7 +55,7 @@ impl Row for PathDiff {
     }
 
     fn time(&self) -> Metric {
-        Metric::Total
+        Metric::TOTAL
     }
 }
 
@@ -65,12 +65,12 @@ const NAME: &str = "name";
 
 /// Returns the columns for sorting; the first is the default.
 pub fn columns() -> Vec<&'static str> {
-    let metrics = Metric::ALL.map(Metric::name);
+    let metrics = Metric::all().map(Metric::name);
     [VERDICT, CHANGE].into_iter().chain(metrics).chain([NAME]).collect()
 }
 
 pub fn check_column(name: &str) -> Result<(), UnknownColumn> {
-    match columns().contains(&name) {
+    match columns().contains(&name) || name.parse::<Metric>().is_ok() {
         true => Ok(()),
         false => Err(UnknownColumn::Other { given: name.to_owned(), valid: columns().join(", ") }),
     }
@@ -115,7 +115,7 @@ fn order<T: Row>(a: &T, b: &T, sort: &str, metric: Metric) -> Ordering {
         NAME => a.name().cmp(b.name()),
         _ => match sort.parse::<Metric>() {
             Ok(metric) => most(b, metric).total_cmp(&most(a, metric)),
-            Err(()) => Ordering::Equal,
+            Err(UnknownMetric) => Ordering::Equal,
         },
     }
 }

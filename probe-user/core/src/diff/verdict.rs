@@ -92,7 +92,7 @@ mod tests {
         ] {
             assert_eq!(Verdict::of(Metric::P99, low, high, 0.01), expected);
         }
-        assert_eq!(Verdict::of(Metric::Calls, 1.5, 2.0, 0.01), Verdict::More);
-        assert_eq!(Verdict::of(Metric::Exclusive, 0.5, 0.6, 0.01), Verdict::Less);
+        assert_eq!(Verdict::of(Metric::CALLS, 1.5, 2.0, 0.01), Verdict::More);
+        assert_eq!(Verdict::of(Metric::EXCLUSIVE, 0.5, 0.6, 0.01), Verdict::Less);
     }
 }

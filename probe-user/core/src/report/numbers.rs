@@ -1,13 +1,14 @@
 //! The registry of a function's numbers: names, unit, meaning and value of each.
 //!
-//! JSON, CSV and the sortable columns are derived from this list. Tables, the screen of `top`,
-//! comparisons and metrics choose from it by key, and a test compares the schema of JSON with it. A
-//! new number is one entry at the end, so that the columns of CSV stay in place.
+//! JSON, CSV, the sortable columns, the screen of `top` and the metrics of comparisons are derived
+//! from this list. Tables and the daemon's metrics choose from it by key, and a test compares the
+//! schema of JSON with it. A new number is one entry at the end, so that the columns of CSV stay in
+//! place.
 
 use super::FunctionReport;
 use super::key::Key;
-use super::percentiles::permille_of;
 use crate::units::Nanos;
+use std::fmt;
 
 /// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,25 @@ pub enum Unit {
     Rate,
 }
 
+/// How a number follows from calls and time, which decides where else it can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A sum over calls. Call paths have it too, and so has any stretch of time.
+    OfCalls,
+    /// The time in which something held. Any stretch has it, call paths do not.
+    OfTime,
+    /// A count that adds up, but nobody knows when in a recording it grew.
+    Undated,
+    /// The mean duration of calls.
+    Mean,
+    /// The duration that this part of 1,000 of the calls does not exceed.
+    Percentile(u64),
+    /// The shortest or the longest of some calls.
+    Extreme,
+    /// Made from other numbers of the row, or from what only single calls tell.
+    Other,
+}
+
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
@@ -29,51 +49,40 @@ pub struct Number {
     pub key: &'static str,
     /// The object in JSON that has this number, if it is nested in that of the function.
     pub parent: Option<&'static str>,
-    /// The name for `--sort`; `None` if rows cannot be sorted by it.
-    pub name: Option<&'static str>,
+    /// The name in options such as `--sort`: the key without its unit, or a shorter one.
+    pub name: &'static str,
     /// Other spellings of the name, as in other tools.
     pub aliases: &'static [&'static str],
     pub unit: Unit,
-    /// The number of two stretches of time together is the sum of both. Only a call that is running
-    /// between them is among the `calls` of both, and `open` in the first.
-    pub additive: bool,
+    pub kind: Kind,
     /// One sentence of explanation.
     pub help: &'static str,
     pub of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
 }
 
 impl Number {
-    /// Makes a number that has to be rendered anew for two stretches together.
     const fn new(
         key: &'static str,
         unit: Unit,
+        kind: Kind,
         help: &'static str,
         of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
     ) -> Self {
-        Self { key, parent: None, name: None, aliases: &[], unit, additive: false, help, of }
+        Self { key, parent: None, name: without_unit(key), aliases: &[], unit, kind, help, of }
     }
 
-    /// Makes an additive number.
-    const fn sum(
-        key: &'static str,
-        unit: Unit,
-        help: &'static str,
-        of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
-    ) -> Self {
-        Self { additive: true, ..Self::new(key, unit, help, of) }
-    }
-
-    const fn sorted(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
-        Self { name: Some(name), aliases, ..self }
+    const fn named(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
+        Self { name, aliases, ..self }
     }
 
     const fn within(self, parent: &'static str) -> Self {
         Self { parent: Some(parent), ..self }
     }
 
-    /// Returns the percentile's part of 1,000, if it is one.
-    pub fn permille(&self) -> Option<u64> {
-        permille_of(self.key)
+    /// Returns whether the number of two stretches of time together is the sum of both. Only a call
+    /// that is running between them is among the `calls` of both, and `open` in the first.
+    pub const fn is_additive(&self) -> bool {
+        matches!(self.kind, Kind::OfCalls | Kind::OfTime | Kind::Undated)
     }
 
     /// Returns its key within its object in JSON.
@@ -82,18 +91,83 @@ impl Number {
             self.parent.and_then(|parent| self.key.strip_prefix(parent)?.strip_prefix('_'));
         nested.unwrap_or(self.key)
     }
+
+    /// Returns its help as the rest of a line.
+    pub fn phrase(&self) -> String {
+        phrase(self.help)
+    }
+}
+
+/// Turns a sentence into the rest of a line.
+pub fn phrase(sentence: &str) -> String {
+    let sentence = sentence.trim_end_matches('.');
+    let (first, rest) = sentence.split_at(sentence.len().min(1));
+    first.to_lowercase() + rest
+}
+
+/// A number by its place in [`NUMBERS`]: small, and easy to compare.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NumberId(usize);
+
+impl NumberId {
+    /// Returns the number with this key. An unknown key in a constant fails the build.
+    pub const fn of(key: &str) -> Self {
+        let mut at = 0;
+        while at < NUMBERS.len() {
+            if is_same(NUMBERS[at].key.as_bytes(), key.as_bytes()) {
+                return Self(at);
+            }
+            at += 1;
+        }
+        panic!("no number has this key")
+    }
+
+    /// Returns the number with this name, or with this other spelling of it.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = plain(name);
+        Self::all().find(|id| id.number().name == name || id.number().aliases.contains(&&*name))
+    }
+
+    /// Returns all of them in the order of [`NUMBERS`].
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..NUMBERS.len()).map(Self)
+    }
+
+    pub const fn number(self) -> &'static Number {
+        &NUMBERS[self.0]
+    }
+
+    /// Returns its place in [`NUMBERS`].
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl fmt::Debug for NumberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.number().key)
+    }
 }
 
 /// Returns the number with this key. An unknown key in a constant fails the build.
 pub const fn number(key: &str) -> &'static Number {
-    let mut at = 0;
-    while at < NUMBERS.len() {
-        if is_same(NUMBERS[at].key.as_bytes(), key.as_bytes()) {
-            return &NUMBERS[at];
-        }
-        at += 1;
+    NumberId::of(key).number()
+}
+
+/// Returns a given name in the spelling of the lists: case is ignored, and `-` equals `_`.
+pub(crate) fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
+}
+
+/// Returns a key as people write it.
+const fn without_unit(key: &'static str) -> &'static str {
+    match key.as_bytes() {
+        [name @ .., b'_', b'n', b's'] => match std::str::from_utf8(name) {
+            Ok(name) => name,
+            Err(_) => key,
+        },
+        _ => key,
     }
-    panic!("no number has this key")
 }
 
 const fn is_same(a: &[u8], b: &[u8]) -> bool {
@@ -122,50 +196,52 @@ fn rate<'a>(row: &FunctionReport, n: u64) -> Key<'a> {
     Key::Real((seconds > 0.0).then(|| n as f64 / seconds))
 }
 
+use Kind::{Extreme, Mean, OfCalls, OfTime, Other, Percentile, Undated};
 use Unit::{Count, Percent, Rate, Ratio, Time};
 
 /// All numbers, in the order of JSON and CSV.
 #[rustfmt::skip]
 pub const NUMBERS: &[Number] = &[
-    Number::sum("calls", Count, "Times it was entered: timed + untimed + open.", |f| count(f.calls)).sorted("calls", &[]),
-    Number::sum("timed", Count, "Calls whose end was seen.", |f| count(f.timed)).sorted("timed", &[]),
-    Number::sum("untimed", Count, "Calls known to be over whose end was not seen.", |f| count(f.untimed)).sorted("untimed", &[]),
-    Number::new("open", Count, "Calls still running at the end.", |f| count(f.open)).sorted("open", &[]),
-    Number::sum("headless", Count, "Ends of calls that began before tracing; not in calls.", |f| count(f.headless)).sorted("headless", &[]),
-    Number::new("threads", Count, "Threads that entered it.", |f| count(f.threads)).sorted("threads", &[]),
-    Number::sum("total_ns", Time, "Sum of all durations.", |f| time(f.total_ns)).sorted("total", &["acc", "time_acc"]),
-    Number::sum("self_ns", Time, "Durations less those of the direct traced callees.", |f| time(f.self_ns)).sorted("self", &[]),
-    Number::sum("active_ns", Time, "Time in which it is on the stack of any thread.", |f| time(f.active_ns)).sorted("a", &["active", "time_a"]),
-    Number::sum("active_exclusive_ns", Time, "Time in which it is the innermost traced function of any thread.", |f| time(f.active_exclusive_ns)).sorted("ae", &["active_exclusive", "time_ae"]),
-    Number::new("active_exclusive_percent", Percent, "Share of the time in which it was innermost on any thread.", |f| Key::Real(Some(f.active_exclusive_percent))),
-    Number::new("min_ns", Time, "The shortest call.", |f| maybe(f.durations.min_ns)).sorted("min", &[]),
-    Number::new("mean_ns", Time, "The mean duration.", |f| maybe(f.durations.mean_ns)).sorted("mean", &["avg"]),
-    Number::new("p50_ns", Time, "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).sorted("p50", &["median", "med"]),
-    Number::new("p90_ns", Time, "Nine tenths took no longer.", |f| maybe(f.durations.p90_ns)).sorted("p90", &[]),
-    Number::new("p95_ns", Time, "All but one in twenty took no longer.", |f| maybe(f.durations.p95_ns)).sorted("p95", &[]),
-    Number::new("p99_ns", Time, "All but one in a hundred took no longer.", |f| maybe(f.durations.p99_ns)).sorted("p99", &[]),
-    Number::new("p999_ns", Time, "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).sorted("p999", &["p99.9"]),
-    Number::new("max_ns", Time, "The longest call.", |f| maybe(f.durations.max_ns)).sorted("max", &[]),
-    Number::new("sd_ns", Time, "Standard deviation of the durations.", |f| maybe(f.durations.sd_ns)).sorted("sd", &[]),
-    Number::new("cv", Ratio, "Standard deviation divided by the mean.", |f| Key::Real(f.durations.cv)).sorted("cv", &[]),
-    Number::new("fastest_min_ns", Time, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)).within("fastest"),
-    Number::new("fastest_mean_ns", Time, "Mean duration of the fastest calls.", |f| maybe(f.fastest.mean_ns)).within("fastest"),
-    Number::new("center_min_ns", Time, "The shortest call of the center.", |f| maybe(f.center.min_ns)).within("center"),
-    Number::new("center_mean_ns", Time, "Mean duration of the center.", |f| maybe(f.center.mean_ns)).within("center"),
-    Number::new("center_median_ns", Time, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)).within("center"),
-    Number::new("center_max_ns", Time, "The longest call of the center.", |f| maybe(f.center.max_ns)).within("center"),
-    Number::new("center_active_ns", Time, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).sorted("a_center", &["center_a"]).within("center"),
-    Number::new("center_active_exclusive_ns", Time, "Active-exclusive time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).sorted("ae_center", &["center_ae"]).within("center"),
-    Number::new("center_active_exclusive_percent", Percent, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).within("center"),
-    Number::new("slowest_mean_ns", Time, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).within("slowest"),
-    Number::new("slowest_max_ns", Time, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).within("slowest"),
-    Number::new("p75_ns", Time, "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)).sorted("p75", &[]),
-    Number::new("calls_per_second", Rate, "Calls that ended, for each second.", |f| rate(f, f.ended())).sorted("calls_per_second", &[]),
+    Number::new("calls", Count, OfCalls, "Times it was entered: timed + untimed + open.", |f| count(f.calls)),
+    Number::new("timed", Count, OfCalls, "Calls whose end was seen.", |f| count(f.timed)),
+    Number::new("untimed", Count, OfCalls, "Calls known to be over whose end was not seen.", |f| count(f.untimed)),
+    Number::new("open", Count, Other, "Calls still running at the end.", |f| count(f.open)),
+    Number::new("headless", Count, Undated, "Ends of calls that began before tracing; not in calls.", |f| count(f.headless)),
+    Number::new("threads", Count, Other, "Threads that entered it.", |f| count(f.threads)),
+    Number::new("total_ns", Time, OfCalls, "Sum of all durations.", |f| time(f.total_ns)).named("total", &["acc", "time_acc"]),
+    Number::new("self_ns", Time, OfCalls, "Durations less those of the direct traced callees.", |f| time(f.self_ns)),
+    Number::new("active_ns", Time, OfTime, "Time in which it is on the stack of any thread.", |f| time(f.active_ns)).named("a", &["active", "time_a"]),
+    Number::new("active_exclusive_ns", Time, OfTime, "Time in which it is the innermost traced function of any thread.", |f| time(f.active_exclusive_ns)).named("ae", &["active_exclusive", "time_ae"]),
+    Number::new("active_exclusive_percent", Percent, Other, "Share of the time in which it was innermost on any thread.", |f| Key::Real(Some(f.active_exclusive_percent))).named("ae_percent", &[]),
+    Number::new("min_ns", Time, Extreme, "The shortest call.", |f| maybe(f.durations.min_ns)),
+    Number::new("mean_ns", Time, Mean, "The mean duration.", |f| maybe(f.durations.mean_ns)).named("mean", &["avg"]),
+    Number::new("p50_ns", Time, Percentile(500), "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).named("p50", &["median", "med"]),
+    Number::new("p90_ns", Time, Percentile(900), "Nine tenths took no longer.", |f| maybe(f.durations.p90_ns)),
+    Number::new("p95_ns", Time, Percentile(950), "All but one in twenty took no longer.", |f| maybe(f.durations.p95_ns)),
+    Number::new("p99_ns", Time, Percentile(990), "All but one in a hundred took no longer.", |f| maybe(f.durations.p99_ns)),
+    Number::new("p999_ns", Time, Percentile(999), "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).named("p999", &["p99.9"]),
+    Number::new("max_ns", Time, Extreme, "The longest call.", |f| maybe(f.durations.max_ns)),
+    Number::new("sd_ns", Time, Other, "Standard deviation of the durations.", |f| maybe(f.durations.sd_ns)),
+    Number::new("cv", Ratio, Other, "Standard deviation divided by the mean.", |f| Key::Real(f.durations.cv)),
+    Number::new("fastest_min_ns", Time, Other, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)).within("fastest"),
+    Number::new("fastest_mean_ns", Time, Other, "Mean duration of the fastest calls.", |f| maybe(f.fastest.mean_ns)).within("fastest"),
+    Number::new("center_min_ns", Time, Other, "The shortest call of the center.", |f| maybe(f.center.min_ns)).within("center"),
+    Number::new("center_mean_ns", Time, Other, "Mean duration of the center.", |f| maybe(f.center.mean_ns)).within("center"),
+    Number::new("center_median_ns", Time, Other, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)).within("center"),
+    Number::new("center_max_ns", Time, Other, "The longest call of the center.", |f| maybe(f.center.max_ns)).within("center"),
+    Number::new("center_active_ns", Time, Other, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).named("a_center", &["center_a"]).within("center"),
+    Number::new("center_active_exclusive_ns", Time, Other, "Active-exclusive time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).named("ae_center", &["center_ae"]).within("center"),
+    Number::new("center_active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).named("ae_center_percent", &[]).within("center"),
+    Number::new("slowest_mean_ns", Time, Other, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).within("slowest"),
+    Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).within("slowest"),
+    Number::new("p75_ns", Time, Percentile(750), "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)),
+    Number::new("calls_per_second", Rate, Other, "Calls that ended, for each second.", |f| rate(f, f.ended())),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::percentiles::PERMILLE;
     use crate::report::rendered::tests::row;
     use crate::stats::Summary;
 
@@ -179,7 +255,7 @@ mod tests {
         let (one, other) = (row(one, second), row(other, second));
         let mut both = one.clone();
         both.add(&other, Nanos(2_000));
-        for number in NUMBERS.iter().filter(|number| number.additive) {
+        for number in NUMBERS.iter().filter(|number| number.is_additive()) {
             let [a, b, sum] = [&one, &other, &both].map(|row| match (number.of)(row) {
                 Key::Count(Some(n)) => n,
                 key => panic!("{} is {key:?}", number.key),
@@ -187,5 +263,37 @@ mod tests {
             assert_eq!(a + b, sum, "{}", number.key);
             assert!(a > 0 && b > 0 && a != b, "{} tells nothing here", number.key);
         }
+    }
+
+    #[test]
+    fn every_name_means_one_number() {
+        let names = |number: &Number| [&[number.name], number.aliases].concat();
+        let mut all: Vec<_> = NUMBERS.iter().flat_map(names).collect();
+        for id in NumberId::all() {
+            for name in names(id.number()) {
+                assert_eq!(NumberId::named(&name.to_uppercase()), Some(id), "{name}");
+            }
+        }
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+        assert_eq!(NumberId::named("center-active-exclusive-PERCENT"), None);
+        assert_eq!(NumberId::named("p50_ns"), None);
+        assert_eq!(number("center_mean_ns").name, "center_mean");
+    }
+
+    /// Each is read from the field that the list of percentiles fills.
+    #[test]
+    fn percentiles_are_of_the_part_that_they_say() {
+        let mut row = row(Summary::default(), Nanos(1));
+        row.durations.set_percentiles(|permille| Some(Nanos(permille)));
+        let mut parts = Vec::new();
+        for number in NUMBERS {
+            if let Kind::Percentile(permille) = number.kind {
+                assert_eq!((number.of)(&row).whole(), Some(permille), "{}", number.key);
+                parts.push(permille);
+            }
+        }
+        parts.sort_unstable();
+        assert_eq!(parts, PERMILLE);
     }
 }

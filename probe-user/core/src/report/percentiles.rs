@@ -6,20 +6,15 @@ use crate::units::Nanos;
 /// Returns the field of a percentile in a row.
 type Place = fn(&mut DurationReport) -> &mut Option<Nanos>;
 
-/// The part of 1,000 of each percentile, ascending, its key, and its field in a row.
-const ALL: [(u64, &str, Place); 6] = [
-    (500, "p50_ns", |of| &mut of.p50_ns),
-    (750, "p75_ns", |of| &mut of.p75_ns),
-    (900, "p90_ns", |of| &mut of.p90_ns),
-    (950, "p95_ns", |of| &mut of.p95_ns),
-    (990, "p99_ns", |of| &mut of.p99_ns),
-    (999, "p999_ns", |of| &mut of.p999_ns),
+/// The part of 1,000 of each percentile, ascending, and its field in a row.
+const ALL: [(u64, Place); 6] = [
+    (500, |of| &mut of.p50_ns),
+    (750, |of| &mut of.p75_ns),
+    (900, |of| &mut of.p90_ns),
+    (950, |of| &mut of.p95_ns),
+    (990, |of| &mut of.p99_ns),
+    (999, |of| &mut of.p999_ns),
 ];
-
-/// Returns the part of 1,000 of the percentile with this key.
-pub(crate) fn permille_of(key: &str) -> Option<u64> {
-    ALL.iter().find(|(_, known, _)| *known == key).map(|(permille, ..)| *permille)
-}
 
 /// The parts of 1,000 alone.
 pub(crate) const PERMILLE: [u64; ALL.len()] = {
@@ -51,7 +46,7 @@ impl Percentiles {
 impl DurationReport {
     /// `at` returns the duration that this part of 1,000 of the calls does not exceed.
     pub fn set_percentiles(&mut self, mut at: impl FnMut(u64) -> Option<Nanos>) {
-        for (permille, _, place) in ALL {
+        for (permille, place) in ALL {
             *place(self) = at(permille);
         }
     }

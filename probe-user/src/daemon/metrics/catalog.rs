@@ -379,7 +379,7 @@ mod tests {
         for Sum { metric, of } in &OF_FUNCTION {
             let OfFunction::Numbers(numbers) = of else { continue };
             for number in *numbers {
-                assert!(number.additive, "{} of {}", number.key, metric.name);
+                assert!(number.is_additive(), "{} of {}", number.key, metric.name);
                 let is_time = number.unit == Unit::Time;
                 assert_eq!(metric.unit() == "s", is_time, "{} of {}", number.key, metric.name);
             }

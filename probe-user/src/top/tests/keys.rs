@@ -2,14 +2,14 @@
 
 use super::{SECOND, fixture, functions, model, nth, press, screen, snapshot, typed};
 use crate::top::{columns::Column, model::Mode};
-use ctrace_core::units::Nanos;
+use ctrace_core::{report::numbers::NumberId, units::Nanos};
 use fixture::MILLI;
 use ratatui::crossterm::event::KeyCode;
 
 #[test]
 fn rows_are_sorted_by_any_column_either_way() {
     let mut model = model();
-    for column in &Column::ALL[1..] {
+    for column in &Column::all()[1..] {
         model.sort.column = *column;
         for reversed in [false, true] {
             model.sort.reversed = reversed;
@@ -27,11 +27,28 @@ fn rows_are_sorted_by_any_column_either_way() {
     assert!(functions(&model).is_sorted());
     // The name comes first; go one column to the right.
     press(&mut model, KeyCode::Right);
-    assert_eq!(model.sort.column, Column::Rate);
+    assert_eq!(model.sort.column, Column::RATE);
     press(&mut model, KeyCode::Char('3'));
     assert_eq!(model.sort.column, Column::P50);
     press(&mut model, KeyCode::Char('3'));
     assert!(model.sort.reversed);
+}
+
+/// The keys reach every number of the registry, and the sorting column is on the screen.
+#[test]
+fn the_arrows_go_through_all_columns() {
+    let mut model = model();
+    press(&mut model, KeyCode::Char('n'));
+    let mut reached = vec![model.sort.column];
+    for column in &Column::all()[1..] {
+        press(&mut model, KeyCode::Right);
+        reached.push(model.sort.column);
+        let screen = screen(&mut model, 80, 24);
+        assert!(screen.contains(&format!("{}▼", column.heading())), "{column:?}: {screen}");
+    }
+    for id in NumberId::all() {
+        assert!(reached.contains(&Column::Number(id)), "{id:?}");
+    }
 }
 
 #[test]

@@ -2,12 +2,7 @@
 
 use super::{TIED, paragraph};
 use crate::{
-    top::{
-        columns::Column,
-        compare::Change,
-        figures::{Figures, FromHistograms},
-        model::Model,
-    },
+    top::{columns::Column, compare::Change, figures::Figures, model::Model},
     ui::{
         names, number,
         units::{Digits, count, percent, time},
@@ -16,7 +11,7 @@ use crate::{
 use ctrace_core::{
     report::{
         FunctionReport, PathReport,
-        numbers::{Number, number},
+        numbers::{NumberId, Unit},
         render::clean::clean,
     },
     units::Nanos,
@@ -30,9 +25,7 @@ pub(super) fn lines(model: &Model, width: usize) -> Vec<Line<'static>> {
     };
     let function = &figures.report.functions[place];
     let mut texts = vec!["─".repeat(width), heading(function, width)];
-    texts.push(calls(figures, function, place));
-    texts.push(durations(figures, function));
-    texts.push(times(figures, function, place));
+    texts.extend([Row::Calls, Row::Durations, Row::Times].map(|row| numbers(row, figures, place)));
     texts.extend(neighbours(figures, place));
     texts.extend(changes(model, figures, place));
     texts.iter().flat_map(|text| paragraph(text, width)).collect()
@@ -48,68 +41,93 @@ fn heading(function: &FunctionReport, width: usize) -> String {
     format!("{name} · {}", names::cut_start(&clean(&place), room.max(8)))
 }
 
-fn calls(figures: &Figures, function: &FunctionReport, place: usize) -> String {
-    let rate = Column::Rate
-        .text(Column::Rate.value(figures, place), Column::Rate.is_about(figures, place));
-    // The daemon does not report the threads themselves, so their number is a limit.
-    let of_looks = figures.from_histograms == FromHistograms::Extremes;
-    let exact = |name, number| part(name, "", number, function);
-    joined([
-        exact("calls", const { number("calls") }),
-        format!("{rate}/s"),
-        exact("open", const { number("open") }),
-        exact("untimed", const { number("untimed") }),
-        exact("headless", const { number("headless") }),
-        part("threads", about(of_looks), const { number("threads") }, function),
-    ])
+/// A row of numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Row {
+    Calls,
+    Durations,
+    Times,
 }
 
-fn about(is_about: bool) -> &'static str {
-    if is_about { "~" } else { "" }
+/// The first numbers of the rows, from left to right. Others follow in the order of the registry.
+const FIRST: [NumberId; 20] = [
+    NumberId::of("calls"),
+    NumberId::of("calls_per_second"),
+    NumberId::of("open"),
+    NumberId::of("untimed"),
+    NumberId::of("headless"),
+    NumberId::of("threads"),
+    NumberId::of("min_ns"),
+    NumberId::of("p50_ns"),
+    NumberId::of("p90_ns"),
+    NumberId::of("p95_ns"),
+    NumberId::of("p99_ns"),
+    NumberId::of("p999_ns"),
+    NumberId::of("max_ns"),
+    NumberId::of("mean_ns"),
+    NumberId::of("sd_ns"),
+    NumberId::of("cv"),
+    NumberId::of("total_ns"),
+    NumberId::of("self_ns"),
+    NumberId::of("active_ns"),
+    NumberId::of("active_exclusive_ns"),
+];
+
+/// Numbers that are not here: they are close to those that are.
+const LEFT_OUT: [NumberId; 3] =
+    [NumberId::of("timed"), NumberId::of("active_exclusive_percent"), NumberId::of("p75_ns")];
+
+/// Returns the numbers in their order. Those of single calls, such as of the center, are known of
+/// one interval only and not here.
+fn listed() -> impl Iterator<Item = NumberId> {
+    let is_other = |id: &NumberId| {
+        !FIRST.contains(id) && !LEFT_OUT.contains(id) && id.number().parent.is_none()
+    };
+    FIRST.into_iter().chain(NumberId::all().filter(is_other))
 }
 
-/// Formats a number with its name, and `before` ahead of it.
-fn part(name: &str, before: &str, number: &Number, function: &FunctionReport) -> String {
-    format!("{name} {before}{}", number::text(number, function, Digits::Short))
+fn row_of(id: NumberId) -> Row {
+    let number = id.number();
+    match number.unit {
+        Unit::Count | Unit::Rate => Row::Calls,
+        Unit::Time if number.is_additive() => Row::Times,
+        Unit::Time | Unit::Percent | Unit::Ratio => Row::Durations,
+    }
 }
 
-fn durations(figures: &Figures, function: &FunctionReport) -> String {
-    let exact = |name, number| part(name, "", number, function);
-    let percentile = |name, number| part(name, about(figures.report.approximate), number, function);
-    let of_looks = figures.from_histograms == FromHistograms::Extremes;
-    let extreme = |name, number| part(name, about(of_looks), number, function);
-    joined([
-        extreme("min", const { number("min_ns") }),
-        percentile("p50", const { number("p50_ns") }),
-        percentile("p90", const { number("p90_ns") }),
-        percentile("p95", const { number("p95_ns") }),
-        percentile("p99", const { number("p99_ns") }),
-        percentile("p99.9", const { number("p999_ns") }),
-        extreme("max", const { number("max_ns") }),
-        exact("mean", const { number("mean_ns") }),
-        exact("sd", const { number("sd_ns") }),
-        exact("cv", const { number("cv") }),
-    ])
+fn numbers(row: Row, figures: &Figures, place: usize) -> String {
+    let numbers = listed().filter(|id| row_of(*id) == row);
+    let mut parts: Vec<String> = numbers.map(|id| part(id, figures, place)).collect();
+    if row == Row::Times {
+        parts.push(cost(figures, place));
+    }
+    joined(parts)
 }
 
-fn times(figures: &Figures, function: &FunctionReport, place: usize) -> String {
-    let exact = |name, number| part(name, "", number, function);
+/// Formats a number with its name. Only the rate of a sampled function is an estimate here.
+fn part(id: NumberId, figures: &Figures, place: usize) -> String {
+    let column = Column::Number(id);
+    if column == Column::RATE {
+        let rate = column.text(column.value(figures, place), column.is_about(figures, place));
+        return format!("{rate}/s");
+    }
+    let about = if column.is_rough(figures) { "~" } else { "" };
+    let value = number::text(id.number(), &figures.report.functions[place], Digits::Short);
+    format!("{} {about}{value}", column.heading())
+}
+
+fn cost(figures: &Figures, place: usize) -> String {
     let cost = figures.spent.get(place).copied().unwrap_or_default();
     let share = figures.percent_of_cpu(cost);
     let share =
         share.map_or_else(String::new, |share| format!(" ({} of the CPU time)", percent(share)));
-    joined([
-        exact("total", const { number("total_ns") }),
-        exact("self", const { number("self_ns") }),
-        exact("a", const { number("active_ns") }),
-        exact("ae", const { number("active_exclusive_ns") }),
-        format!("probes ~{}{share}", time(cost, Digits::Short)),
-    ])
+    format!("probes ~{}{share}", time(cost, Digits::Short))
 }
 
 /// Joins the parts into a row that can only be broken between them.
-fn joined<const N: usize>(parts: [String; N]) -> String {
-    parts.map(|part| part.replace(' ', TIED)).join(" · ")
+fn joined(parts: impl IntoIterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.into_iter().map(|part| part.replace(' ', TIED)).collect();
+    parts.join(" · ")
 }
 
 /// Returns the callers and callees, by calls and by time.
@@ -170,6 +188,21 @@ fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
         let change = Change::of(column, figures, before, id).text(column);
         format!("{} {old} → {new} ({change})", column.heading())
     };
-    let columns = [Column::Rate, Column::Exclusive, Column::P50, Column::P99, Column::Max];
+    let columns = [Column::RATE, Column::EXCLUSIVE, Column::P50, Column::P99, Column::MAX];
     Some(joined(columns.map(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::report::numbers::NUMBERS;
+
+    /// A new number is in the details without an entry here.
+    #[test]
+    fn every_number_of_all_calls_is_listed_or_left_out_on_purpose() {
+        let listed: Vec<_> = listed().collect();
+        let nested = NUMBERS.iter().filter(|number| number.parent.is_some()).count();
+        assert_eq!(listed.len() + LEFT_OUT.len() + nested, NUMBERS.len());
+        assert!(listed.iter().all(|id| !LEFT_OUT.contains(id)));
+    }
 }

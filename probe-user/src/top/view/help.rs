@@ -17,8 +17,10 @@ pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     ));
     lines.push(Line::default());
     lines.extend(paragraph("Columns", width));
-    lines.extend(list(Column::ALL.iter().map(|column| (column.heading(), column.help())), width));
+    let column = |column: &Column| (column.heading(), column.help());
+    lines.extend(list(Column::FIRST.iter().map(column), width));
     lines.extend(list([("trend", TREND.to_owned())].into_iter(), width));
+    lines.extend(list(Column::all()[Column::FIRST.len()..].iter().map(column), width));
     lines.push(Line::default());
     lines.extend(paragraph(
         "~ marks what is not exact: what probes cost, and percentiles of long stretches of time. \

@@ -94,8 +94,8 @@ impl Layout {
         ];
         for ((column, cells), width) in self.columns.iter().zip(&self.cells).zip(&self.widths) {
             let value = column.value(figures, place);
-            let tone = match (column, value) {
-                (Column::Exclusive, Some(share)) => Tone::of_percent(share),
+            let tone = match (*column, value) {
+                (Column::EXCLUSIVE, Some(share)) => Tone::of_percent(share),
                 _ => Tone::Plain,
             };
             let fill = width.saturating_sub(names::width(&cells[at])) + 1;
@@ -117,7 +117,7 @@ impl Layout {
 
 /// Returns the column of the sparklines: the sorting one.
 fn trend_column(model: &Model) -> Column {
-    if model.sort.column == Column::Name { Column::Rate } else { model.sort.column }
+    if model.sort.column == Column::Name { Column::RATE } else { model.sort.column }
 }
 
 fn heading(model: &Model, column: Column) -> String {

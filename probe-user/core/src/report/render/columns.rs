@@ -3,7 +3,7 @@
 
 use super::RowKind;
 use crate::report::key::Key;
-use crate::report::numbers::NUMBERS;
+use crate::report::numbers::{NUMBERS, plain};
 use crate::report::{CallReport, FunctionReport, PathReport, ThreadReport};
 use crate::units::Nanos;
 use std::sync::LazyLock;
@@ -43,8 +43,10 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
         column("object", &[], |f| Key::Text(&f.object)),
         column("file", &[], |f| Key::Text(f.file.as_deref().unwrap_or(&f.object))),
     ];
-    let numbers = NUMBERS.iter().filter_map(|number| {
-        Some(Column { name: number.name?, aliases: number.aliases, key: number.of })
+    let numbers = NUMBERS.iter().map(|number| Column {
+        name: number.name,
+        aliases: number.aliases,
+        key: number.of,
     });
     let mut columns: Vec<_> = numbers.chain(texts).collect();
     let place = |name| ORDER.split(' ').position(|listed| listed == name).unwrap_or(usize::MAX);
@@ -96,9 +98,9 @@ pub static THREADS: &[Column<ThreadReport>] = &[
     column("name", &["thread"], |t| Key::Text(&t.name)),
 ];
 
-/// Returns the column called `name`. Case is ignored, and `-` equals `_`.
+/// Returns the column called `name`.
 pub fn find<T>(columns: &'static [Column<T>], name: &str) -> Option<&'static Column<T>> {
-    let name = name.to_ascii_lowercase().replace('-', "_");
+    let name = plain(name);
     columns.iter().find(|c| c.name == name || c.aliases.contains(&name.as_str()))
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn centers(report: &Report) -> Vec<Row> {
 
 /// Returns the numbers that add up over intervals.
 pub(crate) fn additive(report: &Report) -> Vec<Row> {
-    told(report, |number| number.additive)
+    told(report, Number::is_additive)
 }
 
 pub(crate) fn paths(report: &Report) -> BTreeMap<String, [u64; 3]> {
