@@ -17,7 +17,7 @@ const NO_STACK: &[u8] =
     b"ctrace: it ends for that reason: more stack is needed than the limits allow (ulimit -s)\n";
 
 /// A refused request of up to this size is fatal. Larger requests may cope with a refusal.
-const LITTLE: usize = 4 << 20;
+const LITTLE: usize = 16 << 20;
 
 static ENDS_PLAINLY: AtomicBool = AtomicBool::new(false);
 
