@@ -112,6 +112,7 @@ pub(super) fn empty_program(attach: AttachType) -> io::Result<OwnedFd> {
             attach,
             instructions: &instructions,
             license: c"Dual MIT/GPL",
+            attach_function: 0,
         },
         None,
     )
