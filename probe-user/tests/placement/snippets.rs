@@ -9,12 +9,14 @@ const SITES: Policy = Policy {
     unwinding_possible: true,
     is_go: false,
     switches_stacks: false,
+    guarded: false,
 };
 const AUTO: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: false,
     is_go: false,
     switches_stacks: false,
+    guarded: false,
 };
 
 /// The bodies of `f` and of what else there is, assembled and placed.

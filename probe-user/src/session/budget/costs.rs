@@ -59,7 +59,7 @@ impl HitCosts {
             Sites::Marker(_) => return MARKER_CALL,
         };
         let exit = match &placement.exit {
-            ExitPlacement::ReturnProbe => self.return_probe,
+            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => self.return_probe,
             ExitPlacement::Unseen(_) => Nanos::ZERO,
             ExitPlacement::Sites(sites) => {
                 sites.iter().map(|site| self.hit(site.cost)).max().unwrap_or_default()

@@ -1,6 +1,7 @@
 //! Turns a selection into probes: the traced functions of each object, their places, and the
 //! refusals.
 
+mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
 mod nothing_chosen;
@@ -8,7 +9,9 @@ mod points;
 mod room;
 pub(crate) mod values;
 
+pub use self::guarding::ObjectGuards;
 use self::{
+    guarding::Guarding,
     jump_room::JumpRoom,
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
@@ -43,6 +46,12 @@ pub(crate) fn identity(object: &MappedObject) -> Identity {
 pub struct Plan {
     pub objects: Vec<ObjectPlan>,
     pub refused: Vec<Refused>,
+    /// The places to guard in all objects of the process, before the first return probe. Empty
+    /// where return probes are not guarded.
+    pub guards: Vec<ObjectGuards>,
+    /// The objects that stand against guards, each with the reason. Empty where guards are not
+    /// asked for.
+    pub unguarded: Vec<String>,
     /// Remarks on the selection for the user, a line each.
     pub remarks: Vec<String>,
     /// Notes for a reader of the report.
@@ -115,9 +124,7 @@ pub struct Planner {
     returns: Returns,
     /// True if an object so far has a marker runtime: events of markers have a way out.
     has_runtime: bool,
-    /// True if an object of the process so far has an unwinder: no return probes from then on.
-    unwinder: bool,
-    switches_stacks: bool,
+    guarding: Guarding,
     jumps: JumpRoom,
     values: ValuePlanner,
     objects: ObjectLimits,
@@ -131,8 +138,7 @@ impl Planner {
             limit,
             returns,
             has_runtime: false,
-            unwinder: false,
-            switches_stacks: false,
+            guarding: Guarding::default(),
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
@@ -147,6 +153,13 @@ impl Planner {
     /// Chooses whether USDT probes read their arguments. By default they do not.
     pub(crate) fn reading_values(mut self, reads: bool) -> Self {
         self.values.reads = reads;
+        self
+    }
+
+    /// Chooses whether return probes are guarded where all guard sites are known: the kernel must
+    /// have what guards need. By default they are not.
+    pub fn guarding(mut self, is_possible: bool) -> Self {
+        self.guarding.is_asked = is_possible;
         self
     }
 
@@ -195,10 +208,28 @@ impl Planner {
         self.values.reads && self.selector.asks_for_usdt()
     }
 
-    /// True if no object seen so far would make a return probe kill the target, or the user wants
-    /// return probes.
+    /// True if no object seen so far would make a return probe kill the target, or guards prevent
+    /// that, or the user wants return probes.
     pub(crate) fn allows_return_probes(&self) -> bool {
-        !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
+        self.guarding.allows(self.returns)
+    }
+
+    /// Returns the objects that stand against guards, and against return probes, each with the
+    /// reason.
+    pub(crate) fn against_return_probes(&self) -> [Vec<String>; 2] {
+        match self.returns {
+            Returns::RetSites => Default::default(),
+            returns => [self.guarding.unguarded().to_vec(), self.guarding.against(returns)],
+        }
+    }
+
+    /// Returns where the probes of a function sit from when it is moved away from its guarded
+    /// return probe. Only then its ways out take room: most functions are never moved.
+    pub fn moved(&mut self, placement: &Placement) -> Placement {
+        let exit = placement.exit.without_guarded();
+        let mut moved = Placement { exit, ..placement.clone() };
+        self.jumps.fit(&mut moved);
+        moved
     }
 
     /// Selects functions without placing probes.
@@ -223,26 +254,25 @@ impl Planner {
                 Err(error) if one.is_main => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!("{} is left out: {error}", one.path.display());
-                    // Its contents are unknown.
-                    self.switches_stacks = true;
+                    self.guarding.miss(one);
                 }
             }
         }
-        self.unwinder |= objects.iter().any(Object::uses_unwinder);
+        self.guarding.look(mapped, &objects, self.returns, self.objects);
         // With no selection at all, markers are what will be asked for.
         if self.selector.is_empty() || self.selector.asks_for_markers() {
             self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
-        }
-        // Reading all code takes time.
-        if self.allows_return_probes() && self.returns != Returns::RetSites {
-            self.switches_stacks =
-                objects.iter().any(|object| CodeMap::data_switches_stacks(object.source()));
         }
         Ok(objects)
     }
 
     fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
-        let mut plan = Plan { remarks: self.remarks(objects, selection), ..Plan::default() };
+        let mut plan = Plan {
+            remarks: self.remarks(objects, selection),
+            guards: self.guarding.take(),
+            unguarded: self.guarding.unguarded().to_vec(),
+            ..Plan::default()
+        };
         let mut unseen = 0;
         for (index, object) in objects.iter().enumerate() {
             let functions = selection.functions.iter().filter(|s| s.object == index);
@@ -301,7 +331,8 @@ impl Planner {
         if self.selector.asks_for_markers() {
             remarks.extend(objects.iter().filter_map(flawed_markers));
         }
-        let by_force = self.returns == Returns::ReturnProbe && self.unwinder;
+        let unwinds = self.guarding.may_unwind() && !self.guarding.guards();
+        let by_force = self.returns == Returns::ReturnProbe && unwinds;
         if by_force && !selection.functions.is_empty() {
             remarks.push(
                 "--returns uretprobe: an exception or a panic that passes through a traced function \
@@ -365,9 +396,10 @@ impl Planner {
         map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
         let policy = Policy {
             returns: self.returns,
-            unwinding_possible: self.unwinder || map.has_unwinder(),
-            switches_stacks: self.switches_stacks,
+            unwinding_possible: self.guarding.may_unwind() || map.has_unwinder(),
+            switches_stacks: self.guarding.switches_stacks(),
             is_go: object.is_go(),
+            guarded: self.guarding.guards(),
         };
         Ok(Placer { map, policy })
     }
@@ -405,7 +437,7 @@ fn info(object: &Object, function: &Function, placement: &Placement) -> Function
         kind: FunctionKind::Function,
         group: None,
         exit: match &placement.exit {
-            ExitPlacement::ReturnProbe => ExitSeen::ByReturnProbe,
+            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => ExitSeen::ByReturnProbe,
             ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
             ExitPlacement::Unseen(_) => ExitSeen::Never,
         },

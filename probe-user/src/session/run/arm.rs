@@ -123,7 +123,7 @@ fn add_sites(
         Sites::Function(placement) => {
             let entry = entry_site(placement, id);
             match &placement.exit {
-                ExitPlacement::ReturnProbe => sites.functions.push(entry),
+                ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => sites.functions.push(entry),
                 ExitPlacement::Unseen(_) => sites.entries.push(entry),
                 ExitPlacement::Sites(exits) => {
                     sites.entries.push(entry);

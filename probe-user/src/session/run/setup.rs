@@ -211,7 +211,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
             *count += usize::from(*class == placement.entry.cost);
         }
         match &placement.exit {
-            ExitPlacement::ReturnProbe => returns += 1,
+            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => returns += 1,
             ExitPlacement::Sites(_) => sites += 1,
             ExitPlacement::Unseen(_) => unseen += 1,
         }

@@ -10,7 +10,7 @@ use super::super::source::Source;
 use super::super::tables::{self, NamedSymbols};
 use super::frames::{Frame, FrameTable, Start};
 use super::ranges::Ranges;
-use super::stacks;
+use super::stacks::{self, Place, StackSwitch, Unsearched};
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use object::elf;
 use object::read::elf::ProgramHeader;
@@ -108,7 +108,7 @@ impl<'data> CodeMap<'data> {
             has_unwinder |= is_unwinder(name);
             // The C library defines these and does not use them.
             switches_stacks |=
-                (is_static || tables::is_undefined(symbol)) && stacks::is_switch(name);
+                (is_static || tables::is_undefined(symbol)) && stacks::switch(name).is_some();
             let (address, size, is_code) = tables::facts(symbol);
             is_code.then_some((address, size, name))
         }));
@@ -118,23 +118,30 @@ impl<'data> CodeMap<'data> {
         Ok(map)
     }
 
-    /// Returns whether an object switches stacks, by its symbols and its code. An unreadable file
-    /// may do anything: the kernel runs files that we cannot read.
+    /// Returns how an object switches stacks, by its symbols and its code. An unreadable file may
+    /// do anything: the kernel runs files that we cannot read.
     #[must_use]
-    pub fn data_switches_stacks(source: &Source) -> bool {
+    pub fn stack_switch(source: &Source) -> Option<StackSwitch> {
         let _look = source.budget().look();
         let look = || {
-            let Ok(file) = target_elf::parse(source) else { return true };
+            let Ok(file) = target_elf::parse(source) else { return Err(Unsearched::Unreadable) };
             let segments = segments(&file, source.length());
-            let code = segments.iter().filter(|segment| segment.executable);
-            let code: Vec<_> =
-                code.map(|it| (it.address, it.offset..it.offset + it.size)).collect();
             let frames = || FrameTable::read(&file, source, &segments_reader(source, &segments));
-            stacks::are_switched(&file, source, &code, frames).unwrap_or(true)
+            stacks::find(&file, source, &code_of(&segments), frames)
         };
         let (found, refused) = source.budget().watch(look);
         // A refused read proves nothing.
-        refused.is_some() || found
+        let refused = refused.map(|why| StackSwitch::Unsearched(why.into()));
+        found.unwrap_or_else(|why| Some(StackSwitch::Unsearched(why))).or(refused)
+    }
+
+    /// Returns the segments of code.
+    pub(super) fn code(&self) -> Vec<Place> {
+        code_of(&self.segments)
+    }
+
+    pub(super) fn stubs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.stubs.iter()
     }
 
     pub(super) fn budget(&self) -> &Budget {
@@ -278,6 +285,11 @@ fn find_segment<'a, 'data>(
     segments.iter().find(|segment| {
         address.checked_sub(segment.address).is_some_and(|past| past < segment.size)
     })
+}
+
+fn code_of(segments: &[Segment<'_>]) -> Vec<Place> {
+    let code = segments.iter().filter(|segment| segment.executable);
+    code.map(|it| (it.address, it.offset..it.offset + it.size)).collect()
 }
 
 fn segments_reader<'a, 'data>(
