@@ -150,6 +150,7 @@ impl<'a> Setup<'a> {
             markers,
             values: self.planner.reads_values(),
             wakes: self.pace.wakes,
+            guards: !plan.guards.is_empty(),
         })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
@@ -211,7 +212,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
             *count += usize::from(*class == placement.entry.cost);
         }
         match &placement.exit {
-            ExitPlacement::ReturnProbe => returns += 1,
+            ExitPlacement::ReturnProbe { .. } => returns += 1,
             ExitPlacement::Sites(_) => sites += 1,
             ExitPlacement::Unseen(_) => unseen += 1,
         }
