@@ -66,3 +66,8 @@ pub static RESTORE_STATES: Array<u64, MAX_CPUS, { BPF_F_MMAPABLE as usize }> = A
 /// space sizes it.
 #[btf_map]
 pub static GUARDED: HashMap<u32, u8, 64> = HashMap::new();
+
+/// Bits by function: calls that get no return probe, although their probe asks for one. User space
+/// sizes it.
+#[btf_map]
+pub static UNRETURNED: Array<u64, 1> = Array::new();

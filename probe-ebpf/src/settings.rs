@@ -18,6 +18,10 @@ pub static FOLLOW: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static WAKE: Global<u32> = Global::new(0);
 
+/// 1: return probes are guarded, and functions can lose theirs.
+#[unsafe(no_mangle)]
+pub static GUARDS: Global<u32> = Global::new(0);
+
 /// Pages of slots in a ring: a power of two.
 #[unsafe(no_mangle)]
 pub static RING_PAGES: Global<u32> = Global::new(1);

@@ -25,7 +25,7 @@ pub fn check(folder: &Path, bytes: &[u8]) {
         list_functions(&objects, &selection, true);
     }
     let [object] = &objects;
-    let _ = CodeMap::data_switches_stacks(object.source());
+    let _ = CodeMap::stack_switch(object.source());
     let Ok(mut map) = CodeMap::parse(object.source()) else { return };
     map.learn(object.functions().iter().map(|it| (it.address, it.size, it.raw())));
     for function in object.functions().iter().take(300) {

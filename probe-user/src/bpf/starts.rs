@@ -32,6 +32,7 @@ impl Starts {
             follow: true,
             markers: false,
             values: false,
+            guards: false,
             wakes: false,
         };
         let layout = Layout::new(1, config.ring_bytes)?;

@@ -221,6 +221,7 @@ impl Session {
             wakes: false,
             markers: false,
             values: true,
+            guards: false,
         }) {
             Ok(kernel) => {
                 let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());

@@ -131,6 +131,11 @@ impl Engine {
         self.tracker.add_function(info)
     }
 
+    /// Tells that a function has lost its return probe: from now on its calls end at its ways out.
+    pub fn expect_no_return(&mut self, id: FuncId) {
+        self.tracker.expect_no_return(id);
+    }
+
     pub fn kind(&self, id: FuncId) -> Option<FunctionKind> {
         self.tracker.functions.get(id.index()).map(|function| function.kind)
     }

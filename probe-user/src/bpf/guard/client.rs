@@ -336,9 +336,7 @@ impl GuardedReturns {
 
     /// Takes the functions of a process whose frames were restored since the last call.
     pub(in super::super) fn take_restored(&self, pid: u32) -> Vec<u64> {
-        let mut all = locked(&self.guard.restored);
-        let taken = all.extract_if(.., |restored| restored.pid == pid);
-        taken.map(|restored| restored.probe).collect()
+        Restored::take(&mut locked(&self.guard.restored), pid)
     }
 }
 

@@ -88,10 +88,6 @@ fn open_frames(
 
 fn word_at(pid: u32, address: u64) -> Option<u64> {
     let mut word = [0; 8];
-    let read = sys::read_process(
-        pid,
-        std::iter::once(address),
-        &mut [IoSliceMut::new(&mut word)],
-    );
+    let read = sys::read_process(pid, std::iter::once(address), &mut [IoSliceMut::new(&mut word)]);
     (read.ok()? == word.len()).then(|| u64::from_le_bytes(word))
 }

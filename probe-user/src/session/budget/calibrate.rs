@@ -53,6 +53,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         follow: false,
         markers: false,
         values: false,
+        guards: false,
         wakes: false,
     })?;
     let own = Pid(std::process::id());

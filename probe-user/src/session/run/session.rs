@@ -6,6 +6,7 @@ mod budget;
 mod budgeted;
 mod clock;
 mod delivery;
+mod guarding;
 mod holding;
 mod late;
 mod markers;
@@ -241,6 +242,14 @@ impl Session {
     /// Takes all probes away. The guard does the same if ctrace ends in any other way.
     pub(crate) fn detach(&mut self) {
         self.arming.detach();
+        let left = self.kernel.restore_open_frames();
+        if left > 0 {
+            self.warn(&format!(
+                "{left} return addresses of the target could not be put back: it must not unwind \
+                 through these calls"
+            ));
+        }
+        self.arming.detach_guards();
     }
 }
 

@@ -150,6 +150,7 @@ impl<'a> Setup<'a> {
             markers,
             values: self.planner.reads_values(),
             wakes: self.pace.wakes,
+            guards: !plan.guards.is_empty(),
         })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,

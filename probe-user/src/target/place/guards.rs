@@ -42,13 +42,22 @@ pub enum Unguardable {
     /// It contains an unwinder that no symbol shows.
     NamelessUnwinder,
     /// No probe can sit on a guarded function.
-    Function { name: Box<str>, why: Refusal },
+    Function {
+        name: Box<str>,
+        why: Refusal,
+    },
     /// No probe can sit on an instruction that switches stacks.
-    Instruction { address: u64, why: &'static str },
+    Instruction {
+        address: u64,
+        why: &'static str,
+    },
     /// The bytes at this address may be a switch, or a part of something else.
     Unclear(u64),
     /// It jumps to other stacks with this function, in a way that cannot be guarded.
-    Jump { name: Box<str>, why: &'static str },
+    Jump {
+        name: Box<str>,
+        why: &'static str,
+    },
     TooMany,
     Unsearched(Unsearched),
     /// Its code cannot be read.
@@ -60,7 +69,9 @@ impl fmt::Display for Unguardable {
         match self {
             Self::Runtime(runtime) => write!(out, "walks its own stacks ({runtime})"),
             Self::NamelessUnwinder => out.write_str("contains an unwinder that no symbol shows"),
-            Self::Function { name, why } => write!(out, "has no place for a guard in {name}: {why}"),
+            Self::Function { name, why } => {
+                write!(out, "has no place for a guard in {name}: {why}")
+            }
             Self::Instruction { address, why } => {
                 write!(out, "switches stacks at {address:#x}, where no guard can be: {why}")
             }

@@ -146,8 +146,7 @@ fn exit(
         Returns::ReturnProbe => true,
         Returns::RetSites => false,
     };
-    let by_return_probe =
-        wanted && no_return_probe(candidate, map, policy, flow, frame).is_none();
+    let by_return_probe = wanted && no_return_probe(candidate, map, policy, flow, frame).is_none();
     if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }

@@ -134,6 +134,11 @@ pub(super) fn guarded(name: &str) -> Option<GuardKind> {
 fn is_jump(name: &str) -> bool {
     matches!(
         name,
-        "longjmp" | "_longjmp" | "siglongjmp" | "__libc_longjmp" | "__libc_siglongjmp" | "__longjmp_chk"
+        "longjmp"
+            | "_longjmp"
+            | "siglongjmp"
+            | "__libc_longjmp"
+            | "__libc_siglongjmp"
+            | "__longjmp_chk"
     )
 }

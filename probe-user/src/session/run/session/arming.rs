@@ -1,6 +1,6 @@
 //! The armed probes, their functions, and their costs.
 
-use super::{budgeted::Budgeted, millis};
+use super::{budgeted::Budgeted, guarding::Guarding, millis};
 use crate::{
     bpf::{Attachment, LinkKind, Role},
     session::{
@@ -16,6 +16,7 @@ pub(crate) struct Arming {
     pub(super) planner: Planner,
     pub(super) links: LinkOptions,
     pub(super) attachments: Vec<Attachment>,
+    pub(super) guarding: Guarding,
     /// Objects that have been looked at.
     objects: HashSet<Identity>,
     pub(super) costs: Costs,
@@ -34,6 +35,7 @@ impl Arming {
             planner,
             links,
             attachments: Vec::new(),
+            guarding: Guarding::default(),
             objects: HashSet::new(),
             costs: Costs::new(costs),
             unarmed: Unarmed::default(),
@@ -89,6 +91,12 @@ impl Arming {
     pub(super) fn detach(&mut self) {
         let all = std::mem::take(&mut self.attachments);
         self.take_away(all);
+    }
+
+    /// Takes the guards away, when no frame is hijacked any more.
+    pub(super) fn detach_guards(&mut self) {
+        let guards = self.guarding.take_attachments();
+        self.take_away(guards);
     }
 
     /// Takes these probes away, and those of all groups.

@@ -128,6 +128,10 @@ impl Session {
         }
         let planned = self.arming.planner.plan_more(&new);
         self.drop_return_probes_if_deadly();
+        let planned = planned.and_then(|plan| {
+            self.guard(&plan.guards)?;
+            Ok(plan)
+        });
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => {

@@ -24,6 +24,7 @@ impl Session {
         self.arming.know(objects);
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
+        self.guard(&plan.guards)?;
         for object in &plan.objects {
             self.attach(object)?;
         }
@@ -63,6 +64,7 @@ impl Session {
         if let Some(flight) = &self.delivery.flight {
             self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }
+        self.arming.guarding.know(object, &ids);
         let mut groups = Vec::new();
         if self.arming.budget.is_some() {
             groups = groups::attach(&self.kernel, self.arming.links, object, &ids)?;
