@@ -45,7 +45,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let mut planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
+    let planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
+    let mut planner = planner.guarding(kernel_can_guard_returns());
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -62,6 +63,9 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
             ui::say(&format!("the symbols of {} are broken: {why}", object.name()));
         }
     }
+    if verbose > 0 {
+        against_return_probes(&planner).iter().for_each(|line| ui::say(line));
+    }
     let rows = list_functions(&objects, &selection, true);
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
@@ -74,6 +78,32 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
+}
+
+/// Returns whether this kernel has what guards of return probes need.
+fn kernel_can_guard_returns() -> bool {
+    false
+}
+
+/// Returns what stands against return probes in the process, a line for guards and one for return
+/// probes at all.
+fn against_return_probes(planner: &Planner) -> Vec<String> {
+    /// A process can have thousands of objects.
+    const SHOWN: usize = 4;
+    let [guards, returns] = planner.against_return_probes();
+    let line = |what: &str, objects: Vec<String>| {
+        let more = match objects.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let shown = &objects[..objects.len().min(SHOWN)];
+        (!shown.is_empty()).then(|| format!("{what}: {}{more}", shown.join("; ")))
+    };
+    let lines = [
+        line("return probes cannot be guarded here", guards),
+        line("no return probes here", returns),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// Returns a program with the libraries that `run` would find, as they decide how ends of calls are
@@ -271,6 +301,9 @@ mod tests {
         let all = ["*".to_owned()];
         let asked = Patterns { markers: &all, ..Patterns::default() };
         let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
+        if verbose > 0 {
+            against_return_probes(&planner).iter().for_each(|line| ui::say(line));
+        }
         let rows = list_functions(&objects, &selection, true);
         let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();
         let all: Vec<listing::Line> = lines(&decided, false).collect();

@@ -135,11 +135,6 @@ impl<'data> CodeMap<'data> {
         found.unwrap_or_else(|why| Some(StackSwitch::Unsearched(why))).or(refused)
     }
 
-    /// Returns the segments of code.
-    pub(super) fn code(&self) -> Vec<Place> {
-        code_of(&self.segments)
-    }
-
     pub(super) fn stubs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.stubs.iter()
     }
