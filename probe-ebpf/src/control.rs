@@ -12,9 +12,7 @@ use crate::{
     settings,
 };
 use aya_ebpf::{
-    helpers::{
-        bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal,
-    },
+    helpers::{bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal},
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };

@@ -189,6 +189,7 @@ impl Session {
         }
         self.engine.advance(settled);
         self.progress.settled = settled;
+        self.move_restored();
         self.tend_budget();
         Ok(self.record(settled)? && read)
     }

@@ -7,7 +7,7 @@ use super::{
     status::Status,
 };
 use crate::{
-    bpf::{Config, Kernel},
+    bpf::{self, Config, Kernel},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::pace::Pace,
@@ -72,7 +72,8 @@ impl<'a> Setup<'a> {
         values: bool,
     ) -> anyhow::Result<Self> {
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
-        let mut planner = planner.reading_values(values);
+        let lacking = bpf::return_guards_lacking();
+        let mut planner = planner.reading_values(values).guarding(lacking.is_none());
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
