@@ -15,6 +15,7 @@ mod flow;
 mod frames;
 mod functions;
 mod go;
+mod guard_sites;
 mod guards;
 mod jumps;
 mod landing;
@@ -26,14 +27,16 @@ mod runtimes;
 mod slot;
 mod stacks;
 mod switches;
+mod unguardable;
 
 pub use code::CodeMap;
 pub use deny::Refusal;
 pub use explain::explain;
-pub use guards::{Guards, Unguardable, guards};
+pub use guards::{Guards, guards};
 pub(crate) use nops::{NopBlock, usdt_site};
 pub(crate) use probed::may_be_probed;
 pub use stacks::StackSwitch;
+pub use unguardable::Unguardable;
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
