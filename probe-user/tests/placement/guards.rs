@@ -135,7 +135,6 @@ fn unwinders_are_guarded_where_they_are_defined() {
         check_code(&function(name, body), &[(name, 4, GuardKind::Unwind)]);
     }
     // What only goes on with an unwinding, or asks about it, is not.
-    check_code(&function("_Unwind_Resume", body), &[]);
     check_code(&function("_Unwind_GetIP", body), &[]);
     check_code(&function("f", "call _Unwind_RaiseException@plt\nret"), &[]);
 }
@@ -196,11 +195,34 @@ fn what_may_be_data_is_not_probed() {
     let bare = format!(".text\n.globl f\n.type f, @function\nf: {constant}\n.size f, .-f\n");
     check_code(&bare, &[]);
     let unclear = "may switch stacks at 0x";
-    // In no function at all, and behind the end of one without an unwind entry.
-    check_refusal(&ASSEMBLER, "assembler", ".text\nmov (%rsi), %rsp\nret\n", unclear);
+    // Behind the end of a function without an unwind entry.
     let data = ".text\n.globl f\n.type f, @function\nf: lea 1f(%rip), %rax\nret\n\
                 1: .byte 0x48, 0x89, 0xf4\n.size f, .-f\n";
     check_refusal(&ASSEMBLER, "assembler", data, unclear);
+}
+
+/// Between functions lie tables, and functions that no table shows.
+#[test]
+fn what_nothing_refers_to_is_data() {
+    // Small numbers in headers could be addresses of the first page.
+    let hidden = function("e", ".fill 0x1fff, 1, 0x90\nret")
+        + ".text\n.balign 16\n1: nop\nmov (%rsi), %rsp\nret\n";
+    check_code(&hidden, &[]);
+    // A call from a function shows that it is code.
+    let called = hidden.clone() + &function("f", "call 1b\nret");
+    let Some(built) = build(&ASSEMBLER, "assembler", &called) else { return };
+    let found = of(&built.path).expect("it can be guarded");
+    let [entry, switch] = &found.sites[..] else { panic!("{:?}", found.sites) };
+    assert_eq!(switch.offset, entry.offset + 1);
+    // An address may be one of data.
+    let taken = hidden.clone() + &function("f", "lea 1b(%rip), %rax\nret");
+    check_refusal(&ASSEMBLER, "assembler", &taken, "may switch stacks at 0x");
+    let pointer = hidden.clone() + ".data\n.quad 1b\n";
+    check_refusal(&ASSEMBLER, "assembler", &pointer, "may switch stacks at 0x");
+    // A table with bytes that are no code in front.
+    let table =
+        hidden.replace("1: nop", "1: .byte 6, 6, 6, 6") + &function("f", "lea 1b(%rip), %rax\nret");
+    check_code(&table, &[]);
 }
 
 #[test]
@@ -299,7 +321,10 @@ fn system_libraries() {
         check_names(&path, &[]);
     }
     if let Some(path) = library("libcrypto.so.3") {
-        assert_eq!(of(&path).expect("it can be guarded").sites.len(), 1);
+        let (names, found) = (Names::of(&path), of(&path).expect("it can be guarded"));
+        let stub = |offset| names.at(offset)[0].0.starts_with(".plt");
+        let stubs = found.sites.iter().filter(|it| stub(it.offset) && it.kind == GuardKind::Switch);
+        assert_eq!(stubs.count(), 1, "{found:?}");
     }
 }
 

@@ -54,8 +54,7 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     if has_nameless_unwinder(object, &names) {
         return Err(Unguardable::NamelessUnwinder);
     }
-    let segments: Vec<Place> = code_segments(object.layout());
-    let code = stacks::code(&file, source, &segments)?;
+    let code = stacks::code(&file, source, &segments(object.layout(), |it| it.executable))?;
     let candidates = match is_searched(object, &names) {
         true => stacks::candidates(source, &code)?,
         false => Vec::new(),
@@ -73,7 +72,10 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
         sites.add_function(&map, definition, *kind)?;
     }
     let functions = Functions::read(source, [all, dynamic], &code, map.frames())?;
-    let first = sites.add_switches(&map, &functions, &candidates)?;
+    let (first, lost) = sites.add_switches(&map, &functions, &candidates)?;
+    let all = segments(object.layout(), |_| true);
+    let lost = sites.add_lost(&map, &functions, source, &all, &lost)?;
+    let first = first.or(lost);
     let switch = names.switch.map(StackSwitch::Uses).or(first.map(StackSwitch::At));
     if switch.is_some() {
         sites.add_jumps(&map, &names)?;
@@ -82,13 +84,12 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     Ok(Guards { sites: sites.collect(), switch })
 }
 
-fn code_segments(layout: &Layout) -> Vec<Place> {
-    let code = layout.segments.iter().filter(|segment| segment.executable);
+fn segments(layout: &Layout, wanted: impl Fn(&Segment) -> bool) -> Vec<Place> {
     let place = |segment: &Segment| {
         let end = segment.offset.saturating_add(segment.file_size);
         (segment.addresses.start, segment.offset..end)
     };
-    code.map(place).collect()
+    layout.segments.iter().filter(|segment| wanted(segment)).map(place).collect()
 }
 
 /// Returns whether the object contains an unwinder that no symbol shows. One that imports its

@@ -23,6 +23,7 @@ mod names;
 mod nops;
 mod probed;
 mod ranges;
+mod references;
 mod runtimes;
 mod slot;
 mod stacks;
