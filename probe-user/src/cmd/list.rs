@@ -297,9 +297,6 @@ mod tests {
         let all = ["*".to_owned()];
         let asked = Patterns { markers: &all, ..Patterns::default() };
         let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
-        if verbose > 0 {
-            against_return_probes(&planner).iter().for_each(|line| ui::say(line));
-        }
         let rows = list_functions(&objects, &selection, true);
         let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();
         let all: Vec<listing::Line> = lines(&decided, false).collect();

@@ -5,6 +5,7 @@ mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
 mod nothing_chosen;
+mod placer;
 mod points;
 mod room;
 pub(crate) mod values;
@@ -15,6 +16,7 @@ use self::{
     jump_room::JumpRoom,
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
+    placer::{Placer, info},
     values::{Point, ValuePlanner},
 };
 use crate::target::{
@@ -23,14 +25,14 @@ use crate::target::{
     markers::MarkerSite,
     not_found::flawed_markers,
     object::Object,
-    place::{Candidate, CodeMap, Policy, Refusal, Returns, place},
-    plan::{ExitPlacement, Placement},
+    place::{CodeMap, Policy, Refusal, Returns},
+    plan::Placement,
     select::{SelectError, Selection, Selector},
     symbols::Function,
     usdt::UsdtProbe,
 };
 use anyhow::{Context, bail};
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::function::{ExitSeen, FunctionInfo};
 use std::{path::PathBuf, sync::Arc};
 
 /// A file, whatever its path: device and inode.
@@ -401,7 +403,7 @@ impl Planner {
             is_go: object.is_go(),
             guarded: self.guarding.guards(),
         };
-        Ok(Placer { map, policy })
+        Ok(Placer::new(map, policy))
     }
 }
 
@@ -410,41 +412,6 @@ impl Planner {
 fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
     let main = objects.iter().filter(|object| object.is_main());
     main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
-}
-
-/// Decides where the functions of one object are probed.
-pub(crate) struct Placer<'a> {
-    map: CodeMap<'a>,
-    policy: Policy,
-}
-
-impl Placer<'_> {
-    pub(crate) fn place(&self, function: &Function) -> Result<Placement, Refusal> {
-        let candidate =
-            Candidate { address: function.address, size: function.size, name: function.raw() };
-        place(candidate, &self.map, &self.policy)
-    }
-}
-
-fn info(object: &Object, function: &Function, placement: &Placement) -> FunctionInfo {
-    let source = object.source_line(function.address);
-    FunctionInfo {
-        name: Arc::clone(function.name()),
-        aliases: function.aliases().to_vec(),
-        object: Arc::clone(object.name()),
-        line: source.as_ref().and_then(|source| source.line),
-        file: source.map(|source| source.file),
-        kind: FunctionKind::Function,
-        group: None,
-        exit: match &placement.exit {
-            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => ExitSeen::ByReturnProbe,
-            ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
-            ExitPlacement::Unseen(_) => ExitSeen::Never,
-        },
-        entry_is_loop_head: placement.entry_is_loop_head,
-        may_tail_jump: placement.may_tail_jump,
-        values: Vec::new(),
-    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

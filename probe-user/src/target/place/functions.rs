@@ -20,8 +20,10 @@ pub(super) enum Found {
         address: u64,
         function: Extent,
     },
-    /// They are in no known function, or too far into one.
+    /// They are too far into a function.
     Unclear,
+    /// They are in no known function.
+    Nowhere,
 }
 
 /// A function, or a part of one.
@@ -73,7 +75,7 @@ impl<'a, 'data> Functions<'a, 'data> {
 
     /// Looks at bytes that would set the stack pointer if they were an instruction.
     pub(super) fn find(&self, address: u64) -> Found {
-        let Some(function) = self.around(address) else { return Found::Unclear };
+        let Some(function) = self.around(address) else { return Found::Nowhere };
         if self.stays(function.start) {
             return Found::Nothing;
         }
@@ -102,6 +104,34 @@ impl<'a, 'data> Functions<'a, 'data> {
         // Assemblers write no size by themselves.
         let end = if last.end == last.start { next } else { last.end };
         (address < end).then_some(Extent { start: last.start, end })
+    }
+
+    /// Returns the range without known functions around an address that is in none.
+    pub(super) fn gap(&self, address: u64) -> Option<Extent> {
+        let (section, place) = self.code.iter().find(|(section, place)| {
+            address.checked_sub(*section).is_some_and(|past| past < place.end - place.start)
+        })?;
+        let before = self.symbols.partition_point(|symbol| symbol.start <= address);
+        let after = self.symbols.get(before).map_or(u64::MAX, |symbol| symbol.start);
+        let before = self.symbols[..before].last().map_or(0, |symbol| symbol.end);
+        let frames = self.frames.gap(address);
+        let start = frames.start.max(before).max(*section).min(address);
+        let end = section.saturating_add(place.end - place.start).min(frames.end).min(after);
+        Some(Extent { start, end })
+    }
+
+    /// Returns whether the instruction at an address is one of a known function.
+    pub(super) fn has_instruction(&self, address: u64) -> bool {
+        let Some(function) = self.around(address) else { return false };
+        let near = address - function.start < FAR;
+        let Some(bytes) = near.then(|| self.bytes(function.start, address)).flatten() else {
+            return false;
+        };
+        let mut decoder = Decoder::with_ip(64, &bytes, function.start, DecoderOptions::NONE);
+        while decoder.ip() < address && decoder.can_decode() {
+            let _ = decoder.decode();
+        }
+        decoder.ip() == address
     }
 
     fn stays(&self, start: u64) -> bool {

@@ -5,25 +5,17 @@
 //! begins puts the true addresses back. All such places must be known: an object that may have
 //! others cannot be guarded, and its process gets no return probes by this rule.
 
-use super::super::budget::TooLarge;
 use super::super::elf::{self, Layout, Segment};
 use super::super::object::Object;
-use super::super::plan::{GuardKind, GuardSite};
+use super::super::plan::GuardSite;
 use super::super::tables::NamedSymbols;
 use super::code::{CodeMap, PlaceError};
-use super::cost::cost;
-use super::deny::Refusal;
-use super::entry;
-use super::extent::Mark;
-use super::flow::{self, Flow};
-use super::frames::Start;
-use super::functions::{Extent, Found, Functions};
-use super::names::{Definition, Names};
-use super::stacks::{self, LONGEST_INSTRUCTION, Place, StackSwitch, Unsearched};
-use super::{jumps, runtimes};
-use iced_x86::{Decoder, DecoderOptions};
-use std::collections::BTreeMap;
-use std::fmt;
+use super::functions::Functions;
+use super::guard_sites::Sites;
+use super::names::Names;
+use super::runtimes;
+use super::stacks::{self, Place, StackSwitch};
+use super::unguardable::Unguardable;
 
 /// The places to guard in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,75 +25,6 @@ pub struct Guards {
     /// How it switches stacks, if it does.
     pub switch: Option<StackSwitch>,
 }
-
-/// The reason why an object cannot be guarded. It reads as what follows the object's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unguardable {
-    /// A runtime that reads return addresses of native frames.
-    Runtime(&'static str),
-    /// It contains an unwinder that no symbol shows.
-    NamelessUnwinder,
-    /// No probe can sit on a guarded function.
-    Function {
-        name: Box<str>,
-        why: Refusal,
-    },
-    /// No probe can sit on an instruction that switches stacks.
-    Instruction {
-        address: u64,
-        why: &'static str,
-    },
-    /// The bytes at this address may be a switch, or a part of something else.
-    Unclear(u64),
-    /// It jumps to other stacks with this function, in a way that cannot be guarded.
-    Jump {
-        name: Box<str>,
-        why: &'static str,
-    },
-    TooMany,
-    Unsearched(Unsearched),
-    /// Its code cannot be read.
-    Code(PlaceError),
-}
-
-impl fmt::Display for Unguardable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Runtime(runtime) => write!(out, "walks its own stacks ({runtime})"),
-            Self::NamelessUnwinder => out.write_str("contains an unwinder that no symbol shows"),
-            Self::Function { name, why } => {
-                write!(out, "has no place for a guard in {name}: {why}")
-            }
-            Self::Instruction { address, why } => {
-                write!(out, "switches stacks at {address:#x}, where no guard can be: {why}")
-            }
-            Self::Unclear(address) => {
-                write!(out, "may switch stacks at {address:#x}, which is not clearly code")
-            }
-            Self::Jump { name, why } => {
-                write!(out, "changes stacks with {name}, which cannot be guarded: {why}")
-            }
-            Self::TooMany => write!(out, "has more than {MOST} places to guard"),
-            Self::Unsearched(why) => why.fmt(out),
-            Self::Code(why) => write!(out, "cannot be searched for stack switches: {why}"),
-        }
-    }
-}
-
-impl From<TooLarge> for Unguardable {
-    fn from(why: TooLarge) -> Self {
-        Self::Unsearched(why.into())
-    }
-}
-
-impl From<Unsearched> for Unguardable {
-    fn from(why: Unsearched) -> Self {
-        Self::Unsearched(why)
-    }
-}
-
-/// Limit of the places to guard in one object.
-const MOST: usize = 4096;
 
 /// Returns the places to guard in an object.
 pub fn guards(object: &Object) -> Result<Guards, Unguardable> {
@@ -131,8 +54,7 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     if has_nameless_unwinder(object, &names) {
         return Err(Unguardable::NamelessUnwinder);
     }
-    let segments: Vec<Place> = code_segments(object.layout());
-    let code = stacks::code(&file, source, &segments)?;
+    let code = stacks::code(&file, source, &segments(object.layout(), |it| it.executable))?;
     let candidates = match is_searched(object, &names) {
         true => stacks::candidates(source, &code)?,
         false => Vec::new(),
@@ -150,7 +72,10 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
         sites.add_function(&map, definition, *kind)?;
     }
     let functions = Functions::read(source, [all, dynamic], &code, map.frames())?;
-    let first = sites.add_switches(&map, &functions, &candidates)?;
+    let (first, lost) = sites.add_switches(&map, &functions, &candidates)?;
+    let all = segments(object.layout(), |_| true);
+    let lost = sites.add_lost(&map, &functions, source, &all, &lost)?;
+    let first = first.or(lost);
     let switch = names.switch.map(StackSwitch::Uses).or(first.map(StackSwitch::At));
     if switch.is_some() {
         sites.add_jumps(&map, &names)?;
@@ -159,13 +84,12 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     Ok(Guards { sites: sites.collect(), switch })
 }
 
-fn code_segments(layout: &Layout) -> Vec<Place> {
-    let code = layout.segments.iter().filter(|segment| segment.executable);
+fn segments(layout: &Layout, wanted: impl Fn(&Segment) -> bool) -> Vec<Place> {
     let place = |segment: &Segment| {
         let end = segment.offset.saturating_add(segment.file_size);
         (segment.addresses.start, segment.offset..end)
     };
-    code.map(place).collect()
+    layout.segments.iter().filter(|segment| wanted(segment)).map(place).collect()
 }
 
 /// Returns whether the object contains an unwinder that no symbol shows. One that imports its
@@ -184,109 +108,4 @@ fn has_nameless_unwinder(object: &Object, names: &Names<'_>) -> bool {
 fn is_searched(object: &Object, names: &Names<'_>) -> bool {
     let is_unwinder = ["libgcc_s.so", "libunwind"].iter().any(|it| object.name().starts_with(it));
     !names.is_known && !(names.exports_unwinder && is_unwinder)
-}
-
-/// The sites found so far, by file offset.
-#[derive(Default)]
-struct Sites(BTreeMap<u64, GuardKind>);
-
-impl Sites {
-    fn add(&mut self, offset: u64, kind: GuardKind) -> Result<(), Unguardable> {
-        self.0.entry(offset).or_insert(kind);
-        if self.0.len() > MOST { Err(Unguardable::TooMany) } else { Ok(()) }
-    }
-
-    fn add_function(
-        &mut self,
-        map: &CodeMap<'_>,
-        definition: &Definition<'_>,
-        kind: GuardKind,
-    ) -> Result<(), Unguardable> {
-        map.budget().check()?;
-        let start = definition.address;
-        // The first instruction is of interest, whatever the size says.
-        let size = definition.size.max(LONGEST_INSTRUCTION as u64);
-        let flow = follow(map, Extent { start, end: start.saturating_add(size) });
-        let site = entry::entry_site(start, map, &flow)
-            .map_err(|why| Unguardable::Function { name: definition.name.into(), why })?;
-        self.add(site.offset, kind)
-    }
-
-    /// Adds the instructions that switch stacks. Returns the address of the first.
-    fn add_switches(
-        &mut self,
-        map: &CodeMap<'_>,
-        functions: &Functions<'_, '_>,
-        candidates: &[u64],
-    ) -> Result<Option<u64>, Unguardable> {
-        let mut first = None;
-        let mut last: Option<(Extent, Flow)> = None;
-        for &candidate in candidates {
-            map.budget().check()?;
-            let (address, function) = match functions.find(candidate) {
-                Found::Nothing => continue,
-                Found::Unclear => return Err(Unguardable::Unclear(candidate)),
-                Found::Instruction { address, function } => (address, function),
-            };
-            let known = last.take().filter(|(known, _)| *known == function);
-            let (_, flow) = last.insert(known.unwrap_or_else(|| (function, follow(map, function))));
-            let frame = map.frame(function.start);
-            match flow.extent.mark(address) {
-                // The bytes are a part of another instruction.
-                Some(Mark::Inside) => continue,
-                // A probe on data would change them.
-                Some(Mark::Unknown) | None if frame.is_none() => {
-                    return Err(Unguardable::Unclear(address));
-                }
-                _ => {}
-            }
-            self.add_instruction(map, address)?;
-            // Some copy their stack away before they leave it (greenlet). The copy must not contain
-            // a trampoline either, so the guard comes first thing in the function.
-            if frame.is_none_or(|frame| frame.first == Start::Function)
-                && let Ok(site) = entry::entry_site(function.start, map, flow)
-            {
-                self.add(site.offset, GuardKind::Switch)?;
-            }
-            first = first.or(Some(address));
-        }
-        Ok(first)
-    }
-
-    fn add_instruction(&mut self, map: &CodeMap<'_>, address: u64) -> Result<(), Unguardable> {
-        let refused = |why| Unguardable::Instruction { address, why };
-        let (Some(bytes), Some(offset)) = (map.bytes(address), map.file_offset(address)) else {
-            return Err(refused("it is not loaded"));
-        };
-        let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
-        cost(bytes, &instruction).map_err(refused)?;
-        self.add(offset, GuardKind::Switch)
-    }
-
-    /// Adds what jumps to other stacks in an object that makes some.
-    fn add_jumps(&mut self, map: &CodeMap<'_>, names: &Names<'_>) -> Result<(), Unguardable> {
-        if names.is_static {
-            return names
-                .jumps
-                .iter()
-                .try_for_each(|jump| self.add_function(map, jump, GuardKind::Switch));
-        }
-        for name in &names.imported_jumps {
-            let refused = |why| Unguardable::Jump { name: (*name).into(), why };
-            let mut stubs = jumps::stubs(map, name).peekable();
-            if stubs.peek().is_none() {
-                return Err(refused("it is called without a stub"));
-            }
-            for stub in stubs {
-                self.add(stub.map_err(refused)?, GuardKind::Switch)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn follow(map: &CodeMap<'_>, function: Extent) -> Flow {
-    let frame = map.frame(function.start).filter(|frame| frame.start == function.start);
-    let end = frame.map_or(function.end, |frame| frame.end);
-    flow::follow(map, function.start, end, frame)
 }
