@@ -53,6 +53,7 @@ kernel_tests! {
     threads
     longjmp
     exec_of_itself
+    nothing_of_the_launcher
     exec_of_another_program
     fork_and_vfork
     a_fork_over_long_nops
