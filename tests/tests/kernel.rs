@@ -63,6 +63,8 @@ kernel_tests! {
     usdt_probes
     an_instruction_the_kernel_refuses
     library_opened_after_attach
+    a_library_that_forbids_return_probes
+    a_program_that_forbids_return_probes
     exec_after_a_stop_for_slowness
     a_held_command_outlives_ctrace
     attach_for_a_while

@@ -13,6 +13,7 @@ mod notes;
 mod progress;
 mod recording;
 mod reports;
+mod returns;
 mod rounds;
 mod scene;
 mod start;
