@@ -6,7 +6,7 @@
 use crate::{
     kernel::Kernel,
     loss,
-    maps::{GUARDED, HEARTBEAT, TRACED},
+    maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
     marker, news,
     output::{Task, control, now},
     settings,
@@ -93,6 +93,8 @@ fn hold(task: Task) -> bool {
 pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
     if task.is_traced() {
+        // The new program has not run yet, and the exec cannot fail any more.
+        EXECUTED.add(1);
         // The thread that calls exec becomes the process's only one, under the process's id.
         let by: u32 = ctx.arg(1);
         marker::forget(by);

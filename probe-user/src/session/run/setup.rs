@@ -148,6 +148,7 @@ impl<'a> Setup<'a> {
         let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,
+            launches: origin == Origin::Launched,
             markers,
             values: self.planner.reads_values(),
             wakes: self.pace.wakes,
