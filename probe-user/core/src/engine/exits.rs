@@ -1,7 +1,8 @@
 //! Changes in how the ends of calls are seen, while they are being traced.
 //!
-//! Between the old probes and the new ones, calls begin and end unseen. A later end with the same
+//! If all probes are removed for a moment, calls begin and end unseen. A later end with the same
 //! stack pointer would then pass for that of a call from before. So open calls end at the change.
+//! If entries stay probed, open calls go on, and end at whatever sees it.
 
 use crate::engine::Engine;
 use crate::function::ExitSeen;
@@ -12,21 +13,30 @@ use crate::units::{FuncId, Nanos};
 pub(super) struct ExitChange {
     at: Nanos,
     functions: Vec<(FuncId, ExitSeen)>,
+    ends_open: bool,
 }
 
 impl Engine {
     /// Changes how the ends of these functions' calls are seen from `at` on, when nothing of them
     /// is probed. Calls that are open then end as untimed. Later calls of this have later times.
     pub fn change_exits(&mut self, at: Nanos, functions: Vec<(FuncId, ExitSeen)>) {
-        self.exit_changes.push_back(ExitChange { at, functions });
+        self.exit_changes.push_back(ExitChange { at, functions, ends_open: true });
+    }
+
+    /// The same where the entries stay probed: calls that are open then go on.
+    pub fn change_exits_only(&mut self, at: Nanos, functions: Vec<(FuncId, ExitSeen)>) {
+        self.exit_changes.push_back(ExitChange { at, functions, ends_open: false });
     }
 
     /// Processes the events up to each change that is due, and makes it.
     pub(super) fn change_due_exits(&mut self, watermark: Nanos) {
         while self.exit_changes.front().is_some_and(|change| change.at <= watermark) {
-            let Some(ExitChange { at, functions }) = self.exit_changes.pop_front() else { return };
+            let Some(change) = self.exit_changes.pop_front() else { return };
+            let ExitChange { at, functions, ends_open } = change;
             self.order.release(at.0, &mut self.tracker);
-            self.forsake(&functions.iter().map(|(id, _)| *id).collect());
+            if ends_open {
+                self.forsake(&functions.iter().map(|(id, _)| *id).collect());
+            }
             functions.into_iter().for_each(|(id, exit)| self.tracker.set_exit(id, exit));
         }
     }
@@ -76,5 +86,28 @@ mod tests {
         assert_eq!((outer.calls, outer.timed, outer.total_ns), (1, 1, Nanos(80)));
         assert_eq!((changed.calls, changed.timed, changed.untimed), (3, 2, 1));
         assert_eq!((changed.total_ns, changed.headless), (Nanos(17), 1));
+    }
+
+    /// A call whose end both kinds of probes see ends once.
+    #[test]
+    fn a_late_return_is_no_other_end() {
+        let mut engine = Engine::new(EngineConfig::default());
+        let id = engine.add_function(FunctionInfo::new("moved", "program"));
+        engine.push_events(
+            0,
+            &[
+                event(20, 0, Kind::Enter, 800),
+                event(60, 0, Kind::ExitRet, 800),
+                event(61, 0, Kind::Return, 800),
+                event(70, 0, Kind::Enter, 800),
+                event(73, 0, Kind::ExitRet, 800),
+            ],
+        );
+        engine.change_exits_only(Nanos(50), vec![(id, ExitSeen::ByExitSites)]);
+        engine.advance(Nanos(100));
+        let report = engine.report(Nanos(100), ReportMeta::default());
+        let [moved] = &report.functions[..] else { panic!("one function") };
+        assert_eq!((moved.calls, moved.timed, moved.headless), (2, 2, 0));
+        assert_eq!(moved.total_ns, Nanos(43));
     }
 }

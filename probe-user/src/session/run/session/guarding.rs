@@ -139,7 +139,7 @@ impl Session {
     fn move_those(&mut self, pid: Pid, addresses: &[u64]) {
         let objects = Process::open(pid.0).ok().and_then(|process| process.objects().ok());
         let mut movable = self.arming.guarding.take(addresses, &objects.unwrap_or_default());
-        // First: a call with both would end twice.
+        let at = bpf::now();
         movable.retain(|moved| match self.kernel.spare_returns(moved.function) {
             Ok(()) => true,
             Err(error) => {
@@ -165,7 +165,7 @@ impl Session {
             exits.push((function, exit));
         }
         if !exits.is_empty() {
-            self.engine.change_exits(bpf::now(), exits);
+            self.engine.change_exits_only(at, exits);
         }
     }
 }
