@@ -59,14 +59,14 @@ impl Sites {
         let mut last: Option<(Extent, Flow)> = None;
         for &candidate in candidates {
             map.budget().check()?;
-            let (address, function) = match functions.find(candidate) {
+            let (address, function, is_far) = match functions.find(candidate) {
                 Found::Nothing => continue,
-                Found::Unclear => return Err(Unguardable::Unclear(candidate)),
+                Found::Far(function) => (candidate, function, true),
                 Found::Nowhere => {
                     nowhere.push(candidate);
                     continue;
                 }
-                Found::Instruction { address, function } => (address, function),
+                Found::Instruction { address, function } => (address, function, false),
             };
             let known = last.take().filter(|(known, _)| *known == function);
             let (_, flow) = last.insert(known.unwrap_or_else(|| (function, follow(map, function))));
@@ -75,7 +75,7 @@ impl Sites {
                 // The bytes are a part of another instruction.
                 Some(Mark::Inside) => continue,
                 // A probe on data would change them.
-                Some(Mark::Unknown) | None if frame.is_none() => {
+                Some(Mark::Unknown) | None if frame.is_none() || is_far => {
                     return Err(Unguardable::Unclear(address));
                 }
                 _ => {}
@@ -109,7 +109,7 @@ impl Sites {
         }
         let is_sure = |it: &Reference| it.from.is_some_and(|from| is_branch(map, functions, from));
         let references = references::into_gaps(source, segments, &gaps)?;
-        // Other references may be there by chance, and lead into data.
+        // Other references may be there by chance, or lead to data.
         let (sure, unsure): (Vec<_>, Vec<_>) = references.into_iter().partition(is_sure);
         let mut code = BTreeSet::new();
         let references =
