@@ -15,8 +15,8 @@ use super::names::{Definition, Names};
 use super::references::{self, Reference};
 use super::stacks::{LONGEST_INSTRUCTION, Place};
 use super::unguardable::Unguardable;
-use iced_x86::{Decoder, DecoderOptions, OpKind};
-use std::collections::{BTreeMap, BTreeSet};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Limit of the places to guard in one object.
 pub(super) const MOST: usize = 4096;
@@ -112,10 +112,15 @@ impl Sites {
         // Other references may be there by chance, or lead to data.
         let (sure, unsure): (Vec<_>, Vec<_>) = references.into_iter().partition(is_sure);
         let mut code = BTreeSet::new();
+        // What is a part of a flow already leads nowhere else.
+        let mut seen = HashSet::new();
         let references =
             sure.iter().map(|it| (it, true)).chain(unsure.iter().map(|it| (it, false)));
         for (&Reference { target, .. }, is_sure) in references {
             map.budget().check()?;
+            if seen.contains(&target) {
+                continue;
+            }
             let inside = |gap: &&Extent| (gap.start..gap.end).contains(&target);
             let Some(gap) = gaps.iter().find(inside) else { continue };
             let ahead = candidates.iter().filter(|at| (target..gap.end).contains(*at));
@@ -124,6 +129,9 @@ impl Sites {
                 continue;
             }
             let flow = follow(map, Extent { start: target, end: gap.end });
+            if flow.trouble.is_none() {
+                seen.extend(flow.instructions.iter().map(Instruction::ip));
+            }
             let mut reached =
                 ahead.copied().filter(|at| flow.extent.mark(*at) == Some(Mark::Instruction));
             if !is_sure {
