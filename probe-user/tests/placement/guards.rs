@@ -341,3 +341,23 @@ fn check_names(path: &Path, expected: &[(&str, GuardKind)]) {
         assert!(found.sites.iter().any(|it| is_it(it.offset) && it.kind == *kind), "{name}");
     }
 }
+
+/// Any objects, named in `CTRACE_SURVEY`, separated by colons.
+#[test]
+#[ignore = "for people: lists the guards of the objects named in CTRACE_SURVEY"]
+fn named_objects() {
+    for path in std::env::var("CTRACE_SURVEY").unwrap_or_default().split(':') {
+        let path = Path::new(path);
+        let begun = std::time::Instant::now();
+        match of(path) {
+            Ok(found) => {
+                println!("{}: {} sites, {:?}", path.display(), found.sites.len(), begun.elapsed());
+                let names = Names::of(path);
+                for site in &found.sites {
+                    println!("  {:#x} {:?} {:?}", site.offset, site.kind, names.at(site.offset));
+                }
+            }
+            Err(why) => println!("{} {why}", path.display()),
+        }
+    }
+}

@@ -68,7 +68,7 @@ impl Guarding {
         self.unguardable.push(why);
     }
 
-    /// Looks at new objects. Without `all`, nothing depends on their code.
+    /// Looks at new objects.
     pub(super) fn look(
         &mut self,
         mapped: &[MappedObject],
@@ -156,3 +156,7 @@ impl Guarding {
         unwinder.chain(&self.switch).cloned().collect()
     }
 }
+
+#[cfg(test)]
+#[path = "guarding_tests.rs"]
+mod tests;

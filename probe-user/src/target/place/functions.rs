@@ -20,8 +20,8 @@ pub(super) enum Found {
         address: u64,
         function: Extent,
     },
-    /// They are too far into a function.
-    Unclear,
+    /// They are too far into this function, or its bytes cannot be read.
+    Far(Extent),
     /// They are in no known function.
     Nowhere,
 }
@@ -81,7 +81,7 @@ impl<'a, 'data> Functions<'a, 'data> {
         }
         let near = address - function.start < FAR;
         let bytes = near.then(|| self.bytes(function.start, address)).flatten();
-        let Some(bytes) = bytes else { return Found::Unclear };
+        let Some(bytes) = bytes else { return Found::Far(function) };
         let mut decoder = Decoder::with_ip(64, &bytes, function.start, DecoderOptions::NONE);
         let mut last = Instruction::default();
         while decoder.ip() <= address && decoder.can_decode() {

@@ -15,8 +15,8 @@ use super::names::{Definition, Names};
 use super::references::{self, Reference};
 use super::stacks::{LONGEST_INSTRUCTION, Place};
 use super::unguardable::Unguardable;
-use iced_x86::{Decoder, DecoderOptions, OpKind};
-use std::collections::{BTreeMap, BTreeSet};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Limit of the places to guard in one object.
 pub(super) const MOST: usize = 4096;
@@ -59,14 +59,14 @@ impl Sites {
         let mut last: Option<(Extent, Flow)> = None;
         for &candidate in candidates {
             map.budget().check()?;
-            let (address, function) = match functions.find(candidate) {
+            let (address, function, is_far) = match functions.find(candidate) {
                 Found::Nothing => continue,
-                Found::Unclear => return Err(Unguardable::Unclear(candidate)),
+                Found::Far(function) => (candidate, function, true),
                 Found::Nowhere => {
                     nowhere.push(candidate);
                     continue;
                 }
-                Found::Instruction { address, function } => (address, function),
+                Found::Instruction { address, function } => (address, function, false),
             };
             let known = last.take().filter(|(known, _)| *known == function);
             let (_, flow) = last.insert(known.unwrap_or_else(|| (function, follow(map, function))));
@@ -75,7 +75,7 @@ impl Sites {
                 // The bytes are a part of another instruction.
                 Some(Mark::Inside) => continue,
                 // A probe on data would change them.
-                Some(Mark::Unknown) | None if frame.is_none() => {
+                Some(Mark::Unknown) | None if frame.is_none() || is_far => {
                     return Err(Unguardable::Unclear(address));
                 }
                 _ => {}
@@ -109,13 +109,18 @@ impl Sites {
         }
         let is_sure = |it: &Reference| it.from.is_some_and(|from| is_branch(map, functions, from));
         let references = references::into_gaps(source, segments, &gaps)?;
-        // Other references may be there by chance, and lead into data.
+        // Other references may be there by chance, or lead to data.
         let (sure, unsure): (Vec<_>, Vec<_>) = references.into_iter().partition(is_sure);
         let mut code = BTreeSet::new();
+        // What is a part of a flow already leads nowhere else.
+        let mut seen = HashSet::new();
         let references =
             sure.iter().map(|it| (it, true)).chain(unsure.iter().map(|it| (it, false)));
         for (&Reference { target, .. }, is_sure) in references {
             map.budget().check()?;
+            if seen.contains(&target) {
+                continue;
+            }
             let inside = |gap: &&Extent| (gap.start..gap.end).contains(&target);
             let Some(gap) = gaps.iter().find(inside) else { continue };
             let ahead = candidates.iter().filter(|at| (target..gap.end).contains(*at));
@@ -124,6 +129,9 @@ impl Sites {
                 continue;
             }
             let flow = follow(map, Extent { start: target, end: gap.end });
+            if flow.trouble.is_none() {
+                seen.extend(flow.instructions.iter().map(Instruction::ip));
+            }
             let mut reached =
                 ahead.copied().filter(|at| flow.extent.mark(*at) == Some(Mark::Instruction));
             if !is_sure {

@@ -107,5 +107,5 @@ fn has_nameless_unwinder(object: &Object, names: &Names<'_>) -> bool {
 /// unwinders leave the stack only after they are guarded.
 fn is_searched(object: &Object, names: &Names<'_>) -> bool {
     let is_unwinder = ["libgcc_s.so", "libunwind"].iter().any(|it| object.name().starts_with(it));
-    !names.is_known && !(names.exports_unwinder && is_unwinder)
+    !(names.is_known || names.exports_unwinder && is_unwinder)
 }

@@ -59,7 +59,7 @@ pub(super) fn into_gaps(
             return Err(Unsearched::Unreadable);
         }
         if found.len() > MOST {
-            return Err(Unsearched::TooMany);
+            return Err(Unsearched::Tangled);
         }
     }
     found.sort_unstable();

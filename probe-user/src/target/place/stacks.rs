@@ -39,6 +39,8 @@ pub enum Unsearched {
     /// Its sections of code overlap.
     Overlapping,
     TooMany,
+    /// Too much refers to code of no known function.
+    Tangled,
     TooLarge(TooLarge),
 }
 
@@ -58,6 +60,7 @@ impl fmt::Display for Unsearched {
             Self::Unreadable => out.write_str("has code that cannot be read"),
             Self::Overlapping => out.write_str("has sections of code that overlap"),
             Self::TooMany => write!(out, "may switch stacks at more than {MOST} places"),
+            Self::Tangled => out.write_str("may switch stacks in code that no table describes"),
             Self::TooLarge(why) => why.fmt(out),
         }
     }
