@@ -242,7 +242,8 @@ impl Answer {
         socket.write_all(&bytes)
     }
 
-    fn receive(mut socket: &UnixStream) -> Option<Self> {
+    /// Receives an answer; `None` at the end.
+    pub(super) fn receive(mut socket: &UnixStream) -> Option<Self> {
         let mut bytes = [0; ANSWER_BYTES];
         socket.read_exact(&mut bytes).ok()?;
         let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
