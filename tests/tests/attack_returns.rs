@@ -63,8 +63,9 @@ fn once(env: &Env, signal: Signal, random: &mut Random) -> Result<()> {
     wait_for("the calls are open", || Ok(trampolines(pid)? == OPEN))?;
     random.sleep_up_to(Duration::from_millis(300));
     ctrace.signal(signal)?;
-    ctrace.wait(LIMIT)?;
-    wait_for("no return address is left", || Ok(trampolines(pid)? == 0))?;
+    let ended = ctrace.wait(LIMIT)?;
+    wait_for("no return address is left", || Ok(trampolines(pid)? == 0))
+        .with_context(|| format!("{} left; {}", trampolines(pid).unwrap_or(0), ended.stderr))?;
     target.signal(Signal::USR1)?;
     let mut told = String::new();
     output.read_to_string(&mut told)?;

@@ -13,8 +13,9 @@ use std::{
 
 /// Bytes for a thread's stack.
 const STACK_BYTES: usize = 64 << 10;
-/// A thread that does not stop within this time is in the kernel for long.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// A thread that does not stop within this time is in the kernel for long, or the machine is very
+/// busy.
+const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// A stopped thread. It goes on when this is dropped.

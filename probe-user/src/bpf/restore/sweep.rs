@@ -20,6 +20,8 @@ use std::{
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Shorter than a thread waits for its request to be served.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Tries to list the threads of a process.
+const TRIES: u32 = 100;
 
 /// Restores every open frame of the guarded processes. `other` serves requests of threads that wait
 /// meanwhile. Returns the number of frames that could not be restored.
@@ -69,8 +71,14 @@ fn open_frames(
     other: &mut impl FnMut(&Request),
 ) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut open = BTreeMap::new();
-    if sys::visit_threads(maps.lister.as_fd(), pid).is_err() {
-        return open;
+    let visit = || sys::visit_threads(maps.lister.as_fd(), pid);
+    // The process may be gone. Other errors, of memory or of a signal, pass.
+    for _ in 0..TRIES {
+        match visit() {
+            Ok(()) => break,
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return open,
+            Err(_) => sleep(PAUSE),
+        }
     }
     while let Some(request) = requests.next() {
         if !request.is_listed {
