@@ -6,15 +6,13 @@
 use crate::{
     kernel::Kernel,
     loss,
-    maps::{GUARDED, HEARTBEAT, TRACED},
+    maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
     marker, news,
     output::{Task, control, now},
     settings,
 };
 use aya_ebpf::{
-    helpers::{
-        bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal,
-    },
+    helpers::{bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal},
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };
@@ -95,6 +93,8 @@ fn hold(task: Task) -> bool {
 pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
     if task.is_traced() {
+        // The new program has not run yet, and the exec cannot fail any more.
+        EXECUTED.add(1);
         // The thread that calls exec becomes the process's only one, under the process's id.
         let by: u32 = ctx.arg(1);
         marker::forget(by);

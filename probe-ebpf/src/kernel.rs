@@ -4,8 +4,9 @@
 use crate::{output::Task, settings};
 use aya_ebpf::{
     Global,
-    helpers::{bpf_get_current_task, bpf_probe_read_kernel},
+    helpers::{bpf_get_current_task, bpf_probe_read_kernel, generated},
 };
+use core::ffi::c_void;
 
 /// A structure in kernel memory.
 #[derive(Clone, Copy)]
@@ -24,6 +25,18 @@ impl Kernel {
         let address = self.0.wrapping_add(offset.load() as u64);
         // SAFETY: the helper checks the address itself and fails on a bad one.
         unsafe { bpf_probe_read_kernel(address as *const T) }.ok()
+    }
+
+    /// Reads a word without a branch; 0 if that fails.
+    #[inline(always)]
+    pub fn word(self, offset: &Global<u32>) -> u64 {
+        let address = self.0.wrapping_add(offset.load() as u64);
+        let mut word = 0_u64;
+        // SAFETY: the helper checks the address itself, and leaves 0 if it is a bad one.
+        unsafe {
+            generated::bpf_probe_read_kernel((&raw mut word).cast(), 8, address as *const c_void)
+        };
+        word
     }
 
     /// Reads the id of the process and of the thread of a `task_struct`.

@@ -15,12 +15,13 @@ use crate::{
 };
 use aya_ebpf::{
     helpers::{
-        bpf_get_smp_processor_id, bpf_probe_read_user, generated::bpf_send_signal,
+        bpf_get_smp_processor_id,
+        generated::{bpf_probe_read_user, bpf_send_signal},
     },
     macros::{raw_tracepoint, uprobe},
     programs::{ProbeContext, RawTracePointContext},
 };
-use core::arch::asm;
+use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
     Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_NANOS, RESTORE_PHASES, RESTORE_STOPPED,
     RESTORE_WAITING, RestoreReason, RestoreRequest,
@@ -112,26 +113,24 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
     let request = room.as_mut_ptr();
     // SAFETY: what `reserve` returned has room for a whole request.
     let frames = unsafe { (&raw mut (*request).frames).cast::<Hijacked>() };
+    let is_listed = matches!(reason, RestoreReason::Listed) as u64;
+    // The verifier follows each branch for every frame. So there is only one, and an unreadable
+    // word is 0.
     let mut count = 0;
     for _ in 0..MOST_HIJACKED {
         if instance.0 == 0 {
             break;
         }
         let frame = Hijacked {
-            slot: instance.read(&settings::INSTANCE_STACK).unwrap_or(0),
-            address: instance.read(&settings::INSTANCE_ORIG_RET_VADDR).unwrap_or(0),
-            probe: instance.read(&settings::INSTANCE_FUNC).unwrap_or(0),
+            slot: instance.word(&settings::INSTANCE_STACK),
+            address: instance.word(&settings::INSTANCE_ORIG_RET_VADDR),
+            probe: instance.word(&settings::INSTANCE_FUNC),
         };
+        // SAFETY: within the array.
+        unsafe { frames.add((count & (MOST_HIJACKED as u64 - 1)) as usize).write(frame) };
         // Another thread's memory cannot be read from here: user space looks.
-        let is_hijacked = matches!(reason, RestoreReason::Listed)
-            // SAFETY: the helper checks the address itself and fails on a bad one.
-            || unsafe { bpf_probe_read_user(frame.slot as *const u64) } == Ok(trampoline);
-        if is_hijacked && count < MOST_HIJACKED {
-            // SAFETY: within the array.
-            unsafe { frames.add(count & (MOST_HIJACKED - 1)).write(frame) };
-            count += 1;
-        }
-        instance = instance.pointer(&settings::INSTANCE_NEXT).unwrap_or(Kernel(0));
+        count += is_listed | is_equal(user_word(frame.slot), trampoline);
+        instance = Kernel(instance.word(&settings::INSTANCE_NEXT));
     }
     if count == 0 {
         room.discard(0);
@@ -155,10 +154,30 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
         (*request).tid = task.tid;
         (*request).cpu = cpu;
         (*request).reason = reason as u32;
-        (*request).count = count as u64;
+        (*request).count = count;
     }
     room.submit(WAKE);
     Some((cpu, waiting))
+}
+
+/// Reads a word of the current process; 0 if that fails.
+#[inline(always)]
+fn user_word(address: u64) -> u64 {
+    let mut word = 0_u64;
+    // SAFETY: the helper checks the address itself, and leaves 0 if it is a bad one.
+    unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const c_void) };
+    word
+}
+
+/// Returns 1 for equal words, else 0, without a branch.
+#[inline(always)]
+fn is_equal(a: u64, b: u64) -> u64 {
+    let difference = a ^ b;
+    let mut sign = difference | difference.wrapping_neg();
+    // The compiler would recognise a comparison, and make a branch of it.
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(reg) sign) };
+    1 - (sign >> 63)
 }
 
 /// Waits until the state of this CPU changes. The thread cannot move to another one here.

@@ -14,6 +14,10 @@ pub static FILTER: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static FOLLOW: Global<u32> = Global::new(0);
 
+/// 1: the traced process is yet to execute the command. Its probes count only from then on.
+#[unsafe(no_mangle)]
+pub static LAUNCHES: Global<u32> = Global::new(0);
+
 /// 1: the reader of the rings sleeps long, and is woken when one of them fills.
 #[unsafe(no_mangle)]
 pub static WAKE: Global<u32> = Global::new(0);

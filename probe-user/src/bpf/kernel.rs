@@ -36,6 +36,8 @@ pub struct Config {
     pub ring_bytes: u32,
     /// True if children of traced processes are traced, from their first instruction.
     pub follow: bool,
+    /// True if the process is yet to execute the command: its probes count only from then on.
+    pub launches: bool,
     /// True if there will be marker buffers.
     pub markers: bool,
     /// True if there will be points with values.

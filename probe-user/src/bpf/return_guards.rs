@@ -4,7 +4,7 @@
 //! guarded, puts links on the guard sites, and learns which functions were restored.
 
 use super::{
-    BpfError, LinkKind,
+    BpfError, Capabilities, Capability, LinkKind,
     btf::Offsets,
     features,
     keeper::{Keeper, ReturnGuard},
@@ -27,6 +27,9 @@ pub(super) const UNRETURNED_WORDS: u32 = 1 << 14;
 
 /// Returns why return probes cannot be guarded here, if they cannot.
 pub(crate) fn lacking() -> Option<String> {
+    if !Capabilities::of_this_process().held.contains(&Capability::SysPtrace) {
+        return Some(format!("return addresses are put back with {}", Capability::SysPtrace));
+    }
     if !features::knows(LinkKind::Session) {
         return Some("guards of return probes need session links (Linux 6.13)".into());
     }

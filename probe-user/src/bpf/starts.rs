@@ -30,6 +30,7 @@ impl Starts {
         let config = Config {
             ring_bytes: PAGE_LEN as u32,
             follow: true,
+            launches: false,
             markers: false,
             values: false,
             guards: false,

@@ -2,6 +2,7 @@
 
 use super::{Failure, spec};
 use crate::{
+    bpf,
     cli::{ListArgs, SelectArgs},
     session::{
         plan::{Planner, jump_room::JumpRoom, markers::cost_text},
@@ -46,7 +47,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         most.max_functions = usize::MAX;
     }
     let planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
-    let mut planner = planner.guarding(kernel_can_guard_returns());
+    let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -78,11 +79,6 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
-}
-
-/// Returns whether this kernel has what guards of return probes need.
-fn kernel_can_guard_returns() -> bool {
-    false
 }
 
 /// Returns what stands against return probes in the process, a line for guards and one for return

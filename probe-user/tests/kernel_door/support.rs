@@ -218,6 +218,7 @@ impl Session {
         match Kernel::load(&Config {
             ring_bytes,
             follow,
+            launches: false,
             wakes: false,
             markers: false,
             values: true,

@@ -239,6 +239,27 @@ fn parts_are_followed() {
     check(SITES, body, part, "entry +0 single-stepped, exit at 2 rets single-stepped");
 }
 
+/// A jump that nothing takes: `pg_unreachable()` of postgres.
+#[test]
+fn jumps_to_the_end_of_a_part_are_dead_ends() {
+    let body = "push %rbx\n.cfi_def_cfa_offset 16\ntest %edi, %edi\nja part\npop %rbx\n\
+                .cfi_def_cfa_offset 8\nret\n.Lend:";
+    let part = ".section .text.unlikely, \"ax\"\npart: .cfi_startproc\n\
+                .cfi_def_cfa_offset 16\ncall g\njmp .Lend\n.cfi_endproc\n.text\n";
+    let seen = "entry +0 emulated, exit at 1 ret single-stepped";
+    check(SITES, body, part, seen);
+    check(SITES, body, &part.replace("jmp .Lend", "je .Lend\ncall g"), seen);
+    // Another function begins there.
+    let next = "h: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size h, .-h";
+    let line = "entry +0 emulated, exit at 1 ret, 1 jump single-stepped";
+    check(SITES, body, &format!("{part}{next}"), line);
+    // Without a frame the jump may leave the function; code without an entry may belong to it.
+    let unseen = "entry +0 emulated, exit not seen: it jumps to code that no table describes";
+    check(SITES, &body.replace("ja part", "ja .Lend"), "", seen);
+    check(SITES, &body.replace("push", "nop\nja .Lend\npush"), "", unseen);
+    check(SITES, body, &format!("{part}inc %eax\nret\n"), unseen);
+}
+
 #[test]
 fn no_functions() {
     let cold = "f.cold: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size f.cold, .-f.cold";

@@ -78,10 +78,10 @@ impl Tracker {
         id
     }
 
-    /// From now on the function's calls end at its ways out, not by return probes.
-    pub(crate) fn expect_no_return(&mut self, id: FuncId) {
+    /// Changes how the ends of a function's calls are seen.
+    pub(crate) fn set_exit(&mut self, id: FuncId, exit: ExitSeen) {
         if let Some(info) = self.functions.get_mut(id.index()) {
-            info.exit = ExitSeen::ByExitSites;
+            info.exit = exit;
             self.facts[id.index()] = StackFacts::from(&*info);
         }
     }

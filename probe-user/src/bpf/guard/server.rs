@@ -98,11 +98,9 @@ pub(super) fn serve(
                     server.answer(Answer::done(id, &server.guard_returns(id, maps)));
                 }
                 Order::Sweep { id, guards } => {
-                    let turn = Turn::new(&server, id);
-                    start(scope, turn, || Reply {
-                        place: server.sweep(guards),
-                        ..Reply::to(Ok(()))
-                    });
+                    let (turn, server) = (Turn::new(&server, id), &server);
+                    let sweep = move || Reply { place: server.sweep(guards), ..Reply::to(Ok(())) };
+                    start(scope, turn, sweep);
                 }
                 Order::EndGuards { guards } => {
                     let ended = server.state().restorers.remove(&guards);
@@ -278,7 +276,9 @@ impl Server<'_> {
     fn close_all(&self) -> Vec<Places> {
         let mut places = self.close_those(|link| !link.keeps_to_the_end);
         let restorers: Vec<_> = self.state().restorers.values().cloned().collect();
-        restorers.iter().for_each(|restorer| drop(restorer.sweep()));
+        for restorer in restorers {
+            restorer.sweep();
+        }
         places.extend(self.close_those(|_| true));
         places
     }

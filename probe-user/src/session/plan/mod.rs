@@ -1,6 +1,7 @@
 //! Turns a selection into probes: the traced functions of each object, their places, and the
 //! refusals.
 
+pub(crate) mod again;
 mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
@@ -11,6 +12,7 @@ mod room;
 pub(crate) mod values;
 
 pub use self::guarding::ObjectGuards;
+pub(crate) use self::placer::exit_seen;
 use self::{
     guarding::Guarding,
     jump_room::JumpRoom,
@@ -182,14 +184,13 @@ impl Planner {
         self.place_all(&objects, &selection)
     }
 
-    /// Makes the plan for objects that came later, a new program or libraries. It is no error if
-    /// nothing there matches.
-    pub(crate) fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
-        let objects = self.open(mapped)?;
+    /// Makes the plan for objects that came later and were [opened](Self::open), a new program or
+    /// libraries. It is no error if nothing there matches.
+    pub(crate) fn plan_more(&mut self, objects: &[Object]) -> anyhow::Result<Plan> {
         let new_program = objects.iter().any(Object::is_main);
         let selector = if new_program { &self.selector } else { &self.late };
-        let selection = selector.select(&objects, self.limit);
-        is_small_enough(&objects)?;
+        let selection = selector.select(objects, self.limit);
+        is_small_enough(objects)?;
         let selection = match selection {
             Ok(selection) => selection,
             Err(SelectError::NothingFound(_) | SelectError::NothingAsked) => Selection::default(),
@@ -198,7 +199,7 @@ impl Planner {
         if new_program {
             self.late = self.selector.for_late_objects(&selection);
         }
-        self.place_all(&objects, &selection)
+        self.place_all(objects, &selection)
     }
 
     pub(crate) fn asks_for_markers(&self) -> bool {
@@ -245,18 +246,21 @@ impl Planner {
         Ok((objects, selection?))
     }
 
-    /// Reads the objects. A library that cannot be read is left out; for the program itself this is
-    /// an error.
-    fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
+    /// Reads the objects. From then on it is known whether they allow return probes. A library that
+    /// cannot be read is left out; for the program itself this is an error.
+    pub(crate) fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
         let budget = Budget::of_all(self.objects);
         let mut objects = Vec::with_capacity(mapped.len());
         for one in mapped {
             match Object::open_one_of(one, self.objects, &budget) {
                 Ok(object) => objects.push(object),
-                Err(error) if one.is_main => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!("{} is left out: {error}", one.path.display());
+                    // Its contents are unknown.
                     self.guarding.miss(one);
+                    if one.is_main {
+                        return Err(error.into());
+                    }
+                    tracing::warn!("{} is left out: {error}", one.path.display());
                 }
             }
         }

@@ -38,13 +38,17 @@ pub(super) fn info(object: &Object, function: &Function, placement: &Placement) 
         file: source.map(|source| source.file),
         kind: FunctionKind::Function,
         group: None,
-        exit: match &placement.exit {
-            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => ExitSeen::ByReturnProbe,
-            ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
-            ExitPlacement::Unseen(_) => ExitSeen::Never,
-        },
+        exit: exit_seen(&placement.exit),
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
         values: Vec::new(),
+    }
+}
+
+pub(crate) fn exit_seen(exit: &ExitPlacement) -> ExitSeen {
+    match exit {
+        ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => ExitSeen::ByReturnProbe,
+        ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
+        ExitPlacement::Unseen(_) => ExitSeen::Never,
     }
 }

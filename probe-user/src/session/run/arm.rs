@@ -77,9 +77,19 @@ impl ByRole {
         &self.path
     }
 
-    /// Gives up the return probes, which would be deadly, and returns their number.
-    pub(crate) fn drop_return_probes(&mut self) -> usize {
-        std::mem::take(&mut self.functions).len()
+    /// Gives up the return probes, which would be deadly.
+    pub(crate) fn drop_return_probes(&mut self) {
+        self.functions.clear();
+    }
+
+    /// Adds sites in the same file, and takes over the path to it.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.path = other.path;
+        self.exits.extend(other.exits);
+        self.functions.extend(other.functions);
+        self.entries.extend(other.entries);
+        self.points.extend(other.points);
+        self.points_with_values.extend(other.points_with_values);
     }
 }
 

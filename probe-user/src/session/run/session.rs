@@ -14,6 +14,7 @@ mod notes;
 mod progress;
 mod recording;
 mod reports;
+mod returns;
 mod rounds;
 mod scene;
 mod start;
@@ -189,6 +190,7 @@ impl Session {
         }
         self.engine.advance(settled);
         self.progress.settled = settled;
+        self.move_restored();
         self.tend_budget();
         Ok(self.record(settled)? && read)
     }
@@ -242,6 +244,12 @@ impl Session {
     /// Takes all probes away. The guard does the same if ctrace ends in any other way.
     pub(crate) fn detach(&mut self) {
         self.arming.detach();
+        self.restore_open_frames();
+        self.arming.detach_guards();
+    }
+
+    /// Puts the return addresses of open calls back, when all return probes are gone.
+    fn restore_open_frames(&self) {
         let left = self.kernel.restore_open_frames();
         if left > 0 {
             self.warn(&format!(
@@ -249,7 +257,6 @@ impl Session {
                  through these calls"
             ));
         }
-        self.arming.detach_guards();
     }
 }
 

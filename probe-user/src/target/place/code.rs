@@ -11,7 +11,7 @@ use super::super::tables::{self, NamedSymbols};
 use super::frames::{Frame, FrameTable, Start};
 use super::ranges::Ranges;
 use super::stacks::{self, Place, StackSwitch, Unsearched};
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 use object::elf;
 use object::read::elf::ProgramHeader;
 use object::{LittleEndian, Object, ObjectSection, SectionFlags};
@@ -243,6 +243,27 @@ impl<'data> CodeMap<'data> {
     pub(super) fn symbols_at(&self, address: u64) -> impl Iterator<Item = &Known> {
         let from = self.symbols.partition_point(|known| known.address < address);
         self.symbols[from..].iter().take_while(move |known| known.address == address)
+    }
+
+    /// Returns whether there is only padding from `address` to the next function, or to the end of
+    /// the code.
+    pub(super) fn is_padding(&self, address: u64) -> bool {
+        /// Far more instructions than compilers and linkers pad with.
+        const MOST: usize = 64;
+        let mut at = address;
+        for _ in 0..MOST {
+            let is_known = self.frame(at).is_some() || self.symbols_at(at).next().is_some();
+            if is_known || !self.is_code(at) {
+                return true;
+            }
+            let bytes = self.bytes(at).unwrap_or_default();
+            let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+            if !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3) {
+                return false;
+            }
+            at = instruction.next_ip();
+        }
+        false
     }
 
     /// Returns a symbol that covers `address` without starting there.

@@ -5,7 +5,7 @@
 
 use super::Session;
 use crate::{
-    bpf::{Attachment, BpfError, Role, Site},
+    bpf::{self, Attachment, BpfError, Role, Site},
     session::{
         plan::{Identity, ObjectGuards, ObjectPlan, Sites, identity},
         run::arm::{attach_some, exit_sites},
@@ -18,7 +18,10 @@ use crate::{
     ui::units::counted,
 };
 use ctrace_common::Cookie;
-use ctrace_core::units::{FuncId, Pid};
+use ctrace_core::{
+    function::ExitSeen,
+    units::{FuncId, Pid},
+};
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
@@ -135,37 +138,34 @@ impl Session {
 
     fn move_those(&mut self, pid: Pid, addresses: &[u64]) {
         let objects = Process::open(pid.0).ok().and_then(|process| process.objects().ok());
-        let movable = self.arming.guarding.take(addresses, &objects.unwrap_or_default());
-        for Movable { function, path, instead } in movable {
-            // First: a call with both would end twice.
-            if let Err(error) = self.kernel.spare_returns(function) {
+        let mut movable = self.arming.guarding.take(addresses, &objects.unwrap_or_default());
+        let at = bpf::now();
+        movable.retain(|moved| match self.kernel.spare_returns(moved.function) {
+            Ok(()) => true,
+            Err(error) => {
                 tracing::warn!("{error}");
-                continue;
+                false
             }
-            self.engine.expect_no_return(function);
-            let sites = instead.map(|sites| exit_sites(&self.kernel, &sites, function));
-            let attached = match sites {
-                Some(Ok(sites)) => attach_some(
-                    &self.kernel,
-                    &path,
-                    Role::ExitSite,
-                    &sites,
-                    self.arming.links,
-                    &mut self.arming.attachments,
-                )
-                .map(|()| true),
-                Some(Err(error)) => Err(error),
-                None => Ok(false),
-            };
+        });
+        let mut exits = Vec::new();
+        for Movable { function, path, instead } in movable {
+            let attached = instead.map_or(Ok(false), |sites| {
+                let sites = exit_sites(&self.kernel, &sites, function)?;
+                let (links, attachments) = (self.arming.links, &mut self.arming.attachments);
+                attach_some(&self.kernel, &path, Role::ExitSite, &sites, links, attachments)?;
+                Ok(true)
+            });
+            let attached = attached.unwrap_or_else(|error: BpfError| {
+                tracing::warn!("{error}");
+                false
+            });
             let (moved, lost) = &mut self.arming.guarding.moved;
-            match attached {
-                Ok(true) => *moved += 1,
-                Ok(false) => *lost += 1,
-                Err(error) => {
-                    tracing::warn!("{error}");
-                    *lost += 1;
-                }
-            }
+            *(if attached { moved } else { lost }) += 1;
+            let exit = if attached { ExitSeen::ByExitSites } else { ExitSeen::Never };
+            exits.push((function, exit));
+        }
+        if !exits.is_empty() {
+            self.engine.change_exits_only(at, exits);
         }
     }
 }

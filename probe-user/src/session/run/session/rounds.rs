@@ -79,7 +79,6 @@ impl Session {
         let lost = self.engine.lost();
         let written = self.delivery.output.written();
         self.status.show(self.engine.counters(), lost, written);
-        self.move_restored();
         self.tend_budget();
         self.check_slowdown()
     }

@@ -4,7 +4,7 @@ use super::{Session, millis};
 use crate::{
     bpf,
     session::{
-        plan::{ObjectPlan, Plan},
+        plan::{ObjectPlan, Plan, again::ReturnProbed},
         run::{
             arm::{self, ByRole},
             groups,
@@ -78,6 +78,7 @@ impl Session {
         }
         // Last: after an error the budget knows nothing of these groups, and their probes go.
         self.add_groups(groups);
+        self.arming.return_probed.extend(ReturnProbed::of(object, first));
         Ok(())
     }
 
