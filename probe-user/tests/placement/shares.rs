@@ -1,8 +1,12 @@
 //! How many functions of real programs and libraries have a cheap exit with guards.
 
 use crate::survey::decide;
-use ctrace_user::testing::target::{
-    Budget, CostClass, ExitPlacement, Object, ObjectLimits, Placement, Policy, guards,
+use ctrace_user::testing::{
+    program::Planner,
+    target::{
+        Budget, CostClass, ExitPlacement, Object, ObjectLimits, Patterns, Placement, Policy,
+        Returns, Selector, guards, resolve,
+    },
 };
 use std::path::Path;
 
@@ -35,7 +39,7 @@ const OBJECTS: [&str; 24] = [
 ];
 
 const WITHOUT: Policy = Policy {
-    returns: ctrace_user::testing::target::Returns::Auto,
+    returns: Returns::Auto,
     unwinding_possible: true,
     is_go: false,
     switches_stacks: true,
@@ -88,4 +92,37 @@ fn most_functions_have_a_cheap_exit_with_guards() {
     );
     let percent = percent(cheap);
     assert!(all == 0 || percent >= 95.0, "{percent:.1} %");
+}
+
+/// Programs with all of their libraries: one that cannot be guarded would spoil the whole process.
+#[test]
+fn real_processes_can_be_guarded() {
+    const PROGRAMS: [&str; 10] = [
+        "/usr/bin/python3",
+        "/usr/bin/perl",
+        "/usr/bin/bash",
+        "/usr/bin/gdb",
+        "/usr/bin/git",
+        "/usr/bin/curl",
+        "/usr/bin/redis-server",
+        "/usr/bin/redis-check-rdb",
+        "/usr/sbin/nginx",
+        "/usr/bin/memcached",
+    ];
+    for program in PROGRAMS.map(Path::new) {
+        let Ok(launch) = resolve(program.as_os_str()) else {
+            println!("skipped: {} is not here", program.display());
+            continue;
+        };
+        let functions = ["malloc@libc.so.6".to_owned()];
+        let asked = Patterns { functions: &functions, ..Patterns::default() };
+        let selector = Selector::parse(asked).expect("patterns");
+        let mut planner = Planner::new(selector, 100, Returns::Auto).guarding(true);
+        let plan = planner.plan(&launch.objects).expect("it has malloc");
+        let sites: usize = plan.guards.iter().map(|object| object.sites.len()).sum();
+        let files = plan.guards.len();
+        println!("{}: {sites} guards in {files} files", program.display());
+        assert!(plan.unguarded.is_empty(), "{}: {:?}", program.display(), plan.unguarded);
+        assert!(sites > 0, "{}: even the C library has some", program.display());
+    }
 }

@@ -35,6 +35,11 @@ fn planner(returns: Returns) -> Planner {
     Planner::new(Selector::parse(asked).unwrap(), 100, returns).guarding(true)
 }
 
+fn more(planner: &mut Planner, mapped: &[MappedObject]) -> Plan {
+    let opened = planner.open(mapped).unwrap();
+    planner.plan_more(&opened).unwrap()
+}
+
 fn exit(plan: &Plan) -> &ExitPlacement {
     let Some(Sites::Function(placement)) = plan.planned().next().map(|it| &it.sites) else {
         panic!("it is planned")
@@ -102,12 +107,12 @@ fn later_libraries_bring_guards_or_forbid_them() {
     let mut planner = planner(Returns::Auto);
     let plan = planner.plan(&mapped[..2]).unwrap();
     assert_eq!(kinds(&plan), [("lib1.so", vec![GuardKind::Unwind])]);
-    let plan = plan_more(&mut planner, &mapped[2..3]);
+    let plan = more(&mut planner, &mapped[2..3]);
     assert_eq!(kinds(&plan), [("lib2.so", vec![GuardKind::Switch])]);
     assert!(planner.allows_return_probes());
     // No file twice.
-    assert!(plan_more(&mut planner, &mapped[1..3]).guards.is_empty());
-    let plan = plan_more(&mut planner, &mapped[3..]);
+    assert!(more(&mut planner, &mapped[1..3]).guards.is_empty());
+    let plan = more(&mut planner, &mapped[3..]);
     assert!(plan.guards.is_empty() && plan.unguarded.len() == 1);
     assert!(!planner.allows_return_probes());
 }
@@ -158,9 +163,4 @@ fn a_moved_function_ends_at_its_ways_out() {
     let full = placement(ExitPlacement::Guarded(Ok(jumps)));
     assert!(matches!(planner.moved(&full).exit, ExitPlacement::Sites(_)));
     assert!(matches!(planner.moved(&full).exit, ExitPlacement::Unseen(_)));
-}
-
-fn plan_more(planner: &mut Planner, mapped: &[MappedObject]) -> Plan {
-    let opened = planner.open(mapped).unwrap();
-    planner.plan_more(&opened).unwrap()
 }

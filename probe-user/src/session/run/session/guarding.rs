@@ -12,7 +12,7 @@ use crate::{
     },
     target::{
         maps::MappedObject,
-        plan::{ExitPlacement, ExitSite, GuardKind},
+        plan::{ExitPlacement, ExitSite, GuardKind, Placement},
         process::Process,
     },
     ui::units::counted,
@@ -24,15 +24,14 @@ use ctrace_core::{
 };
 use std::{
     collections::{HashMap, HashSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// A function with a return probe.
 struct Movable {
     function: FuncId,
     path: PathBuf,
-    /// `None`: its ways out are not known.
-    instead: Option<Vec<ExitSite>>,
+    placement: Placement,
 }
 
 /// The guards of a session.
@@ -52,12 +51,12 @@ impl Guarding {
     pub(super) fn know(&mut self, object: &ObjectPlan, ids: &[FuncId]) {
         for (function, planned) in ids.iter().zip(&object.functions) {
             if let Sites::Function(placement) = &planned.sites
-                && let ExitPlacement::Guarded(instead) = &placement.exit
+                && let ExitPlacement::Guarded(_) = placement.exit
             {
                 let movable = Movable {
                     function: *function,
                     path: object.open_path.clone(),
-                    instead: instead.clone().ok(),
+                    placement: placement.clone(),
                 };
                 self.movable.insert((object.identity, placement.entry.offset), movable);
             }
@@ -148,14 +147,12 @@ impl Session {
             }
         });
         let mut exits = Vec::new();
-        for Movable { function, path, instead } in movable {
-            let attached = instead.map_or(Ok(false), |sites| {
-                let sites = exit_sites(&self.kernel, &sites, function)?;
-                let (links, attachments) = (self.arming.links, &mut self.arming.attachments);
-                attach_some(&self.kernel, &path, Role::ExitSite, &sites, links, attachments)?;
-                Ok(true)
-            });
-            let attached = attached.unwrap_or_else(|error: BpfError| {
+        for Movable { function, path, placement } in movable {
+            let attached = match self.arming.planner.moved(&placement).exit {
+                ExitPlacement::Sites(sites) => self.arm_ways_out(function, &path, &sites),
+                _ => Ok(false),
+            };
+            let attached = attached.unwrap_or_else(|error| {
                 tracing::warn!("{error}");
                 false
             });
@@ -167,5 +164,17 @@ impl Session {
         if !exits.is_empty() {
             self.engine.change_exits_only(at, exits);
         }
+    }
+
+    fn arm_ways_out(
+        &mut self,
+        function: FuncId,
+        path: &Path,
+        sites: &[ExitSite],
+    ) -> Result<bool, BpfError> {
+        let sites = exit_sites(&self.kernel, sites, function)?;
+        let (links, attachments) = (self.arming.links, &mut self.arming.attachments);
+        attach_some(&self.kernel, path, Role::ExitSite, &sites, links, attachments)?;
+        Ok(true)
     }
 }
