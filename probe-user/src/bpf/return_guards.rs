@@ -4,16 +4,17 @@
 //! guarded, puts links on the guard sites, and learns which functions were restored.
 
 use super::{
-    BpfError, Capabilities, Capability, LinkKind,
+    BpfError, LinkKind,
     btf::Offsets,
     features,
     keeper::{Keeper, ReturnGuard},
     loader::take_map,
     programs::{Program, Programs},
-    restore::GuardMaps,
+    restore::{self, GuardMaps},
     sys::{self, AttachType},
 };
 use ctrace_core::units::{FuncId, Pid};
+use rustix::thread::{CapabilitySet, capabilities};
 use std::{
     collections::HashMap,
     os::fd::{AsFd as _, OwnedFd},
@@ -27,8 +28,13 @@ pub(super) const UNRETURNED_WORDS: u32 = 1 << 14;
 
 /// Returns why return probes cannot be guarded here, if they cannot.
 pub(crate) fn lacking() -> Option<String> {
-    if !Capabilities::of_this_process().held.contains(&Capability::SysPtrace) {
-        return Some(format!("return addresses are put back with {}", Capability::SysPtrace));
+    let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::KILL;
+    if !capabilities(None).is_ok_and(|held| held.effective.contains(needed)) {
+        return Some("return addresses are put back with CAP_SYS_PTRACE and CAP_KILL".into());
+    }
+    // A service's filter of system calls may refuse these two.
+    if write_error(std::process::id()) != Some(libc::EFAULT) || !restore::may_stop_threads() {
+        return Some("process_vm_writev and ptrace are not allowed here".into());
     }
     if !features::knows(LinkKind::Session) {
         return Some("guards of return probes need session links (Linux 6.13)".into());
@@ -38,6 +44,13 @@ pub(crate) fn lacking() -> Option<String> {
         Ok(Err(field)) => Some(format!("the kernel's type information lacks `{field}`")),
         Err(error) => Some(error.to_string()),
     }
+}
+
+/// Returns the error of a write to a process, which is the only one if return addresses can be
+/// written: it goes to the kernel's half of all addresses, which no process owns.
+fn write_error(pid: u32) -> Option<i32> {
+    const NOWHERE: u64 = 1 << 63;
+    sys::write_process(pid, &[(NOWHERE, 0)]).err()?.raw_os_error()
 }
 
 /// The guards of one session. Dropping this ends them; their links have to be closed before.
@@ -78,6 +91,10 @@ impl ReturnGuards {
 
     /// Guards the return probes of a process, and of its children from now on.
     pub(super) fn guard(&self, pid: Pid) -> Result<(), BpfError> {
+        // A process that is gone is no error.
+        if let Some(libc::EPERM | libc::EACCES) = write_error(pid.0) {
+            return Err(BpfError::Unrestorable { pid: pid.0 });
+        }
         sys::map_update(self.guarded.as_fd(), pid.0, &[1])
             .map_err(|source| BpfError::Map { what: "guarded processes", source })
     }

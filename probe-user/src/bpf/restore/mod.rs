@@ -20,6 +20,7 @@ mod stopped;
 mod sweep;
 
 pub(super) use restorer::{Restored, Restorer};
+pub(super) use stopped::may_stop_threads;
 
 use std::{os::fd::OwnedFd, sync::Arc};
 

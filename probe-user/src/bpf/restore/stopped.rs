@@ -43,6 +43,13 @@ impl Stopped {
     }
 }
 
+/// Returns whether ptrace is allowed at all: nobody traces this thread, and only that is wrong.
+pub(in super::super) fn may_stop_threads() -> bool {
+    let tid = rustix::thread::gettid().as_raw_nonzero().get();
+    let answer = ask(libc::PTRACE_CONT, tid, 0);
+    answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+}
+
 /// Stops a thread, and waits until it has stopped.
 fn seize(tid: libc::pid_t) -> io::Result<()> {
     ask(libc::PTRACE_SEIZE, tid, 0)?;
