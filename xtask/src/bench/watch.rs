@@ -74,9 +74,14 @@ impl Text {
 
 /// Asks a process to end, as Ctrl-C does.
 pub(super) fn interrupt(pid: u32) -> Result<()> {
-    let status = Command::new("kill").args(["-INT", &pid.to_string()]).status()?;
+    signal(pid, "-INT")
+}
+
+/// Sends a signal, such as `-INT`.
+pub(super) fn signal(pid: u32, name: &str) -> Result<()> {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status()?;
     if !status.success() {
-        bail!("kill -INT {pid}: {status}");
+        bail!("kill {name} {pid}: {status}");
     }
     Ok(())
 }

@@ -1,0 +1,79 @@
+//! A program with panics, for benchmarks: what cost_throw.cpp does, in Rust. Built with rustc alone.
+
+use std::hint::black_box;
+use std::io::{BufRead, Read, stdin};
+use std::panic::{catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+static THROWER: AtomicU64 = AtomicU64::new(0);
+static PASSER: AtomicU64 = AtomicU64::new(0);
+static CATCHER: AtomicU64 = AtomicU64::new(0);
+static PLAIN: AtomicU64 = AtomicU64::new(0);
+
+/// Not atomic as a whole: the kernel refuses probes on instructions with a `lock` prefix.
+fn count(counter: &AtomicU64) {
+    counter.store(counter.load(Relaxed) + 1, Relaxed);
+}
+
+/// CPU time of this thread, in nanoseconds.
+fn now() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
+    text.split_whitespace().next().and_then(|time| time.parse().ok()).expect("a time")
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn thrower(x: u64) -> u64 {
+    count(&THROWER);
+    resume_unwind(Box::new(x % 2))
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn passer(depth: u32, x: u64) -> u64 {
+    count(&PASSER);
+    black_box(if depth == 0 { thrower(x) } else { passer(depth - 1, x) }) + 1
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn catcher(x: u64) -> u64 {
+    count(&CATCHER);
+    match catch_unwind(|| passer(1, black_box(x))) {
+        Ok(value) => value,
+        Err(payload) => payload.downcast_ref::<u64>().map_or(100, |odd| 101 + 10 * odd),
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn plain(x: u64) -> u64 {
+    count(&PLAIN);
+    black_box(x).wrapping_mul(7) + 1
+}
+
+fn main() {
+    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>().expect("a number"));
+    let (calls, throws) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(1));
+    println!("ready");
+    stdin().lock().read_line(&mut String::new()).expect("a line");
+    let begun = now();
+    let mut sum: u64 = (0..throws).map(catcher).sum();
+    let thrown = now();
+    for i in 0..calls {
+        sum ^= plain(i);
+    }
+    let called = now();
+    sum += (0..throws).map(catcher).sum::<u64>();
+    let end = now();
+    println!("ns_per_call {:.1}", (called - thrown) / calls as f64);
+    println!("ns_per_throw {:.1}", (end - called + thrown - begun) / (2 * throws) as f64);
+    println!("sum {sum}");
+    for (name, counter) in
+        [("thrower", &THROWER), ("passer", &PASSER), ("catcher", &CATCHER), ("plain", &PLAIN)]
+    {
+        println!("calls {name} {}", counter.load(Relaxed));
+    }
+    println!("done");
+    stdin().lock().read_to_end(&mut Vec::new()).expect("the end of the input");
+}
