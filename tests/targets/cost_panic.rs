@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::io::{BufRead, Read, stdin};
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 static THROWER: AtomicU64 = AtomicU64::new(0);
 static PASSER: AtomicU64 = AtomicU64::new(0);
@@ -15,10 +16,19 @@ fn count(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed) + 1, Relaxed);
 }
 
-/// CPU time of this thread, in nanoseconds.
-fn now() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
-    text.split_whitespace().next().and_then(|time| time.parse().ok()).expect("a time")
+/// Returns the nanoseconds of a call.
+fn timed(calls: u64, stretch: u64, mut function: impl FnMut(u64)) -> f64 {
+    let mut took = Vec::new();
+    let mut next = 0;
+    while next < calls {
+        let begun = Instant::now();
+        let end = calls.min(next + stretch);
+        (next..end).for_each(&mut function);
+        took.push(begun.elapsed().as_nanos() as f64 / (end - next) as f64);
+        next = end;
+    }
+    took.sort_by(f64::total_cmp);
+    took[took.len() / 2]
 }
 
 #[inline(never)]
@@ -57,17 +67,10 @@ fn main() {
     let (calls, throws) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(1));
     println!("ready");
     stdin().lock().read_line(&mut String::new()).expect("a line");
-    let begun = now();
-    let mut sum: u64 = (0..throws).map(catcher).sum();
-    let thrown = now();
-    for i in 0..calls {
-        sum ^= plain(i);
-    }
-    let called = now();
-    sum += (0..throws).map(catcher).sum::<u64>();
-    let end = now();
-    println!("ns_per_call {:.1}", (called - thrown) / calls as f64);
-    println!("ns_per_throw {:.1}", (end - called + thrown - begun) / (2 * throws) as f64);
+    let mut sum: u64 = 0;
+    let throwing = timed(throws, 1, |i| sum += catcher(i));
+    let calling = timed(calls, 256, |i| sum ^= plain(i));
+    println!("ns_per_call {calling:.1}\nns_per_throw {throwing:.1}");
     println!("sum {sum}");
     for (name, counter) in
         [("thrower", &THROWER), ("passer", &PASSER), ("catcher", &CATCHER), ("plain", &PLAIN)]

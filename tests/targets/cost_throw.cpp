@@ -1,10 +1,13 @@
 // A program with exceptions, for benchmarks. Throws through four frames, then times calls of another
 // function, through which nothing is thrown.
-// Usage: cost_throw CALLS THROWS. Prints `ready`, waits for a line, prints `ns_per_call X` and
-// `ns_per_throw X` in CPU time, `calls plain N`, `sum X` and `done`, and waits for the end of its input.
+// Usage: cost_throw CALLS THROWS. Prints `ready`, waits for a line, prints `ns_per_call X`,
+// `ns_per_throw X`, `sum X`, its calls and `done`, and waits for the end of its input. Times are medians
+// over stretches of calls, so that other programs' turns on the CPU do not count.
 #include "count.h"
+#include <algorithm>
 #include <stdexcept>
 #include <time.h>
+#include <vector>
 
 COUNTER(thrower);
 COUNTER(passer);
@@ -13,7 +16,7 @@ COUNTER(plain);
 
 static double now() {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -43,6 +46,21 @@ FN long plain(long x) {
     return x * 7 + 1;
 }
 
+/* Returns the nanoseconds of a call. */
+template <typename Function>
+static double timed(long calls, long stretch, Function function) {
+    std::vector<double> took;
+    for (long i = 0; i < calls;) {
+        double begun = now();
+        long end = std::min(i + stretch, calls), length = end - i;
+        for (; i < end; i++)
+            function(i);
+        took.push_back((now() - begun) / (double)length);
+    }
+    std::sort(took.begin(), took.end());
+    return took[took.size() / 2];
+}
+
 int main(int argc, char **argv) {
     long calls = number(argc, argv, 1, 1), throws = number(argc, argv, 2, 1);
     long sum = 0;
@@ -50,18 +68,9 @@ int main(int argc, char **argv) {
     fflush(stdout);
     if (getchar() != 'g')
         return 1;
-    double begun = now();
-    for (long i = 0; i < throws; i++)
-        sum += catcher(i);
-    double thrown = now();
-    for (long i = 0; i < calls; i++)
-        sum ^= plain(i);
-    double called = now();
-    for (long i = 0; i < throws; i++)
-        sum += catcher(i);
-    double end = now();
-    printf("ns_per_call %.1f\nns_per_throw %.1f\nsum %ld\n", (called - thrown) / (double)calls,
-           (end - called + thrown - begun) / (double)(2 * throws), sum);
+    double throwing = timed(throws, 1, [&](long i) { sum += catcher(i); });
+    double calling = timed(calls, 256, [&](long i) { sum ^= plain(i); });
+    printf("ns_per_call %.1f\nns_per_throw %.1f\nsum %ld\n", calling, throwing, sum);
     SHOW(thrower);
     SHOW(passer);
     SHOW(catcher);

@@ -13,7 +13,8 @@ pub(crate) fn unpacked() -> PathBuf {
 /// Finds a program, also in the folder of a version of PostgreSQL. Programs that Debian did not
 /// build are no use here: they have other symbols.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    let places = [Path::new("/"), &unpacked()].into_iter().flat_map(|tree| {
+    let unpacked = unpacked();
+    let places = [Path::new("/"), &unpacked].into_iter().flat_map(|tree| {
         let versions = newest_first(&tree.join("usr/lib/postgresql"));
         [tree.join("usr/sbin"), tree.join("usr/bin")].into_iter().chain(versions)
     });

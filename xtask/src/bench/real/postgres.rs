@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::time::Instant;
 use tempfile::TempDir;
 
-const TRANSACTIONS: u32 = 60_000;
+const TRANSACTIONS: u32 = 40_000;
 
 /// The path of a query.
 const FUNCTIONS: &[&str] = &[
@@ -92,8 +92,9 @@ fn start(cluster: &Rc<Cluster>) -> Result<Started> {
     std::fs::write(&script, transaction(&gate))?;
     let mut command = tied(&cluster.programs.join("pgbench"));
     command.arg("-h").arg(cluster.dir.path()).args(["-U", "bench", "--no-vacuum"]);
-    command.args(["-t", &TRANSACTIONS.to_string(), "-D", "waits=1", "-D", "scale=1", "-f"]);
-    command.arg(&script).arg("postgres").stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["-t", &TRANSACTIONS.to_string(), "--random-seed=7"]);
+    command.args(["-Dwaits=1", "-Dscale=1", "-f"]).arg(&script).arg("postgres");
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut client = Running(command.spawn()?);
     let pid = wait_for("the id of a backend", || {
         ensure!(client.0.try_wait()?.is_none(), "pgbench ended at once");

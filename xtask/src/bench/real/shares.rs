@@ -3,10 +3,10 @@
 
 use super::process::bounded;
 use crate::bench::{Row, redis};
-use crate::{machine, paths, peers};
+use crate::{paths, peers};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Programs of Debian packages, for those of them that are here.
 const PROGRAMS: &[&str] = &[

@@ -1,6 +1,6 @@
 //! The contenders: attach them to a process with the same functions, and read their counts.
 
-use super::process::{PATIENCE, tied, wait_for};
+use super::process::{tied, wait_for};
 use super::turns::Load;
 use crate::bench::{target::Running, watch};
 use crate::{machine, paths};

@@ -41,6 +41,14 @@ impl Rate {
         }
     }
 
+    /// Returns the part of the rate that is lost, or the time that is added to a run.
+    fn slowdown(self, untraced: f64, traced: f64) -> f64 {
+        match self {
+            Rate::PerSecond(_) => 1.0 - traced / untraced,
+            Rate::Seconds => untraced / traced - 1.0,
+        }
+    }
+
     fn unit(self) -> &'static str {
         match self {
             Rate::PerSecond(unit) => unit,
@@ -146,7 +154,7 @@ pub(super) fn rows(load: &Load) -> Result<Vec<Row>> {
     let names = std::iter::once("untraced").chain(tracers.iter().map(|tracer| tracer.name()));
     let rates: Vec<(&str, f64)> = names.zip(turns.iter().map(Turns::rate)).collect();
     let [(_, untraced), bpftrace @ .., (_, ctrace)] = &rates[..] else { return Ok(Vec::new()) };
-    let slowdown = |rate: f64| 1.0 - rate / untraced;
+    let slowdown = |rate| load.rate.slowdown(*untraced, rate);
     let mut measured = format!("{}; slower by", load.rate.shown(&rates));
     let ours = slowdown(*ctrace);
     let speed = match bpftrace {
@@ -236,6 +244,8 @@ mod tests {
         let work = |seconds| Work { units: 12.0, seconds, printed: String::new() };
         let turns = Turns { work: [3.0, 2.0, 60.0].map(work).into(), seen: Vec::new() };
         assert_eq!(turns.rate(), 4.0);
+        assert_eq!(Rate::PerSecond("request").slowdown(8.0, 6.0), 0.25);
+        assert_eq!(Rate::Seconds.slowdown(1.0 / 2.0, 1.0 / 3.0), 0.5);
         assert_eq!(Rate::Seconds.shown(&[("a", 0.5), ("b", 0.4)]), "a 2.00, b 2.50 s");
     }
 }

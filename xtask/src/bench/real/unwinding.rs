@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use std::path::{Path, PathBuf};
 
 const CALLS: &str = "300000";
-const THROWS: &str = "500";
+const THROWS: &str = "1000";
 
 const FUNCTIONS: &[&str] = &["plain", "catcher", "passer", "thrower"];
 
