@@ -23,7 +23,7 @@ const FUNCTIONS: &[&str] = &[
     "ngx_http_free_request",
 ];
 
-pub(super) fn run() -> Result<Vec<Row>> {
+pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let name = "nginx, a static file, 10 functions";
     let (Some(program), Some(wrk)) = (peers::find("nginx"), peers::find("wrk")) else {
         return Ok(vec![Row::new(name, "nginx or wrk is not there")]);

@@ -8,7 +8,7 @@ use super::process::{NOBODY, Server, bounded, tied, unprivileged, wait_for};
 use super::turns::{Load, Rate, Started, Work, rows};
 use crate::bench::{Row, output, target::Running};
 use crate::peers;
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ const FUNCTIONS: &[&str] = &[
     "PortalDrop",
 ];
 
-pub(super) fn run() -> Result<Vec<Row>> {
+pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let name = "pgbench -S, 10 functions of the backend";
     let Some(program) = peers::find("postgres") else {
         return Ok(vec![Row::new(name, "postgresql is not there")]);
@@ -80,9 +80,10 @@ impl Cluster {
     }
 }
 
-/// Waits until a file appears. Its first argument is the id of the backend.
-const GATE: &str = "#!/bin/sh\ncd \"${0%/*}\" && echo \"$1\" >id.part && mv id.part id\n\
-    for _ in $(seq 9000); do [ -e go ] && exit 0; sleep 0.005; done\nexit 1\n";
+/// Tells the id of the backend in a file, and waits for another file, at most until the first is
+/// gone. At the end the backend stays, so that its tracer ends before it.
+const GATE: &str = "#!/bin/sh\ncd \"${0%/*}\" && echo \"$3\" >\"$1.part\" && mv \"$1.part\" \"$1\"\n\
+    for _ in $(seq 36000); do [ -e \"$2\" ] && exit 0; [ -e \"$1\" ] || exit 1; sleep 0.005; done\nexit 1\n";
 
 fn start(cluster: &Rc<Cluster>) -> Result<Started> {
     let dir = tempfile::tempdir()?;
@@ -93,33 +94,41 @@ fn start(cluster: &Rc<Cluster>) -> Result<Started> {
     let mut command = tied(&cluster.programs.join("pgbench"));
     command.arg("-h").arg(cluster.dir.path()).args(["-U", "bench", "--no-vacuum"]);
     command.args(["-t", &TRANSACTIONS.to_string(), "--random-seed=7"]);
-    command.args(["-Dwaits=1", "-Dscale=1", "-f"]).arg(&script).arg("postgres");
+    command.args(["-Dnumber=0", "-Dscale=1", "-f"]).arg(&script).arg("postgres");
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut client = Running(command.spawn()?);
-    let pid = wait_for("the id of a backend", || {
-        ensure!(client.0.try_wait()?.is_none(), "pgbench ended at once");
-        let text = std::fs::read_to_string(dir.path().join("id")).ok();
-        Ok(text.and_then(|text| text.trim().parse().ok()))
-    })?;
+    let pid = told(&mut client, &dir.path().join("begin"))?;
     let cluster = Rc::clone(cluster);
     let work = move || {
         let _alive = &cluster;
         let begun = Instant::now();
         std::fs::write(dir.path().join("go"), "")?;
-        let status = wait_for("pgbench", || Ok(client.0.try_wait()?))?;
+        told(&mut client, &dir.path().join("end"))?;
         let seconds = begun.elapsed().as_secs_f64();
-        ensure!(status.success(), "pgbench ended with {status}");
         Ok(Work { units: f64::from(TRANSACTIONS), seconds, printed: String::new() })
     };
     Ok(Started { pid, work: Box::new(work) })
 }
 
-/// The script of `pgbench -S`, behind a gate that the first transaction passes.
+/// Waits for the file of a gate. Returns the id in it.
+fn told(client: &mut Running, file: &Path) -> Result<u32> {
+    wait_for("pgbench", || {
+        if let Some(status) = client.0.try_wait()? {
+            bail!("pgbench ended too early: {status}");
+        }
+        let text = std::fs::read_to_string(file).ok();
+        Ok(text.and_then(|text| text.trim().parse().ok()))
+    })
+}
+
+/// The script of `pgbench -S`, between a gate in the first transaction and one in the last.
 fn transaction(gate: &Path) -> String {
+    let gate = gate.display();
     format!(
-        "\\if :waits\nSELECT pg_backend_pid() AS id \\gset\n\\shell {} :id\n\\set waits 0\n\\endif\n\
+        "\\if :number = 0\nSELECT pg_backend_pid() AS id \\gset\n\\shell {gate} begin go :id\n\\endif\n\
          \\set aid random(1, 100000 * :scale)\n\
-         SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n",
-        gate.display()
+         SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
+         \\set number :number + 1\n\
+         \\if :number = {TRANSACTIONS}\n\\shell {gate} end never :id\n\\endif\n"
     )
 }

@@ -44,7 +44,7 @@ sys.stdin.read()
 
 const ROUNDS: u32 = 150;
 
-pub(super) fn run() -> Result<Vec<Row>> {
+pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let (name, program) = ("python3, json and re, 10 functions", Path::new("/usr/bin/python3"));
     if !program.exists() {
         return Ok(vec![Row::new(name, "python3 is not installed")]);

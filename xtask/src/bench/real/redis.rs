@@ -26,7 +26,7 @@ const TWELVE: &[&str] = &[
     "writeToClient",
 ];
 
-pub(super) fn run() -> Result<Vec<Row>> {
+pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let mut all = Vec::new();
     for (name, functions) in
         [("redis GET, 3 functions", THREE), ("redis GET, 12 functions", TWELVE)]

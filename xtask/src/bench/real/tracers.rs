@@ -21,12 +21,12 @@ pub(super) enum Tracer {
 }
 
 /// What a tracer saw.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Seen {
     /// The calls of each function of the load. bpftrace's are those that returned.
     pub calls: Vec<u64>,
-    /// Calls without a duration. Only ctrace tells.
-    pub untimed: u64,
+    /// Those of them without a duration. Only ctrace tells.
+    pub untimed: Vec<u64>,
     /// Events lost. Only ctrace tells.
     pub lost: u64,
 }
@@ -134,7 +134,7 @@ fn ctrace_saw(report: &str, functions: &[&str]) -> Result<Seen> {
     };
     Ok(Seen {
         calls: functions.iter().map(|name| of(name, "calls")).collect(),
-        untimed: functions.iter().map(|name| of(name, "untimed")).sum(),
+        untimed: functions.iter().map(|name| of(name, "untimed")).collect(),
         lost: report["loss"]["events"].as_u64().context("loss")?,
     })
 }
@@ -148,7 +148,7 @@ fn bpftrace_saw(report: &str, functions: &[&str]) -> Seen {
             *calls += ranges.filter_map(|range| range["count"].as_u64()).sum::<u64>();
         }
     }
-    Seen { calls, ..Seen::default() }
+    Seen { untimed: vec![0; calls.len()], calls, lost: 0 }
 }
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ mod tests {
             {"name": "other", "calls": 100, "timed": 100, "untimed": 50},
             {"name": "one", "calls": 7, "timed": 5, "untimed": 2}]}"#;
         let seen = ctrace_saw(ours, &functions).expect("a report");
-        assert_eq!((seen.calls, seen.untimed, seen.lost), (vec![7, 9, 0], 3, 4));
+        assert_eq!((seen.calls, seen.untimed, seen.lost), (vec![7, 9, 0], vec![2, 1, 0], 4));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! hits all of them. Medians count.
 
 use super::tracers::{Seen, Tracer};
-use crate::bench::Row;
+use crate::bench::{Row, watch};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 1;
 
 /// A load on one program.
 pub(super) struct Load {
@@ -77,6 +77,8 @@ pub(super) struct Work {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     pub work: Vec<Work>,
+    /// The process's CPU time for a unit of work, in nanoseconds.
+    processor: Vec<f64>,
     seen: Vec<Seen>,
 }
 
@@ -89,22 +91,24 @@ pub(super) fn race(load: &Load, tracers: &[Tracer]) -> Result<Vec<Turns>> {
         for turn in 0..contenders.len() {
             let index = (round + turn) % contenders.len();
             let name = contenders[index].map_or("untraced", Tracer::name);
-            let (work, seen) = turn_of(load, contenders[index])
+            let work = take(load, contenders[index], &mut all[index])
                 .with_context(|| format!("{}, {name}, round {}", load.name, round + 1))?;
             eprintln!("  {}: {}", load.name, load.rate.shown(&[(name, work.rate())]));
-            all[index].work.push(work);
-            all[index].seen.extend(seen);
         }
     }
     Ok(all)
 }
 
-fn turn_of(load: &Load, tracer: Option<Tracer>) -> Result<(Work, Option<Seen>)> {
+fn take(load: &Load, tracer: Option<Tracer>, turns: &mut Turns) -> Result<Work> {
     let mut started = (load.start)()?;
     let tracing = tracer.map(|tracer| tracer.attach(load, started.pid)).transpose()?;
+    let before = watch::threads_time(started.pid)?;
     let work = (started.work)()?;
-    let seen = tracing.map(|tracing| tracing.end(load)).transpose()?;
-    Ok((work, seen))
+    let used = watch::threads_time(started.pid)? - before;
+    turns.seen.extend(tracing.map(|tracing| tracing.end(load)).transpose()?);
+    turns.processor.push(used as f64 / work.units);
+    turns.work.push(work.clone());
+    Ok(work)
 }
 
 impl Work {
@@ -130,9 +134,16 @@ impl Turns {
     }
 
     /// Describes what ctrace did not see.
-    pub(super) fn gaps(&self) -> String {
-        let sum = |of: fn(&Seen) -> u64| self.seen.iter().map(of).sum::<u64>();
-        format!("{} calls without a duration, {} events lost", sum(|s| s.untimed), sum(|s| s.lost))
+    pub(super) fn gaps(&self, functions: &[&str]) -> String {
+        let untimed = |i: &usize| self.seen.iter().any(|seen| seen.untimed[*i] > 0);
+        let untimed: Vec<&str> =
+            (0..functions.len()).filter(untimed).map(|i| functions[i]).collect();
+        let untimed = match &untimed[..] {
+            [] => "all calls with a duration".to_owned(),
+            names => format!("no duration for calls of {}", names.join(", ")),
+        };
+        let lost: u64 = self.seen.iter().map(|seen| seen.lost).sum();
+        format!("{untimed}, {lost} events lost")
     }
 }
 
@@ -171,7 +182,23 @@ pub(super) fn rows(load: &Load) -> Result<Vec<Row>> {
         }
         [] => Row::new(load.name, format!("{measured} {:.1} %", ours * 100.0)),
     };
-    Ok(vec![speed, counts(load, &tracers, &turns)])
+    Ok(vec![speed, processor(load, &rates, &turns), counts(load, &tracers, &turns)])
+}
+
+/// Shows what the rate hides where the client is the slower one: the process's own CPU time.
+fn processor(load: &Load, names: &[(&str, f64)], turns: &[Turns]) -> Row {
+    let times: Vec<f64> =
+        turns.iter().map(|turns| median(turns.processor.clone()) / 1000.0).collect();
+    let figures = names.iter().zip(&times).map(|((name, _), time)| format!("{name} {time:.1}"));
+    let mut measured = format!("{} µs", figures.collect::<Vec<_>>().join(", "));
+    if let [untraced, bpftrace, ctrace] = times[..] {
+        let (theirs, ours) = (bpftrace - untraced, ctrace - untraced);
+        measured += &format!("; bpftrace adds {theirs:.1}, ctrace {ours:.1}");
+        if theirs > NOISE * untraced {
+            measured += &format!(", {:.2} times that", ours / theirs);
+        }
+    }
+    Row::new(format!("{}, the process's CPU time for a {}", load.name, load.rate.unit()), measured)
 }
 
 /// Compares the counts of each function.
@@ -184,7 +211,7 @@ fn counts(load: &Load, tracers: &[Tracer], turns: &[Turns]) -> Row {
         .zip(&calls)
         .map(|(tracer, calls)| format!("{} {}", tracer.name(), digits(calls.iter().sum())))
         .collect();
-    let gaps = traced.last().map(Turns::gaps).unwrap_or_default();
+    let gaps = traced.last().map(|turns| turns.gaps(load.functions)).unwrap_or_default();
     let mut measured = format!("{}; ctrace: {gaps}", sums.join(", "));
     let never: Vec<&str> = idle(load.functions, &calls);
     if !never.is_empty() {
@@ -242,7 +269,8 @@ mod tests {
     #[test]
     fn one_slow_turn_does_not_count() {
         let work = |seconds| Work { units: 12.0, seconds, printed: String::new() };
-        let turns = Turns { work: [3.0, 2.0, 60.0].map(work).into(), seen: Vec::new() };
+        let work = [3.0, 2.0, 60.0].map(work).into();
+        let turns = Turns { work, ..Turns::default() };
         assert_eq!(turns.rate(), 4.0);
         assert_eq!(Rate::PerSecond("request").slowdown(8.0, 6.0), 0.25);
         assert_eq!(Rate::Seconds.slowdown(1.0 / 2.0, 1.0 / 3.0), 0.5);

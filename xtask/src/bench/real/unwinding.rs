@@ -16,7 +16,7 @@ const FUNCTIONS: &[&str] = &["plain", "catcher", "passer", "thrower"];
 /// The goal, in nanoseconds.
 const MOST: f64 = 1300.0;
 
-pub(super) fn run() -> Result<Vec<Row>> {
+pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let mut all = rows("C++ with exceptions", target::compile("cost_throw.cpp")?)?;
     all.extend(rows("Rust with panics", target::compile("cost_panic.rs")?)?);
     Ok(all)
@@ -50,7 +50,7 @@ fn rows(name: &'static str, program: PathBuf) -> Result<Vec<Row>> {
                 "untraced {:.1} µs, ctrace {:.1} µs; {}",
                 bare_throw / 1e3,
                 throw / 1e3,
-                traced.gaps()
+                traced.gaps(FUNCTIONS)
             ),
         ),
         counts(name, traced)?,

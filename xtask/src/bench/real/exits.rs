@@ -48,7 +48,7 @@ const MOST: usize = 20;
 
 const GOAL: f64 = 95.0;
 
-pub(super) fn run() -> Result<Vec<Row>> {
+pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let redis = redis::server()?.map(|path| ("redis-server", path));
     let found = PROGRAMS.iter().filter_map(|name| Some((*name, peers::find(name)?)));
     let mut rows = Vec::new();
