@@ -1,6 +1,7 @@
 //! Real programs of Debian under load, with ctrace, with bpftrace on the same functions, and with
 //! nobody. Programs of our own do not show how often the cheap ways of tracing can be taken.
 
+mod compare;
 mod exits;
 mod nginx;
 mod postgres;

@@ -4,8 +4,9 @@
 //! A backend lives as long as its client. So the client's script first tells the backend's id, and
 //! then waits until the tracer is there.
 
+use super::compare::rows;
 use super::process::{NOBODY, Server, bounded, tied, unprivileged, wait_for};
-use super::turns::{Load, Rate, Started, Work, rows};
+use super::turns::{Load, Rate, Started, Work};
 use crate::bench::{Row, output, target::Running};
 use crate::peers;
 use anyhow::{Result, bail};
@@ -80,10 +81,10 @@ impl Cluster {
     }
 }
 
-/// Tells the id of the backend in a file, and waits for another file, at most until the first is
-/// gone. At the end the backend stays, so that its tracer ends before it.
+/// Tells the id of the backend in a file, and waits for another file, at most until pgbench has
+/// ended. After the last transaction the backend stays, so that its tracer ends before it.
 const GATE: &str = "#!/bin/sh\ncd \"${0%/*}\" && echo \"$3\" >\"$1.part\" && mv \"$1.part\" \"$1\"\n\
-    for _ in $(seq 36000); do [ -e \"$2\" ] && exit 0; [ -e \"$1\" ] || exit 1; sleep 0.005; done\nexit 1\n";
+    for _ in $(seq 36000); do [ -e \"$2\" ] && exit 0; kill -0 $PPID || exit 1; sleep 0.005; done\nexit 1\n";
 
 fn start(cluster: &Rc<Cluster>) -> Result<Started> {
     let dir = tempfile::tempdir()?;
@@ -125,10 +126,10 @@ fn told(client: &mut Running, file: &Path) -> Result<u32> {
 fn transaction(gate: &Path) -> String {
     let gate = gate.display();
     format!(
-        "\\if :number = 0\nSELECT pg_backend_pid() AS id \\gset\n\\shell {gate} begin go :id\n\\endif\n\
+        "\\if :number = 0\nSELECT pg_backend_pid() AS id \\gset\n\\shell exec {gate} begin go :id\n\\endif\n\
          \\set aid random(1, 100000 * :scale)\n\
          SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
          \\set number :number + 1\n\
-         \\if :number = {TRANSACTIONS}\n\\shell {gate} end never :id\n\\endif\n"
+         \\if :number = {TRANSACTIONS}\n\\shell exec {gate} end never :id\n\\endif\n"
     )
 }

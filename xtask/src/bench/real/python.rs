@@ -1,7 +1,8 @@
 //! Debian's python3 parses and writes JSON and searches text, a fixed amount.
 
+use super::compare::rows;
 use super::process::{Gated, tied};
-use super::turns::{Load, Rate, Started, Work, rows};
+use super::turns::{Load, Rate, Started, Work};
 use crate::bench::{Row, call::value};
 use anyhow::Result;
 use std::path::{Path, PathBuf};

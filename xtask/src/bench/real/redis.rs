@@ -1,7 +1,8 @@
 //! redis-server answers GET, for 20 clients on a unix socket.
 
+use super::compare::rows;
 use super::process::{Server, bounded, tied};
-use super::turns::{Load, Rate, Started, Work, rows};
+use super::turns::{Load, Rate, Started, Work};
 use crate::bench::{Row, output, redis};
 use anyhow::{Context, Result};
 use std::path::Path;
