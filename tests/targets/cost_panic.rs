@@ -57,9 +57,16 @@ fn catcher(x: u64) -> u64 {
 
 #[inline(never)]
 #[unsafe(no_mangle)]
+fn inner(x: u64) -> u64 {
+    black_box(x).wrapping_mul(7)
+}
+
+/// It calls another function and so begins with a push, as most functions do.
+#[inline(never)]
+#[unsafe(no_mangle)]
 fn plain(x: u64) -> u64 {
     count(&PLAIN);
-    black_box(x).wrapping_mul(7) + 1
+    black_box(inner(x)) + 1
 }
 
 fn main() {

@@ -33,7 +33,7 @@ pub(crate) enum Need {
 /// The needs of a build.
 pub(crate) const COMPILERS: &[Need] = &[Need::Bpf, Need::Compilers];
 
-/// The needs of the gate.
+/// The needs of a build, of all tests, and of most benchmarks.
 pub(crate) const EVERYTHING: &[Need] = &[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines];
 
 /// A Debian package, and the sign that it is installed.

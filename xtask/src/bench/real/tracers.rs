@@ -94,15 +94,16 @@ fn ctrace(load: &Load, pid: u32, report: &Path) -> Result<Command> {
 fn bpftrace(load: &Load, pid: u32, report: &Path) -> Command {
     let mut command = tied(Path::new("bpftrace"));
     command.args(["-f", "json", "-p", &pid.to_string(), "-o"]).arg(report);
-    command.args(["-e", &script(&load.program, load.functions)]);
+    command.args(["-e", &script(&load.program, load.functions, pid)]);
     command
 }
 
-fn script(program: &Path, functions: &[&str]) -> String {
+/// Older versions of bpftrace do not limit such probes to the process of `-p`, so the script does.
+fn script(program: &Path, functions: &[&str], pid: u32) -> String {
     let probe = |(i, function): (usize, &&str)| {
         let at = format!("{}:{function}", program.display());
         format!(
-            "uprobe:{at} {{ @s{i}[tid] = nsecs; }} uretprobe:{at} /@s{i}[tid]/ \
+            "uprobe:{at} /pid == {pid}/ {{ @s{i}[tid] = nsecs; }} uretprobe:{at} /@s{i}[tid]/ \
              {{ @h{i} = hist(nsecs - @s{i}[tid]); delete(@s{i}[tid]); }} "
         )
     };
@@ -173,8 +174,8 @@ mod tests {
 
     #[test]
     fn each_function_has_a_histogram_of_its_own() {
-        let script = script(Path::new("/bin/x"), &["one", "two"]);
-        assert!(script.contains("uprobe:/bin/x:one { @s0[tid] = nsecs; }"), "{script}");
+        let script = script(Path::new("/bin/x"), &["one", "two"], 45);
+        assert!(script.contains("uprobe:/bin/x:one /pid == 45/ { @s0[tid] = nsecs; }"), "{script}");
         assert!(script.contains("uretprobe:/bin/x:two /@s1[tid]/ { @h1 = hist("), "{script}");
     }
 }

@@ -45,7 +45,7 @@ fn rows(name: &'static str, program: PathBuf) -> Result<Vec<Row>> {
         )
         .goal("ctrace adds at most 1.3 µs", cost <= MOST),
         Row::new(
-            format!("{name}, a throw through 4 functions"),
+            format!("{name}, a throw through 3 calls, caught in the 4th"),
             format!(
                 "untraced {:.1} µs, ctrace {:.1} µs; {}",
                 bare_throw / 1e3,
