@@ -9,6 +9,7 @@ mod fuzz;
 mod machine;
 mod packages;
 mod paths;
+mod peers;
 mod progress;
 mod setup;
 mod skips;

@@ -55,6 +55,19 @@ impl Step {
         Step { why, program: "sh", arguments: vec!["-c".into(), script], optional: false }
     }
 
+    /// Unpacks packages with all they need that is not installed, without the services that
+    /// installing them would start. Apt says what it would install, and installs nothing.
+    pub(crate) fn unpacked_with_libraries(why: String, packages: &[&str], to: &Path) -> Step {
+        let (to, packages) = (to.display(), packages.join(" "));
+        let script = format!(
+            "set -e; mkdir -p '{to}'; cd '{to}'; \
+             lacks=$(apt-get --simulate --no-install-recommends install {packages} \
+             | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p'); apt-get download $lacks; \
+             for package in *.deb; do dpkg-deb -x \"$package\" .; done; rm ./*.deb"
+        );
+        Step { why, program: "sh", arguments: vec!["-c".into(), script], optional: false }
+    }
+
     pub(crate) fn bpf_linker() -> Step {
         Step {
             why: "bpf-linker, which links eBPF programs (builds for about a minute)".into(),

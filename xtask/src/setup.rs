@@ -3,7 +3,7 @@
 
 use crate::machine::{self, BpfCompiler, which};
 use crate::packages::{self, Step};
-use crate::paths;
+use crate::{paths, peers};
 use anyhow::Result;
 use clap::Args;
 use std::path::Path;
@@ -26,11 +26,14 @@ pub(crate) enum Need {
     Peers,
     /// Kernels can be booted.
     Machines,
+    /// Servers and loads of the benchmark on real programs.
+    Real,
 }
 
 /// The needs of a build.
 pub(crate) const COMPILERS: &[Need] = &[Need::Bpf, Need::Compilers];
 
+/// The needs of a build, of all tests, and of most benchmarks.
 pub(crate) const EVERYTHING: &[Need] = &[Need::Bpf, Need::Compilers, Need::Peers, Need::Machines];
 
 /// A Debian package, and the sign that it is installed.
@@ -83,7 +86,11 @@ const PACKAGES: &[Package] = &[
     Package { need: Need::Machines, name: "busybox-static", brings: Brings::Tool("busybox") },
     Package { need: Need::Machines, name: "xz-utils", brings: Brings::Tool("xz") },
     Package { need: Need::Machines, name: "dpkg", brings: Brings::Tool("dpkg-deb") },
+    Package { need: Need::Real, name: "python3", brings: Brings::File("/usr/bin/python3") },
 ];
+
+/// Packages that would start a service, or that come with one, and the tool that each brings.
+const UNPACKED: &[(&str, &str)] = &[("postgresql", "postgres"), ("nginx", "nginx"), ("wrk", "wrk")];
 
 /// A Debian compiler with `core` for the BPF machine, and the LLVM that bpf-linker loads.
 const BPF_PACKAGES: &[&str] =
@@ -139,6 +146,17 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     if needs.contains(&Need::Peers) && !there {
         let why = "prometheus: scrapes the daemon in a test".into();
         steps.push(Step::unpacked(why, "prometheus", &prometheus));
+    }
+    if needs.contains(&Need::Real) {
+        let absent: Vec<&str> = UNPACKED
+            .iter()
+            .filter(|(_, tool)| peers::find(tool).is_none())
+            .map(|(name, _)| *name)
+            .collect();
+        if !absent.is_empty() {
+            let why = format!("{}: programs that a benchmark traces", absent.join(", "));
+            steps.push(Step::unpacked_with_libraries(why, &absent, &peers::unpacked()));
+        }
     }
     if linker {
         steps.push(Step::bpf_linker());

@@ -2,9 +2,9 @@
 //! scopes. There the cost to the targets counts as well: it is measured with and without the
 //! daemon, in turns.
 
-use super::{Row, target};
+use super::{Row, target, watch};
 use crate::paths;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ fn busy(what: &str, arguments: &[&str], selection: &str) -> Result<[Row; 3]> {
     let program = target::compile("steady.c")?;
     let targets = start_all(&program, arguments)?;
     let pids: Vec<u32> = targets.iter().map(|target| target.0.id()).collect();
-    let theirs = || pids.iter().map(|pid| time(*pid)).sum::<Result<u64>>();
+    let theirs = || pids.iter().map(|pid| watch::threads_time(*pid)).sum::<Result<u64>>();
     let (mut own, mut with, mut without) = (0.0, 0.0, 0.0);
     for _ in 0..TURNS {
         without += share_over(BUSY, theirs)? / TURNS as f64;
@@ -70,17 +70,6 @@ fn share_over(stretch: Duration, used: impl Fn() -> Result<u64>) -> Result<f64> 
     std::thread::sleep(stretch);
     let taken = (used()? - before) as f64;
     Ok(taken / start.elapsed().as_nanos() as f64 * 100.0)
-}
-
-/// Returns the CPU time of a process's current threads, in nanoseconds: ticks are too coarse.
-fn time(pid: u32) -> Result<u64> {
-    let mut sum = 0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-        let first = text.split_whitespace().next().context("a time in schedstat")?;
-        sum += first.parse::<u64>()?;
-    }
-    Ok(sum)
 }
 
 fn percent(share: f64) -> String {
@@ -128,7 +117,7 @@ impl Daemon {
     }
 
     fn time(&self) -> Result<u64> {
-        let used = time(self.process.0.id())?;
+        let used = watch::threads_time(self.process.0.id())?;
         ensure!(used > 0, "the daemon is gone");
         Ok(used)
     }

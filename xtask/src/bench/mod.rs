@@ -9,6 +9,7 @@ mod engine;
 mod exports;
 mod footprint;
 mod marker;
+mod real;
 mod recording;
 mod redis;
 mod target;
@@ -72,10 +73,29 @@ const BENCHES: &[(&str, Bench)] = &[
     ("marker-rate", marker::rate),
     ("marker-arm", marker::arm),
     ("recording", recording::run),
+    ("real-redis", real::redis),
+    ("real-postgres", real::postgres),
+    ("real-nginx", real::nginx),
+    ("real-python", real::python),
+    ("real-unwinding", real::unwinding),
+    ("real-exits", real::exits),
 ];
 
+/// Benchmarks that start so have packages of their own.
+const REAL: &str = "real-";
+
+impl Options {
+    fn selects(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|part| name.contains(&**part))
+    }
+}
+
 pub(crate) fn main(options: &Options) -> Result<()> {
-    setup::ensure(&[Need::Bpf, Need::Compilers, Need::Peers], options.no_install)?;
+    let mut needs = vec![Need::Bpf, Need::Compilers, Need::Peers];
+    if BENCHES.iter().any(|(name, _)| name.starts_with(REAL) && options.selects(name)) {
+        needs.push(Need::Real);
+    }
+    setup::ensure(&needs, options.no_install)?;
     build::release()?;
     if let Some(why) = machine::no_live_tests() {
         bail!("benchmarks trace with eBPF and cannot do so here: {why}");
@@ -85,7 +105,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     text.push_str("| what | measured | goal | |\n|---|---|---|---|\n");
     let mut missed = Vec::new();
     for (name, bench) in BENCHES {
-        if !options.only.is_empty() && !options.only.iter().any(|part| name.contains(&**part)) {
+        if !options.selects(name) {
             continue;
         }
         eprintln!("{name} …");

@@ -12,7 +12,9 @@ pub(super) fn server() -> Result<Option<PathBuf>> {
     let (Some(checker), Some(_)) = (which("redis-check-rdb"), which("redis-benchmark")) else {
         return Ok(None);
     };
-    let link = paths::target().join("bench/redis-server");
+    let dir = paths::target().join("bench");
+    std::fs::create_dir_all(&dir)?;
+    let link = dir.join("redis-server");
     // It may be an old one.
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(checker, &link)?;

@@ -27,10 +27,19 @@ fn compile_file(source: &Path, flags: &[&str]) -> Result<PathBuf> {
     if modified(&program) > sources {
         return Ok(program);
     }
-    let mut command = Command::new("gcc");
-    command.args(["-O2", "-g", "-fcf-protection=full", "-fno-omit-frame-pointer"]);
-    command.args(["-D_GNU_SOURCE", "-pthread", "-I"]).arg(headers).args(flags);
-    command.arg(source).arg("-o").arg(&program);
+    let compiler = match source.extension().and_then(|extension| extension.to_str()) {
+        Some("rs") => "rustc",
+        Some("cpp") => "g++",
+        _ => "gcc",
+    };
+    let mut command = Command::new(compiler);
+    if compiler == "rustc" {
+        command.args(["--edition", "2024", "-O"]);
+    } else {
+        command.args(["-O2", "-g", "-fcf-protection=full", "-fno-omit-frame-pointer"]);
+        command.args(["-D_GNU_SOURCE", "-pthread", "-I"]).arg(headers);
+    }
+    command.args(flags).arg(source).arg("-o").arg(&program);
     progress::must("compile a benchmark's program", &mut command)?;
     Ok(program)
 }

@@ -74,9 +74,14 @@ impl Text {
 
 /// Asks a process to end, as Ctrl-C does.
 pub(super) fn interrupt(pid: u32) -> Result<()> {
-    let status = Command::new("kill").args(["-INT", &pid.to_string()]).status()?;
+    signal(pid, "-INT")
+}
+
+/// Sends a signal, such as `-INT`.
+pub(super) fn signal(pid: u32, name: &str) -> Result<()> {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status()?;
     if !status.success() {
-        bail!("kill -INT {pid}: {status}");
+        bail!("kill {name} {pid}: {status}");
     }
     Ok(())
 }
@@ -89,6 +94,17 @@ pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
     let mut ticks = || fields.next().and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
     // Ticks are 10 ms for user space on every Linux of this kind of machine.
     Ok(Duration::from_millis((ticks() + ticks()) * 10))
+}
+
+/// Returns the CPU time of a process's current threads, in nanoseconds: ticks are too coarse.
+pub(super) fn threads_time(pid: u32) -> Result<u64> {
+    let mut sum = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        let first = text.split_whitespace().next().context("a time in schedstat")?;
+        sum += first.parse::<u64>()?;
+    }
+    Ok(sum)
 }
 
 /// Returns resident memory in KiB: all of it, and that of BPF maps such as rings.
