@@ -244,8 +244,10 @@ impl Session {
     /// Takes all probes away. The guard does the same if ctrace ends in any other way.
     pub(crate) fn detach(&mut self) {
         self.arming.detach();
-        self.restore_open_frames();
-        self.arming.detach_guards();
+        if self.arming.guarding.is_in_place() {
+            self.restore_open_frames();
+            self.arming.detach_guards();
+        }
     }
 
     /// Puts the return addresses of open calls back, when all return probes are gone.
@@ -257,6 +259,13 @@ impl Session {
                  through these calls"
             ));
         }
+    }
+}
+
+/// After an error, too, return addresses are put back before the guards go.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.detach();
     }
 }
 

@@ -74,6 +74,11 @@ impl Guarding {
         addresses.iter().filter_map(place).filter_map(|place| self.movable.remove(&place)).collect()
     }
 
+    /// Returns whether there are guards.
+    pub(super) fn is_in_place(&self) -> bool {
+        !self.attachments.is_empty()
+    }
+
     /// Hands over the links of all guards.
     pub(super) fn take_attachments(&mut self) -> Vec<Attachment> {
         std::mem::take(&mut self.attachments)
@@ -149,7 +154,10 @@ impl Session {
         let mut exits = Vec::new();
         for Movable { function, path, placement } in movable {
             let attached = match self.arming.planner.moved(&placement).exit {
-                ExitPlacement::Sites(sites) => self.arm_ways_out(function, &path, &sites),
+                // A budget arms and disarms entries and ways out together.
+                ExitPlacement::Sites(sites) if self.arming.budget.is_none() => {
+                    self.arm_ways_out(function, &path, &sites)
+                }
                 _ => Ok(false),
             };
             let attached = attached.unwrap_or_else(|error| {
