@@ -24,7 +24,7 @@ use aya_ebpf::{
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
     Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_NANOS, RESTORE_PHASES, RESTORE_STOPPED,
-    RESTORE_WAITING, RestoreReason, RestoreRequest,
+    RESTORE_WAITING, RestoreReason,
 };
 
 const SIGSTOP: u32 = 19;
