@@ -78,7 +78,7 @@ pub const CASES: &[Case] = &[
     case("longjmp", On::Links, unwinding::longjmp),
     case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),
     case("exec_of_itself", On::Links, processes::exec_of_itself),
-    case("nothing_of_the_launcher", On::Links, processes::nothing_of_the_launcher),
+    case("nothing_of_the_launcher", On::Nothing, processes::nothing_of_the_launcher),
     case("exec_of_another_program", On::Links, processes::exec_of_another_program),
     case("fork_and_vfork", On::Links, processes::fork_and_vfork),
     case("a_fork_over_long_nops", On::Links, processes::a_fork_over_long_nops),
