@@ -6,7 +6,6 @@
 
 use super::{
     BpfError,
-    btf::Offsets,
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType},
 };
 use std::{
@@ -38,14 +37,10 @@ pub(super) enum Program {
     Rename,
     Start,
     Birth,
-    GuardUnwind,
-    GuardSwitch,
-    GuardSignal,
-    ListHijacked,
 }
 
 impl Program {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 16] = [
         Self::Session,
         Self::Entry,
         Self::Return,
@@ -62,10 +57,6 @@ impl Program {
         Self::Rename,
         Self::Start,
         Self::Birth,
-        Self::GuardUnwind,
-        Self::GuardSwitch,
-        Self::GuardSignal,
-        Self::ListHijacked,
     ];
 
     /// Returns its name in the object.
@@ -87,10 +78,6 @@ impl Program {
             Self::Rename => "on_rename",
             Self::Start => "on_start",
             Self::Birth => "on_birth",
-            Self::GuardUnwind => "guard_unwind",
-            Self::GuardSwitch => "guard_switch",
-            Self::GuardSignal => "guard_signal",
-            Self::ListHijacked => "list_hijacked",
         }
     }
 
@@ -102,9 +89,7 @@ impl Program {
             | Self::Exit
             | Self::Rename
             | Self::Start
-            | Self::Birth
-            | Self::GuardSignal => ProgramType::RawTracepoint,
-            Self::ListHijacked => ProgramType::Tracing,
+            | Self::Birth => ProgramType::RawTracepoint,
             _ => ProgramType::Kprobe,
         }
     }
@@ -158,19 +143,12 @@ impl Programs {
     }
 
     fn load(&self, program: Program, attach: AttachType) -> Result<OwnedFd, BpfError> {
-        let attach_function = match attach {
-            AttachType::Iterator => Offsets::of_running_kernel()?
-                .task_iterator()
-                .map_err(|field| BpfError::NoField { field })?,
-            _ => 0,
-        };
         let spec = ProgramSpec {
             name: program.name(),
             kind: program.kind(),
             attach,
             instructions: &self.code[&program],
             license: &self.license,
-            attach_function,
         };
         let source = match sys::load_program(&spec, None) {
             Ok(fd) => return Ok(fd),

@@ -8,7 +8,6 @@
 use super::super::{
     kernel_link::{LinkSpec, Way},
     link::SITES_LIMIT,
-    restore::{GuardMaps, Restored},
     sys::AttachType,
 };
 use rustix::{
@@ -25,7 +24,6 @@ use std::{
         fd::{BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
-    sync::Arc,
 };
 
 const LINK: u32 = 1;
@@ -33,13 +31,9 @@ const CLOSE: u32 = 2;
 const CLOSE_ALL: u32 = 3;
 const HOLD: u32 = 4;
 const LET_GO: u32 = 5;
-const GUARD_RETURNS: u32 = 6;
-const SWEEP: u32 = 7;
-const END_GUARDS: u32 = 8;
 
 const AT_RETURN: u32 = 1;
 const COUNTS: u32 = 2;
-const KEEPS_TO_THE_END: u32 = 4;
 
 /// The value of `attach` for perf links.
 const PERF: u32 = AttachType::PerfEvent as u32;
@@ -47,7 +41,7 @@ const PERF: u32 = AttachType::PerfEvent as u32;
 const HEADER_BYTES: usize = 40;
 const ANSWER_BYTES: usize = 16;
 /// Limit of descriptors in a message.
-const MOST_FDS: usize = GuardMaps::FDS;
+const MOST_FDS: usize = 2;
 
 /// The size of the pieces in which a message is read or written.
 const PIECE: usize = 64 << 10;
@@ -68,15 +62,6 @@ struct Header {
 }
 
 impl Header {
-    /// Makes a header with the number of guards in two words.
-    fn of_guards(guards: Id) -> Self {
-        Self { count: guards as u32, pid: (guards >> 32) as u32, ..Self::default() }
-    }
-
-    fn guards(&self) -> Id {
-        Id::from(self.pid) << 32 | Id::from(self.count)
-    }
-
     fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let Self { what, flags, id, attach, count, pid, unit, return_bit } = self;
         let mut bytes = [0; HEADER_BYTES];
@@ -120,12 +105,6 @@ pub(super) enum Request<'a> {
     Hold { pid: u32, fds: [BorrowedFd<'a>; 1] },
     /// From now on no process is held.
     LetGo,
-    /// Answered. From now on the guard restores return addresses. Carries the maps.
-    GuardReturns { id: Id, fds: [BorrowedFd<'a>; GuardMaps::FDS] },
-    /// Answered under the number `id`: restores the open frames of these guards.
-    Sweep { id: Id, guards: Id },
-    /// Not answered.
-    EndGuards { guards: Id },
 }
 
 /// A request as the guard receives it.
@@ -143,17 +122,6 @@ pub(super) enum Order {
         command: OwnedFd,
     },
     LetGo,
-    GuardReturns {
-        id: Id,
-        maps: GuardMaps,
-    },
-    Sweep {
-        id: Id,
-        guards: Id,
-    },
-    EndGuards {
-        guards: Id,
-    },
     /// A question whose descriptors did not fit into the file table.
     Lost {
         id: Id,
@@ -167,7 +135,6 @@ pub(super) struct NewLink {
     pub(super) file: OwnedFd,
     way: Way,
     at_return: bool,
-    keeps_to_the_end: bool,
     pub(super) pid: Option<u32>,
     offsets: Vec<u64>,
     cookies: Vec<u64>,
@@ -179,34 +146,11 @@ impl NewLink {
         LinkSpec {
             way: self.way,
             at_return: self.at_return,
-            keeps_to_the_end: self.keeps_to_the_end,
             pid: self.pid,
             offsets: &self.offsets,
             cookies: &self.cookies,
             ref_ctr_offsets: &self.ref_ctr_offsets,
         }
-    }
-}
-
-/// A message of the guard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
-    Answer(Answer),
-    /// Not asked for: the frames of this function do not stay hijacked.
-    Restored(Restored),
-}
-
-/// The errno of an answer that tells of a restored function. No call of the kernel gives it.
-const RESTORED: i32 = -1;
-
-impl Reply {
-    /// Receives a message; `None` at the end.
-    pub(super) fn receive(socket: &UnixStream) -> Option<Self> {
-        let answer = Answer::receive(socket)?;
-        Some(match answer.errno {
-            RESTORED => Self::Restored(Restored { pid: answer.place, probe: answer.id }),
-            _ => Self::Answer(answer),
-        })
     }
 }
 
@@ -216,7 +160,7 @@ pub(super) struct Answer {
     pub(super) id: Id,
     /// 0 for success.
     pub(super) errno: i32,
-    /// The refused place, or `NO_PLACE`. After a sweep, the number of frames that it left.
+    /// The refused place, or `NO_PLACE`.
     pub(super) place: u32,
 }
 
@@ -227,11 +171,6 @@ impl Answer {
         let errno =
             result.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
         Self { id, errno, place: NO_PLACE }
-    }
-
-    /// Makes the message about a restored function.
-    pub(super) fn restored(Restored { pid, probe }: Restored) -> Self {
-        Self { id: probe, errno: RESTORED, place: pid }
     }
 
     pub(super) fn send(self, mut socket: &UnixStream) -> io::Result<()> {
@@ -263,15 +202,6 @@ impl Request<'_> {
             }
             Self::Hold { pid, fds } => (Header { what: HOLD, pid: *pid, ..Header::default() }, fds),
             Self::LetGo => (Header { what: LET_GO, ..Header::default() }, &[]),
-            Self::GuardReturns { id, fds } => {
-                (Header { what: GUARD_RETURNS, id: *id, ..Header::default() }, fds)
-            }
-            Self::Sweep { id, guards } => {
-                (Header { what: SWEEP, id: *id, ..Header::of_guards(*guards) }, &[])
-            }
-            Self::EndGuards { guards } => {
-                (Header { what: END_GUARDS, ..Header::of_guards(*guards) }, &[])
-            }
         };
         let mut bytes = header.to_bytes().to_vec();
         if let Self::Link { spec, .. } = self {
@@ -290,10 +220,9 @@ fn link_header(id: Id, spec: &LinkSpec<'_>) -> Header {
     };
     let at_return = if spec.at_return { AT_RETURN } else { 0 };
     let counts = if spec.ref_ctr_offsets.is_empty() { 0 } else { COUNTS };
-    let keeps = if spec.keeps_to_the_end { KEEPS_TO_THE_END } else { 0 };
     Header {
         what: LINK,
-        flags: at_return | counts | keeps,
+        flags: at_return | counts,
         id,
         attach,
         count: spec.offsets.len() as u32,
@@ -356,7 +285,6 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
                     file,
                     way,
                     at_return: header.flags & AT_RETURN != 0,
-                    keeps_to_the_end: header.flags & KEEPS_TO_THE_END != 0,
                     pid: (header.pid != 0).then_some(header.pid),
                     offsets,
                     cookies,
@@ -373,21 +301,6 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
             None => return Err(senseless()),
         },
         LET_GO => Order::LetGo,
-        GUARD_RETURNS => {
-            let mut next = || fds.next().map(Arc::new);
-            match (next(), next(), next(), next()) {
-                (Some(requests), Some(states), Some(guarded), Some(lister)) => {
-                    Order::GuardReturns {
-                        id,
-                        maps: GuardMaps { requests, states, guarded, lister },
-                    }
-                }
-                _ if is_cut => Order::Lost { id },
-                _ => return Err(senseless()),
-            }
-        }
-        SWEEP => Order::Sweep { id, guards: header.guards() },
-        END_GUARDS => Order::EndGuards { guards: header.guards() },
         _ => return Err(senseless()),
     };
     if fds.next().is_some() { Err(senseless()) } else { Ok(asked) }
